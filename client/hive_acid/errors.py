@@ -1,0 +1,173 @@
+"""Every error of hive-acid, one sentence each; the sentence is the message.
+
+Errors below `MetastoreError` travel over Thrift: ``thrift_name`` is the exception struct of the IDL that
+carries them. The server raises them, its RPC wrapper encodes them, and the client raises them again.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class HiveAcidError(Exception):
+    """Root of all errors raised by hive-acid."""
+
+
+# --- carried over Thrift -------------------------------------------------------------------------
+
+
+class MetastoreError(HiveAcidError):
+    """An error with a Thrift exception of its own."""
+
+    thrift_name: ClassVar[str] = "MetaException"
+
+
+class MetaError(MetastoreError):
+    """The metastore refuses a request or cannot serve it."""
+
+
+class NoSuchTxnError(MetastoreError):
+    """The transaction is unknown, or already committed where an open one is needed."""
+
+    thrift_name = "NoSuchTxnException"
+
+
+class TxnAbortedError(MetastoreError):
+    """The transaction is aborted."""
+
+    thrift_name = "TxnAbortedException"
+
+
+class TxnOpenError(MetastoreError):
+    """The lock belongs to an open transaction and ends with it."""
+
+    thrift_name = "TxnOpenException"
+
+
+class NoSuchLockError(MetastoreError):
+    """The lock id is unknown."""
+
+    thrift_name = "NoSuchLockException"
+
+
+class NoSuchCompactionError(MetastoreError):
+    """The compaction id is unknown."""
+
+    thrift_name = "NoSuchCompactionException"
+
+
+class NoSuchObjectError(MetastoreError):
+    """The database, table or partition does not exist."""
+
+    thrift_name = "NoSuchObjectException"
+
+
+class AlreadyExistsError(MetastoreError):
+    """The object exists already."""
+
+    thrift_name = "AlreadyExistsException"
+
+
+class InvalidObjectError(MetastoreError):
+    """The object's definition is not acceptable."""
+
+    thrift_name = "InvalidObjectException"
+
+
+class InvalidOperationError(MetastoreError):
+    """The operation is not allowed on this object."""
+
+    thrift_name = "InvalidOperationException"
+
+
+class InvalidInputError(MetastoreError):
+    """The request's input is not acceptable."""
+
+    thrift_name = "InvalidInputException"
+
+
+class UnknownDBError(MetastoreError):
+    """The database does not exist."""
+
+    thrift_name = "UnknownDBException"
+
+
+class UnknownTableError(MetastoreError):
+    """The table does not exist."""
+
+    thrift_name = "UnknownTableException"
+
+
+class ConfigValSecurityError(MetastoreError):
+    """The configuration value may not be read."""
+
+    thrift_name = "ConfigValSecurityException"
+
+
+THRIFT_ERRORS: dict[str, type[MetastoreError]] = {error.thrift_name: error for error in MetastoreError.__subclasses__()}
+"""Thrift exception name to the error that stands for it."""
+
+
+# --- the connection ------------------------------------------------------------------------------
+
+
+class MetastoreUnreachableError(HiveAcidError):
+    """No answer from the metastore at the given address."""
+
+
+class UnknownMethodError(HiveAcidError):
+    """The metastore does not serve this method."""
+
+
+class MetastoreInternalError(HiveAcidError):
+    """The metastore failed inside this call; its log has the cause."""
+
+
+# --- the files -----------------------------------------------------------------------------------
+
+
+class FormatError(HiveAcidError):
+    """A directory or file breaks the rules of the format."""
+
+
+class NotEnoughHistoryError(FormatError):
+    """The snapshot is older than the oldest base that is left."""
+
+
+# --- the client ----------------------------------------------------------------------------------
+
+
+class WriteConflictError(HiveAcidError):
+    """Another transaction changed the same data first; this one is aborted."""
+
+
+class TransactionClosedError(HiveAcidError):
+    """The transaction has ended: begin another one."""
+
+
+class TransactionExpiredError(TransactionClosedError):
+    """The metastore aborted the transaction because its heartbeats stopped."""
+
+
+class LockTimeoutError(HiveAcidError):
+    """The lock was not free within the time that the caller gave."""
+
+
+class TableNotAcidError(HiveAcidError):
+    """The table is not a full-ACID table."""
+
+
+class UnsupportedTableError(HiveAcidError):
+    """The table has a feature that hive-acid does not write yet."""
+
+
+class ColumnError(HiveAcidError):
+    """A column is unknown, has the wrong type or may not be assigned."""
+
+
+class MergeCardinalityError(HiveAcidError):
+    """A target row of a MERGE matches more than one source row."""
+
+
+class TimeZoneMismatchError(HiveAcidError):
+    """Spark's session time zone differs from the JVM's, so timestamps would shift."""

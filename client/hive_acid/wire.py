@@ -1,0 +1,43 @@
+"""The Thrift structs and the binary encoding, from our own IDL (``idl/hive_metastore.thrift``).
+
+`ttypes` is the module of structs: ``ttypes.LockRequest(component=[...], user="u", hostname="h")``. The IDL declares no
+defaults, so a field that the peer did not send is None.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+from typing import Any
+
+import thriftpy2
+
+
+class _SetForm(int):
+    """Field id 2 a second time: a dict key that differs from 2 but is written as 2."""
+
+    def __hash__(self) -> int:
+        return hash(("set form", int(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _load() -> Any:
+    idl = importlib.resources.files("hive_acid.idl") / "hive_metastore.thrift"
+    with importlib.resources.as_file(idl) as path:
+        module = thriftpy2.load(str(path), module_name="hive_metastore_thrift")
+    # open_txns is a set for Hive 2.3 clients and a list for all later ones (metastore-wire.md §1): it is written in
+    # both forms, each reader takes the one whose type it knows and skips the other.
+    spec = module.GetOpenTxnsResponse.thrift_spec
+    set_type = 14
+    spec[_SetForm(2)] = (set_type, "open_txns", spec[2][2], True)
+    return module
+
+
+ttypes: Any = _load()
+service: Any = ttypes.ThriftHiveMetastore
+
+
+def table_name(database: str, table: str) -> str:
+    """The full name by which write ids are asked for: lower case, ``db.table``."""
+    return f"{database.lower()}.{table.lower()}"
