@@ -1,0 +1,114 @@
+"""Tables as the client sees them: what the metastore's Thrift structs say, without Thrift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hive_acid.errors import ColumnError
+from hive_acid.format.partitions import parse_partition_name, partition_name
+from hive_acid.wire import ttypes
+
+ORC_INPUT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+ORC_OUTPUT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
+ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column and its type in Hive's words (``bigint``, ``decimal(10,2)``, ``array<string>``)."""
+
+    name: str
+    type: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table's definition.
+
+    `columns` are those in the files; `partition_keys` come from the directories. `bucket_columns` is empty unless the
+    table is CLUSTERED BY some columns.
+    """
+
+    database: str
+    name: str
+    columns: tuple[Column, ...]
+    partition_keys: tuple[Column, ...] = ()
+    parameters: dict[str, str] = field(default_factory=dict)
+    location: str = ""
+    bucket_columns: tuple[str, ...] = ()
+    table_type: str = "MANAGED_TABLE"
+    input_format: str = ORC_INPUT
+
+    @property
+    def full_name(self) -> str:
+        """``database.name``, for write ids and for people."""
+        return f"{self.database}.{self.name}"
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the table has write ids at all."""
+        return self.parameters.get("transactional", "").lower() == "true"
+
+    @property
+    def is_full_acid(self) -> bool:
+        """Whether rows can be updated and deleted: transactional, and not insert-only."""
+        return self.is_transactional and self.parameters.get("transactional_properties", "default") != "insert_only"
+
+    def partition_name(self, values: Sequence[str | None]) -> str:
+        """The partition's name, ``k=v/…``, for its values in the order of the keys."""
+        return partition_name([key.name for key in self.partition_keys], list(values))
+
+    def partition_values(self, name: str) -> list[str]:
+        """The values of a partition name, in the order of the keys, as the metastore keeps them."""
+        pairs = parse_partition_name(name)
+        if [key for key, _ in pairs] != [key.name for key in self.partition_keys]:
+            keys = ", ".join(key.name for key in self.partition_keys) or "none"
+            raise ColumnError(f"'{name}' is not a partition of {self.full_name}: its partition keys are {keys}")
+        return [DEFAULT_PARTITION if value is None else value for _, value in pairs]
+
+    def to_wire(self, owner: str) -> Any:
+        """The Thrift struct that creates this table."""
+        descriptor = ttypes.StorageDescriptor(
+            cols=[_field(column) for column in self.columns],
+            location=self.location or None,
+            inputFormat=self.input_format,
+            outputFormat=ORC_OUTPUT,
+            compressed=False,
+            numBuckets=-1,
+            serdeInfo=ttypes.SerDeInfo(serializationLib=ORC_SERDE, parameters={"serialization.format": "1"}),
+            bucketCols=list(self.bucket_columns),
+            sortCols=[],
+            parameters={},
+        )
+        return ttypes.Table(
+            tableName=self.name,
+            dbName=self.database,
+            owner=owner,
+            sd=descriptor,
+            partitionKeys=[_field(column) for column in self.partition_keys],
+            parameters=dict(self.parameters),
+            tableType=self.table_type,
+        )
+
+
+def table_from_wire(table: Any) -> Table:
+    """The table that a Thrift struct describes."""
+    return Table(
+        database=table.dbName,
+        name=table.tableName,
+        columns=tuple(Column(c.name.lower(), c.type, c.comment) for c in table.sd.cols or ()),
+        partition_keys=tuple(Column(c.name.lower(), c.type, c.comment) for c in table.partitionKeys or ()),
+        parameters=dict(table.parameters or {}),
+        location=table.sd.location or "",
+        bucket_columns=tuple(column.lower() for column in table.sd.bucketCols or ()),
+        table_type=table.tableType or "MANAGED_TABLE",
+        input_format=table.sd.inputFormat or "",
+    )
+
+
+def _field(column: Column) -> Any:
+    return ttypes.FieldSchema(name=column.name, type=column.type, comment=column.comment)

@@ -1,0 +1,286 @@
+"""A connection to a metastore: Thrift calls over a small pool of sockets, safe to share between threads.
+
+One call is in flight per socket, as every Hive client does (metastore-wire.md §2), so a lock that waits on one thread
+does not delay the heartbeats of another.
+"""
+
+from __future__ import annotations
+
+import getpass
+import select
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from thriftpy2.protocol import TCyBinaryProtocol
+from thriftpy2.thrift import TApplicationException, TClient, TException
+from thriftpy2.transport import TCyBufferedTransport, TSocket, TTransportException
+
+from hive_acid.catalog import Table, table_from_wire
+from hive_acid.errors import (
+    THRIFT_ERRORS,
+    HiveAcidError,
+    MetastoreError,
+    MetastoreInternalError,
+    MetastoreUnreachableError,
+    UnknownMethodError,
+)
+from hive_acid.lease import Heartbeats
+from hive_acid.transaction import Transaction, TransactionKind
+from hive_acid.wire import service, ttypes
+
+DEFAULT_PORT = 9083
+POOL_SIZE = 8
+LONGEST_NAME_LIST = 32_767
+"""``max_parts`` travels as i16; -1 asks for all (metastore-wire.md §4)."""
+
+UNREPEATABLE = frozenset({"lock", "open_txns", "create_table", "create_database", "compact", "compact2"})
+"""Calls whose repetition after a lost answer could act twice (transactions.md §6)."""
+
+
+class Connection:
+    """Calls to one metastore; begin transactions with `begin`, look tables up with `table`."""
+
+    def __init__(self, host: str, port: int, *, timeout_ms: int = 60_000, user: str | None = None) -> None:
+        self.host = host
+        self.port = port
+        self.user = user or _login_name()
+        self._timeout_ms = timeout_ms
+        self._idle: list[tuple[socket.socket, TClient]] = []
+        self._guard = threading.Lock()
+        self._closed = False
+        self.heartbeats = Heartbeats(self)
+
+    @property
+    def uri(self) -> str:
+        """The address in the form that Hive's clients use."""
+        return f"thrift://{self.host}:{self.port}"
+
+    # --- calls ---------------------------------------------------------------------------------
+
+    def call(self, method: str, *args: Any) -> Any:
+        """Call an RPC by its name and return its result.
+
+        Raises the error of `hive_acid.errors` that stands for the Thrift exception; MetastoreUnreachableError when no
+        answer came. A call that may be repeated is tried once more on a fresh socket before that.
+        """
+        attempts = 1 if method in UNREPEATABLE else 2
+        for attempt in range(1, attempts + 1):
+            sock, client = self._take()
+            try:
+                result = getattr(client, method)(*args)
+            except (TTransportException, OSError, EOFError) as error:
+                _discard(sock)
+                if attempt == attempts:
+                    raise MetastoreUnreachableError(
+                        f"the metastore at {self.uri} did not answer {method}: {error}. Is it running there?"
+                    ) from error
+            except TApplicationException as error:
+                self._put_back(sock, client)
+                raise _application_error(method, error) from None
+            except TException as error:
+                self._put_back(sock, client)
+                raise _thrift_error(error) from None
+            except BaseException:
+                _discard(sock)
+                raise
+            else:
+                self._put_back(sock, client)
+                return result
+        raise AssertionError("the loop above returns or raises")
+
+    def _take(self) -> tuple[socket.socket, TClient]:
+        while True:
+            with self._guard:
+                if self._closed:
+                    raise HiveAcidError(f"the connection to {self.uri} is closed: connect again")
+                if not self._idle:
+                    break
+                sock, client = self._idle.pop()
+            if _closed_by_peer(sock):
+                _discard(sock)
+                continue
+            return sock, client
+        return self._connect()
+
+    def _connect(self) -> tuple[socket.socket, TClient]:
+        transport = TSocket(self.host, self.port, socket_timeout=self._timeout_ms, connect_timeout=10_000)
+        try:
+            transport.open()
+            transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client = TClient(service, TCyBinaryProtocol(TCyBufferedTransport(transport)))
+            client.set_ugi(self.user, [])
+        except (TException, OSError, EOFError) as error:
+            raise MetastoreUnreachableError(
+                f"no metastore answers at {self.uri}: {error}. Start one with `metastore serve`, or check the address."
+            ) from error
+        return transport.sock, client
+
+    def _put_back(self, sock: socket.socket, client: TClient) -> None:
+        with self._guard:
+            if not self._closed and len(self._idle) < POOL_SIZE:
+                self._idle.append((sock, client))
+                return
+        _discard(sock)
+
+    # --- transactions --------------------------------------------------------------------------
+
+    def begin(self, kind: TransactionKind = TransactionKind.WRITE, *, lock_timeout_ms: int = 300_000) -> Transaction:
+        """Open a transaction, with its snapshot taken and its heartbeats running."""
+        return Transaction.begin(self, kind, lock_timeout_ms=lock_timeout_ms)
+
+    # --- catalogue -----------------------------------------------------------------------------
+
+    def table(self, database: str, name: str) -> Table:
+        """The table's definition. Raises NoSuchObjectError."""
+        request = ttypes.GetTableRequest(
+            dbName=database,
+            tblName=name,
+            capabilities=ttypes.ClientCapabilities(values=[ttypes.ClientCapability.INSERT_ONLY_TABLES]),
+            processorCapabilities=["HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD"],
+            processorIdentifier="hive-acid",
+        )
+        return table_from_wire(self.call("get_table_req", request).table)
+
+    def partitions(self, table: Table) -> dict[str, str]:
+        """Partition name to location, of all partitions of a table."""
+        names = self.call("get_partition_names", table.database, table.name, -1)
+        found: dict[str, str] = {}
+        for first in range(0, len(names), 1000):
+            some = names[first : first + 1000]
+            for partition in self.call("get_partitions_by_names", table.database, table.name, some):
+                found[table.partition_name(partition.values)] = partition.sd.location
+        return found
+
+    def add_partitions(self, table: Table, locations: Mapping[str, str]) -> None:
+        """Register partitions (name to location); those that exist already are left as they are."""
+        wire_table = self.call("get_table_req", ttypes.GetTableRequest(dbName=table.database, tblName=table.name)).table
+        parts = []
+        for name, location in locations.items():
+            descriptor = ttypes.StorageDescriptor(**vars(wire_table.sd))
+            descriptor.location = location
+            values = table.partition_values(name)
+            parts.append(
+                ttypes.Partition(
+                    dbName=table.database, tableName=table.name, values=values, sd=descriptor, parameters={}
+                )
+            )
+        for first in range(0, len(parts), 1000):
+            request = ttypes.AddPartitionsRequest(
+                dbName=table.database,
+                tblName=table.name,
+                parts=parts[first : first + 1000],
+                ifNotExists=True,
+                needResult=False,
+            )
+            self.call("add_partitions_req", request)
+
+    def create_database(self, name: str, *, location: str | None = None, if_not_exists: bool = False) -> None:
+        """Create a database; its directory is made by the metastore."""
+        try:
+            self.call("create_database", ttypes.Database(name=name, locationUri=location, parameters={}))
+        except THRIFT_ERRORS["AlreadyExistsException"]:
+            if not if_not_exists:
+                raise
+
+    def create_table(self, table: Table, *, if_not_exists: bool = False) -> None:
+        """Create a table; its directory is made by the metastore."""
+        try:
+            self.call("create_table", table.to_wire(self.user))
+        except THRIFT_ERRORS["AlreadyExistsException"]:
+            if not if_not_exists:
+                raise
+
+    def drop_table(self, database: str, name: str, *, if_exists: bool = False) -> None:
+        """Drop a table with its data."""
+        try:
+            self.call("drop_table", database, name, True)
+        except THRIFT_ERRORS["NoSuchObjectException"]:
+            if not if_exists:
+                raise
+
+    def compact(self, database: str, name: str, kind: str, partitions: Sequence[str] = ()) -> list[int]:
+        """Queue compactions (``minor`` or ``major``), one per partition; the ids of those accepted."""
+        accepted = []
+        for partition in partitions or (None,):
+            request = ttypes.CompactionRequest(
+                dbname=database,
+                tablename=name,
+                partitionname=partition,
+                type=getattr(ttypes.CompactionType, kind.upper()),
+            )
+            answer = self.call("compact2", request)
+            if answer.accepted:
+                accepted.append(answer.id)
+        return accepted
+
+    # --- life ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stop the heartbeats and close the sockets; transactions still open end by the metastore's time-out."""
+        self.heartbeats.stop()
+        with self._guard:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for sock, _ in idle:
+            _discard(sock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def connect(uri: str = "thrift://localhost:9083", *, timeout_ms: int = 60_000, user: str | None = None) -> Connection:
+    """Connect to a metastore.
+
+    `uri` is ``thrift://host:port`` (port 9083 by default); several, with commas between, are tried in order.
+    Raises MetastoreUnreachableError when none answers, ValueError for an address of another form.
+    """
+    failure: MetastoreUnreachableError | None = None
+    for one in uri.split(","):
+        parts = urlsplit(one.strip())
+        if parts.scheme != "thrift" or not parts.hostname:
+            raise ValueError(f"'{one}' is not a metastore address: give thrift://host:port")
+        connection = Connection(parts.hostname, parts.port or DEFAULT_PORT, timeout_ms=timeout_ms, user=user)
+        try:
+            connection.call("getStatus")
+        except MetastoreUnreachableError as error:
+            connection.close()
+            failure = error
+            continue
+        return connection
+    assert failure is not None
+    raise failure
+
+
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _closed_by_peer(sock: socket.socket) -> bool:
+    """An idle socket has nothing to read, unless its peer has closed it."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _discard(sock: socket.socket) -> None:
+    sock.close()
+
+
+def _application_error(method: str, error: TApplicationException) -> HiveAcidError:
+    if error.type == TApplicationException.UNKNOWN_METHOD:
+        return UnknownMethodError(f"the metastore does not serve {method}")
+    return MetastoreInternalError(error.message or f"the metastore failed in {method}")
+
+
+def _thrift_error(error: TException) -> MetastoreError:
+    kind = THRIFT_ERRORS.get(type(error).__name__, MetastoreError)
+    return kind(getattr(error, "message", None) or str(error))

@@ -1,0 +1,104 @@
+"""Heartbeats: one thread per connection keeps its open transactions alive, until they end or their owner is gone.
+
+A reader's lease on its snapshot is a read-only transaction kept alive here. Ending one must be possible from a
+finaliser, which may run at any line of any thread: `end_later` only puts the transaction on a queue that is safe there,
+and the heartbeat thread commits it.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from hive_acid.errors import HiveAcidError, NoSuchTxnError, TxnAbortedError
+
+if TYPE_CHECKING:
+    from hive_acid.connection import Connection
+    from hive_acid.transaction import Transaction
+
+LOG = logging.getLogger(__name__)
+FALLBACK_TIMEOUT_MS = 300_000
+BEATS_PER_TIMEOUT = 3
+
+
+class Heartbeats:
+    """Sends a heartbeat for each registered transaction, three times per ``hive.txn.timeout`` of the metastore."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._transactions: dict[int, Transaction] = {}
+        self._guard = threading.Lock()
+        self._ended: queue.SimpleQueue[Transaction | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._interval_s: float | None = None
+        self._stopped = False
+
+    def add(self, transaction: Transaction) -> None:
+        """Keep a transaction alive from now on."""
+        if self._interval_s is None:
+            self._interval_s = self._timeout_ms() / 1000 / BEATS_PER_TIMEOUT
+        with self._guard:
+            self._transactions[transaction.id] = transaction
+            if self._thread is None and not self._stopped:
+                self._thread = threading.Thread(target=self._run, name="hive-acid-heartbeats", daemon=True)
+                self._thread.start()
+
+    def remove(self, transaction: Transaction) -> None:
+        """The transaction has ended."""
+        with self._guard:
+            self._transactions.pop(transaction.id, None)
+
+    def end_later(self, transaction: Transaction) -> None:
+        """Commit a read-only transaction soon, on the heartbeat thread; safe to call from a finaliser."""
+        self._ended.put(transaction)
+
+    def stop(self) -> None:
+        """End the thread, after the transactions already given to `end_later`."""
+        self._stopped = True
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            self._ended.put(None)
+            thread.join(timeout=5)
+
+    def _timeout_ms(self) -> int:
+        try:
+            answer = self._connection.call("get_config_value", "hive.txn.timeout", str(FALLBACK_TIMEOUT_MS) + "ms")
+            number, unit = answer.rstrip("ms"), answer[len(answer.rstrip("ms")) :]
+            return int(number) * (1000 if unit in ("s", "") else 1)
+        except (HiveAcidError, ValueError):
+            return FALLBACK_TIMEOUT_MS
+
+    def _run(self) -> None:
+        assert self._interval_s is not None
+        next_beat = time.monotonic() + self._interval_s
+        while True:
+            try:
+                ended = self._ended.get(timeout=max(0.0, next_beat - time.monotonic()))
+            except queue.Empty:
+                self._beat()
+                next_beat = time.monotonic() + self._interval_s
+                continue
+            if ended is None:
+                return
+            self._end(ended)
+
+    def _end(self, transaction: Transaction) -> None:
+        try:
+            transaction.commit()
+        except HiveAcidError as error:
+            LOG.info("the lease of transaction %d ended without the metastore: %s", transaction.id, error)
+
+    def _beat(self) -> None:
+        with self._guard:
+            transactions = list(self._transactions.values())
+        for transaction in transactions:
+            try:
+                transaction.heartbeat()
+            except (TxnAbortedError, NoSuchTxnError) as error:
+                LOG.warning("transaction %d is gone: %s", transaction.id, error)
+                self.remove(transaction)
+            except HiveAcidError as error:
+                LOG.warning("no heartbeat for transaction %d: %s", transaction.id, error)

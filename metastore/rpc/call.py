@@ -1,0 +1,46 @@
+"""What a handler knows of the call it serves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+Handler = Callable[..., Any] | Callable[..., Awaitable[Any]]
+"""``handler(call, *thrift_args)``: a plain function runs on a worker thread, a coroutine function on the event loop."""
+
+
+@dataclass(slots=True)
+class Session:
+    """What a client has said about itself on one connection."""
+
+    peer: str
+    user: str | None = None
+    groups: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One RPC in progress."""
+
+    method: str
+    session: Session
+    workers: Executor
+
+    @property
+    def user(self) -> str | None:
+        """The user that ``set_ugi`` named on this connection."""
+        return self.session.user
+
+    @property
+    def peer(self) -> str:
+        """The client's address."""
+        return self.session.peer
+
+    async def run(self, function: Callable[..., T], *args: Any) -> T:
+        """Run blocking work on a worker thread; for coroutine handlers."""
+        return await asyncio.get_running_loop().run_in_executor(self.workers, function, *args)

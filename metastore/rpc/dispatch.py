@@ -1,0 +1,85 @@
+"""One wrapper round every call: find the handler, run it, time it, log it, turn its end into a reply.
+
+Three ends are told apart: fine, refused (an error of `hive_acid.errors`, which the client expects) and crashed (anything
+else, which the log keeps with its traceback). No end closes the connection, since Java clients repeat their call on
+a closed one (metastore-wire.md §3, point 2).
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import time
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+from hive_acid.errors import MetastoreError
+from metastore.observe.calls import CallCounts, Outcome
+from metastore.observe.log import event
+from metastore.rpc import codec
+from metastore.rpc.call import Call, Handler, Session
+
+LOG = logging.getLogger("metastore.rpc")
+SLOW_MS = 1_000.0
+POLLING = frozenset({"lock", "check_lock"})
+"""These wait on purpose, so their length says nothing."""
+
+
+class Dispatcher:
+    """Serves calls by method name from a table of handlers."""
+
+    def __init__(self, handlers: Mapping[str, Handler], workers: Executor, counts: CallCounts) -> None:
+        self._handlers = {name: (handler, inspect.iscoroutinefunction(handler)) for name, handler in handlers.items()}
+        self._workers = workers
+        self._counts = counts
+
+    async def serve(self, method: str, sequence: int, message: bytes, session: Session) -> bytes | None:
+        """The reply to one message; None for a oneway call."""
+        started = time.perf_counter()
+        outcome, detail, reply = await self._answer(method, sequence, message, session)
+        duration_ms = (time.perf_counter() - started) * 1000
+        self._counts.add(method if outcome is not Outcome.UNKNOWN else "?", outcome, duration_ms)
+        level = _level(method, outcome, duration_ms)
+        event(
+            LOG,
+            level,
+            "call",
+            method=method,
+            outcome=outcome.value,
+            duration_ms=duration_ms,
+            peer=session.peer,
+            **detail,
+        )
+        return None if method in codec.ONEWAY else reply
+
+    async def _answer(
+        self, method: str, sequence: int, message: bytes, session: Session
+    ) -> tuple[Outcome, dict[str, Any], bytes]:
+        found = self._handlers.get(method)
+        if found is None:
+            return Outcome.UNKNOWN, {}, codec.encode_unknown_method(method, sequence)
+        handler, is_coroutine = found
+        call = Call(method, session, self._workers)
+        try:
+            arguments = codec.decode_arguments(method, message)
+            if is_coroutine:
+                value = await handler(call, *arguments)
+            else:
+                value = await call.run(handler, call, *arguments)
+            return Outcome.FINE, {}, codec.encode_result(method, sequence, value)
+        except MetastoreError as error:
+            detail = {"error": error.thrift_name, "text": str(error)}
+            return Outcome.REFUSED, detail, codec.encode_error(method, sequence, error)
+        except Exception as error:
+            LOG.exception("call failed method=%s", method)
+            detail = {"error": type(error).__name__}
+            return Outcome.CRASHED, detail, codec.encode_internal_error(method, sequence)
+
+
+def _level(method: str, outcome: Outcome, duration_ms: float) -> int:
+    if outcome is Outcome.CRASHED:
+        return logging.ERROR
+    if outcome is Outcome.REFUSED or (duration_ms > SLOW_MS and method not in POLLING):
+        return logging.INFO
+    return logging.DEBUG

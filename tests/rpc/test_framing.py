@@ -1,0 +1,88 @@
+"""The message scanner against the real encoder, however the bytes are cut."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from thriftpy2.protocol import TCyBinaryProtocol
+from thriftpy2.thrift import TMessageType
+from thriftpy2.transport import TCyMemoryBuffer
+
+from hive_acid.wire import service, ttypes
+from metastore.rpc.framing import MessageScanner, ProtocolError
+
+LIMIT = 1 << 20
+
+
+def encode(method, arguments, sequence=7):
+    buffer = TCyMemoryBuffer()
+    protocol = TCyBinaryProtocol(buffer)
+    protocol.write_message_begin(method, TMessageType.CALL, sequence)
+    protocol.write_struct(arguments)
+    protocol.write_message_end()
+    return buffer.getvalue()
+
+
+names = st.text(max_size=12)
+columns = st.lists(st.builds(ttypes.FieldSchema, name=names, type=names, comment=st.none() | names), max_size=4)
+tables = st.builds(
+    ttypes.Table,
+    tableName=names,
+    dbName=names,
+    createTime=st.integers(0, 2**31 - 1),
+    sd=st.builds(ttypes.StorageDescriptor, cols=columns, parameters=st.dictionaries(names, names, max_size=3)),
+    parameters=st.dictionaries(names, names, max_size=5),
+    writeId=st.integers(-(2**63), 2**63 - 1),
+    temporary=st.booleans(),
+)
+
+
+@given(tables, st.data())
+def test_the_end_is_found_however_the_bytes_arrive(table, data):
+    message = encode("create_table", service.create_table_args(tbl=table), sequence=99)
+    rest = b"\x80\x01\x00\x01next"
+    scanner = MessageScanner(LIMIT)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(message) - 1), max_size=6)))
+    for cut in cuts:
+        assert scanner.scan(message[:cut]) is None
+    assert scanner.scan(message + rest) == len(message)
+    assert (scanner.name, scanner.sequence) == ("create_table", 99)
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=50), st.dictionaries(names, st.integers(0, 9), max_size=9))
+def test_lists_and_maps_of_numbers_are_stepped_over(ids, minimums):
+    message = encode("abort_txns", service.abort_txns_args(rqst=ttypes.AbortTxnsRequest(txn_ids=ids)))
+    assert MessageScanner(LIMIT).scan(message) == len(message)
+    message = encode("add_write_ids_to_min_history", service.add_write_ids_to_min_history_args(1, minimums))
+    assert MessageScanner(LIMIT).scan(message) == len(message)
+
+
+HEADER = b"\x80\x01\x00\x01\x00\x00\x00\x01x\x00\x00\x00\x01"
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (b"GET / HTTP/1.1\r\n", "strict binary"),
+        (b"\x00\x00\x00\x20\x80\x01", "strict binary"),
+        (b"\x80\x01\x00\x02\x00\x00\x00\x01x\x00\x00\x00\x01", "type 2"),
+        (b"\x80\x01\x00\x01\x7f\xff\xff\xff", "method name"),
+        (HEADER + b"\x0b\x00\x01\x40\x00\x00\x00", "size of 1073741824"),
+        (HEADER + b"\x0f\x00\x01\x0a\x00\x0f\xff\xff", "beyond the message limit"),
+        (HEADER + b"\x0b\x00\x01\xff\xff\xff\xff", "size of -1"),
+        (HEADER + b"\x07\x00\x01", "unknown type 7"),
+        (HEADER + b"\x0c\x00\x01" * 64, "nested deeper"),
+    ],
+)
+def test_bad_bytes_are_refused(message, words):
+    with pytest.raises(ProtocolError, match=words):
+        MessageScanner(LIMIT).scan(message)
+
+
+def test_a_message_that_never_ends_is_refused_at_the_limit():
+    scanner = MessageScanner(1000)
+    message = HEADER + b"\x0b\x00\x01\x00\x00\x03\x00" + b"x" * 1000
+    assert scanner.scan(message[:700]) is None
+    assert scanner.scan(message[:790]) is None
+    endless = HEADER + b"\x0d\x00\x01\x0b\x0b\x00\x00\x03\xe8" + b"\x00\x00\x00\x01a" * 300
+    with pytest.raises(ProtocolError, match="more than 1000"):
+        MessageScanner(1000).scan(endless)
