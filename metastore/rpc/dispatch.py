@@ -1,8 +1,8 @@
 """One wrapper round every call: find the handler, run it, time it, log it, turn its end into a reply.
 
-Three ends are told apart: fine, refused (an error of `hive_acid.errors`, which the client expects) and crashed (anything
-else, which the log keeps with its traceback). No end closes the connection, since Java clients repeat their call on
-a closed one (metastore-wire.md §3, point 2).
+Three ends are told apart: fine, refused (an error of `hive_acid.errors`, which the client expects) and crashed
+(anything else, which the log keeps with its traceback). No end closes the connection, since Java clients repeat their
+call on a closed one (metastore-wire.md §3, point 2).
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """The socket side: one event loop, thousands of idle connections, bounded messages, a graceful stop.
 
-Each connection has one call in flight, as its client does; bytes of a next call wait in the buffer. A connection costs a
-buffer and nothing in the database, is never timed out for idleness, and is closed by us only when its bytes are
-not Thrift (metastore-wire.md §2).
+Each connection has one call in flight, as its client does; bytes of a next call wait in the buffer. A connection costs
+a buffer and nothing in the database, is never timed out for idleness, and is closed by us only when its bytes are not
+Thrift (metastore-wire.md §2).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
@@ -109,12 +110,12 @@ class ThriftServer:
         self.stopping = False
         self._listener: asyncio.Server | None = None
 
-    async def listen(self, host: str, port: int) -> int:
-        """Accept clients from now on; the port that was taken (for port 0). Raises OSError if it is not free."""
+    async def listen(self, listener: socket.socket) -> str:
+        """Accept clients on a bound socket from now on; returns its address, ``host:port``."""
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(lambda: ThriftConnection(self), host, port, backlog=BACKLOG)
-        bound: int = self._listener.sockets[0].getsockname()[1]
-        return bound
+        self._listener = await loop.create_server(lambda: ThriftConnection(self), sock=listener, backlog=BACKLOG)
+        host, port = listener.getsockname()[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def stop(self) -> None:
         """Refuse new clients and calls, finish those in progress (for a bounded time), close."""

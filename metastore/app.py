@@ -1,0 +1,180 @@
+"""The composition root: every part is made here and given what it needs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sqlalchemy.exc
+
+from hive_acid import files
+from hive_acid.errors import HiveAcidError
+from metastore.config import Config
+from metastore.observe.calls import CallCounts
+from metastore.observe.log import event
+from metastore.rpc.dispatch import Dispatcher
+from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop, new_workers
+from metastore.schedule import Schedule
+from metastore.slices import Slices
+from metastore.store.database import Database
+from metastore.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
+from metastore.store.leader import Leader
+from metastore.store.migrate import upgrade
+
+LOG = logging.getLogger("metastore")
+
+
+class StartError(RuntimeError):
+    """The metastore cannot start; the sentence says why."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """What `metastore serve` was asked for. Exactly one of `data_dir` and `database_url` is set."""
+
+    host: str
+    port: int
+    data_dir: Path | None
+    database_url: str | None
+    warehouse: str
+    config: Config = field(default_factory=Config)
+
+
+@contextlib.contextmanager
+def open_database(options: ServeOptions) -> Iterator[Database]:
+    """The database of the options, migrated; an embedded Postgres runs as long as the context.
+
+    Raises StartError.
+    """
+    with contextlib.ExitStack() as stack:
+        url = options.database_url
+        if url is None:
+            assert options.data_dir is not None
+            try:
+                url = stack.enter_context(EmbeddedPostgres(options.data_dir))
+            except (EmbeddedPostgresError, OSError) as error:
+                raise StartError(str(error)) from error
+        try:
+            db = stack.enter_context(contextlib.closing(_connected(url, options)))
+        except (sqlalchemy.exc.SQLAlchemyError, HiveAcidError, ValueError) as error:
+            raise StartError(f"the database cannot be used: {_first_line(error)}") from error
+        yield db
+
+
+def _connected(url: str, options: ServeOptions) -> Database:
+    db = Database(url, pool_size=options.config.server.worker_threads)
+    try:
+        upgrade(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+class App:
+    """One metastore: `start`, then `stop`; or `run`, until a signal."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._options = options
+        self._stack = contextlib.ExitStack()
+        self.counts = CallCounts()
+
+    def run(self, announce: Callable[[str], None]) -> None:
+        """Serve until SIGTERM or SIGINT; `announce` is given the address when the first call can be answered.
+
+        Raises StartError when it cannot start.
+        """
+        ended = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: ended.set())
+        try:
+            announce(self.start())
+            ended.wait()
+        finally:
+            self.stop()
+
+    def start(self) -> str:
+        """Make everything, listen, start the services; returns ``thrift://host:port``. Raises StartError."""
+        options, config, stack = self._options, self._options.config, self._stack
+        try:
+            loop = self._event_loop()
+            listener = self._listener()
+            self._prepare_warehouse()
+            db = stack.enter_context(open_database(options))
+            workers = new_workers(config.server.worker_threads)
+            stack.callback(workers.shutdown, wait=True)
+            slices = Slices(db, options.warehouse, config)
+            dispatcher = Dispatcher(slices.handlers(), workers, self.counts)
+            server = ThriftServer(dispatcher, max_message_bytes=config.server.max_message_bytes)
+            address = asyncio.run_coroutine_threadsafe(server.listen(listener), loop).result()
+            stack.callback(lambda: asyncio.run_coroutine_threadsafe(server.stop(), loop).result())
+            stack.callback(slices.release_waiters, loop)
+            schedule = Schedule(slices.services(), Leader(db))
+            schedule.start()
+            stack.callback(schedule.stop)
+            stack.callback(slices.interrupt)
+        except BaseException:
+            self.stop()
+            raise
+        event(LOG, logging.INFO, "started", address=address, warehouse=options.warehouse)
+        return f"thrift://{address}"
+
+    def stop(self) -> None:
+        """Stop everything in the reverse order of its start; may be repeated."""
+        self._stack.close()
+
+    def _event_loop(self) -> asyncio.AbstractEventLoop:
+        loop = new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="event-loop", daemon=True)
+        thread.start()
+
+        def end() -> None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+        self._stack.callback(end)
+        return loop
+
+    def _listener(self) -> socket.socket:
+        """The port, taken before anything else is started."""
+        options = self._options
+        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        self._stack.callback(listener.close)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((options.host, options.port))
+            listener.listen(BACKLOG)  # who connects from now on waits for the start instead of being refused
+        except OverflowError:
+            raise StartError(f"{options.port} is not a port: give one from 0 to 65535") from None
+        except OSError as error:
+            raise StartError(
+                f"cannot listen on {options.host}:{options.port}: {error.strerror or error}; "
+                f"is another metastore running there? Choose another one with --port"
+            ) from None
+        return listener
+
+    def _prepare_warehouse(self) -> None:
+        if not self._options.config.catalog.directories:
+            return
+        root = self._options.warehouse
+        probe = files.join(root, f".writable-{os.getpid()}")
+        try:
+            files.make_directory(root)
+            files.write(probe, b"")
+            files.remove(probe)
+        except (OSError, ValueError, ImportError) as error:
+            raise StartError(f"the warehouse {root} is not writable: {error}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

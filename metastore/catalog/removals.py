@@ -1,0 +1,109 @@
+"""Directories of dropped objects, removed after the drop is committed.
+
+The drop's database transaction writes a row for each directory; the row goes when the directory is gone. A row is
+claimed by the one who works on it, so a directory is never removed twice at once, and never under a new table
+that took its place: who wants to make it waits for the row. The claim of a killed process ends after `CLAIM`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, text, true, update
+
+from hive_acid.errors import InvalidOperationError, MetaError
+from metastore.catalog.directories import Directories
+from metastore.catalog.schema import DIRECTORY_REMOVAL
+from metastore.store.database import Database
+
+CLAIM = "10 minutes"
+_WAIT_S = 5.0
+_POLL_S = 0.05
+_BATCH = 1000
+
+_COLUMNS = (DIRECTORY_REMOVAL.c.id, DIRECTORY_REMOVAL.c.location, DIRECTORY_REMOVAL.c.only_if_empty)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """One directory to remove."""
+
+    id: int
+    location: str
+    only_if_empty: bool
+
+
+class Removals:
+    """The list of directories still to be removed."""
+
+    def __init__(self, db: Database, directories: Directories) -> None:
+        self._db = db
+        self._directories = directories
+
+    def plan(self, connection: Connection, locations: Sequence[str], only_if_empty: bool = False) -> list[Removal]:
+        """Note directories in the transaction of the drop, claimed by the caller; pass the result to `run`."""
+        if not self._directories.enabled or not locations:
+            return []
+        rows = [{"location": location, "only_if_empty": only_if_empty} for location in locations]
+        noted = connection.execute(insert(DIRECTORY_REMOVAL).returning(*_COLUMNS), rows)
+        return [Removal(*row) for row in noted]
+
+    def run(self, removals: list[Removal]) -> int:
+        """Remove claimed directories, in order; returns how many. One that fails stays for `recover`, and is logged."""
+        done = 0
+        for removal in removals:
+            try:
+                self._directories.remove(removal.location, removal.only_if_empty)
+            except MetaError as error:
+                _log.warning("%s; it will be tried again", error)
+                continue
+            with self._db.engine.begin() as connection:
+                connection.execute(delete(DIRECTORY_REMOVAL).where(DIRECTORY_REMOVAL.c.id == removal.id))
+            done += 1
+        return done
+
+    def recover(self, claim: str = CLAIM) -> int:
+        """Take up removals whose claim is older than `claim`, at most a batch; returns how many were finished."""
+        return self.run(self._claim(claim, true())) if self._directories.enabled else 0
+
+    def wait_for(self, location: str, below: bool = False) -> None:
+        """Return when nothing at or above `location`, nor with `below` in it, waits for removal.
+
+        Raises InvalidOperationError if another one's removal does not end within a few seconds.
+        """
+        if not self._directories.enabled:
+            return
+        rows = DIRECTORY_REMOVAL.c
+        in_the_way = or_(rows.location == location, func.starts_with(location, rows.location + "/"))
+        if below:
+            in_the_way = or_(in_the_way, func.starts_with(rows.location, location + "/"))
+        deadline = time.monotonic() + _WAIT_S
+        while self._is_pending(in_the_way):
+            self.run(self._claim(CLAIM, in_the_way))
+            if time.monotonic() > deadline:
+                raise InvalidOperationError(
+                    f"the directory {location} of a dropped object is still being removed: try again later"
+                )
+            time.sleep(_POLL_S)
+
+    def _is_pending(self, chosen: ColumnElement[bool]) -> bool:
+        with self._db.engine.connect() as connection:
+            return connection.execute(select(DIRECTORY_REMOVAL.c.id).where(chosen).limit(1)).first() is not None
+
+    def _claim(self, claim: str, chosen: ColumnElement[bool]) -> list[Removal]:
+        rows = DIRECTORY_REMOVAL.c
+        stale = rows.claimed_at <= func.clock_timestamp() - text("CAST(:claim AS interval)").bindparams(claim=claim)
+        batch = select(rows.id).where(stale, chosen).order_by(rows.id).limit(_BATCH).with_for_update(skip_locked=True)
+        with self._db.engine.begin() as connection:
+            claimed = connection.execute(
+                update(DIRECTORY_REMOVAL)
+                .where(rows.id.in_(batch))
+                .values(claimed_at=func.clock_timestamp())
+                .returning(*_COLUMNS)
+            )
+            return sorted((Removal(*row) for row in claimed), key=lambda removal: removal.id)

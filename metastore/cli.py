@@ -1,0 +1,143 @@
+"""The ``metastore`` command: serve, doctor, and what is going on (transactions, locks, compactions)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table as TextTable
+
+import hive_acid
+from hive_acid import show
+from hive_acid.errors import HiveAcidError
+from metastore import doctor
+from metastore.app import App, ServeOptions, StartError
+from metastore.config import Config, describe
+from metastore.observe import log
+from metastore.settings import SettingError
+
+DEFAULT_URI = "thrift://127.0.0.1:9083"
+LISTINGS: dict[str, Callable[..., show.Listing]] = {
+    "transactions": show.transactions,
+    "locks": show.locks,
+    "compactions": show.compactions,
+}
+
+
+def default_data_dir() -> Path:
+    """Where the embedded Postgres and the default warehouse live when nothing is said."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/hive-acid")
+    return Path(os.environ.get("XDG_DATA_HOME", "~/.local/share")).expanduser() / "hive-acid"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0 when all is well, 1 with one sentence on stderr when not."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        run: Callable[[argparse.Namespace], int] = options.run
+        return run(options)
+    except (StartError, SettingError, HiveAcidError) as error:
+        print(f"metastore: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="metastore", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"hive-acid {hive_acid.__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    serve = commands.add_parser("serve", help="run the metastore in the foreground")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    serve.add_argument("--port", type=int, default=9083, help="port to listen on (9083); 0 takes a free one")
+    _add_place(serve)
+    serve.add_argument("--log-level", default="info", choices=["debug", "info", "warning", "error"])
+    serve.set_defaults(run=_serve)
+
+    check = commands.add_parser("doctor", help="check database, warehouse, Java and Spark")
+    _add_place(check)
+    check.set_defaults(run=_doctor)
+
+    settings = commands.add_parser("config", help="print every setting with its value and meaning")
+    _add_settings(settings)
+    settings.set_defaults(run=_config)
+
+    for name in LISTINGS:
+        listing = commands.add_parser(name, help=f"show {name}")
+        listing.add_argument("--uri", default=DEFAULT_URI, help=f"the metastore ({DEFAULT_URI})")
+        listing.set_defaults(run=_show, listing=name)
+    return parser
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--warehouse", metavar="DIR", help="root of the tables (DATA_DIR/warehouse)")
+    database = parser.add_mutually_exclusive_group()
+    database.add_argument("--data-dir", metavar="DIR", type=Path, help=f"embedded Postgres ({default_data_dir()})")
+    database.add_argument("--database-url", metavar="URL", help="an external Postgres: postgresql://user@host/name")
+    _add_settings(parser)
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="a setting by its Hive name"
+    )
+
+
+def _options(options: argparse.Namespace) -> ServeOptions:
+    data_dir = None if options.database_url else options.data_dir or default_data_dir()
+    return ServeOptions(
+        host=getattr(options, "host", "127.0.0.1"),
+        port=getattr(options, "port", 9083),
+        data_dir=data_dir,
+        database_url=options.database_url,
+        warehouse=options.warehouse or str((data_dir or default_data_dir()) / "warehouse"),
+        config=Config.parse(options.settings),
+    )
+
+
+def _serve(options: argparse.Namespace) -> int:
+    log.configure(options.log_level)
+    App(_options(options)).run(announce=lambda uri: print(f"listening on {uri}", flush=True))
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    log.configure("error")
+    console = Console()
+    findings = doctor.examine(_options(options))
+    for finding in findings:
+        mark = "[green]ok[/]  " if finding.fine else "[red]BAD[/] "
+        console.print(f"{mark} {finding.what}: {finding.words}", highlight=False, soft_wrap=True)
+    return 0 if all(finding.fine for finding in findings) else 1
+
+
+def _config(options: argparse.Namespace) -> int:
+    listing = describe(Config.parse(options.settings))
+    _print(listing)
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    with hive_acid.connect(options.uri) as connection:
+        _print(LISTINGS[options.listing](connection))
+    return 0
+
+
+def _print(listing: show.Listing) -> None:
+    table = TextTable(title=listing.title, title_justify="left")
+    for column in listing.columns:
+        table.add_column(column, overflow="fold")
+    for row in listing.rows:
+        table.add_row(*row)
+    Console().print(table, markup=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Locks and waiting for them (transactions.md §3)."""

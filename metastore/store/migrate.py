@@ -1,0 +1,50 @@
+"""Brings a database to the schema of this version: Alembic migrations, then the stored functions."""
+
+from __future__ import annotations
+
+import importlib.resources
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+from hive_acid.errors import MetaError
+from metastore.store import functions
+from metastore.store.database import SCHEMA, Database
+
+_ADVISORY_LOCK = 0x48697665  # one upgrade at a time in a database
+
+
+def upgrade(db: Database) -> None:
+    """Upgrade in one database transaction, one process at a time; nothing to do is no error.
+
+    Raises MetaError, with nothing changed, if the database was upgraded by a newer version.
+    """
+    with db.engine.begin() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+        connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+        config = _alembic_config(connection)
+        _refuse_newer(connection, config)
+        command.upgrade(config, "head")
+        functions.install(connection)
+
+
+def _alembic_config(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(importlib.resources.files("metastore.migrations")).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def _refuse_newer(connection: Connection, config: Config) -> None:
+    context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    for revision in context.get_current_heads():
+        if revision not in known:
+            raise MetaError(
+                f"the database is at schema revision {revision}, which this version of hive-acid does not know:"
+                " run the newer version it was upgraded by"
+            )

@@ -1,0 +1,1 @@
+"""Transactions and write ids (transactions.md §1, §2)."""

@@ -1,0 +1,34 @@
+"""The form in which names of databases, tables and partitions are stored and compared (transactions.md §0)."""
+
+from __future__ import annotations
+
+from hive_acid.errors import FormatError, MetaError
+from hive_acid.format.partitions import parse_partition_name, partition_name
+
+
+def stored_name(name: str) -> str:
+    """A database's or table's name in lower case."""
+    return name.strip().lower()
+
+
+def stored_partition(name: str) -> str:
+    """A partition's name with its keys in lower case; the values keep theirs.
+
+    Raises MetaError if it is not of the form ``key=value/key2=value2``.
+    """
+    try:
+        parts = parse_partition_name(name)
+    except FormatError as error:
+        raise MetaError(str(error)) from None
+    return partition_name([key for key, _ in parts], [value for _, value in parts])
+
+
+def split_table(full_name: str) -> tuple[str, str]:
+    """Database and table of ``db.table``.
+
+    Raises MetaError for another form.
+    """
+    db, dot, table = full_name.partition(".")
+    if not dot or not db or not table:
+        raise MetaError(f"'{full_name}' is not a table name of the form database.table")
+    return stored_name(db), stored_name(table)

@@ -1,0 +1,180 @@
+"""Opening, heartbeating, committing and aborting transactions; each a single trip to the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from hive_acid.errors import MetaError, NoSuchLockError, NoSuchTxnError, TxnAbortedError
+from hive_acid.ids import LockId, TxnId, WriteId
+from metastore.store.database import Database
+from metastore.txn.config import TxnConfig
+from metastore.txn.models import AbortedTxns, HeartbeatRange, OpenTxns, TxnInfo, TxnOwner
+from metastore.txn.names import stored_name, stored_partition
+from metastore.txn.states import ABORT_REASONS, CONFLICT_REASON, NO_REASON, Operation, TxnState, TxnType
+
+LocksFreed = Callable[[Collection[str]], None]
+"""Told the databases in which locks were freed."""
+
+
+class TxnService:
+    """Transactions (transactions.md §1)."""
+
+    def __init__(self, db: Database, config: TxnConfig, locks_freed: LocksFreed = lambda databases: None) -> None:
+        self._db = db
+        self._config = config
+        self._locks_freed = locks_freed
+
+    def open_txns(self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT) -> list[TxnId]:
+        """Open transactions, at most the configured batch; their ids are ascending and contiguous.
+
+        Raises MetaError for a bad number, and when the limit of open transactions would be passed.
+        """
+        if how_many <= 0:
+            raise MetaError(f"the number of transactions to open must be positive, not {how_many}")
+        how_many = min(how_many, self._config.max_open_batch)
+        limit = self._config.max_open_txns
+        rows = self._db.call("open_txns", how_many, txn_type.value, owner.user, owner.host, owner.agent_info, limit)
+        if not rows:
+            raise MetaError(
+                f"{how_many} more would be too many open transactions, hive.max.open.txns is {limit}:"
+                " end some, or raise the limit"
+            )
+        return sorted(TxnId(txn_id) for (txn_id,) in rows)
+
+    def get_open_txns(self, excluded: Collection[TxnType] = (TxnType.READ_ONLY,)) -> OpenTxns:
+        """The present snapshot without the transactions of the excluded types."""
+        row = self._db.call_one("get_open_txns", [int(txn_type) for txn_type in excluded])
+        assert row is not None
+        return OpenTxns(*row)
+
+    def get_open_txns_info(self) -> tuple[TxnId, list[TxnInfo]]:
+        """The high-water mark, and all open and aborted transactions, ascending."""
+        rows = self._db.call("get_open_txns_info")
+        infos = [
+            TxnInfo(
+                txn_id=row[1],
+                state=TxnState(row[2]),
+                type=TxnType(row[10]),
+                owner=TxnOwner(row[3], row[4], row[5]),
+                heartbeat_count=row[6],
+                abort_reason=row[7],
+                started_ms=row[8],
+                heartbeat_ms=row[9],
+            )
+            for row in rows
+            if row[1] is not None
+        ]
+        return TxnId(rows[0][0]), infos
+
+    def heartbeat(self, txn_id: TxnId | None, lock_id: LockId | None = None) -> None:
+        """Keep a transaction or a lock or both alive; None and 0 mean not this one.
+
+        Raises TxnAbortedError, NoSuchTxnError or NoSuchLockError, and then neither is kept alive.
+        """
+        row = self._db.call_one("heartbeat", txn_id or 0, lock_id or 0)
+        assert row is not None
+        if row[0] == "lock_unknown":
+            raise no_such_lock(lock_id)
+        refuse(row[0], txn_id)
+
+    def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRange:
+        """Keep all open ones of ``first..last`` alive.
+
+        Raises MetaError for a range that is too long.
+        """
+        if last < first:
+            return HeartbeatRange(set(), set())
+        if last - first >= self._config.max_heartbeat_range:
+            raise MetaError(
+                f"{last - first + 1} transactions are too many for one heartbeat, at most"
+                f" {self._config.max_heartbeat_range} go: send several"
+            )
+        row = self._db.call_one("heartbeat_txn_range", first, last)
+        assert row is not None
+        return HeartbeatRange(set(row[0]), set(row[1]))
+
+    def abort_txns(self, txn_ids: Sequence[TxnId], error_code: int | None = None) -> AbortedTxns:
+        """Abort those that are open; unknown and finished ones are passed over.
+
+        Raises MetaError for an empty list.
+        """
+        if not txn_ids:
+            raise MetaError("the list of transactions to abort is empty")
+        reason = ABORT_REASONS.get(error_code or 0, NO_REASON)
+        row = self._db.call_one("abort_txns", list(txn_ids), reason)
+        assert row is not None
+        self._locks_freed(row[3])
+        return AbortedTxns(row[0], row[1], row[2])
+
+    def abort_txn(self, txn_id: TxnId, error_code: int | None = None) -> None:
+        """Abort one transaction; one that is aborted already is fine.
+
+        Raises NoSuchTxnError if it is committed or unknown.
+        """
+        done = self.abort_txns([txn_id], error_code)
+        if not done.aborted and not done.aborted_before:
+            refuse("txn_committed" if done.committed else "txn_unknown", txn_id)
+
+    def commit_txn(self, txn_id: TxnId, skip_conflict_check: bool = False) -> None:
+        """Commit a transaction; the first to commit of two that changed the same data wins (transactions.md §1.6).
+
+        One that is committed already is fine. Raises TxnAbortedError if it is aborted, before or by a write conflict,
+        NoSuchTxnError if it is unknown.
+        """
+        row = self._db.call_one("commit_txn", txn_id, skip_conflict_check, CONFLICT_REASON)
+        assert row is not None
+        outcome, freed, db, table, partition, operation, commit_id, other, other_commit_id, other_operation = row
+        self._locks_freed(freed)
+        if outcome == "conflict":
+            target = "/".join(part for part in (db, table, partition) if part)
+            raise TxnAbortedError(
+                f"Aborting [txnid:{txn_id},{commit_id}] due to a write conflict on {target}"
+                f" committed by [txnid:{other},{other_commit_id}] {operation}/{other_operation}"
+            )
+        if outcome == "aborted_before":
+            refuse("txn_aborted", txn_id)
+        if outcome == "unknown":
+            refuse("txn_unknown", txn_id)
+
+    def add_dynamic_partitions(
+        self,
+        txn_id: TxnId,
+        write_id: WriteId,
+        db: str,
+        table: str,
+        partitions: Collection[str],
+        operation: Operation = Operation.UPDATE,
+    ) -> None:
+        """Name the partitions a transaction wrote to; they take the place of its claim on the whole table.
+
+        Raises TxnAbortedError, or NoSuchTxnError if the transaction is committed or unknown.
+        """
+        names = [stored_partition(name) for name in partitions]
+        row = self._db.call_one(
+            "add_dynamic_partitions", txn_id, write_id, stored_name(db), stored_name(table), names, operation.value
+        )
+        assert row is not None
+        refuse(row[0], txn_id)
+
+    def get_latest_txnid_in_conflict(self, txn_id: TxnId) -> TxnId:
+        """The largest transaction whose commit this one's changes would collide with, 0 if there is none."""
+        row = self._db.call_one("get_latest_txnid_in_conflict", txn_id)
+        assert row is not None
+        return TxnId(row[0])
+
+
+def refuse(outcome: str, txn_id: TxnId | None) -> None:
+    """Raise the error that an outcome of a stored function stands for; ``ok`` and the like raise nothing."""
+    if outcome == "txn_aborted":
+        raise TxnAbortedError(f"Transaction txnid:{txn_id} already aborted")
+    if outcome == "txn_committed":
+        raise NoSuchTxnError(f"Transaction txnid:{txn_id} is already committed.")
+    if outcome == "txn_unknown":
+        raise NoSuchTxnError(f"No such transaction txnid:{txn_id}")
+    if outcome == "txn_read_only":
+        raise MetaError(f"transaction {txn_id} is read-only: it may not write")
+
+
+def no_such_lock(lock_id: LockId | None) -> NoSuchLockError:
+    """The error for an unknown lock."""
+    return NoSuchLockError(f"No such lock: lockid:{lock_id}")

@@ -1,0 +1,23 @@
+-- Names the partitions that a transaction wrote to, in place of the whole table (transactions.md §1.8). Outcome: ok,
+-- txn_aborted, txn_committed or txn_unknown. Safe to repeat.
+CREATE OR REPLACE FUNCTION add_dynamic_partitions(
+    writer bigint, in_write_id bigint, in_db text, in_tbl text, partitions text[], in_operation text
+) RETURNS TABLE (outcome text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    found_state text;
+BEGIN
+    SELECT t.state INTO found_state FROM txn t WHERE t.txn_id = writer FOR SHARE;
+    IF found_state IS DISTINCT FROM 'o' THEN
+        RETURN QUERY SELECT CASE found_state
+            WHEN 'a' THEN 'txn_aborted' WHEN 'c' THEN 'txn_committed' ELSE 'txn_unknown' END;
+        RETURN;
+    END IF;
+    INSERT INTO txn_component (txn_id, db, tbl, partition, operation, write_id)
+    SELECT writer, in_db, in_tbl, name, in_operation, in_write_id FROM unnest(partitions) AS name
+    ON CONFLICT DO NOTHING;
+    DELETE FROM txn_component c
+     WHERE c.txn_id = writer AND c.db = in_db AND c.tbl = in_tbl AND c.partition IS NULL AND c.operation <> 'c';
+    RETURN QUERY SELECT 'ok';
+END
+$$;

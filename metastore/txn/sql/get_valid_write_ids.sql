@@ -1,0 +1,70 @@
+-- Which write ids of some tables a snapshot sees (transactions.md §2.2), one row per table in the order asked.
+-- The snapshot is given by high_water_mark, open_ids and aborted_ids; or, when high_water_mark is null, it is the
+-- present one: with `as_of_write_id` as the transaction sees it that owns this write id of the first table (a single
+-- row without values if nobody does), else as nobody in particular.
+--
+-- The walk goes over open, aborted and later transactions only, never over the committed history.
+CREATE OR REPLACE FUNCTION get_valid_write_ids(
+    dbs text[], tbls text[], high_water_mark bigint, open_ids bigint[], aborted_ids bigint[], as_of_write_id bigint
+) RETURNS TABLE (db text, tbl text, highest bigint, invalid bigint[], aborted bigint[], min_open bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    hwm bigint := high_water_mark;
+    open_then bigint[] := open_ids;
+    aborted_then bigint[] := aborted_ids;
+    own_txn bigint;
+    lowest bigint;
+    is_mapped boolean;
+BEGIN
+    IF hwm IS NULL THEN
+        SELECT g.high_water_mark, g.open_ids, g.aborted_ids INTO hwm, open_then, aborted_then
+          FROM get_open_txns('{2}') g;
+        IF as_of_write_id IS NOT NULL THEN
+            SELECT w.txn_id INTO own_txn FROM write_id w
+             WHERE w.db = dbs[1] AND w.tbl = tbls[1] AND w.write_id = as_of_write_id;
+            IF NOT FOUND THEN
+                RETURN NEXT;
+                RETURN;
+            END IF;
+            hwm := least(hwm, own_txn);
+            open_then := ARRAY(SELECT id FROM unnest(open_then) AS id WHERE id < own_txn);
+            aborted_then := ARRAY(SELECT id FROM unnest(aborted_then) AS id WHERE id < own_txn);
+        END IF;
+    END IF;
+    FOR i IN 1 .. cardinality(dbs) LOOP
+        db := dbs[i];
+        tbl := tbls[i];
+        SELECT w.write_id INTO highest FROM write_id w
+         WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id <= hwm ORDER BY w.write_id DESC LIMIT 1;
+        is_mapped := FOUND;
+        IF NOT is_mapped THEN
+            SELECT k.last_write_id INTO highest FROM write_id_counter k WHERE k.db = dbs[i] AND k.tbl = tbls[i];
+            highest := coalesce(highest, 0);
+        END IF;
+        SELECT coalesce(array_agg(s.write_id ORDER BY s.write_id), '{}'),
+               coalesce(array_agg(s.write_id ORDER BY s.write_id) FILTER (WHERE s.is_aborted), '{}'),
+               min(s.write_id) FILTER (WHERE NOT s.is_aborted)
+          INTO invalid, aborted, min_open
+          FROM (SELECT w.write_id, false AS is_aborted FROM write_id w
+                 WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id = ANY (open_then) AND w.write_id <= highest
+                UNION ALL
+                SELECT w.write_id, true FROM write_id w
+                 WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id = ANY (aborted_then) AND w.write_id <= highest
+                UNION ALL
+                SELECT w.write_id, false FROM write_id w
+                 WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id > hwm AND w.write_id <= highest) AS s;
+        lowest := invalid[1];
+        -- Without any valid write everything from the lowest invalid one on is left out.
+        IF lowest IS NOT NULL AND NOT (is_mapped AND (invalid[cardinality(invalid)] < highest OR EXISTS (
+            SELECT 1 FROM write_id w
+             WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.write_id <= highest
+               AND NOT EXISTS (SELECT 1 FROM unnest(invalid) AS id WHERE id = w.write_id)
+        ))) THEN
+            highest := lowest;
+            aborted := CASE WHEN aborted[1] = lowest THEN ARRAY[lowest] ELSE '{}' END;
+            invalid := ARRAY[lowest];
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;

@@ -1,0 +1,201 @@
+"""The client's transactions against a real metastore, over a real socket."""
+
+import gc
+import threading
+import time
+
+import pytest
+
+from hive_acid import connect
+from hive_acid.catalog import Column, Table
+from hive_acid.errors import (
+    AlreadyExistsError,
+    LockTimeoutError,
+    MetastoreUnreachableError,
+    NoSuchObjectError,
+    TransactionClosedError,
+    TransactionExpiredError,
+    WriteConflictError,
+)
+from hive_acid.transaction import Operation, TransactionKind, TransactionState, read_component, write_component
+from hive_acid.wire import ttypes
+
+
+@pytest.fixture
+def connection(metastore):
+    with connect(metastore()) as connection:
+        connection.create_database("d")
+        connection.create_table(acid_table("t"))
+        yield connection
+
+
+def acid_table(name, **more):
+    columns = (Column("id", "bigint"), Column("name", "string"))
+    return Table("d", name, columns, parameters={"transactional": "true"}, **more)
+
+
+def exclusive(database, table):
+    component = write_component(database, table, Operation.DELETE)
+    component.type = ttypes.LockType.EXCLUSIVE
+    return component
+
+
+def test_what_is_created_is_found_again(connection):
+    with pytest.raises(AlreadyExistsError):
+        connection.create_table(acid_table("t"))
+    connection.create_table(acid_table("t"), if_not_exists=True)
+    found = connection.table("D", "T")
+    assert (found.database, found.name, found.full_name) == ("d", "t", "d.t")
+    assert found.columns == (Column("id", "bigint"), Column("name", "string"))
+    assert found.is_full_acid
+    assert found.location.endswith("/warehouse/d.db/t")
+    connection.drop_table("d", "t")
+    with pytest.raises(NoSuchObjectError):
+        connection.table("d", "t")
+    connection.drop_table("d", "t", if_exists=True)
+
+
+def test_partitions_are_registered_once(connection):
+    table = acid_table("p", partition_keys=(Column("month", "int"), Column("place", "string")))
+    connection.create_table(table)
+    table = connection.table("d", "p")
+    name = table.partition_name(["1", "a/b=c"])
+    locations = {name: f"{table.location}/{name}"}
+    connection.add_partitions(table, locations)
+    connection.add_partitions(table, locations)
+    assert connection.partitions(table) == locations
+    assert table.partition_values(name) == ["1", "a/b=c"]
+
+
+def test_a_transaction_sees_its_own_write_and_not_a_later_one(connection):
+    with connection.begin() as first:
+        first.write_id("d", "t")
+    with connection.begin() as writer:
+        assert writer.write_id("d", "t") == 2
+        assert writer.write_id("D", "T") == 2
+        with connection.begin() as later:
+            later.write_id("d", "t")
+        assert writer.write_ids("d", "t").is_valid(1)
+        assert writer.write_ids("d", "t").is_valid(2)
+        assert not writer.write_ids("d", "t").is_valid(3)
+    with connection.begin(TransactionKind.READ) as reader:
+        assert all(reader.write_ids("d", "t").is_valid(write_id) for write_id in (1, 2, 3))
+
+
+def test_the_first_committer_wins_and_the_other_removes_its_files(connection):
+    removed = []
+    winner, loser = connection.begin(), connection.begin()
+    for transaction in (winner, loser):
+        transaction.lock(write_component("d", "t", Operation.UPDATE))
+        transaction.write_id("d", "t")
+    loser.on_abort(lambda: removed.append("first written"))
+    loser.on_abort(lambda: removed.append("last written"))
+    winner.commit()
+    with pytest.raises(WriteConflictError, match="d/t"):
+        loser.commit()
+    assert removed == ["last written", "first written"]
+    assert loser.state is TransactionState.ABORTED
+    loser.abort()
+
+
+def test_an_error_in_the_block_aborts(connection):
+    with pytest.raises(ZeroDivisionError), connection.begin() as transaction:
+        transaction.write_id("d", "t")
+        raise ZeroDivisionError
+    with connection.begin(TransactionKind.READ) as reader:
+        assert not reader.write_ids("d", "t").is_valid(1)
+    with pytest.raises(TransactionClosedError):
+        transaction.commit()
+
+
+def test_statement_ids_rise(connection):
+    with connection.begin() as transaction:
+        assert [transaction.next_statement_id() for _ in range(3)] == [0, 1, 2]
+
+
+def test_a_committed_transaction_is_closed(connection):
+    transaction = connection.begin()
+    transaction.commit()
+    for use in (transaction.commit, transaction.abort, lambda: transaction.write_ids("d", "t")):
+        with pytest.raises(TransactionClosedError):
+            use()
+
+
+def test_heartbeats_keep_a_transaction_and_their_end_loses_it(metastore):
+    settings = {"hive.txn.timeout": "2s", "metastore.acid.housekeeper.interval": "200ms"}
+    with connect(metastore(**settings)) as connection:
+        kept, lost = connection.begin(), connection.begin()
+        connection.heartbeats.remove(lost)
+        time.sleep(3.5)
+        kept.write_id("d", "t")
+        kept.commit()
+        with pytest.raises(TransactionExpiredError):
+            lost.commit()
+
+
+def test_the_heartbeat_itself_tells_of_the_loss(metastore):
+    settings = {"hive.txn.timeout": "900ms", "metastore.acid.housekeeper.interval": "100ms"}
+    with connect(metastore(**settings)) as connection:
+        transaction = connection.begin()
+        connection.call("abort_txn", ttypes.AbortTxnRequest(txnid=transaction.id))
+        time.sleep(0.8)
+        with pytest.raises(TransactionExpiredError):
+            transaction.write_ids("d", "t")
+
+
+def test_a_waiting_lock_is_handed_over_at_once(connection):
+    holder, waiter = connection.begin(), connection.begin()
+    holder.lock(exclusive("d", "t"))
+    granted = []
+
+    def wait():
+        waiter.lock(read_component("d", "t"))
+        granted.append(time.monotonic())
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.4)
+    assert not granted
+    freed = time.monotonic()
+    holder.commit()
+    thread.join(5)
+    assert granted[0] - freed < 0.25
+    waiter.commit()
+
+
+def test_a_lock_that_is_not_free_in_time_leaves_nothing_waiting(connection):
+    holder = connection.begin()
+    holder.lock(exclusive("d", "t"))
+    waiter = connection.begin(lock_timeout_ms=300)
+    with pytest.raises(LockTimeoutError, match=r"d\.t"):
+        waiter.lock(write_component("d", "t", Operation.UPDATE))
+    assert len(connection.call("show_locks", ttypes.ShowLocksRequest()).locks) == 1
+    waiter.abort()
+    holder.abort()
+
+
+def test_a_lease_can_end_from_a_finaliser(connection):
+    reader = connection.begin(TransactionKind.READ)
+    gc.collect()
+    reader.end_later()
+    deadline = time.monotonic() + 5
+    while connection.call("get_open_txns_info").open_txns and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not connection.call("get_open_txns_info").open_txns
+
+
+def test_an_address_where_nobody_answers():
+    with pytest.raises(MetastoreUnreachableError, match="metastore serve"):
+        connect("thrift://127.0.0.1:1")
+    with pytest.raises(ValueError, match="thrift://host:port"):
+        connect("http://127.0.0.1:9083")
+
+
+def test_a_restarted_server_is_found_again(metastore, db_url):
+    first = metastore()
+    with connect(first) as connection:
+        connection.create_database("again", if_not_exists=True)
+        connection._put_back(*connection._connect())
+        for sock, _ in connection._idle:
+            sock.shutdown(2)  # as the peer's end looks like
+        assert connection.call("get_all_databases") == ["again", "default"]

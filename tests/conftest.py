@@ -1,0 +1,79 @@
+"""Fixtures for all tests: one Postgres per session, a fresh migrated database per test."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from metastore.app import App, ServeOptions
+from metastore.config import Config
+from metastore.store.database import Database
+from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.migrate import upgrade
+
+_names = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An embedded Postgres without fsync: the tests' data need not survive the machine."""
+    with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), settings={"fsync": "off"}) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def template(postgres_url: str) -> str:
+    """Name of a migrated database to copy."""
+    _admin(postgres_url, "CREATE DATABASE template_metastore")
+    db = Database(url_of(postgres_url, "template_metastore"))
+    upgrade(db)
+    db.close()
+    return "template_metastore"
+
+
+@pytest.fixture
+def db_url(postgres_url: str, template: str) -> Iterator[str]:
+    """URL of a fresh migrated database of the test's own."""
+    name = f"test_{next(_names)}"
+    _admin(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield url_of(postgres_url, name)
+    _admin(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def db(db_url: str) -> Iterator[Database]:
+    """A fresh migrated database."""
+    database = Database(db_url)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def metastore(db_url: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Starts a metastore on the test's database, over a real socket; called with settings, returns its address."""
+    apps: list[App] = []
+
+    def start(**settings: str) -> str:
+        config = Config.parse([f"{key}={value}" for key, value in settings.items()])
+        options = ServeOptions("127.0.0.1", 0, None, db_url, str(tmp_path / "warehouse"), config)
+        apps.append(App(options))
+        return apps[-1].start()
+
+    yield start
+    for app in apps:
+        app.stop()
+
+
+def url_of(postgres_url: str, database: str) -> str:
+    """URL of another database of the same server."""
+    return postgres_url.replace("/metastore?", f"/{database}?")
+
+
+def _admin(url: str, statement: str) -> None:
+    connection = psycopg2.connect(url)
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+    connection.close()
