@@ -112,6 +112,7 @@ class App:
             workers = new_workers(config.server.worker_threads)
             stack.callback(workers.shutdown, wait=True)
             slices = Slices(db, options.warehouse, config)
+            stack.callback(slices.close)
             dispatcher = Dispatcher(slices.handlers(), workers, self.counts)
             server = ThriftServer(dispatcher, max_message_bytes=config.server.max_message_bytes)
             address = asyncio.run_coroutine_threadsafe(server.listen(listener), loop).result()

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from hive_acid.show import Listing
 from metastore.catalog.config import CatalogConfig
+from metastore.compaction.config import CompactionConfig
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.lock.config import LockConfig
 from metastore.rpc.config import ServerConfig
@@ -25,6 +26,7 @@ class Config:
     txn: TxnConfig = field(default_factory=TxnConfig)
     lock: LockConfig = field(default_factory=LockConfig)
     catalog: CatalogConfig = field(default_factory=CatalogConfig)
+    compaction: CompactionConfig = field(default_factory=CompactionConfig)
     housekeeping: HousekeepingConfig = field(default_factory=HousekeepingConfig)
 
     @classmethod

@@ -89,4 +89,5 @@ def _java(options: ServeOptions) -> str:
         )
     if found.returncode != 0:
         raise LookupError((found.stderr.strip().splitlines() or ["no Java found"])[-1])
-    return f"Java for Spark at {found.stdout.strip()}"
+    home = found.stdout.strip()
+    return "the java on the PATH will do" if home == "None" else f"Java for Spark at {home}"

@@ -40,7 +40,9 @@ class Schedule:
             timezone=datetime.UTC,
         )
         for service in services:
-            first = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=random.uniform(0, FIRST_RUN_WITHIN_S))
+            first = datetime.datetime.now(datetime.UTC) + datetime.timedelta(
+                seconds=random.uniform(0, FIRST_RUN_WITHIN_S)
+            )
             self._scheduler.add_job(
                 self._run, "interval", seconds=service.interval_ms / 1000, args=[service], next_run_time=first
             )

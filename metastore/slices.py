@@ -4,19 +4,67 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
+import socket
 from collections.abc import Mapping
 
 from metastore.catalog.service import CatalogService
+from metastore.compaction.cleaner import Cleaner, CleanerRun
+from metastore.compaction.executor import executor_for
+from metastore.compaction.initiator import Initiator
+from metastore.compaction.models import TableInfo
+from metastore.compaction.service import CompactionService
+from metastore.compaction.snapshots import Snapshots
+from metastore.compaction.worker import CompactionWorker
 from metastore.config import Config
 from metastore.housekeeping.housekeeper import AcidHouseKeeper, HousekeeperRun
 from metastore.lock.service import LockService
 from metastore.lock.waiters import LockWaiters
 from metastore.rpc.call import Handler
-from metastore.rpc.handlers import databases, functions, locks, partitions, session, tables, transactions
+from metastore.rpc.handlers import (
+    compactions,
+    databases,
+    functions,
+    locks,
+    partitions,
+    session,
+    tables,
+    transactions,
+)
 from metastore.schedule import Service
 from metastore.store.database import Database
 from metastore.txn.service import TxnService
 from metastore.txn.write_ids import WriteIdService
+
+HEARTBEATS_PER_TIMEOUT = 4
+
+
+class CatalogueOfCompaction:
+    """The catalogue in the words of the compaction slice."""
+
+    def __init__(self, catalog: CatalogService) -> None:
+        self._catalog = catalog
+
+    def table(self, db: str, table: str) -> TableInfo | None:
+        """The table, None if it is gone or has no files."""
+        found = self._catalog.table(db, table)
+        if found is None or found.location is None:
+            return None
+        return TableInfo(
+            found.location,
+            tuple(found.columns),
+            tuple(name for name, _ in found.partition_keys),
+            found.parameters,
+            self._catalog.database_parameters(db),
+        )
+
+    def partition(self, db: str, table: str, partition: str) -> str | None:
+        """The location of a partition, None if it is gone."""
+        return self._catalog.partition(db, table, partition)
+
+    def partition_names(self, db: str, table: str) -> list[str]:
+        """The names of all partitions of a table."""
+        return self._catalog.partition_names(db, table)
 
 
 class Slices:
@@ -24,40 +72,93 @@ class Slices:
 
     def __init__(self, db: Database, warehouse: str, config: Config) -> None:
         self._config = config
-        self.waiters = LockWaiters()
-        self.catalog = CatalogService(db, warehouse, config.catalog)
-        self.txns = TxnService(db, config.txn, self.waiters.wake)
-        self.write_ids = WriteIdService(db)
-        self.locks = LockService(db, self.waiters.wake)
-        self.housekeeper = AcidHouseKeeper(db, config.housekeeping, config.txn, self.waiters.wake)
-        self.catalog.start()
+        self._waiters = LockWaiters()
+        self._catalog = CatalogService(db, warehouse, config.catalog)
+        self._txns = TxnService(db, config.txn, self._waiters.wake)
+        self._write_ids = WriteIdService(db)
+        self._locks = LockService(db, self._waiters.wake)
+        self._housekeeper = AcidHouseKeeper(db, config.housekeeping, config.txn, self._waiters.wake)
+        self._compactions = CompactionService(db, config.compaction)
+        self._executor = executor_for(config.compaction)
+        self._make_compactors()
+        self._catalog.start()
+
+    def _make_compactors(self) -> None:
+        config = self._config.compaction
+        # Host and process: workers of two servers on one machine, or of two machines, are never taken for each other.
+        name = f"{socket.gethostname()}-{os.getpid()}"
+        catalogue = CatalogueOfCompaction(self._catalog)
+        snapshots = Snapshots(self._txns, self._write_ids)
+        self._initiator = Initiator(self._compactions, snapshots, catalogue, config, name)
+        self._cleaner = Cleaner(self._compactions, snapshots, catalogue, config)
+        self._workers = [
+            CompactionWorker(
+                self._compactions,
+                self._txns,
+                snapshots,
+                self._locks,
+                catalogue,
+                self._executor,
+                config,
+                f"{name}-{number}",
+                self._config.txn.timeout_ms // HEARTBEATS_PER_TIMEOUT,
+            )
+            for number in range(config.worker_threads)
+        ]
 
     def handlers(self) -> Mapping[str, Handler]:
         """RPC name to handler."""
         return {
             **session.handlers(self._config.values()),
-            **databases.handlers(self.catalog),
-            **tables.handlers(self.catalog),
-            **partitions.handlers(self.catalog),
+            **databases.handlers(self._catalog),
+            **tables.handlers(self._catalog),
+            **partitions.handlers(self._catalog),
             **functions.handlers(),
-            **transactions.handlers(self.txns, self.write_ids),
-            **locks.handlers(self.locks, self.waiters, self._config.lock),
+            **transactions.handlers(self._txns, self._write_ids),
+            **locks.handlers(self._locks, self._waiters, self._config.lock),
+            **compactions.handlers(self._compactions),
         }
 
     def services(self) -> list[Service]:
         """What runs in the background."""
-        config = self._config
-        return [
-            Service("housekeeper", config.housekeeping.interval_ms, self._keep_house),
+        housekeeping, compaction = self._config.housekeeping, self._config.compaction
+        found = [
+            Service("AcidHouseKeeper", housekeeping.interval_ms, self._keep_house),
+            Service("compaction history", compaction.housekeeper_interval_ms, self._compactions.purge_history),
         ]
+        if compaction.initiator_on:
+            found.append(Service("Initiator", compaction.check_interval_ms, self._initiator.run_once))
+        if compaction.cleaner_on:
+            found.append(Service("Cleaner", compaction.cleaner_interval_ms, self._clean))
+        for worker in self._workers:
+            found.append(Service("Worker", compaction.worker_sleep_ms, lambda worker=worker: _work(worker)))  # type: ignore[misc]
+        return found
 
     def interrupt(self) -> None:
-        """Make long work of the services end soon; the server stops."""
+        """Make a compaction in progress end now, back into the queue; the server stops."""
+        for worker in self._workers:
+            worker.stop()
+
+    def close(self) -> None:
+        """Stop the Spark that was kept for compactions."""
+        self._executor.close()
 
     def release_waiters(self, loop: asyncio.AbstractEventLoop) -> None:
         """Answer all calls that wait for a lock; the server stops."""
-        loop.call_soon_threadsafe(self.waiters.close)
+        loop.call_soon_threadsafe(self._waiters.close)
 
     def _keep_house(self) -> HousekeeperRun | None:
-        run = self.housekeeper.run_once()
+        run = self._housekeeper.run_once()
         return run if any(dataclasses.astuple(run)) else None
+
+    def _clean(self) -> CleanerRun | None:
+        run = self._cleaner.run_once()
+        return run if run.removed or run.cleaned or run.failed else None
+
+
+def _work(worker: CompactionWorker) -> int:
+    """Work the queue off; how many compactions that were."""
+    done = 0
+    while worker.run_once():
+        done += 1
+    return done

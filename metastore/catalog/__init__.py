@@ -1,0 +1,1 @@
+"""Databases, tables and partitions, and their directories."""

@@ -15,6 +15,7 @@ from metastore.catalog.names import fold
 from metastore.catalog.removals import Removals
 from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.tables import Tables, locked
+from metastore.catalog.transactions import in_transaction
 from metastore.catalog.validation import altered_table, becomes_transactional, lowered
 from metastore.store.database import Database
 
@@ -67,15 +68,18 @@ class Alterations:
             self._removals.wait_for(target)
             self._directories.move(old.location or "", target)
             new = replace(new, location=target)
+
+        def change(connection: Connection) -> Table:
+            stands = locked(connection, old.database, old.name)
+            if (stands.id, stands.location) != (old.id, old.location):
+                raise InvalidOperationError(f"table {old.full_name} was changed by another one: try again")
+            altered = _apply(connection, stands, new, expected, cascade)
+            for rename in (func.txn_rename_table, func.compaction_rename_table):
+                connection.execute(select(rename(old.database, old.name, new.database, new.name)))
+            return altered
+
         try:
-            with self._db.engine.begin() as connection:
-                stands = locked(connection, old.database, old.name)
-                if (stands.id, stands.location) != (old.id, old.location):
-                    raise InvalidOperationError(f"table {old.full_name} was changed by another one: try again")
-                altered = _apply(connection, stands, new, expected, cascade)
-                for rename in (func.txn_rename_table, func.compaction_rename_table):
-                    connection.execute(select(rename(old.database, old.name, new.database, new.name)))
-                return altered
+            return in_transaction(self._db, change)
         except Exception as error:
             stored = self._tables.find(new.database, new.name)
             if stored is not None and stored.id == old.id:

@@ -16,6 +16,7 @@ from metastore.catalog.names import DEFAULT_DATABASE, MAX_DATABASE_NAME, check_o
 from metastore.catalog.removals import Removal, Removals
 from metastore.catalog.schema import DATABASE, TBL
 from metastore.catalog.tables import drop_in
+from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
 
 
@@ -124,7 +125,8 @@ class Databases:
         name = fold(name)
         if name == DEFAULT_DATABASE:
             raise MetaError("the default database cannot be dropped")
-        with self._db.engine.begin() as connection:
+
+        def change(connection: Connection) -> list[Removal]:
             row = connection.execute(select(DATABASE).where(DATABASE.c.name == name).with_for_update()).first()
             if row is None:
                 raise NoSuchObjectError(f"database {name} does not exist")
@@ -132,7 +134,9 @@ class Databases:
             connection.execute(delete(DATABASE).where(DATABASE.c.name == name))
             if delete_data:
                 removals += self._removals.plan(connection, [row.location], only_if_empty=True)
-        self._removals.run(removals)
+            return removals
+
+        self._removals.run(in_transaction(self._db, change))
 
     def _drop_tables(self, connection: Connection, name: str, delete_data: bool, cascade: bool) -> list[Removal]:
         rows = connection.execute(select(TBL).where(TBL.c.database == name).order_by(TBL.c.name).with_for_update())

@@ -210,8 +210,9 @@ class Partitions:
                 raise NoSuchObjectError(f"partition {list(min(missing))} of {owner.full_name} does not exist")
             removals = []
             if delete_data and owner.owns_files:
-                places = [partition.location for partition in dropped if partition.location]
-                removals = self._removals.plan(connection, sorted(places))
+                places = {partition.location for partition in dropped if partition.location}
+                own = [place for place in sorted(places) if not is_below(owner.location, place)]
+                removals = self._removals.plan(connection, own)
         self._removals.run(removals)
         return sorted(dropped, key=lambda partition: partition.name)
 

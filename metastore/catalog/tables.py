@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, Connection, delete, func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.exc import IntegrityError
 
 from hive_acid.errors import AlreadyExistsError, InvalidObjectError, NoSuchObjectError
@@ -15,9 +16,12 @@ from metastore.catalog.directories import Directories, is_below, qualified
 from metastore.catalog.models import DatabaseInfo, Table, TableSummary
 from metastore.catalog.names import fold, pattern_regex
 from metastore.catalog.removals import Removal, Removals
-from metastore.catalog.schema import PARTITION, TBL, is_missing_parent
+from metastore.catalog.schema import DATABASE, PARTITION, TBL, is_missing_parent
+from metastore.catalog.transactions import in_transaction
 from metastore.catalog.validation import lowered, new_table
 from metastore.store.database import Database
+
+_log = logging.getLogger(__name__)
 
 
 class Tables:
@@ -112,9 +116,12 @@ class Tables:
 
         Raises NoSuchObjectError.
         """
-        with self._db.engine.begin() as connection:
+
+        def change(connection: Connection) -> tuple[Table, list[Removal]]:
             table = locked(connection, database, name)
-            removals = drop_in(connection, self._removals, table, delete_data)
+            return table, drop_in(connection, self._removals, table, delete_data)
+
+        table, removals = in_transaction(self._db, change)
         self._removals.run(removals)
         return table
 
@@ -170,14 +177,27 @@ def drop_in(connection: Connection, removals: Removals, table: Table, delete_dat
     if delete_data and table.owns_files:
         query = select(PARTITION.c.location).where(PARTITION.c.table_id == table.id)
         elsewhere = [place for place in connection.execute(query).scalars() if not is_below(place, table.location)]
-        places = [table.location, *sorted({place for place in elsewhere if place})]
-        planned = removals.plan(connection, [place for place in places if place])
+        places = [place for place in [table.location, *sorted(set(elsewhere))] if place]
+        planned = removals.plan(connection, _without_others(connection, table, places))
     connection.execute(delete(TBL).where(TBL.c.id == table.id))  # takes the partitions along
     if delete_data or not table.is_transactional:
         # Files that stay keep their write ids: a table made over them must not give those out again.
         connection.execute(select(func.txn_forget_table(table.database, table.name)))
     connection.execute(select(func.compaction_forget_table(table.database, table.name)))
     return planned
+
+
+def _without_others(connection: Connection, table: Table, places: list[str]) -> list[str]:
+    """Those of a table's places at and below which nothing else of the catalogue lies, such as the warehouse's root."""
+    place = func.unnest(cast(places, ARRAY(Text))).column_valued("place")
+    inside = [
+        select(rows.name).where(or_(rows.location == place, func.starts_with(rows.location, place + "/")), *others)
+        for rows, others in ((TBL.c, [TBL.c.id != table.id]), (DATABASE.c, []))
+    ]
+    shared = set(connection.execute(select(place).where(or_(*(query.exists() for query in inside)))).scalars())
+    if shared:
+        _log.warning("%s is dropped, but files of others lie in %s: they stay", table.full_name, sorted(shared))
+    return [place for place in places if place not in shared]
 
 
 def _matches(column: ColumnElement[str], pattern: str | None) -> list[ColumnElement[bool]]:

@@ -8,7 +8,7 @@ from metastore.settings import duration, integer
 
 
 @dataclass(frozen=True)
-class HousekeeperConfig:
+class HousekeepingConfig:
     """When the AcidHouseKeeper runs and what it keeps."""
 
     interval_ms: int = duration("metastore.acid.housekeeper.interval", "60s", "Pause between two runs.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.housekeeping.config import HousekeeperConfig
+from metastore.housekeeping.config import HousekeepingConfig
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.service import LocksFreed
@@ -33,7 +33,7 @@ class AcidHouseKeeper:
     def __init__(
         self,
         db: Database,
-        config: HousekeeperConfig,
+        config: HousekeepingConfig,
         txn_config: TxnConfig,
         locks_freed: LocksFreed = lambda databases: None,
     ) -> None:

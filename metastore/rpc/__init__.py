@@ -1,0 +1,1 @@
+"""Thrift calls over sockets: framing, encoding, one wrapper round every call, and the handlers."""

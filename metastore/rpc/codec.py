@@ -102,7 +102,8 @@ def _fields(struct: Any) -> list[tuple[str, bool, bool]]:
 
 
 def _check(struct: Any) -> None:
-    for name, required, is_text in _fields(type(struct)):
+    struct_type: Any = type(struct)
+    for name, required, is_text in _fields(struct_type):
         value = getattr(struct, name)
         if value is None and required:
             raise InvalidInputError(f"{type(struct).__name__}.{name} is required and was not sent")

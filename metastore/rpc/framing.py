@@ -52,16 +52,16 @@ class MessageScanner:
             top = stack[-1]
             if top is None:  # a struct: the next field header, or its end
                 if self._at >= size:
-                    return self._wait(size)
+                    return self._incomplete(size)
                 kind = data[self._at]
                 if kind == STOP:
                     self._at += 1
                     stack.pop()
                     continue
                 if self._at + 3 > size:
-                    return self._wait(size)
+                    return self._incomplete(size)
                 if not self._value(data, size, kind, self._at + 3):
-                    return self._wait(size)
+                    return self._incomplete(size)
                 continue
             kinds, left = top
             if left == 0:
@@ -69,7 +69,7 @@ class MessageScanner:
                 continue
             depth = len(stack)
             if not self._value(data, size, kinds[-left % len(kinds)], self._at):
-                return self._wait(size)
+                return self._incomplete(size)
             stack[depth - 1] = (kinds, left - 1)
         return self._at
 
@@ -92,9 +92,10 @@ class MessageScanner:
         self._stack.append(None)
         return True
 
-    def _wait(self, size: int) -> None:
+    def _incomplete(self, size: int) -> int | None:
         if size > self._limit:
             raise ProtocolError(f"a message of more than {self._limit} bytes")
+        return None
 
     def _value(self, data: bytes | bytearray, size: int, kind: int, at: int) -> bool:
         """Step over one value that starts at `at`, or into it; False if its bytes are not all there."""

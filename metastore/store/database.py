@@ -71,12 +71,6 @@ class Database:
         connection.autocommit = True
         return connection
 
-    def dedicated_connection(self) -> Any:
-        """A psycopg2 connection in autocommit, outside of the pool; the caller closes it."""
-        connection = psycopg2.connect(self._dsn, options=_OPTIONS)
-        connection.autocommit = True
-        return connection
-
     def close(self) -> None:
         """Close every connection; calls under way end as usual."""
         self._closed = True

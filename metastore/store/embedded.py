@@ -152,7 +152,8 @@ class EmbeddedPostgres:
         command = [str(binaries() / "initdb"), f"--pgdata={unfinished}", f"--username={_SUPERUSER}", *options]
         if self._settings.get("fsync") == "off":
             command.append("--no-sync")
-        done = subprocess.run(self._unprivileged(command, unfinished), capture_output=True, text=True, cwd="/")
+        command = self._unprivileged(command, unfinished, "--parent", str(os.getpid()))
+        done = subprocess.run(command, capture_output=True, text=True, cwd="/")
         if done.returncode != 0:
             raise EmbeddedPostgresError(f"initdb failed in {self._home}: {_one_line(done.stderr)}")
         unfinished.rename(self._cluster)

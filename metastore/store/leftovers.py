@@ -1,15 +1,18 @@
 """What a killed server leaves behind of its Postgres, and clearing it away before the next start.
 
-Postgres processes work inside their data directory, so ``/proc/<pid>/cwd`` tells which belong to it. A data
-directory must never be opened twice: nothing is removed while one of them is alive.
+A data directory must never be opened twice. Whether a former Postgres still works on it is told by what it wrote
+into ``postmaster.pid``: its process, known by its command line, and its shared memory, which every process of it is
+attached to. Both can be looked up without any privilege (``/proc/<pid>/cmdline``, ``/proc/sysvipc/shm``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 SOCKET_PREFIX = "hive-acid-"
@@ -26,70 +29,77 @@ def clear(cluster: Path) -> bool:
     """
     if not Path("/proc/self").exists():
         return True  # elsewhere than on Linux Postgres' own checks have to do
-    postmaster = _postmaster_pid(cluster)
-    asked = signal.SIGINT
     started = time.monotonic()
     signalled: signal.Signals | None = None
-    while running := _processes(cluster):
-        waited = time.monotonic() - started
-        if waited > _GIVE_UP_AFTER_S:
+    while (trace := _Trace.read(cluster)) is not None:
+        alive = trace.runs_on(cluster)
+        # Without a postmaster the other processes end by themselves as soon as they notice.
+        if not alive and not trace.is_attached():
+            trace.remove(cluster)
+            break
+        waited_s = time.monotonic() - started
+        if waited_s > _GIVE_UP_AFTER_S:
             return False
-        if waited > _KILL_AFTER_S:
-            asked = signal.SIGKILL
-        elif waited > _QUIT_AFTER_S:
-            asked = signal.SIGQUIT
-        if asked is not signalled:
-            # Without a postmaster the others end by themselves as soon as they notice.
-            _signal([postmaster] if postmaster in running else running if asked != signal.SIGINT else [], asked)
-            signalled = asked
+        number = _signal_after(waited_s)
+        if alive and number is not signalled:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(trace.postmaster, number)
+            signalled = number
         time.sleep(0.02)
-    _remove_traces(cluster, postmaster)
     return True
 
 
-def _processes(cluster: Path) -> list[int]:
-    """The living postgres processes of the data directory; zombies do not count."""
-    target = os.path.realpath(cluster)
-    found = []
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
+@dataclass(frozen=True)
+class _Trace:
+    """The content of a ``postmaster.pid``; a server that has just begun has written only a part of it."""
+
+    postmaster: int
+    sockets: Path | None
+    shared_memory: str | None
+
+    @classmethod
+    def read(cls, cluster: Path) -> _Trace | None:
         try:
-            works_here = os.readlink(f"/proc/{entry}/cwd") == target
-            is_postgres = works_here and os.path.basename(os.readlink(f"/proc/{entry}/exe")).startswith("postgres")
-        except OSError:  # ended meanwhile, a zombie, or another user's
-            continue
-        if is_postgres:
-            found.append(int(entry))
-    return found
+            lines = [line.strip() for line in (cluster / "postmaster.pid").read_text().splitlines()]
+        except FileNotFoundError:
+            return None
+        postmaster = int(lines[0]) if lines and lines[0].isdigit() else 0
+        sockets = Path(lines[4]) if len(lines) > 4 and lines[4] else None
+        shared_memory = lines[6].split()[-1] if len(lines) > 6 and lines[6] else None
+        return cls(postmaster, sockets, shared_memory)
 
-
-def _postmaster_pid(cluster: Path) -> int:
-    lines = _pid_file_lines(cluster)
-    return int(lines[0]) if lines and lines[0].isdigit() else 0
-
-
-def _pid_file_lines(cluster: Path) -> list[str]:
-    try:
-        return (cluster / "postmaster.pid").read_text().splitlines()
-    except OSError:
-        return []
-
-
-def _signal(pids: list[int], number: signal.Signals) -> None:
-    for pid in pids:
+    def runs_on(self, cluster: Path) -> bool:
+        """Whether the postmaster lives and works on this directory; a zombie has no command line any more."""
         try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            continue
+            arguments = Path(f"/proc/{self.postmaster}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return os.fsencode(cluster) in arguments
+
+    def is_attached(self) -> bool:
+        """Whether any process still uses the server's shared memory."""
+        try:
+            header, *rows = Path("/proc/sysvipc/shm").read_text().splitlines()
+        except OSError:
+            return False
+        names = header.split()
+        for row in rows:
+            segment = dict(zip(names, row.split(), strict=False))
+            if segment.get("shmid") == self.shared_memory:
+                return segment.get("nattch") != "0"
+        return False
+
+    def remove(self, cluster: Path) -> None:
+        if self.sockets is not None and self.sockets.name.startswith(SOCKET_PREFIX):
+            shutil.rmtree(self.sockets, ignore_errors=True)
+        # A zombie or an unrelated process that got the same id would make Postgres take the file for a living
+        # server's. Otherwise the file stays: Postgres finds its old shared memory through it.
+        if self.postmaster and Path(f"/proc/{self.postmaster}").exists():
+            (cluster / "postmaster.pid").unlink(missing_ok=True)
 
 
-def _remove_traces(cluster: Path, postmaster: int) -> None:
-    lines = _pid_file_lines(cluster)
-    socket_directory = Path(lines[4]) if len(lines) > 4 and lines[4] else None
-    if socket_directory and socket_directory.name.startswith(SOCKET_PREFIX):
-        shutil.rmtree(socket_directory, ignore_errors=True)
-    # A zombie or an unrelated process that got the same id would make Postgres take the file for a living server's.
-    # Otherwise the file stays: Postgres finds its old shared memory through it.
-    if postmaster and Path(f"/proc/{postmaster}").exists():
-        (cluster / "postmaster.pid").unlink(missing_ok=True)
+def _signal_after(waited_s: float) -> signal.Signals:
+    """A fast shutdown at first, then an immediate one, then the end."""
+    if waited_s > _KILL_AFTER_S:
+        return signal.SIGKILL
+    return signal.SIGQUIT if waited_s > _QUIT_AFTER_S else signal.SIGINT

@@ -23,9 +23,12 @@ from collections.abc import Sequence
 
 CAP_DAC_OVERRIDE = 1
 CAP_DAC_READ_SEARCH = 2
+_CAP_SETPCAP = 8
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_KEEPCAPS = 8
+_PR_SET_SECUREBITS = 28
+_SECBIT_NO_SETUID_FIXUP = 1 << 2
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -73,21 +76,28 @@ def _change_user(name: str) -> None:
 
 
 def _reachable(paths: Sequence[str]) -> bool:
-    return all(os.access(path, os.X_OK, effective_ids=True) for path in paths)
+    return all(os.access(path, os.X_OK) for path in paths)
 
 
 def _keep_least(paths: Sequence[str]) -> None:
     """Keep no capability, or the smallest one with which all of `paths` can be reached."""
-    kept = _permitted()
-    for capability in (0, 1 << CAP_DAC_READ_SEARCH, 1 << CAP_DAC_OVERRIDE):
-        if capability & ~kept:
+    had = _permitted()
+    _set_capabilities(had, 0, 0)
+    if _reachable(paths):
+        _set_capabilities(0, 0, 0)
+        return
+    if had & 1 << _CAP_SETPCAP:
+        # initdb looks for its fellow programs with access(), which otherwise leaves capabilities out of account.
+        _set_capabilities(had, 1 << _CAP_SETPCAP, 0)
+        _checked(_libc.prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP, 0, 0, 0), "prctl(PR_SET_SECUREBITS)")
+    for number in (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE):
+        capability = 1 << number
+        if not had & capability:
             continue
-        _set_capabilities(kept, capability, 0)
+        _set_capabilities(had, capability, 0)
         if _reachable(paths):
             _set_capabilities(capability, capability, capability)
-            if capability:
-                raised = _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability.bit_length() - 1, 0, 0)
-                _checked(raised, "prctl(PR_CAP_AMBIENT)")
+            _checked(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, number, 0, 0), "prctl(PR_CAP_AMBIENT)")
             return
     user = pwd.getpwuid(os.getuid()).pw_name
     sys.exit(f"user {user} cannot reach {' and '.join(paths)}: choose directories it may enter")

@@ -36,8 +36,8 @@ CREATE TABLE compaction (
     worker_version    text,
     job_id            text,
     CONSTRAINT history_has_ended CHECK ((state IN ('s', 'f', 'a', 'c', 'x')) = (ended_at IS NOT NULL)),
-    CONSTRAINT only_work_has_a_worker CHECK ((state = 'w') = (worker IS NOT NULL AND started_at IS NOT NULL)
-                                             OR state <> 'w' AND worker IS NULL),
+    CONSTRAINT only_work_has_a_worker CHECK ((state = 'w') = (worker IS NOT NULL)),
+    CONSTRAINT work_has_started CHECK (state <> 'w' OR started_at IS NOT NULL),
     CONSTRAINT commit_stamps_both CHECK ((next_txn_id IS NULL) = (committed_at IS NULL)),
     CONSTRAINT failures_say_why CHECK (state NOT IN ('f', 'a', 'c') OR error_message IS NOT NULL)
 ) WITH (fillfactor = 80);

@@ -9,19 +9,19 @@ from typing import Any
 
 import hive_acid.spark
 from hive_acid.demo import data, spark
-from hive_acid.demo.data import FLIGHT_COLUMNS
+from hive_acid.demo.data import FLIGHT_COLUMNS, MONTH
 
 ROUNDS = 7
 
 
 def run(uri: str, work: Path) -> list[str]:
     """The lines to print."""
-    session = spark.start("hive-acid bench")
+    session = spark.start("hive-acid bench", work / "spark.log")
     acid = hive_acid.spark.session(session, metastore=uri)
     try:
         flights = data.load().flights
         acid.create_database("bench")
-        acid.create_table("bench.flights", FLIGHT_COLUMNS, partitioned_by={"month": "int"})
+        acid.create_table("bench.flights", FLIGHT_COLUMNS, partitioned_by=MONTH)
         frame = session.createDataFrame(flights)
         acid.table("bench.flights").insert(frame)
         acid.table("bench.flights").update({"dep_delay": "dep_delay - 15"}, where="dep_delay >= 60 AND day % 3 = 0")

@@ -30,7 +30,8 @@ class Running:
         self.workers = new_workers(4)
         self.server = ThriftServer(Dispatcher(handlers, self.workers, self.counts), **limits)
         self.loop = new_event_loop()
-        self.port = self.loop.run_until_complete(self.server.listen("127.0.0.1", 0))
+        address = self.loop.run_until_complete(self.server.listen(socket.create_server(("127.0.0.1", 0))))
+        self.port = int(address.rpartition(":")[2])
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()
 
@@ -90,7 +91,7 @@ def test_each_error_travels_in_its_own_form(running):
             connection.call("get_open_txns")
         with pytest.raises(Exception, match="only MetaException"):
             connection.call("get_database", "d")
-        with pytest.raises(MetastoreInternalError, match="Internal error processing get_all_tables$"):
+        with pytest.raises(MetastoreInternalError, match=r"Internal error processing get_all_tables$"):
             connection.call("get_all_tables", "d")
         with pytest.raises(UnknownMethodError):
             connection.call("get_catalogs")

@@ -1,0 +1,1 @@
+"""One module per area: Thrift structs in, service calls, Thrift structs out."""

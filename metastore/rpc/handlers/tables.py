@@ -19,7 +19,7 @@ from hive_acid.wire import ttypes
 from metastore.catalog.capabilities import access_of
 from metastore.catalog.config import ALLOW, WARN
 from metastore.catalog.models import Expectation, Table
-from metastore.catalog.names import database_name, fold, split_catalog
+from metastore.catalog.names import DEFAULT_CATALOG, database_name, fold, split_catalog
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.catalog_structs import field_schemas, table_of, table_struct
@@ -91,7 +91,7 @@ def _reading(catalog: CatalogService) -> dict[str, Handler]:
                 tableName=table.name,
                 tableType=table.table_type,
                 comments=table.comment,
-                catName="hive",
+                catName=DEFAULT_CATALOG,
                 ownerName=table.owner,
                 ownerType=table.owner_type,
             )

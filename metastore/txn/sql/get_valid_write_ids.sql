@@ -45,11 +45,14 @@ BEGIN
                coalesce(array_agg(s.write_id ORDER BY s.write_id) FILTER (WHERE s.is_aborted), '{}'),
                min(s.write_id) FILTER (WHERE NOT s.is_aborted)
           INTO invalid, aborted, min_open
-          FROM (SELECT w.write_id, false AS is_aborted FROM write_id w
-                 WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id = ANY (open_then) AND w.write_id <= highest
+          -- Joins, not = ANY: as a mere filter that would compare every row with every id.
+          FROM (SELECT w.write_id, false AS is_aborted
+                  FROM unnest(open_then) AS id JOIN write_id w ON w.txn_id = id
+                 WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.write_id <= highest
                 UNION ALL
-                SELECT w.write_id, true FROM write_id w
-                 WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id = ANY (aborted_then) AND w.write_id <= highest
+                SELECT w.write_id, true
+                  FROM unnest(aborted_then) AS id JOIN write_id w ON w.txn_id = id
+                 WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.write_id <= highest
                 UNION ALL
                 SELECT w.write_id, false FROM write_id w
                  WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id > hwm AND w.write_id <= highest) AS s;

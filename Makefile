@@ -1,0 +1,55 @@
+# Everything a user or a developer types. `make help` lists it.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint bench serve doctor lock clean
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(VENV)/installed ## Make the environment (.venv) with the locked dependencies
+
+$(VENV)/installed: requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "hive-acid needs Python 3.11: set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "This Python has no ensurepip (Debian ships it in python3-venv): installing that package."; \
+	    apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null; \
+	  else echo "This Python has no ensurepip: install your system's python3-venv package."; exit 1; fi; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the locked dependencies into $(VENV) (Spark is large: the first time takes a while)."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: install ## ACID on Spark, on real data: New York's flights of 2013
+	@$(BIN)/python -m hive_acid.demo $(ARGS)
+
+test: install ## All tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: install ## Format, lint, types and the direction of imports
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --config pyproject.toml
+
+bench: install ## Ratios: RPC cycles beside bare Postgres, an ACID scan beside plain ORC
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+serve: install ## Run the metastore in the foreground (ARGS="--port 9083 --warehouse DIR …")
+	@exec $(BIN)/metastore serve $(ARGS)
+
+doctor: install ## Say what is wrong before a user finds out
+	@$(BIN)/metastore doctor $(ARGS)
+
+lock: ## Renew requirements.lock from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --all-extras --generate-hashes --no-emit-index-url --no-annotate --no-header \
+	  --python-version 3.11 -q -o requirements.lock $(ARGS)
+
+clean: ## Remove the environment and the caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Background compaction: the queue, who fills it (Initiator), who works it off (Worker), who cleans up (Cleaner)."""

@@ -1,0 +1,96 @@
+"""Settings of compaction, with Hive's keys (transactions.md §7.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metastore.settings import boolean, duration, integer, number, text
+
+
+@dataclass(frozen=True)
+class CompactionConfig:
+    """What is compacted and when, who does it, and what the Cleaner removes.
+
+    Unlike Hive's, ours is on by default: a table that nobody compacts only gets slower.
+    """
+
+    initiator_on: bool = boolean(
+        "metastore.compactor.initiator.on", "true", "Look for tables and partitions that need a compaction."
+    )
+    cleaner_on: bool = boolean("metastore.compactor.cleaner.on", "true", "Remove files that nobody needs any more.")
+    worker_threads: int = integer(
+        "metastore.compactor.worker.threads", "1", "Compactions that this server runs at a time; 0 for none."
+    )
+    check_interval_ms: int = duration("hive.compactor.check.interval", "300s", "Pause between two Initiator runs.")
+    delta_num_threshold: int = integer(
+        "hive.compactor.delta.num.threshold", "10", "More deltas than this make a compaction worth while."
+    )
+    delta_pct_threshold: float = number(
+        "hive.compactor.delta.pct.threshold", "0.1", "Deltas larger than this part of the base make it a major one."
+    )
+    fetch_size: int = integer("hive.compactor.fetch.size", "1000", "Tables and partitions looked at in one run.")
+    failed_threshold: int = integer(
+        "hive.compactor.initiator.failed.compacts.threshold",
+        "2",
+        "After so many failures in a row the Initiator leaves a table alone.",
+    )
+    failed_retry_ms: int = duration(
+        "metastore.compactor.initiator.failed.retry.time", "7d", "How long it does so after the last failure."
+    )
+    worker_timeout_ms: int = duration("hive.compactor.worker.timeout", "86400s", "A longer compaction is stopped.")
+    worker_sleep_ms: int = duration("hive.compactor.worker.sleep.time", "10800ms", "Pause of an idle worker.")
+    worker_pool_timeout_ms: int = duration(
+        "hive.compactor.worker.pool.timeout", "12h", "Then a compaction may leave its pool for any other."
+    )
+    claim_timeout_ms: int = duration(
+        "metastore.compactor.worker.claim.timeout",
+        "10m",
+        "A worker that has not begun by then has lost its compaction.",
+    )
+    max_attempts: int = integer(
+        "metastore.compactor.worker.max.attempts", "3", "Workers that may disappear over a compaction before it fails."
+    )
+    run_as_user: str = text("hive.compactor.run.as.user", "", "User of the compactor's transactions.")
+    spark_submit: str = text(
+        "metastore.compactor.spark.submit",
+        "",
+        "Command that starts a Spark job, such as 'spark-submit --master yarn'; empty: one warm Spark on this machine.",
+    )
+    compression: str = text("metastore.compactor.orc.compression", "zlib", "Compression of the files: zlib or snappy.")
+    cleaner_interval_ms: int = duration("hive.compactor.cleaner.run.interval", "5000ms", "Pause of the Cleaner.")
+    delayed_cleanup: bool = boolean(
+        "hive.compactor.delayed.cleanup.enabled", "false", "Keep replaced files for the retention time."
+    )
+    cleaner_retention_ms: int = duration(
+        "hive.compactor.cleaner.retention.time.seconds", "300s", "How long replaced files are kept."
+    )
+    cleaner_max_attempts: int = integer(
+        "hive.compactor.cleaner.retry.maxattempts", "5", "Then a compaction that cannot be cleaned has failed."
+    )
+    cleaner_retry_ms: int = duration(
+        "hive.compactor.cleaner.retry.retention.time", "300s", "Pause after a failed cleaning, doubled each time."
+    )
+    clean_aborts: bool = boolean(
+        "metastore.compactor.clean.aborts.using.cleaner", "true", "Remove files of aborted transactions."
+    )
+    aborted_threshold: int = integer(
+        "hive.compactor.abortedtxn.threshold", "1000", "More aborted transactions on a table than this are cleaned up."
+    )
+    aborted_age_ms: int = duration(
+        "hive.compactor.aborted.txn.time.threshold", "12h", "So are fewer, when the oldest was opened so long ago."
+    )
+    staging_age_ms: int = duration(
+        "metastore.compactor.staging.max.age", "1h", "Staging directories of finished transactions are kept so long."
+    )
+    keep_succeeded: int = integer("hive.compactor.history.retention.succeeded", "3", "History kept per partition.")
+    keep_failed: int = integer("hive.compactor.history.retention.failed", "3", "History kept per partition.")
+    keep_not_initiated: int = integer(
+        "hive.compactor.history.retention.did.not.initiate", "2", "History kept per partition."
+    )
+    keep_refused: int = integer("hive.compactor.history.retention.refused", "3", "History kept per partition.")
+    history_timeout_ms: int = duration(
+        "hive.compactor.history.retention.timeout", "7d", "Older failures go when a newer compaction has succeeded."
+    )
+    housekeeper_interval_ms: int = duration(
+        "metastore.compaction.housekeeper.interval", "300s", "Pause between two purges of the history."
+    )

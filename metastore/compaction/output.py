@@ -1,0 +1,71 @@
+"""The output of a compaction: checked in its staging directory, then renamed into place, one rename per directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hive_acid import files
+from hive_acid.errors import FormatError
+from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, is_hidden, parse_bucket_file, parse_directory
+
+
+def check_output(staging: str, outputs: Sequence[str]) -> None:
+    """Whether below `staging` are the complete directories `outputs` and no others.
+
+    Raises FormatError for a directory that is missing, not asked for, without files or marker, or with two files of one
+    bucket (acid-format.md §0).
+    """
+    contents: dict[str, list[tuple[str, int]]] = {}
+    for entry in files.list_tree(staging):
+        top, _, below = entry.path.partition("/")
+        contents.setdefault(top, [])
+        if below and not entry.is_directory:
+            contents[top].append((below, entry.size))
+    unexpected = [name for name in contents if parse_directory(name) is not None and name not in outputs]
+    if unexpected:
+        raise FormatError(f"the compaction made {unexpected[0]}, which nobody asked for")
+    for name in outputs:
+        if name not in contents:
+            raise FormatError(f"the compaction did not make {name}")
+        _check_directory(files.join(staging, name), name, contents[name])
+
+
+def _check_directory(location: str, name: str, contents: list[tuple[str, int]]) -> None:
+    buckets: set[int] = set()
+    for path, size in contents:
+        if is_hidden(path):
+            continue
+        bucket = parse_bucket_file(path)
+        if bucket is None:
+            raise FormatError(f"the compaction made {name}/{path}, which is no bucket file")
+        if bucket in buckets:
+            raise FormatError(f"the compaction made two files for bucket {bucket} in {name}")
+        if size == 0:
+            raise FormatError(f"the compaction left {name}/{path} empty, not even an ORC file without rows")
+        buckets.add(bucket)
+    if not buckets:
+        raise FormatError(f"the compaction made {name} without any bucket file: readers would not see it")
+    if VERSION_MARKER not in (path for path, _ in contents):
+        raise FormatError(f"the compaction made {name} without {VERSION_MARKER}")
+    if files.read(files.join(location, VERSION_MARKER)) != VERSION_CONTENT:
+        raise FormatError(f"{name}/{VERSION_MARKER} does not say {VERSION_CONTENT.decode()}")
+
+
+def publish_output(staging: str, location: str, outputs: Sequence[str]) -> None:
+    """Rename the checked directories into place; safe to repeat.
+
+    Inserts come first: an engine that ignores visibility may see deleted rows for a moment, but misses none.
+    """
+    for name in outputs:
+        files.rename(files.join(staging, name), files.join(location, name))
+    files.remove(staging)
+
+
+def remove_output(staging: str, location: str, outputs: Sequence[str]) -> None:
+    """Remove all that a compaction made; only if its transaction does not commit. Safe to repeat.
+
+    Their names carry the number of the transaction, so nothing of anybody else is met.
+    """
+    for name in outputs:
+        files.remove(files.join(location, name))
+    files.remove(staging)

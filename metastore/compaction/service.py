@@ -1,0 +1,296 @@
+"""The queue and the history of compactions; each verb a single trip to the database (transactions.md §4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from hive_acid.errors import MetaError, NoSuchCompactionError
+from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.ids import CompactionId, TxnId, WriteId
+from hive_acid.wire import table_name
+from metastore.compaction.config import CompactionConfig
+from metastore.compaction.models import AbortedCompaction, Candidate, Compaction, CompactionAnswer, CompactionRequest
+from metastore.compaction.states import CompactionState, CompactionType
+from metastore.store.database import Database
+from metastore.txn.names import stored_name, stored_partition
+
+_ORDER_COLUMNS = {
+    "id": "id",
+    "database": "db",
+    "table": "tbl",
+    "partition": "partition",
+    "type": "type",
+    "state": "state",
+    "enqueue_time": "enqueued_at",
+    "start": "started_at",
+    "end": "ended_at",
+    "commit_time": "committed_at",
+    "highest_write_id": "highest_write_id",
+    "worker_id": "worker",
+    "pool_name": "pool",
+    "txn_id": "txn_id",
+    "run_as": "run_as",
+    "initiator_id": "initiator",
+}
+"""What a list may be ordered by, in the words of the wire, where a prefix ``CC_`` or ``CQ_`` is allowed."""
+
+_MOST_SHOWN = 10_000
+
+
+class CompactionService:
+    """Compactions waiting, under way, waiting for the Cleaner, and ended."""
+
+    def __init__(self, db: Database, config: CompactionConfig) -> None:
+        self._db = db
+        self._config = config
+
+    # --- asking for compactions --------------------------------------------------------------------
+
+    def compact(self, request: CompactionRequest) -> CompactionAnswer:
+        """Queue a compaction, unless one of the same table or partition is in its way (transactions.md §4.2)."""
+        row = self._db.call_one(
+            "compact",
+            request.type.value,
+            stored_name(request.db),
+            stored_name(request.table),
+            stored_partition(request.partition) if request.partition else None,
+            request.pool or None,
+            json.dumps(dict(request.properties)),
+            request.order_by,
+            request.buckets,
+            request.run_as,
+            request.initiator,
+            request.initiator_version,
+        )
+        assert row is not None
+        return CompactionAnswer(CompactionId(row[0]), CompactionState(row[1]), row[2])
+
+    def abort(self, ids: Sequence[CompactionId]) -> list[AbortedCompaction]:
+        """Take compactions that still wait out of the queue."""
+        rows = self._db.call("abort_compactions", list(ids))
+        return [AbortedCompaction(row[0], CompactionState(row[1]) if row[1] else None, row[2]) for row in rows]
+
+    def show(
+        self,
+        *,
+        compaction_id: CompactionId | None = None,
+        db: str | None = None,
+        table: str | None = None,
+        partition: str | None = None,
+        state: CompactionState | None = None,
+        type: CompactionType | None = None,  # noqa: A002 - the field's own word
+        pool: str | None = None,
+        order: str | None = None,
+        limit: int | None = None,
+    ) -> list[Compaction]:
+        """Queue and history, waiting ones first and then the latest, at most 10,000.
+
+        `order` is a column in the words of the wire, with ``desc`` behind it if wanted. Raises MetaError for another.
+        """
+        column, descending = _parse_order(order) if order else (None, False)
+        return self._compactions(
+            "show_compact",
+            compaction_id,
+            stored_name(db) if db else None,
+            stored_name(table) if table else None,
+            stored_partition(partition) if partition else None,
+            state.value if state else None,
+            type.value if type else None,
+            pool,
+            column,
+            descending,
+            min(limit, _MOST_SHOWN) if limit and limit > 0 else _MOST_SHOWN,
+        )
+
+    def get(self, compaction_id: CompactionId) -> Compaction:
+        """One compaction. Raises NoSuchCompactionError."""
+        found = self.show(compaction_id=compaction_id)
+        if not found:
+            raise NoSuchCompactionError(f"there is no compaction {compaction_id}")
+        return found[0]
+
+    def latest_committed(
+        self, db: str, table: str, partitions: Collection[str] | None = None, after: CompactionId | None = None
+    ) -> list[Compaction]:
+        """The newest finished compaction of a table, or of each of its partitions."""
+        names = [stored_partition(name) for name in partitions] if partitions else None
+        return self._compactions("latest_committed_compactions", stored_name(db), stored_name(table), names, after)
+
+    # --- the Initiator's verbs ---------------------------------------------------------------------
+
+    def candidates(self, since_ms: int) -> tuple[list[Candidate], int]:
+        """What may need a compaction, written since an instant of the database's clock; and the instant for next time.
+
+        That one stays as it was if there was more than one call gives.
+        """
+        limit = self._config.fetch_size
+        rows = self._db.call(
+            "initiator_candidates", since_ms, self._config.failed_threshold, self._config.failed_retry_ms, limit
+        )
+        found = [
+            Candidate(db, table, partition, blocked, CompactionState(last) if last else None)
+            for db, table, partition, blocked, last, _ in rows
+        ]
+        return found, rows[0][5] if 0 < len(rows) < limit else since_ms
+
+    def did_not_initiate(self, request: CompactionRequest, message: str) -> CompactionId:
+        """Put on record why a compaction was not queued."""
+        row = self._db.call_one(
+            "did_not_initiate",
+            request.type.value,
+            stored_name(request.db),
+            stored_name(request.table),
+            stored_partition(request.partition) if request.partition else None,
+            request.initiator,
+            message,
+        )
+        assert row is not None
+        return CompactionId(row[0])
+
+    # --- a worker's verbs --------------------------------------------------------------------------
+
+    def find_next(self, worker: str, version: str | None = None, pool: str | None = None) -> Compaction | None:
+        """Give the oldest waiting compaction to a worker; None if there is nothing to do."""
+        found = self._compactions(
+            "find_next_compact", worker, version, pool or None, self._config.worker_pool_timeout_ms
+        )
+        return found[0] if found else None
+
+    def update_state(
+        self,
+        compaction_id: CompactionId,
+        worker: str | None,
+        txn_id: TxnId,
+        highest_write_id: WriteId,
+        run_as: str | None = None,
+    ) -> None:
+        """Say in which transaction a compaction runs, before its first file is written.
+
+        Raises MetaError if it is not the worker's any more; so do the other verbs of a worker.
+        """
+        self._verb("update_compactor_state", compaction_id, worker, txn_id, highest_write_id, run_as)
+
+    def set_job_id(self, compaction_id: CompactionId, job_id: str) -> None:
+        """Note the job that does the work."""
+        self._verb("set_hadoop_jobid", compaction_id, job_id)
+
+    def mark_compacted(self, compaction_id: CompactionId, worker: str | None = None) -> None:
+        """The output is in place; the commit of the transaction is to follow."""
+        self._verb("mark_compacted", compaction_id, worker)
+
+    def mark_failed(self, compaction_id: CompactionId, message: str, worker: str | None = None) -> None:
+        """It failed, and left nothing that counts."""
+        self._verb("mark_failed", compaction_id, worker, message)
+
+    def mark_refused(self, compaction_id: CompactionId, message: str, worker: str | None = None) -> None:
+        """It is not possible, or there is nothing to do."""
+        self._verb("mark_refused", compaction_id, worker, message)
+
+    def release(self, compaction_id: CompactionId, worker: str) -> None:
+        """Put it back into the queue: the worker stops."""
+        self._verb("release_compaction", compaction_id, worker)
+
+    def requeue(self) -> list[tuple[CompactionId, CompactionState]]:
+        """Take compactions away from workers that are gone; what became of each."""
+        rows = self._db.call(
+            "requeue_compactions",
+            self._config.worker_timeout_ms,
+            self._config.claim_timeout_ms,
+            self._config.max_attempts,
+        )
+        return [(CompactionId(compaction_id), CompactionState(state)) for compaction_id, state in rows]
+
+    # --- the Cleaner's verbs -----------------------------------------------------------------------
+
+    def to_clean(self) -> list[Compaction]:
+        """Compactions whose replaced files nobody needs any more."""
+        retention_ms = self._config.cleaner_retention_ms if self._config.delayed_cleanup else 0
+        return self._compactions("clean_candidates", retention_ms, self._config.fetch_size)
+
+    def writes(self, db: str, table: str, horizon: TxnId) -> ValidWriteIdList:
+        """All write ids of a table, of transactions up to `horizon`; the aborted ones are complete.
+
+        A reader's list is not good enough for the Cleaner: it may end at the first aborted write.
+        """
+        row = self._db.call_one("table_writes", db, table, horizon)
+        assert row is not None
+        return ValidWriteIdList(table_name(db, table), row[0], tuple(row[1]), tuple(row[2]))
+
+    def clean_started(self, compaction_id: CompactionId) -> None:
+        """The Cleaner takes it up."""
+        self._verb("clean_started", compaction_id)
+
+    def mark_cleaned(self, compaction_id: CompactionId, kept_write_ids: Collection[int] = ()) -> None:
+        """The replaced files are gone, and so is the record of the aborted writes but for those that files hold."""
+        self._verb("mark_cleaned", compaction_id, list(kept_write_ids))
+
+    def clean_failed(self, compaction_id: CompactionId, message: str) -> CompactionState | None:
+        """Cleaning failed and is tried again later; FAILED if this was the last time, None if it is gone."""
+        row = self._db.call_one(
+            "clean_failed",
+            compaction_id,
+            message,
+            self._config.cleaner_retry_ms,
+            self._config.cleaner_max_attempts,
+        )
+        return CompactionState(row[0]) if row and row[0] else None
+
+    def aborts_to_clean(self) -> list[tuple[str, str, str | None]]:
+        """(database, table, partition) that hold files of enough aborted transactions."""
+        rows = self._db.call(
+            "abort_clean_candidates",
+            self._config.aborted_threshold,
+            self._config.aborted_age_ms,
+            self._config.fetch_size,
+        )
+        return [(db, table, partition) for db, table, partition in rows]
+
+    def aborts_cleaned(
+        self, db: str, table: str, partition: str | None, txn_ids: Collection[int], kept_write_ids: Collection[int]
+    ) -> int:
+        """The files of these aborted transactions are gone; how many records went with them."""
+        row = self._db.call_one("aborts_cleaned", db, table, partition, list(txn_ids), list(kept_write_ids))
+        assert row is not None
+        return int(row[0])
+
+    def abort_clean_failed(self, db: str, table: str, partition: str | None, message: str) -> None:
+        """Cleaning up after aborted transactions failed; the next attempt is later."""
+        self._db.call("abort_clean_failed", db, table, partition, message, self._config.cleaner_retry_ms)
+
+    def purge_history(self) -> int:
+        """Shorten the history; how many entries went."""
+        config = self._config
+        row = self._db.call_one(
+            "purge_compactions",
+            config.keep_succeeded,
+            # The Initiator judges by the last failures, so as many must stay.
+            max(config.keep_failed, config.failed_threshold),
+            config.keep_not_initiated,
+            config.keep_refused,
+            config.history_timeout_ms,
+        )
+        assert row is not None
+        return int(row[0])
+
+    def _compactions(self, function: str, *args: object) -> list[Compaction]:
+        return [Compaction.from_row(row) for row in self._db.call(function, *args)]
+
+    def _verb(self, function: str, compaction_id: CompactionId, *args: Any) -> None:
+        row = self._db.call_one(function, compaction_id, *args)
+        if row is None or not row[0]:
+            found = self.show(compaction_id=compaction_id)
+            state = f"is {found[0].state.words}" if found else "is unknown"
+            whose = f" with worker {found[0].worker}" if found and found[0].worker else ""
+            raise MetaError(f"{function}: compaction {compaction_id} {state}{whose}")
+
+
+def _parse_order(order: str) -> tuple[str, bool]:
+    words = order.replace("`", "").replace('"', "").split()
+    name = words[0].lower().removeprefix("cc_").removeprefix("cq_") if words else ""
+    direction = words[1].lower() if len(words) == 2 else "asc"
+    if name not in _ORDER_COLUMNS or direction not in ("asc", "desc") or len(words) > 2:
+        known = ", ".join(sorted(_ORDER_COLUMNS))
+        raise MetaError(f"compactions cannot be ordered by '{order}': name one of {known}, and asc or desc")
+    return _ORDER_COLUMNS[name], direction == "desc"

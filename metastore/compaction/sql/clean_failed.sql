@@ -1,0 +1,12 @@
+-- Cleaning failed: it is tried again after a pause that doubles, and given up after `max_failures` (transactions.md §4.8).
+CREATE OR REPLACE FUNCTION clean_failed(compaction_id bigint, message text, pause_ms bigint, max_failures integer)
+RETURNS text
+LANGUAGE sql AS $$
+    UPDATE compaction
+       SET cleaner_failures = cleaner_failures + 1, error_message = message,
+           state = CASE WHEN cleaner_failures + 1 >= max_failures THEN 'f' ELSE 'r' END,
+           ended_at = CASE WHEN cleaner_failures + 1 >= max_failures THEN clock_timestamp() END,
+           clean_after = clock_timestamp() + make_interval(secs => pause_ms / 1000.0 * 2 ^ cleaner_failures)
+     WHERE id = compaction_id AND state = 'r'
+    RETURNING state;
+$$;

@@ -1,0 +1,38 @@
+-- Queues a compaction of a table or partition (transactions.md §4.2), unless one waits or is under way, or one that saw
+-- all that there is to see now waits for the Cleaner: then `accepted` is false and id and state are that one's.
+CREATE OR REPLACE FUNCTION compact(
+    in_type text, in_db text, in_tbl text, in_partition text, in_pool text, in_properties text, in_order_by text,
+    in_buckets integer, in_run_as text, in_initiator text, in_initiator_version text
+) RETURNS TABLE (id bigint, state text, accepted boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+    highest bigint;
+BEGIN
+    SELECT least(g.highest, g.min_open - 1) INTO highest
+      FROM get_valid_write_ids(ARRAY[in_db], ARRAY[in_tbl], NULL, NULL, NULL, NULL) g;
+    accepted := false;
+    FOR attempt IN 1 .. 10 LOOP
+        SELECT c.id, c.state INTO compact.id, compact.state
+          FROM compaction c
+         WHERE c.db = in_db AND c.tbl = in_tbl AND c.partition IS NOT DISTINCT FROM in_partition AND c.type <> 'c'
+           AND (c.state IN ('i', 'w') OR c.state = 'r' AND c.highest_write_id = highest)
+         ORDER BY c.id LIMIT 1;
+        IF FOUND THEN
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        INSERT INTO compaction AS c (state, type, db, tbl, partition, enqueued_at, pool, properties, order_by, buckets,
+                                     run_as, initiator, initiator_version)
+        VALUES ('i', in_type, in_db, in_tbl, in_partition, clock_timestamp(), in_pool, in_properties::jsonb,
+                in_order_by, in_buckets, in_run_as, in_initiator, in_initiator_version)
+        ON CONFLICT (db, tbl, partition) WHERE c.state IN ('i', 'w') DO NOTHING
+        RETURNING c.id, c.state, true INTO compact.id, compact.state, accepted;
+        IF FOUND THEN
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        -- Somebody else queued one in this instant: look again.
+    END LOOP;
+    RAISE EXCEPTION 'compactions of %.% come and go too fast', in_db, in_tbl USING ERRCODE = 'serialization_failure';
+END
+$$;

@@ -1,0 +1,5 @@
+-- Forgets the compactions of a dropped table. Called inside the transaction that drops it.
+CREATE OR REPLACE FUNCTION compaction_forget_table(in_db text, in_tbl text) RETURNS void
+LANGUAGE sql AS $$
+    DELETE FROM compaction WHERE db = in_db AND tbl = in_tbl;
+$$;

@@ -1,0 +1,28 @@
+-- What a compaction replaced is gone: it succeeded (transactions.md §4.9). With it goes the record of what was written
+-- to the table or partition up to its highest write id, aborted writes too, but for `kept_write_ids`, which
+-- files may still hold. Neither is touched for other partitions.
+CREATE OR REPLACE FUNCTION mark_cleaned(compaction_id bigint, kept_write_ids bigint[]) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    this compaction;
+BEGIN
+    UPDATE compaction SET state = 's', ended_at = clock_timestamp(), error_message = NULL
+     WHERE id = compaction_id AND state = 'r'
+    RETURNING * INTO this;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    DELETE FROM compaction c
+     WHERE c.type = 'c' AND c.state = 'r' AND c.db = this.db AND c.tbl = this.tbl
+       AND c.partition IS NOT DISTINCT FROM this.partition;
+    DELETE FROM completed_component c
+     WHERE c.db = this.db AND c.tbl = this.tbl AND c.partition IS NOT DISTINCT FROM this.partition
+       AND (this.highest_write_id IS NULL OR c.write_id <= this.highest_write_id);
+    -- Of transactions up to the horizon alone: a later compaction that failed has left files that are not gone.
+    DELETE FROM txn_component c USING txn t
+     WHERE c.db = this.db AND c.tbl = this.tbl AND c.partition IS NOT DISTINCT FROM this.partition
+       AND t.txn_id = c.txn_id AND t.state = 'a' AND t.txn_id <= this.next_txn_id
+       AND c.write_id <= this.highest_write_id AND c.write_id <> ALL (kept_write_ids);
+    RETURN true;
+END
+$$;

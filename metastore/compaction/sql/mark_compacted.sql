@@ -1,0 +1,11 @@
+-- The output is in place: what it replaces is the Cleaner's once the compaction's transaction has committed
+-- (transactions.md §4.3). False if the compaction is not this worker's (any worker's, if null) any more.
+CREATE OR REPLACE FUNCTION mark_compacted(compaction_id bigint, in_worker text) RETURNS boolean
+LANGUAGE sql AS $$
+    WITH updated AS (
+        UPDATE compaction SET state = 'r', worker = NULL
+         WHERE id = compaction_id AND state = 'w' AND worker = coalesce(in_worker, worker)
+        RETURNING 1
+    )
+    SELECT EXISTS (SELECT 1 FROM updated);
+$$;

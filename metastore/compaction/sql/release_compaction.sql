@@ -1,0 +1,13 @@
+-- Puts a compaction back into the queue as if its worker, which stops, had never taken it. False if it is not this
+-- worker's any more.
+CREATE OR REPLACE FUNCTION release_compaction(compaction_id bigint, in_worker text) RETURNS boolean
+LANGUAGE sql AS $$
+    WITH updated AS (
+        UPDATE compaction
+           SET state = 'i', worker = NULL, started_at = NULL, txn_id = NULL, highest_write_id = NULL, job_id = NULL,
+               attempts = attempts - 1
+         WHERE id = compaction_id AND state = 'w' AND worker = in_worker
+        RETURNING 1
+    )
+    SELECT EXISTS (SELECT 1 FROM updated);
+$$;

@@ -1,0 +1,389 @@
+"""The Worker, step by step and with faults at every step (transactions.md §4.6, acid-format.md §6)."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hive_acid import files
+from hive_acid.format.names import staging_name
+from metastore.compaction.job import CompactionCancelledError, CompactionJob
+from metastore.compaction.states import CompactionState, CompactionType
+from metastore.lock.models import LockComponent, LockRequest
+from metastore.lock.states import LockType
+from metastore.store.database import Database
+from metastore.txn.service import TxnService
+
+from .world import OWNER, World, fail, write_directory
+
+MINOR, MAJOR = CompactionType.MINOR, CompactionType.MAJOR
+
+
+def test_major(world: World) -> None:
+    world.write(inserts=3)
+    world.write(inserts=1, deletes=[min(world.read())])
+    before = world.read()
+    done = world.compact(MAJOR)
+    assert done.state is CompactionState.READY_FOR_CLEANING
+    assert (done.txn_id, done.highest_write_id, done.next_txn_id) == (3, 2, 3)
+    assert done.committed_at is not None
+    assert done.worker is None
+    assert "base_0000002_v0000003" in world.directories()
+    assert world.read() == before
+    (job,) = world.executor.jobs
+    assert job.schema == (("id", "int"), ("name", "string"))
+    assert job.write_ids.startswith("db.t:2:")
+
+
+def test_minor_makes_twins(world: World) -> None:
+    world.write(inserts=3)
+    world.write(inserts=0, deletes=[min(world.read())])
+    world.write(inserts=1)
+    before = world.read()
+    world.compact(MINOR)
+    assert {"delta_0000001_0000003_v0000004", "delete_delta_0000001_0000003_v0000004"} < set(world.directories())
+    assert world.read() == before
+
+
+def test_aborted_rows_are_left_out(world: World) -> None:
+    world.write(inserts=2)
+    lost = world.open()
+    world.write(lost, inserts=2)
+    world.txns.abort_txn(lost)
+    world.write(inserts=1)
+    world.compact(MINOR)
+    assert [name for name, _ in world.executor.jobs[0].data] == [
+        "delta_0000001_0000001_0000",
+        "delta_0000003_0000003_0000",
+    ]
+
+
+def test_open_write_ends_the_range(world: World) -> None:
+    world.write()
+    world.write()
+    world.write(commit=False)
+    world.write()
+    done = world.compact(MAJOR)
+    assert done.highest_write_id == 2
+    assert "base_0000002_v0000005" in world.directories()
+
+
+def test_streaming_delta_is_taken_whole_or_not_at_all(world: World) -> None:
+    """Of the two write ids of a streaming delta the second is open: the compaction ends before the delta."""
+    world.write()
+    world.write()
+    world.write(inserts=0)
+    world.write(inserts=0, commit=False)
+    write_directory(files.join(world.location, "delta_0000003_0000004"), [])
+    done = world.compact(MAJOR)
+    assert done.highest_write_id == 2
+    assert "base_0000002_v0000005" in world.directories()
+
+
+@pytest.mark.parametrize(
+    ("kind", "prepare", "reason"),
+    [
+        (MAJOR, lambda world: world.write(), "nothing to do"),
+        (MINOR, lambda world: world.write(), "nothing to do"),
+        (MINOR, lambda world: (world.write(), world.write(inserts=0, deletes=world.read())), "nothing to do"),
+        (MAJOR, lambda world: files.write(files.join(world.location, "000000_0"), b"x"), "before the table was"),
+        (MAJOR, lambda world: _raw_file(world), "is not a file with ACID columns"),
+        (CompactionType.REBALANCE, lambda world: world.write(), "not supported"),
+        (MAJOR, lambda world: world.catalogue.tables.clear(), "does not exist any more"),
+    ],
+)
+def test_refused(world: World, kind: CompactionType, prepare: Callable[[World], object], reason: str) -> None:
+    prepare(world)
+    before = world.directories()
+    done = world.compact(kind)
+    assert done.state is CompactionState.REFUSED
+    assert reason in (done.error_message or "")
+    assert world.directories() == before
+    assert world.executor.jobs == []
+    assert _nothing_left(world)
+
+
+def _raw_file(world: World) -> None:
+    world.write()
+    world.write()
+    files.write(files.join(world.location, "delta_0000001_0000001_0000", "000000_0"), b"x")
+
+
+def test_statements_of_one_write_are_not_merged_by_a_minor(world: World) -> None:
+    txn_id = world.open()
+    world.write(txn_id)
+    write_directory(files.join(world.location, "delta_0000001_0000001_0001"), [])
+    world.txns.commit_txn(txn_id)
+    assert world.compact(MINOR).state is CompactionState.REFUSED
+    assert world.compact(MAJOR).state is CompactionState.READY_FOR_CLEANING
+
+
+def test_only_garbage_is_left_to_the_cleaner(world: World) -> None:
+    """An overwrite has replaced all: nothing to merge, but the old directories can go."""
+    world.write()
+    world.write()
+    world.write(overwrite=True)
+    done = world.compact(MAJOR)
+    assert done.state is CompactionState.READY_FOR_CLEANING
+    assert done.committed_at is not None
+    assert world.executor.jobs == []
+    assert world.cleaner().run_once().cleaned == [done.id]
+    assert world.directories() == ["base_0000003"]
+
+
+def test_table_under_an_exclusive_lock_is_left_alone(world: World) -> None:
+    world.write()
+    world.write()
+    dropper = world.open()
+    world.locks.lock(LockRequest((LockComponent(LockType.EXCLUSIVE, "db", "t"),), OWNER, dropper))
+    done = world.compact(MAJOR)
+    assert done.state is CompactionState.FAILED
+    assert f"transaction {dropper}" in (done.error_message or "")
+    world.txns.commit_txn(dropper)
+    assert world.compact(MAJOR).state is CompactionState.READY_FOR_CLEANING
+
+
+def test_lock_and_open_transaction_while_spark_works(world: World) -> None:
+    seen: list[object] = []
+
+    def look(job: CompactionJob, cancelled: threading.Event) -> None:
+        seen.extend((lock.type, lock.table, lock.txn_id) for lock in world.locks.show_locks("db"))
+
+    world.write()
+    world.write()
+    world.executor.before = look
+    world.compact(MAJOR)
+    assert seen == [(LockType.SHARED_READ, "t", 3)]
+    assert world.locks.show_locks("db") == []
+
+
+def _two_files_for_one_bucket(job: CompactionJob) -> None:
+    files.write(files.join(job.staging, job.insert_output or "", "bucket_00000_1"), b"x")
+
+
+def _no_marker(job: CompactionJob) -> None:
+    files.remove(files.join(job.staging, job.insert_output or "", "_orc_acid_version"))
+
+
+def _no_file(job: CompactionJob) -> None:
+    files.remove(files.join(job.staging, job.insert_output or "", "bucket_00000"))
+
+
+def _empty_file(job: CompactionJob) -> None:
+    files.write(files.join(job.staging, job.insert_output or "", "bucket_00000"), b"")
+
+
+def _no_directory(job: CompactionJob) -> None:
+    files.remove(files.join(job.staging, job.insert_output or ""))
+
+
+def _one_too_many(job: CompactionJob) -> None:
+    write_directory(files.join(job.staging, "delta_0000001_0000009_v0000003"), [])
+
+
+def _odd_file(job: CompactionJob) -> None:
+    files.write(files.join(job.staging, job.insert_output or "", "part-0.orc"), b"x")
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (fail, "Spark has no memory"),
+        (_two_files_for_one_bucket, "two files for bucket 0"),
+        (_no_marker, "without _orc_acid_version"),
+        (_no_file, "without any bucket file"),
+        (_empty_file, "empty"),
+        (_no_directory, "did not make"),
+        (_one_too_many, "nobody asked for"),
+        (_odd_file, "no bucket file"),
+    ],
+)
+def test_bad_output_leaves_nothing(world: World, fault: Callable[[CompactionJob], None], reason: str) -> None:
+    world.write()
+    world.write()
+    before, rows = world.directories(), world.read()
+    world.executor.after = fault
+    done = world.compact(MAJOR)
+    assert done.state is CompactionState.FAILED
+    assert reason in (done.error_message or "")
+    assert world.directories() == before
+    assert world.read() == rows
+    assert _nothing_left(world)
+    world.executor.after = lambda job: None
+    assert world.compact(MAJOR).state is CompactionState.READY_FOR_CLEANING
+
+
+def test_compaction_that_loses_its_transaction(world: World) -> None:
+    """Somebody aborts it while Spark works: the output is not published."""
+    world.write()
+    world.write()
+    before = world.directories()
+    world.executor.before = lambda job, cancelled: world.txns.abort_txn(world.service.get(job.id).txn_id or 0)
+    done = world.compact(MAJOR)
+    assert done.state is CompactionState.FAILED
+    assert "aborted" in (done.error_message or "")
+    assert world.directories() == before
+
+
+def test_second_rename_fails(world: World) -> None:
+    """One twin is in place, the other cannot be: both go."""
+    world.write(inserts=2)
+    world.write(inserts=1, deletes=[min(world.read())])
+    rows = world.read()
+    world.executor.after = lambda job: write_directory(files.join(job.location, job.delete_output or ""), [])
+    done = world.compact(MINOR)
+    assert done.state is CompactionState.FAILED
+    assert "exists" in (done.error_message or "")
+    assert not [name for name in world.directories() if "_v" in name or name.startswith("_tmp")]
+    assert world.read() == rows
+
+
+class CommitAnswerLost(TxnService):
+    """The connection breaks between the commit and its answer."""
+
+    def commit_txn(self, txn_id: int, skip_conflict_check: bool = False) -> None:  # type: ignore[override]
+        super().commit_txn(txn_id, skip_conflict_check)  # type: ignore[arg-type]
+        raise ConnectionError("connection lost")
+
+
+def test_lost_answer_of_the_commit_keeps_the_output(world: World) -> None:
+    world.write()
+    world.write()
+    rows = world.read()
+    world.txns = CommitAnswerLost(world.db, world.txns._config)
+    done = world.compact(MAJOR)
+    assert done.state is CompactionState.READY_FOR_CLEANING
+    assert done.committed_at is not None
+    assert "base_0000002_v0000003" in world.directories()
+    assert world.read() == rows
+
+
+class Killed(BaseException):
+    """The process ends here: no clean-up runs."""
+
+
+def _kill(*_: object) -> None:
+    raise Killed
+
+
+def test_killed_while_spark_works(world: World) -> None:
+    """Its transaction times out, the compaction is queued again, another worker does it, the rest is swept away."""
+    world.write()
+    world.write()
+    rows = world.read()
+    answer = world.request()
+    world.executor.after = _kill
+    with pytest.raises(Killed):
+        world.worker("worker-1").run_once()
+    world.executor.after = lambda job: None
+    assert world.service.get(answer.id).state is CompactionState.WORKING
+    assert world.service.requeue() == []
+    world.txns.abort_txn(world.service.get(answer.id).txn_id or 0)
+    assert world.service.requeue() == [(answer.id, CompactionState.INITIATED)]
+    assert world.worker("worker-2").run_once()
+    assert world.service.get(answer.id).state is CompactionState.READY_FOR_CLEANING
+    world.cleaner().run_once()
+    assert world.service.get(answer.id).state is CompactionState.SUCCEEDED
+    assert world.directories() == ["base_0000002_v0000004"]
+    assert world.read() == rows
+    assert _nothing_left(world)
+
+
+def test_killed_after_the_renames(world: World) -> None:
+    """The output of the dead worker is seen by nobody and removed."""
+    world.write()
+    world.write()
+    rows = world.read()
+    answer = world.request()
+    worker = world.worker("worker-1")
+    worker._service.mark_compacted = _kill  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        worker.run_once()
+    assert "base_0000002_v0000003" in world.directories()
+    assert world.read() == rows
+    world.configure()
+    world.txns.abort_txn(world.service.get(answer.id).txn_id or 0)
+    assert world.read() == rows
+    world.service.requeue()
+    assert world.worker("worker-2").run_once()
+    world.cleaner().run_once()
+    assert world.directories() == ["base_0000002_v0000004"]
+    assert world.read() == rows
+
+
+def test_killed_before_the_commit(world: World) -> None:
+    """Marked as compacted but never committed: the Cleaner does not touch it, and it is queued again."""
+    world.write()
+    world.write()
+    rows = world.read()
+    answer = world.request()
+    worker = world.worker("worker-1")
+    worker._txns.commit_txn = _kill  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        worker.run_once()
+    del worker._txns.commit_txn
+    found = world.service.get(answer.id)
+    assert (found.state, found.committed_at) == (CompactionState.READY_FOR_CLEANING, None)
+    assert world.cleaner().run_once().removed == []
+    world.txns.abort_txn(found.txn_id or 0)
+    assert world.service.requeue() == [(answer.id, CompactionState.INITIATED)]
+    assert world.worker("worker-2").run_once()
+    world.cleaner().run_once()
+    assert world.directories() == ["base_0000002_v0000004"]
+    assert world.read() == rows
+
+
+def test_worker_that_keeps_disappearing(world: World) -> None:
+    world.configure(max_attempts=2, claim_timeout_ms=0)
+    world.write()
+    answer = world.request()
+    for expected in (CompactionState.INITIATED, CompactionState.FAILED):
+        assert world.service.find_next("worker-1") is not None
+        assert world.service.requeue() == [(answer.id, expected)]
+
+
+def test_stop_puts_the_compaction_back(world: World) -> None:
+    world.write()
+    world.write()
+    before = world.directories()
+    answer = world.request()
+    worker = world.worker()
+
+    def stopped(job: CompactionJob, cancelled: threading.Event) -> None:
+        write_directory(files.join(job.staging, job.insert_output or ""), [])
+        worker.stop()
+        assert cancelled.wait(5)
+        raise CompactionCancelledError("cancelled")
+
+    world.executor.before = stopped
+    worker.run_once()
+    assert not worker.run_once()
+    found = world.service.get(answer.id)
+    assert (found.state, found.attempts, found.worker) == (CompactionState.INITIATED, 0, None)
+    assert world.directories() == before
+    assert _nothing_left(world)
+
+
+def test_partition(db: Database, tmp_path: Path) -> None:
+    world = World(db, tmp_path, partition="month=1")
+    world.write()
+    world.write()
+    done = world.compact(MAJOR)
+    assert done.partition == "month=1"
+    assert world.executor.jobs[0].location == world.location
+    assert staging_name(3, "x")[:-1] in world.executor.jobs[0].staging
+    assert "base_0000002_v0000003" in world.directories()
+    world.partition = None
+    refused = world.compact(MAJOR)
+    assert "name the partition" in (refused.error_message or "")
+
+
+def test_nothing_to_do(world: World) -> None:
+    assert not world.worker().run_once()
+
+
+def _nothing_left(world: World) -> bool:
+    """No transaction is open, no lock is held, and no aborted one is on record for the table."""
+    aborted = world.service.aborts_to_clean()
+    return not aborted and not world.txns.get_open_txns(()).open_ids and not world.locks.show_locks("db")

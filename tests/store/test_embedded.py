@@ -1,0 +1,193 @@
+"""The embedded Postgres: its data outlives everything, its processes do not."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from metastore.store import embedded
+from metastore.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
+
+NO_FSYNC = {"fsync": "off"}
+OWNER = """
+import sys, time
+from metastore.store.embedded import EmbeddedPostgres
+print(EmbeddedPostgres(sys.argv[1], settings={"fsync": "off"}).start(), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "data"
+    deadline = time.monotonic() + 10
+    while postgres_of(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert postgres_of(tmp_path) == []
+
+
+def postgres_of(below: Path) -> list[int]:
+    """Postgres servers on data directories below a directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            arguments = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if arguments and arguments[0].endswith(b"/postgres") and any(arg.startswith(bytes(below)) for arg in arguments):
+            found.append(int(entry.name))
+    return found
+
+
+def query(url: str, statement: str) -> list[tuple[object, ...]]:
+    connection = psycopg2.connect(url)
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        rows = list(cursor.fetchall()) if cursor.description else []
+    connection.close()
+    return rows
+
+
+def postmaster(home: Path) -> int:
+    return int((home / "cluster" / "postmaster.pid").read_text().split()[0])
+
+
+def test_data_outlives_a_restart(home: Path) -> None:
+    with EmbeddedPostgres(home) as url:
+        query(url, "CREATE TABLE kept AS SELECT 1 AS one")
+        names = ("fsync", "synchronous_commit", "full_page_writes", "listen_addresses", "server_encoding", "jit")
+        settings = [query(url, f"SHOW {name}")[0][0] for name in names]
+        assert settings == ["on", "on", "on", "", "UTF8", "off"]
+        socket_directory = Path(str(query(url, "SHOW unix_socket_directories")[0][0]))
+        assert socket_directory.stat().st_mode & 0o007 == 0
+    assert not socket_directory.exists()
+    with EmbeddedPostgres(home) as url:
+        assert query(url, "SELECT * FROM kept") == [(1,)]
+
+
+def test_stop_twice_and_start_again(home: Path) -> None:
+    server = EmbeddedPostgres(home, NO_FSYNC)
+    server.start()
+    with pytest.raises(EmbeddedPostgresError, match="started already"):
+        server.start()
+    server.stop()
+    server.stop()
+    assert query(server.start(), "SELECT 1") == [(1,)]
+    server.stop()
+
+
+def test_second_owner_is_refused(home: Path) -> None:
+    with (
+        EmbeddedPostgres(home, NO_FSYNC) as url,
+        pytest.raises(EmbeddedPostgresError, match=f"in use by the process {os.getpid()}"),
+    ):
+        EmbeddedPostgres(home, NO_FSYNC).start()
+    del url
+
+
+@pytest.mark.parametrize("victim", ["postmaster", "owner", "both"])
+def test_recovers_from_kill(home: Path, victim: str) -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(home)], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    url = owner.stdout.readline().strip()
+    query(url, "CREATE TABLE kept AS SELECT 1 AS one")
+    left_sockets = Path(str(query(url, "SHOW unix_socket_directories")[0][0]))
+    if victim != "owner":
+        os.kill(postmaster(home), signal.SIGKILL)
+    if victim == "postmaster":
+        time.sleep(0.1)
+    owner.kill()
+    owner.wait()
+    started = time.monotonic()
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        assert query(url, "SELECT * FROM kept") == [(1,)]
+    assert time.monotonic() - started < 15
+    if victim == "both":
+        assert not left_sockets.exists()
+
+
+def test_server_follows_its_owner(home: Path, tmp_path: Path) -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(home)], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    assert owner.stdout.readline().startswith("postgresql://")
+    assert postgres_of(tmp_path)
+    owner.kill()
+    owner.wait()
+    deadline = time.monotonic() + 10
+    while postgres_of(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert postgres_of(tmp_path) == []
+    assert not (home / "cluster" / "postmaster.pid").exists()
+
+
+def test_orphaned_server_is_stopped_first(home: Path) -> None:
+    """One that did not follow its owner, as under an init that does not pass the signal on."""
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        query(url, "CREATE TABLE kept AS SELECT 1 AS one")
+    command = [str(embedded.binaries() / "postgres"), "-D", str(home / "cluster"), "-c", "listen_addresses="]
+    command += ["-c", f"unix_socket_directories=@hive-acid-test-{os.getpid()}", "-c", "fsync=off"]
+    orphan = subprocess.Popen(
+        EmbeddedPostgres(home)._unprivileged(command, home / "cluster"), stderr=subprocess.DEVNULL
+    )
+    while not (home / "cluster" / "postmaster.pid").exists():
+        assert orphan.poll() is None
+        time.sleep(0.02)
+    # The orphan is our child and not waited for: after its end it is a zombie, which must not count.
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        assert query(url, "SELECT * FROM kept") == [(1,)]
+    assert orphan.wait() == 0
+
+
+def test_pid_of_another_process_in_the_way(home: Path) -> None:
+    with EmbeddedPostgres(home, NO_FSYNC):
+        pass
+    (home / "cluster" / "postmaster.pid").write_text(f"{os.getpid()}\n{home}/cluster\n0\n5432\n\n\n0 0\n")
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        assert query(url, "SELECT 1") == [(1,)]
+
+
+def test_half_made_cluster_is_made_anew(home: Path) -> None:
+    (home / "cluster.new" / "base").mkdir(parents=True)
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        assert query(url, "SELECT 1") == [(1,)]
+    assert not (home / "cluster.new").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts Postgres as another user")
+def test_closed_directories_stay_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    package = embedded.binaries().parents[1]
+    for part in package.parent.glob(f"{package.name}*"):  # its shared libraries lie beside it
+        shutil.copytree(part, closed / part.name, symlinks=True)
+    monkeypatch.setenv("HIVE_ACID_POSTGRES_BIN", str(closed / package.name / "pginstall" / "bin"))
+    with EmbeddedPostgres(closed / "data", NO_FSYNC) as url:
+        assert query(url, "SELECT 1") == [(1,)]
+        status = Path(f"/proc/{postmaster(closed / 'data')}/status").read_text()
+        fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        assert "0" not in fields["Uid"].split()
+        assert int(fields["CapEff"], 16) in (1 << 2, 1 << 1)
+        assert fields["CapPrm"] == fields["CapEff"]
+    assert closed.stat().st_mode & 0o777 == 0o700
+    assert closed.stat().st_uid == 0
+
+
+def test_no_binaries(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVE_ACID_POSTGRES_BIN", str(tmp_path))
+    with pytest.raises(EmbeddedPostgresError, match=r"no initdb in .*HIVE_ACID_POSTGRES_BIN"):
+        EmbeddedPostgres(home).start()
+
+
+def test_refused_start_says_why(home: Path) -> None:
+    with pytest.raises(EmbeddedPostgresError, match="shared_buffers"):
+        EmbeddedPostgres(home, {"shared_buffers": "nonsense"}).start()
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        assert query(url, "SELECT 1") == [(1,)]

@@ -1,0 +1,77 @@
+"""Migrations and stored functions."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg2
+import pytest
+
+from hive_acid.errors import MetaError
+from metastore.store import functions
+from metastore.store.database import Database
+from metastore.store.migrate import upgrade
+from tests.conftest import url_of
+
+
+@pytest.fixture
+def empty_url(postgres_url: str, request: pytest.FixtureRequest) -> str:
+    name = f"empty_{abs(hash(request.node.name)) % 10**9}"
+    connection = psycopg2.connect(postgres_url)
+    connection.autocommit = True
+    connection.cursor().execute(f"CREATE DATABASE {name}")
+    connection.close()
+    return url_of(postgres_url, name)
+
+
+def test_parallel_upgrades_of_an_empty_database(empty_url: str) -> None:
+    databases = [Database(empty_url) for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(upgrade, databases))
+    assert databases[0].call_one("get_max_write_id", "db", "t") == (0,)
+    for db in databases:
+        db.close()
+
+
+def test_newer_database_is_refused(db: Database) -> None:
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(MetaError, match="revision 9999, which this version of hive-acid does not know"):
+        upgrade(db)
+
+
+def test_changed_and_vanished_functions_are_replaced(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = functions.sources()
+
+    def install(sources: dict[str, str]) -> list[str]:
+        monkeypatch.setattr(functions, "sources", lambda: sources)
+        with db.engine.begin() as connection:
+            return functions.install(connection)
+
+    assert install(shipped) == []
+    added = {
+        "one": "CREATE OR REPLACE FUNCTION one() RETURNS integer LANGUAGE sql AS 'SELECT 7 % 2'",
+        "two": "CREATE OR REPLACE FUNCTION two() RETURNS integer LANGUAGE sql AS 'SELECT 2 * one()'",
+    }
+    assert install({**shipped, **added}) == ["one", "two"]
+    assert db.call_one("two") == (2,)
+    added["one"] = "CREATE OR REPLACE FUNCTION one(n integer DEFAULT 5) RETURNS bigint LANGUAGE sql AS 'SELECT n'"
+    assert install({**shipped, **added}) == ["one"]
+    assert db.call_one("one") == (5,)
+    assert install(shipped) == ["one", "two"]
+    with pytest.raises(psycopg2.errors.UndefinedFunction):
+        db.call("one")
+
+
+def test_every_function_is_valid(db: Database) -> None:
+    """Installed without a check of their bodies, as they may call each other in any order: check them now."""
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("SET LOCAL check_function_bodies = on")
+        for source in functions.sources().values():
+            connection.connection.cursor().execute(source)
+
+
+def test_every_object_is_in_our_schema(db: Database) -> None:
+    with db.engine.connect() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'public'"
+        )
+        assert list(found) == []

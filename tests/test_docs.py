@@ -1,0 +1,35 @@
+"""What the documents say, held against the code."""
+
+import re
+from pathlib import Path
+
+from metastore.config import Config
+from metastore.settings import spelling
+from tests.drawings import BEGIN, DOCUMENT, END, drawings
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_drawings_are_those_of_the_tables():
+    text = DOCUMENT.read_text()
+    assert text.partition(BEGIN)[2].partition(END)[0] == drawings(), "run: python -m tests.drawings"
+
+
+def test_settings_named_in_the_readme_exist():
+    known = {spelling(key) for key in Config().values()}
+    named = set(re.findall(r"\b(?:hive|metastore)\.[a-z]+(?:\.[a-z]+)+\b", (ROOT / "README.md").read_text()))
+    named -= {name for name in named if name.startswith("hive.txn.manager") or name == "hive.key"}
+    assert {name for name in named if spelling(name) not in known} == set()
+
+
+def test_paths_in_the_map_exist():
+    block = DOCUMENT.read_text().partition("```\n")[2].partition("```")[0]
+    tops = re.findall(r"^(\w+(?:/\w+)*/) ", block, re.MULTILINE)
+    assert tops
+    for path in tops:
+        assert (ROOT / path).is_dir(), path
+
+
+def test_every_package_has_its_sentence():
+    for init in [*ROOT.glob("metastore/**/__init__.py"), *ROOT.glob("client/**/__init__.py")]:
+        assert init.read_text().strip().startswith('"""'), f"{init.relative_to(ROOT)} says nothing"

@@ -1,0 +1,154 @@
+"""``metastore serve`` as a user runs it: a process, one line when it is ready, one sentence when it cannot start."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from hive_acid import connect
+from hive_acid.errors import MetastoreUnreachableError
+
+
+class Serve:
+    """A running daemon."""
+
+    def __init__(self, *arguments):
+        command = [sys.executable, "-m", "metastore.cli", "serve", *map(str, arguments)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.line = self.process.stdout.readline().strip()
+
+    @property
+    def uri(self):
+        return self.line.removeprefix("listening on ")
+
+    def end(self, number=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        words = self.process.communicate(timeout=60)[1]
+        return self.process.returncode, words
+
+
+@pytest.fixture
+def serve(tmp_path):
+    running = []
+
+    def start(*arguments):
+        running.append(Serve("--port", 0, "--warehouse", tmp_path / "warehouse", *arguments))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def data_dir():
+    """Outside of pytest's own directories, as a user's would be."""
+    with tempfile.TemporaryDirectory(prefix="hive-acid-test-") as path:
+        yield Path(path) / "deep" / "data"
+
+
+def refused(*arguments):
+    command = [sys.executable, "-m", "metastore.cli", "serve", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("metastore: ")
+    assert "Traceback" not in done.stderr
+    return last
+
+
+def test_embedded_data_is_kept_across_a_stop_and_a_kill(serve, data_dir):
+    first = serve("--data-dir", data_dir)
+    assert first.line.startswith("listening on thrift://127.0.0.1:")
+    with connect(first.uri) as connection:
+        connection.create_database("kept")
+    code, words = first.end()
+    assert code == 0, words
+    second = serve("--data-dir", data_dir)
+    with connect(second.uri) as connection:
+        assert "kept" in connection.call("get_all_databases")
+        connection.create_database("kept2")
+    second.end(signal.SIGKILL)
+    third = serve("--data-dir", data_dir)
+    with connect(third.uri) as connection:
+        assert {"kept", "kept2"} <= set(connection.call("get_all_databases"))
+    assert third.end()[0] == 0
+    assert not _postgres_processes(data_dir)
+
+
+def test_memory_of_the_daemon_is_small(serve, db_url):
+    running = serve("--database-url", db_url)
+    with connect(running.uri) as connection:
+        connection.call("get_all_databases")
+    status = Path(f"/proc/{running.process.pid}/status").read_text()
+    resident_kb = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+    assert resident_kb < 150 * 1024
+
+
+def test_a_second_server_on_the_same_data_is_refused(serve, data_dir):
+    running = serve("--data-dir", data_dir)
+    assert str(running.process.pid) in refused(
+        "--port", 0, "--data-dir", data_dir, "--warehouse", data_dir.parent / "w"
+    )
+
+
+def test_a_taken_port_is_refused(tmp_path, db_url):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused("--port", port, "--database-url", db_url, "--warehouse", tmp_path)
+    assert f"cannot listen on 127.0.0.1:{port}" in said
+    assert "--port" in said
+
+
+def test_a_warehouse_that_cannot_be_written_is_refused(tmp_path, db_url):
+    (tmp_path / "file").write_text("")
+    assert "is not writable" in refused("--port", 0, "--database-url", db_url, "--warehouse", tmp_path / "file" / "w")
+
+
+def test_a_data_directory_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    said = refused("--port", 0, "--data-dir", tmp_path / "file" / "data", "--warehouse", tmp_path / "w")
+    assert str(tmp_path / "file") in said
+
+
+def test_an_unreachable_database_is_refused(tmp_path):
+    url = "postgresql://nobody@127.0.0.1:1/none"
+    assert "database" in refused("--port", 0, "--database-url", url, "--warehouse", tmp_path)
+
+
+def test_a_database_newer_than_the_code_is_refused(tmp_path, db_url):
+    with psycopg2.connect(db_url) as connection, connection.cursor() as cursor:
+        cursor.execute("UPDATE hive_acid.alembic_version SET version_num = '9999'")
+    assert "newer" in refused("--port", 0, "--database-url", db_url, "--warehouse", tmp_path)
+
+
+def test_a_misspelt_setting_is_refused_with_a_hint(tmp_path):
+    assert "did you mean hive.txn.timeout" in refused("--set", "hive.txn.timout=3s", "--warehouse", tmp_path)
+    assert "hive.txn.timeout" in refused("--set", "hive.txn.timeout=soon", "--warehouse", tmp_path)
+
+
+def test_a_stopped_server_takes_no_more_calls(serve, db_url):
+    running = serve("--database-url", db_url)
+    with connect(running.uri) as connection:
+        code, words = running.end(signal.SIGINT)
+        assert code == 0, words
+        with pytest.raises(MetastoreUnreachableError):
+            connection.call("get_all_databases")
+
+
+def _postgres_processes(data_dir):
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and os.path.exists(entry / "cmdline"):
+            words = (entry / "cmdline").read_bytes()
+            if str(data_dir).encode() in words and b"postgres" in words:
+                found.append(entry.name)
+    return found
