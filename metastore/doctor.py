@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from hive_acid import files
 from metastore.app import ServeOptions, StartError, open_database
+from metastore.store.embedded import DataDirectoryInUseError
 
 JAVA_TIMEOUT_S = 30
 
@@ -45,8 +46,13 @@ def _run(what: str, check: Callable[[ServeOptions], str], options: ServeOptions)
 
 
 def _database(options: ServeOptions) -> str:
-    with open_database(options) as db, db.engine.connect() as connection:
-        version = connection.exec_driver_sql("SHOW server_version").scalar_one()
+    try:
+        with open_database(options) as db, db.engine.connect() as connection:
+            version = connection.exec_driver_sql("SHOW server_version").scalar_one()
+    except StartError as error:
+        if isinstance(error.__cause__, DataDirectoryInUseError):
+            return f"{str(error).partition(':')[0]}, a running metastore"
+        raise
     where = "embedded" if options.database_url is None else "external"
     return f"{where} Postgres {version} answers, its schema is up to date"
 

@@ -37,6 +37,8 @@ from metastore.txn.service import TxnService
 from metastore.txn.write_ids import WriteIdService
 
 HEARTBEATS_PER_TIMEOUT = 4
+REMOVALS_INTERVAL_MS = 60_000
+"""Pause between two attempts at directories of dropped objects that could not be removed at once."""
 
 
 class CatalogueOfCompaction:
@@ -125,6 +127,7 @@ class Slices:
         found = [
             Service("AcidHouseKeeper", housekeeping.interval_ms, self._keep_house),
             Service("compaction history", compaction.housekeeper_interval_ms, self._compactions.purge_history),
+            Service("removals", REMOVALS_INTERVAL_MS, self._catalog.removals.recover),
         ]
         if compaction.initiator_on:
             found.append(Service("Initiator", compaction.check_interval_ms, self._initiator.run_once))

@@ -1,6 +1,7 @@
 """Fixtures for all tests: one Postgres per session, a fresh migrated database per test."""
 
 import itertools
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -64,6 +65,16 @@ def metastore(db_url: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
     yield start
     for app in apps:
         app.stop()
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """Commands that run in the tests' own process set up the log; afterwards it is pytest's again."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
 
 
 def url_of(postgres_url: str, database: str) -> str:

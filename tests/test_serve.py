@@ -13,6 +13,7 @@ import pytest
 
 from hive_acid import connect
 from hive_acid.errors import MetastoreUnreachableError
+from metastore.cli import main
 
 
 class Serve:
@@ -98,6 +99,12 @@ def test_a_second_server_on_the_same_data_is_refused(serve, data_dir):
     assert str(running.process.pid) in refused(
         "--port", 0, "--data-dir", data_dir, "--warehouse", data_dir.parent / "w"
     )
+
+
+def test_doctor_takes_a_running_metastore_for_well(serve, data_dir, capsys):
+    running = serve("--data-dir", data_dir)
+    assert main(["doctor", "--data-dir", str(data_dir), "--warehouse", str(data_dir.parent / "w")]) == 0
+    assert f"in use by the process {running.process.pid}, a running metastore" in capsys.readouterr().out
 
 
 def test_a_taken_port_is_refused(tmp_path, db_url):

@@ -92,14 +92,3 @@ ARROWS: tuple[Arrow, ...] = (
 
 READY_FOR_CLEANING can fail or go back to INITIATED only while its transaction has not committed.
 """
-
-
-def next_state(state: CompactionState | None, verb: Verb) -> CompactionState | None:
-    """Where `verb` leads from `state`.
-
-    Raises KeyError if it is refused there.
-    """
-    for arrow in ARROWS:
-        if arrow.source is state and arrow.verb is verb:
-            return arrow.target
-    raise KeyError(f"{verb.value}: not from {state.words if state else 'nothing'}")

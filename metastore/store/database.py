@@ -19,6 +19,8 @@ SCHEMA = "hive_acid"
 """The schema of everything we store."""
 
 _OPTIONS = f"-c search_path={SCHEMA}"
+# Planning a lock request anew takes longer than the request itself.
+_CALL_OPTIONS = f"{_OPTIONS} -c plan_cache_mode=force_generic_plan"
 _CONFLICT_RETRIES = 10
 _RECONNECT_FOR_S = 5.0
 _WAIT_FOR_CONNECTION_S = 30.0
@@ -66,8 +68,8 @@ class Database:
         return rows[0] if rows else None
 
     def dedicated_connection(self) -> Any:
-        """An autocommit psycopg2 connection outside of the pool, for session-level locks; the caller closes it."""
-        connection = psycopg2.connect(self._dsn, options=_OPTIONS)
+        """An autocommit psycopg2 connection outside of the pool, as for session-level locks; the caller closes it."""
+        connection = psycopg2.connect(self._dsn, options=_CALL_OPTIONS)
         connection.autocommit = True
         return connection
 

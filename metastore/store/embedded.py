@@ -30,6 +30,7 @@ from metastore.store import leftovers, unprivileged
 
 _SUPERUSER = "metastore"
 _DATABASE = "metastore"
+_SOCKET_PREFIX = "hive-acid-"
 _READY_TIMEOUT_S = 300.0  # crash recovery of a large log comes before the first connection
 _STOP_TIMEOUT_S = 60.0
 _LOG_LIMIT_BYTES = 8 << 20
@@ -52,6 +53,10 @@ SETTINGS: Mapping[str, str] = {
 
 class EmbeddedPostgresError(RuntimeError):
     """The embedded Postgres cannot be started or stopped."""
+
+
+class DataDirectoryInUseError(EmbeddedPostgresError):
+    """Another process, most likely a running metastore, has the data directory."""
 
 
 def binaries() -> Path:
@@ -134,11 +139,15 @@ class EmbeddedPostgres:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)
-            owner = lock.read().strip() or "unknown"
+            owner = lock.readline().strip() or "unknown"
             lock.close()
-            raise EmbeddedPostgresError(f"{self._home} is in use by the process {owner}: stop it first") from None
+            raise DataDirectoryInUseError(f"{self._home} is in use by the process {owner}: stop it first") from None
+        lock.seek(0)
+        for left_behind in lock.read().splitlines()[1:]:
+            if Path(left_behind).name.startswith(_SOCKET_PREFIX):
+                shutil.rmtree(left_behind, ignore_errors=True)
         lock.truncate(0)
-        lock.write(str(os.getpid()))
+        lock.write(f"{os.getpid()}\n")
         lock.flush()
         self._owner = lock
 
@@ -159,8 +168,11 @@ class EmbeddedPostgres:
         unfinished.rename(self._cluster)
 
     def _launch(self) -> None:
-        self._sockets = Path(tempfile.mkdtemp(prefix=leftovers.SOCKET_PREFIX, dir=_short_directory()))
+        assert self._owner is not None
+        self._sockets = Path(tempfile.mkdtemp(prefix=_SOCKET_PREFIX, dir=_short_directory()))
         self._hand_over(self._sockets)
+        self._owner.write(f"{self._sockets}\n")  # for the next owner to remove, should we be killed
+        self._owner.flush()
         settings = {**self._settings, "unix_socket_directories": str(self._sockets)}
         command = [str(binaries() / "postgres"), "-D", str(self._cluster)]
         for name, value in settings.items():

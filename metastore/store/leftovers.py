@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-
-SOCKET_PREFIX = "hive-acid-"
 
 _QUIT_AFTER_S = 30.0
 _KILL_AFTER_S = 45.0
@@ -54,7 +51,6 @@ class _Trace:
     """The content of a ``postmaster.pid``; a server that has just begun has written only a part of it."""
 
     postmaster: int
-    sockets: Path | None
     shared_memory: str | None
 
     @classmethod
@@ -64,9 +60,8 @@ class _Trace:
         except FileNotFoundError:
             return None
         postmaster = int(lines[0]) if lines and lines[0].isdigit() else 0
-        sockets = Path(lines[4]) if len(lines) > 4 and lines[4] else None
         shared_memory = lines[6].split()[-1] if len(lines) > 6 and lines[6] else None
-        return cls(postmaster, sockets, shared_memory)
+        return cls(postmaster, shared_memory)
 
     def runs_on(self, cluster: Path) -> bool:
         """Whether the postmaster lives and works on this directory; a zombie has no command line any more."""
@@ -90,8 +85,7 @@ class _Trace:
         return False
 
     def remove(self, cluster: Path) -> None:
-        if self.sockets is not None and self.sockets.name.startswith(SOCKET_PREFIX):
-            shutil.rmtree(self.sockets, ignore_errors=True)
+        """Remove what would keep the next server from starting."""
         # A zombie or an unrelated process that got the same id would make Postgres take the file for a living
         # server's. Otherwise the file stays: Postgres finds its old shared memory through it.
         if self.postmaster and Path(f"/proc/{self.postmaster}").exists():

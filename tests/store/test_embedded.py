@@ -110,8 +110,7 @@ def test_recovers_from_kill(home: Path, victim: str) -> None:
     with EmbeddedPostgres(home, NO_FSYNC) as url:
         assert query(url, "SELECT * FROM kept") == [(1,)]
     assert time.monotonic() - started < 15
-    if victim == "both":
-        assert not left_sockets.exists()
+    assert not left_sockets.exists()
 
 
 def test_server_follows_its_owner(home: Path, tmp_path: Path) -> None:

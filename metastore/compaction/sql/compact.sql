@@ -32,6 +32,7 @@ BEGIN
             RETURN;
         END IF;
         -- Somebody else queued one in this instant: look again.
+        accepted := false;
     END LOOP;
     RAISE EXCEPTION 'compactions of %.% come and go too fast', in_db, in_tbl USING ERRCODE = 'serialization_failure';
 END

@@ -19,7 +19,7 @@ LANGUAGE sql STABLE AS $$
                    AND max(f.enqueued_at) > clock_timestamp() - make_interval(secs => retry_ms / 1000.0) AS is_blocked
               FROM (SELECT h.state, h.enqueued_at FROM compaction h
                      WHERE h.db = w.db AND h.tbl = w.tbl AND h.partition IS NOT DISTINCT FROM w.partition
-                       AND h.state IN ('s', 'f')
+                       AND (h.state IN ('s', 'f') OR h.state = 'r' AND h.committed_at IS NOT NULL)
                      ORDER BY h.id DESC LIMIT failure_threshold) AS f) AS past ON true
      WHERE (w.written_at >= to_timestamp(since_ms / 1000.0) OR last.state IN ('a', 'f'))
        AND NOT EXISTS (

@@ -1,0 +1,37 @@
+"""``make demo`` as a whole: every check holds, and nothing is left running or lying about."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_walk_through_holds(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-m", "hive_acid.demo"], capture_output=True, text=True, timeout=840, check=False
+    )
+    words = done.stdout[-4000:] + done.stderr[-2000:]
+    assert done.returncode == 0, words
+    last = done.stdout.strip().splitlines()[-1]
+    assert re.match(r"All \d+ checks held", last), words
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith("hive-acid-demo")]
+    assert not _running(str(tmp_path))
+
+
+def _running(words):
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if words in command:
+                found.append(command)
+    return found
