@@ -169,9 +169,10 @@ class Transaction:
         return statement
 
     def add_dynamic_partitions(self, database: str, table: str, names: Sequence[str], operation: Operation) -> None:
-        """Tell the metastore which partitions a dynamic write has touched; it checks conflicts on them at commit."""
-        if not names:
-            return
+        """Tell the metastore which partitions a dynamic write has touched; it checks conflicts on them at commit.
+
+        Until it is told, by an empty list if need be, the whole table counts as touched.
+        """
         self._check_open()
         self._call(
             "add_dynamic_partitions",
@@ -212,6 +213,14 @@ class Transaction:
             answer = self._call("check_lock", ttypes.CheckLockRequest(lockid=answer.lockid, txnid=self.id))
         if answer.state != ttypes.LockState.ACQUIRED:
             raise LockTimeoutError(answer.errorMessage or "the lock was refused")
+
+    def check_alive(self) -> None:
+        """Ask the metastore whether the transaction is open still. Raises TransactionExpiredError if not."""
+        self._check_open()
+        try:
+            self.heartbeat()
+        except (TxnAbortedError, NoSuchTxnError):
+            self._check_open()
 
     def on_abort(self, undo: Callable[[], None]) -> None:
         """Call `undo` if the transaction aborts, the last given first: it removes what was written."""

@@ -143,6 +143,25 @@ def test_the_heartbeat_itself_tells_of_the_loss(metastore):
             transaction.write_ids("d", "t")
 
 
+def test_the_loss_is_learnt_by_asking(connection):
+    transaction = connection.begin()
+    transaction.check_alive()
+    connection.call("abort_txn", ttypes.AbortTxnRequest(txnid=transaction.id))
+    with pytest.raises(TransactionExpiredError, match="begin another"):
+        transaction.check_alive()
+    transaction.abort()
+
+
+def test_a_dynamic_write_that_touched_nothing_is_in_nobodys_way(connection):
+    connection.create_table(acid_table("p", partition_keys=(Column("month", "int"),)))
+    idle, busy = connection.begin(), connection.begin()
+    for transaction, touched in ((idle, []), (busy, ["month=1"])):
+        transaction.lock(write_component("d", "p", Operation.UPDATE, dynamic=True))
+        transaction.add_dynamic_partitions("d", "p", touched, Operation.UPDATE)
+    idle.commit()
+    busy.commit()
+
+
 def test_a_waiting_lock_is_handed_over_at_once(connection):
     holder, waiter = connection.begin(), connection.begin()
     holder.lock(exclusive("d", "t"))

@@ -11,7 +11,7 @@ import pytest
 from hive_acid.errors import MetaError, NoSuchCompactionError
 from hive_acid.ids import CompactionId, TxnId, WriteId
 from metastore.compaction.models import Compaction, CompactionRequest
-from metastore.compaction.states import ARROWS, CompactionState, CompactionType, Verb, next_state
+from metastore.compaction.states import ARROWS, CompactionState, CompactionType, Verb
 from metastore.txn.states import TxnType
 
 from .world import World
@@ -62,6 +62,8 @@ VERBS: dict[Verb, Callable[[World, CompactionId], object]] = {
     Verb.MARK_CLEANED: lambda world, id_: world.service.mark_cleaned(id_),
     Verb.FAIL_CLEANING: lambda world, id_: world.service.clean_failed(id_, "why"),
 }
+SILENT = {Verb.FIND_NEXT, Verb.ABORT, Verb.FAIL_CLEANING}
+"""Verbs that answer with what they found instead of an error."""
 
 
 @pytest.mark.parametrize("state", list(S), ids=lambda state: state.words)
@@ -69,16 +71,13 @@ VERBS: dict[Verb, Callable[[World, CompactionId], object]] = {
 def test_every_verb_in_every_state(world: World, verb: Verb, state: CompactionState) -> None:
     """The database does what the table of arrows says, and nothing else."""
     compaction_id = make(world, state)
-    try:
-        expected = next_state(state, verb)
-    except KeyError:
-        expected = state
-    try:
+    arrows = [arrow for arrow in ARROWS if arrow.source is state and arrow.verb is verb]
+    if arrows or verb in SILENT:
         VERBS[verb](world, compaction_id)
-    except MetaError as error:
-        assert expected is state
-        assert f"is {state.words}" in str(error)
-    assert world.service.get(compaction_id).state is expected
+    else:
+        with pytest.raises(MetaError, match=f"is {state.words}"):
+            VERBS[verb](world, compaction_id)
+    assert world.service.get(compaction_id).state is (arrows[0].target if arrows else state)
 
 
 def test_every_state_can_be_reached() -> None:
@@ -89,7 +88,8 @@ def test_every_state_can_be_reached() -> None:
 def test_rows_have_the_columns_of_the_model(world: World) -> None:
     with world.db.engine.connect() as connection:
         columns = connection.exec_driver_sql(
-            "SELECT column_name FROM information_schema.columns WHERE table_name = 'compaction' ORDER BY ordinal_position"
+            "SELECT column_name FROM information_schema.columns"
+            " WHERE table_name = 'compaction' ORDER BY ordinal_position"
         )
         names = ["table" if name == "tbl" else name for (name,) in columns]
     assert names == [field.name for field in dataclasses.fields(Compaction)]
@@ -198,12 +198,13 @@ def test_worker_that_lost_its_compaction_is_told(world: World) -> None:
     compaction_id = take(world, "slow").id
     world.service.requeue()
     take(world, "fast")
-    for verb in (
+    verbs: tuple[Callable[[], None], ...] = (
         lambda: world.service.mark_compacted(compaction_id, "slow"),
         lambda: world.service.mark_failed(compaction_id, "why", "slow"),
         lambda: world.service.update_state(compaction_id, "slow", TxnId(1), WriteId(1)),
         lambda: world.service.release(compaction_id, "slow"),
-    ):
+    )
+    for verb in verbs:
         with pytest.raises(MetaError, match="with worker fast"):
             verb()
 

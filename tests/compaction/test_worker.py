@@ -8,6 +8,7 @@ import pytest
 
 from hive_acid import files
 from hive_acid.format.names import staging_name
+from hive_acid.ids import CompactionId, TxnId
 from metastore.compaction.job import CompactionCancelledError, CompactionJob
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.lock.models import LockComponent, LockRequest
@@ -219,7 +220,7 @@ def test_compaction_that_loses_its_transaction(world: World) -> None:
     world.write()
     world.write()
     before = world.directories()
-    world.executor.before = lambda job, cancelled: world.txns.abort_txn(world.service.get(job.id).txn_id or 0)
+    world.executor.before = lambda job, cancelled: abort(world, CompactionId(job.id))
     done = world.compact(MAJOR)
     assert done.state is CompactionState.FAILED
     assert "aborted" in (done.error_message or "")
@@ -242,8 +243,8 @@ def test_second_rename_fails(world: World) -> None:
 class CommitAnswerLost(TxnService):
     """The connection breaks between the commit and its answer."""
 
-    def commit_txn(self, txn_id: int, skip_conflict_check: bool = False) -> None:  # type: ignore[override]
-        super().commit_txn(txn_id, skip_conflict_check)  # type: ignore[arg-type]
+    def commit_txn(self, txn_id: TxnId, skip_conflict_check: bool = False) -> None:
+        super().commit_txn(txn_id, skip_conflict_check)
         raise ConnectionError("connection lost")
 
 
@@ -279,7 +280,7 @@ def test_killed_while_spark_works(world: World) -> None:
     world.executor.after = lambda job: None
     assert world.service.get(answer.id).state is CompactionState.WORKING
     assert world.service.requeue() == []
-    world.txns.abort_txn(world.service.get(answer.id).txn_id or 0)
+    abort(world, answer.id)
     assert world.service.requeue() == [(answer.id, CompactionState.INITIATED)]
     assert world.worker("worker-2").run_once()
     assert world.service.get(answer.id).state is CompactionState.READY_FOR_CLEANING
@@ -297,13 +298,13 @@ def test_killed_after_the_renames(world: World) -> None:
     rows = world.read()
     answer = world.request()
     worker = world.worker("worker-1")
-    worker._service.mark_compacted = _kill  # type: ignore[method-assign]
+    worker._service.mark_compacted = _kill  # type: ignore[assignment, method-assign]
     with pytest.raises(Killed):
         worker.run_once()
     assert "base_0000002_v0000003" in world.directories()
     assert world.read() == rows
     world.configure()
-    world.txns.abort_txn(world.service.get(answer.id).txn_id or 0)
+    abort(world, answer.id)
     assert world.read() == rows
     world.service.requeue()
     assert world.worker("worker-2").run_once()
@@ -319,14 +320,14 @@ def test_killed_before_the_commit(world: World) -> None:
     rows = world.read()
     answer = world.request()
     worker = world.worker("worker-1")
-    worker._txns.commit_txn = _kill  # type: ignore[method-assign]
+    worker._txns.commit_txn = _kill  # type: ignore[assignment, method-assign]
     with pytest.raises(Killed):
         worker.run_once()
     del worker._txns.commit_txn
     found = world.service.get(answer.id)
     assert (found.state, found.committed_at) == (CompactionState.READY_FOR_CLEANING, None)
     assert world.cleaner().run_once().removed == []
-    world.txns.abort_txn(found.txn_id or 0)
+    abort(world, answer.id)
     assert world.service.requeue() == [(answer.id, CompactionState.INITIATED)]
     assert world.worker("worker-2").run_once()
     world.cleaner().run_once()
@@ -381,6 +382,13 @@ def test_partition(db: Database, tmp_path: Path) -> None:
 
 def test_nothing_to_do(world: World) -> None:
     assert not world.worker().run_once()
+
+
+def abort(world: World, compaction_id: CompactionId) -> None:
+    """What the time-out does to the transaction of a worker that is gone."""
+    txn_id = world.service.get(compaction_id).txn_id
+    assert txn_id is not None
+    world.txns.abort_txn(txn_id)
 
 
 def _nothing_left(world: World) -> bool:
