@@ -1,0 +1,130 @@
+"""The one scan of ACID files: every reader, change and compaction sees them through `scan`.
+
+ORC recognises a file by the six ACID columns and, as soon as Spark asks for fewer, wraps the request a second time and
+fails. So every scan keeps all six, by a filter that names them and is never false (data-path.md §1.1). For the user's
+row it names a ghost column that no file has: it costs no bytes and leaves Spark free to prune all others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid.format.names import Directory
+from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.format.snapshot import ValidWriteIdList
+
+ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
+ROW_COLUMN = "row"
+PATH_COLUMN = "__acid_path"
+
+_GHOST = "__acid_ghost"
+_ID_FIELDS = [
+    t.StructField("operation", t.IntegerType()),
+    t.StructField("originalTransaction", t.LongType()),
+    t.StructField("bucket", t.IntegerType()),
+    t.StructField("rowId", t.LongType()),
+    t.StructField("currentTransaction", t.LongType()),
+]
+_NEVER_FALSE = " OR ".join(
+    ["operation <> -1", *(f"{name} IS NULL" for name in ID_COLUMNS[1:]), f"{ROW_COLUMN}.{_GHOST} IS NULL"]
+)
+_PLAIN = re.compile(r"[A-Za-z0-9_.=/-]*")
+_GLOB = re.compile(r"([\\*?\[\]{}^,])")
+
+
+@dataclass(frozen=True, slots=True)
+class ScanDirectory:
+    """A data directory to scan: its full path, what its name says, and whether all its rows are visible."""
+
+    path: str
+    directory: Directory
+    all_visible: bool
+
+
+def scan(
+    spark: SparkSession,
+    row: t.StructType,
+    directories: Sequence[ScanDirectory],
+    write_ids: ValidWriteIdList,
+    *,
+    with_path: bool = False,
+) -> DataFrame:
+    """The visible events in `directories`, none of which may hold a file that is not an ACID one.
+
+    Columns are the five ids and `row` with the fields of `row`; if asked for, the file's path (`PATH_COLUMN`,
+    URI-encoded), from which `partition_texts` derives partition columns. Without directories the frame is empty.
+    """
+    whole = [directory for directory in directories if directory.all_visible]
+    partial = [directory for directory in directories if not directory.all_visible]
+    parts = []
+    if whole or not partial:
+        parts.append(_events(spark, row, whole, with_path))
+    if partial:
+        parts.append(_events(spark, row, partial, with_path).where(_is_current(partial, write_ids)))
+    return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
+
+
+def _events(spark: SparkSession, row: t.StructType, directories: Sequence[ScanDirectory], with_path: bool) -> DataFrame:
+    row = t.StructType([*row.fields, t.StructField(_GHOST, t.BooleanType())])
+    schema = t.StructType([*_ID_FIELDS, t.StructField(ROW_COLUMN, row)])
+    names = [*ID_COLUMNS, ROW_COLUMN]
+    if not directories:
+        nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
+        path = [F.lit(None).cast("string").alias(PATH_COLUMN)] if with_path else []
+        return spark.range(0).select(*nothing, *path)
+    paths = [_GLOB.sub(r"\\\1", directory.path) for directory in directories]
+    path = [F.col("_metadata.file_path").alias(PATH_COLUMN)] if with_path else []
+    return spark.read.format("orc").schema(schema).load(paths).where(_NEVER_FALSE).select(*names, *path)
+
+
+def _is_current(directories: Sequence[ScanDirectory], write_ids: ValidWriteIdList) -> Column:
+    """The row test of partly visible directories (acid-format.md §2.3)."""
+    lowest = min(found.directory.min_write_id for found in directories)
+    highest = max(found.directory.max_write_id for found in directories)
+    invalid = [i for i in (*write_ids.open_ids, *write_ids.aborted_ids) if lowest <= i <= highest]
+    current = F.col("currentTransaction")
+    return (current <= write_ids.high_water_mark) & ~current.isin(invalid)
+
+
+def row_fields(names: Iterable[str]) -> list[Column]:
+    """The user's columns out of `row`."""
+    return [F.col(ROW_COLUMN).getField(name).alias(name) for name in names]
+
+
+def partition_path(depth: int) -> Column:
+    """The directories of `depth` partition keys, ``k=v/k2=v2``, as they stand in the URI of the file."""
+    return F.substring_index(F.substring_index(PATH_COLUMN, "/", -depth - 2), "/", depth)
+
+
+def partition_texts(depth: int, names: Iterable[str]) -> list[Column]:
+    """The text of each of `depth` partition keys, null for the default partition.
+
+    `names` are those of all partitions in the scan.
+
+    The file's path is a URI, and below that the metastore's own escapes are in the directory's name: two layers of
+    ``%XX``, in both of which a ``+`` is a plus. They are undone for every row, so only where some name needs it.
+    """
+    names = list(names)
+    escaped = not all(map(_PLAIN.fullmatch, names))
+    with_default = any(DEFAULT_PARTITION in name for name in names)
+    return [_partition_text(position, depth, escaped=escaped, with_default=with_default) for position in range(depth)]
+
+
+def _partition_text(position: int, depth: int, *, escaped: bool, with_default: bool) -> Column:
+    directory = F.substring_index(F.substring_index(PATH_COLUMN, "/", position - depth - 2), "/", 1)
+    name = F.substring_index(directory, "=", -1)
+    text = name
+    if escaped:
+        name = _undo_percent(name)
+        text = _undo_percent(name)
+    return F.when(name != DEFAULT_PARTITION, text) if with_default else text
+
+
+def _undo_percent(text: Column) -> Column:
+    return F.url_decode(F.replace(text, F.lit("+"), F.lit("%2B")))

@@ -1,0 +1,294 @@
+"""The door to ACID tables on Spark: `session` joins a Spark session to a metastore.
+
+    acid = hive_acid.spark.session(spark, "thrift://localhost:9083")
+    acid.create_table("db.t", {"id": "int", "name": "string"})
+    acid.table("db.t").insert(frame)
+    acid.table("db.t").update({"name": "upper(name)"}, "id = 1")
+    acid.table("db.t").show()
+
+Each verb is a transaction of its own, unless it runs inside ``with acid.transaction():``. Each frame is of the snapshot
+that was current when `table` was called; the snapshot's files stay as long as the frame, or one derived from it, is in
+use. ``with acid.snapshot():`` gives several reads the same one.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
+
+from hive_acid.catalog import Table
+from hive_acid.connection import Connection, connect
+from hive_acid.errors import ColumnError, HiveAcidError, TransactionClosedError
+from hive_acid.spark import dml, write
+from hive_acid.spark import merge as merging
+from hive_acid.spark.dml import Expression
+from hive_acid.spark.frame import AcidTable, as_table, leased
+from hive_acid.spark.listing import check_full_acid
+from hive_acid.spark.merge import MergeBuilder, RowCounts
+from hive_acid.spark.read import read_table
+from hive_acid.spark.statement import Context, Statement
+from hive_acid.spark.timezone import ZoneGuard
+from hive_acid.spark.types import check_distinct, hive_columns
+from hive_acid.transaction import Transaction, TransactionKind, read_component
+
+LOG = logging.getLogger(__name__)
+DEFAULT_DATABASE = "default"
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class _Block:
+    """A ``with`` block on this thread: its transaction, and the error that has spoilt it."""
+
+    transaction: Transaction
+    session: SparkSession
+    writable: bool
+    failure: BaseException | None = None
+
+
+class AcidSession:
+    """ACID tables for one Spark session; safe to share between threads, of which each has its own transaction."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        connection: Connection,
+        *,
+        compression: str = "zlib",
+        lock_timeout_ms: int = 300_000,
+    ) -> None:
+        self.spark = spark
+        self.connection = connection
+        self._lock_timeout_ms = lock_timeout_ms
+        self._context = Context(spark, connection, ZoneGuard(spark), compression)
+        self._local = threading.local()
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def table(self, name: str, *, row_id: bool = False) -> AcidTable:
+        """The table ``db.name`` as the current snapshot sees it; with `row_id`, Hive's ROW__ID as first column.
+
+        Raises NoSuchObjectError, TableNotAcidError, UnsupportedTableError for files that cannot be read yet, and
+        TimeZoneMismatchError.
+        """
+        table = self._lookup(name)
+        block = self._block()
+        if block is not None:
+            return self._frame(block.session, block.transaction, table, row_id=row_id)
+        transaction = self._begin(TransactionKind.READ)
+        try:
+            return self._frame(leased(self.spark, transaction.end_later), transaction, table, row_id=row_id)
+        except BaseException:
+            transaction.end_later()
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All reads inside the block see the same snapshot."""
+        with self._entered(TransactionKind.READ):
+            yield
+
+    # --- changing ------------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """One transaction over all reads and verbs inside the block, which see its own writes.
+
+        It commits at the end, or aborts when an error leaves the block or a verb in it has failed. Raises
+        WriteConflictError at the end if another transaction changed the same data first.
+        """
+        with self._entered(TransactionKind.WRITE) as transaction:
+            yield transaction
+
+    def insert(self, table: str | Table, frame: DataFrame) -> int:
+        """As `AcidTable.insert`, without a read of the table."""
+        return self._change(table, lambda txn, of: write.insert(self._context, txn, of, frame))
+
+    def update(self, table: str | Table, set: Mapping[str, Expression], where: Expression | None = None) -> int:  # noqa: A002
+        """As `AcidTable.update`, without a read of the table."""
+        return self._change(table, lambda txn, of: dml.update(self._context, txn, of, set, where))
+
+    def delete(self, table: str | Table, where: Expression | None = None) -> int:
+        """As `AcidTable.delete`, without a read of the table."""
+        return self._change(table, lambda txn, of: dml.delete(self._context, txn, of, where))
+
+    def merge(
+        self,
+        table: str | Table,
+        source: DataFrame,
+        on: Expression,
+        *,
+        target_alias: str = "t",
+        source_alias: str = "s",
+    ) -> MergeBuilder:
+        """As `AcidTable.merge`, without a read of the table."""
+        found = self._lookup(table)
+
+        def run(builder: MergeBuilder) -> RowCounts:
+            return self._change(found, lambda txn, of: merging.merge(Statement(self._context, txn, of), builder))
+
+        return MergeBuilder(found, source, on, target_alias, source_alias, run)
+
+    # --- the catalogue -------------------------------------------------------------------------
+
+    def create_database(self, name: str, *, location: str | None = None, if_not_exists: bool = False) -> None:
+        """Create a database."""
+        self.connection.create_database(name.lower(), location=location, if_not_exists=if_not_exists)
+
+    def create_table(
+        self,
+        name: str,
+        columns: Mapping[str, str] | t.StructType,
+        *,
+        partitioned_by: Mapping[str, str] | Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        if_not_exists: bool = False,
+    ) -> None:
+        """Create a full-ACID table.
+
+        `columns` are names with Hive's types (``{"id": "int", "name": "varchar(20)"}``), or a frame's schema.
+        `partitioned_by` gives the partition columns in the same way, or names some of `columns`. `properties` are added
+        to ``transactional=true``. Raises AlreadyExistsError, and ColumnError for types that are not supported.
+        """
+        given = hive_columns(columns)
+        if isinstance(partitioned_by, Mapping):
+            keys = hive_columns(partitioned_by)
+        else:
+            by_name = {column.name: column for column in given}
+            if unknown := [key for key in partitioned_by if key.lower() not in by_name]:
+                raise ColumnError(f"partitioned_by names {', '.join(unknown)}, which the columns do not have")
+            keys = tuple(by_name[key.lower()] for key in partitioned_by)
+            given = tuple(column for column in given if column not in keys)
+        check_distinct(column.name for column in (*given, *keys))
+        if not given:
+            raise ColumnError("a table needs a column beside its partition columns")
+        database, table = _parts(name)
+        definition = Table(
+            database=database,
+            name=table,
+            columns=given,
+            partition_keys=keys,
+            parameters={"transactional": "true", **(properties or {})},
+            location=location or "",
+        )
+        self.connection.create_table(definition, if_not_exists=if_not_exists)
+
+    def drop_table(self, name: str, *, if_exists: bool = False) -> None:
+        """Drop a table with its data."""
+        self.connection.drop_table(*_parts(name), if_exists=if_exists)
+
+    def compact(self, name: str, kind: str = "major", partitions: Sequence[str] = ()) -> list[int]:
+        """Ask for compactions, ``major`` or ``minor``, of the table or of some partitions; ids of those queued."""
+        return self.connection.compact(*_parts(name), kind, partitions)
+
+    # --- life ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close the connection; snapshots that are still held end with it."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- transactions --------------------------------------------------------------------------
+
+    def _begin(self, kind: TransactionKind) -> Transaction:
+        return self.connection.begin(kind, lock_timeout_ms=self._lock_timeout_ms)
+
+    def _block(self) -> _Block | None:
+        block: _Block | None = getattr(self._local, "block", None)
+        if block is not None and block.failure is not None:
+            raise TransactionClosedError(f"a statement of this transaction failed: {block.failure}") from block.failure
+        return block
+
+    @contextmanager
+    def _entered(self, kind: TransactionKind) -> Iterator[Transaction]:
+        if getattr(self._local, "block", None) is not None:
+            raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
+        transaction = self._begin(kind)
+        reading = kind is TransactionKind.READ
+        session = leased(self.spark, transaction.end_later) if reading else self.spark
+        block = _Block(transaction, session, writable=not reading)
+        self._local.block = block
+        try:
+            yield transaction
+            if block.failure is not None:
+                raise TransactionClosedError(
+                    f"transaction {transaction.id} was aborted, since a statement in it failed: {block.failure}"
+                ) from block.failure
+            if not reading:
+                transaction.commit()
+        except BaseException:
+            if not reading:
+                _abort(transaction)
+            raise
+        finally:
+            self._local.block = None
+
+    def _change(self, table: str | Table, run: Callable[[Transaction, Table], Result]) -> Result:
+        found = self._lookup(table)
+        check_full_acid(found)
+        block = self._block()
+        if block is None:
+            with self._entered(TransactionKind.WRITE) as transaction:
+                return run(transaction, found)
+        if not block.writable:
+            raise TransactionClosedError("a snapshot block only reads: use acid.transaction() to change tables")
+        try:
+            return run(block.transaction, found)
+        except BaseException as error:
+            block.failure = error
+            raise
+
+    def _frame(self, spark: SparkSession, transaction: Transaction, table: Table, *, row_id: bool) -> AcidTable:
+        check_full_acid(table)
+        transaction.lock(read_component(table.database, table.name))
+        state = self._context.state(transaction, table)
+        return as_table(read_table(spark, state, row_id=row_id), self, table)
+
+    def _lookup(self, table: str | Table) -> Table:
+        return table if isinstance(table, Table) else self.connection.table(*_parts(table))
+
+
+def session(
+    spark: SparkSession,
+    metastore: str | Connection = "thrift://localhost:9083",
+    *,
+    compression: str = "zlib",
+    lock_timeout_ms: int = 300_000,
+) -> AcidSession:
+    """ACID tables of the `metastore` for `spark`.
+
+    `metastore` is an address or an open connection; `compression` of new files is ``zlib`` or ``snappy``;
+    `lock_timeout_ms` is how long a statement waits for its lock. Raises MetastoreUnreachableError.
+    """
+    connection = metastore if isinstance(metastore, Connection) else connect(metastore)
+    return AcidSession(spark, connection, compression=compression, lock_timeout_ms=lock_timeout_ms)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Database and table of ``db.table`` or ``table``."""
+    database, _, table = name.lower().rpartition(".")
+    if not table or "." in database:
+        raise ValueError(f"'{name}' is not a table's name: give database.table")
+    return database or DEFAULT_DATABASE, table
+
+
+def _abort(transaction: Transaction) -> None:
+    """Abort, and let no error of that hide the one that led here."""
+    try:
+        transaction.abort()
+    except HiveAcidError as error:
+        LOG.warning("transaction %d could not be aborted: %s", transaction.id, error)

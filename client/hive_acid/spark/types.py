@@ -1,0 +1,166 @@
+"""Hive's type names and Spark's types, each to the other (acid-format.md §3.5).
+
+Char and varchar are strings to Spark: their length is enforced when values are assigned (`hive_acid.spark.assign`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from pyspark.sql import types as t
+
+from hive_acid.catalog import Column
+from hive_acid.errors import ColumnError
+
+_PRIMITIVES: dict[str, t.DataType] = {
+    "boolean": t.BooleanType(),
+    "tinyint": t.ByteType(),
+    "smallint": t.ShortType(),
+    "int": t.IntegerType(),
+    "integer": t.IntegerType(),
+    "bigint": t.LongType(),
+    "float": t.FloatType(),
+    "double": t.DoubleType(),
+    "double precision": t.DoubleType(),
+    "string": t.StringType(),
+    "binary": t.BinaryType(),
+    "date": t.DateType(),
+    "timestamp": t.TimestampType(),
+}
+_NAMES: dict[type[t.DataType], str] = {
+    t.BooleanType: "boolean",
+    t.ByteType: "tinyint",
+    t.ShortType: "smallint",
+    t.IntegerType: "int",
+    t.LongType: "bigint",
+    t.FloatType: "float",
+    t.DoubleType: "double",
+    t.BinaryType: "binary",
+    t.DateType: "date",
+    t.TimestampType: "timestamp",
+    t.TimestampNTZType: "timestamp",
+}
+_DECIMAL = re.compile(r"(?:decimal|numeric|dec)(?:\((\d+)(?:,(-?\d+))?\))?")
+_TEXT = re.compile(r"(char|varchar)\((\d+)\)")
+_MAX_DECIMAL_PRECISION = 38
+
+
+def spark_type(hive_type: str) -> t.DataType:
+    """The Spark type that reads and writes a Hive type.
+
+    Raises ColumnError for types that files of Spark cannot hold: unions, intervals, timestamps with local time zone.
+    """
+    text = re.sub(r"\s+", " ", hive_type.strip())
+    kind, _, inner = text.partition("<")
+    kind = kind.strip().lower()
+    if inner:
+        if not inner.endswith(">"):
+            raise ColumnError(f"'{hive_type}' is not a type: a '>' is missing")
+        return _nested_type(hive_type, kind, _split(inner[:-1], ","))
+    compact = re.sub(r"\s*([(),])\s*", r"\1", kind)
+    if compact in _PRIMITIVES:
+        return _PRIMITIVES[compact]
+    if match := _DECIMAL.fullmatch(compact):
+        precision, scale = int(match[1] or 10), int(match[2] or 0)
+        if not (1 <= precision <= _MAX_DECIMAL_PRECISION and 0 <= scale <= precision):
+            raise ColumnError(f"'{hive_type}' is not a type: precision is 1 to 38, scale 0 to the precision")
+        return t.DecimalType(precision, scale)
+    if _TEXT.fullmatch(compact):
+        return t.StringType()
+    raise ColumnError(f"type '{hive_type}' is not supported on ACID tables")
+
+
+def _nested_type(hive_type: str, kind: str, parts: list[str]) -> t.DataType:
+    if kind == "array" and len(parts) == 1:
+        return t.ArrayType(spark_type(parts[0]))
+    if kind == "map" and len(parts) == 2:
+        return t.MapType(spark_type(parts[0]), spark_type(parts[1]))
+    if kind == "struct":
+        fields = [part.partition(":") for part in parts]
+        if all(name.strip() and colon for name, colon, _ in fields):
+            return t.StructType([t.StructField(name.strip().lower(), spark_type(of)) for name, _, of in fields])
+    raise ColumnError(f"type '{hive_type}' is not supported on ACID tables")
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """`text` cut at separators that stand outside all brackets."""
+    parts, depth, start = [], 0, 0
+    for at, char in enumerate(text):
+        depth += (char in "<(") - (char in ">)")
+        if char == separator and depth == 0:
+            parts.append(text[start:at])
+            start = at + 1
+    return [*parts, text[start:]]
+
+
+def hive_type(spark: t.DataType) -> str:
+    """Hive's name of a Spark type, in lower case.
+
+    Raises ColumnError for a type that Hive has not, or that an ACID file cannot hold.
+    """
+    if isinstance(spark, t.DecimalType):
+        return f"decimal({spark.precision},{spark.scale})"
+    if isinstance(spark, t.ArrayType):
+        return f"array<{hive_type(spark.elementType)}>"
+    if isinstance(spark, t.MapType):
+        return f"map<{hive_type(spark.keyType)},{hive_type(spark.valueType)}>"
+    if isinstance(spark, t.StructType):
+        return f"struct<{','.join(f'{field.name.lower()}:{hive_type(field.dataType)}' for field in spark.fields)}>"
+    if isinstance(spark, t.VarcharType):
+        return f"varchar({spark.length})"
+    if isinstance(spark, t.CharType):
+        return f"char({spark.length})"
+    if spark == t.StringType():
+        return "string"
+    if name := _NAMES.get(type(spark)):
+        return name
+    raise ColumnError(f"Spark's type {spark.simpleString()} has no counterpart on ACID tables: cast it first")
+
+
+def text_length(hive_type: str) -> tuple[str, int] | None:
+    """("char" or "varchar", length in characters) of such a type, None for any other."""
+    match = _TEXT.fullmatch(re.sub(r"\s+", "", hive_type).lower())
+    return (match[1], int(match[2])) if match else None
+
+
+def row_type(columns: Iterable[Column]) -> t.StructType:
+    """The struct of a table's columns as Spark reads it, names in lower case."""
+    return t.StructType([t.StructField(column.name.lower(), spark_type(column.type)) for column in columns])
+
+
+def hive_columns(given: Mapping[str, str] | t.StructType) -> tuple[Column, ...]:
+    """The columns of a table, from names with Hive's types or from a frame's schema; names in lower case.
+
+    Raises ColumnError for a type that is not supported, and for two names that differ in case only.
+    """
+    if isinstance(given, t.StructType):
+        columns = tuple(Column(field.name.lower(), hive_type(field.dataType)) for field in given.fields)
+    else:
+        columns = tuple(Column(name.lower(), type_.strip().lower()) for name, type_ in given.items())
+        for column in columns:
+            spark_type(column.type)
+    check_distinct(column.name for column in columns)
+    if odd := [column.name for column in columns if "`" in column.name]:
+        raise ColumnError(f"column name {odd[0]} has a backquote, which Spark's ORC files cannot hold")
+    return columns
+
+
+def check_distinct(names: Iterable[str]) -> None:
+    """Raise ColumnError if a lower-case name occurs twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ColumnError(f"column '{name}' is given twice (names are compared without regard to case)")
+        seen.add(name)
+
+
+def has_timestamp(spark: t.DataType) -> bool:
+    """Whether values of the type hold timestamps at any depth."""
+    if isinstance(spark, t.StructType):
+        return any(has_timestamp(field.dataType) for field in spark.fields)
+    if isinstance(spark, t.ArrayType):
+        return has_timestamp(spark.elementType)
+    if isinstance(spark, t.MapType):
+        return has_timestamp(spark.keyType) or has_timestamp(spark.valueType)
+    return isinstance(spark, t.TimestampType)

@@ -1,0 +1,246 @@
+"""Transactions, snapshots and leases of a session, against a real metastore."""
+
+import gc
+import threading
+import time
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+import hive_acid.spark
+from hive_acid import show
+from hive_acid.errors import (
+    AlreadyExistsError,
+    ColumnError,
+    MetastoreUnreachableError,
+    NoSuchObjectError,
+    TransactionClosedError,
+    TransactionExpiredError,
+    WriteConflictError,
+)
+from hive_acid.spark.frame import AcidTable
+from tests.spark.checker import check_table, location_of
+
+
+@pytest.fixture
+def numbers(acid, spark):
+    acid.create_table("d.t", {"id": "int", "n": "int"})
+    acid.insert("d.t", spark.range(10).selectExpr("int(id) id", "int(id) n"))
+    return acid
+
+
+def ids(acid, name="d.t"):
+    return sorted(row.id for row in acid.table(name).select("id").collect())
+
+
+def open_txns(acid):
+    listing = show.transactions(acid.connection)
+    state = listing.columns.index("state")
+    return len([row for row in listing.rows if row[state] == "open"])
+
+
+def until(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        gc.collect()
+        time.sleep(0.02)
+
+
+def test_a_table_is_a_dataframe(numbers):
+    table = numbers.table("d.t")
+    assert isinstance(table, DataFrame)
+    assert isinstance(table, AcidTable)
+    assert table.columns == ["id", "n"]
+    assert table.select(table.id, table["n"]).where(table.id > 8).collect()[0].n == 9
+    assert numbers.table("D.T").count() == 10
+
+
+def test_one_transaction_over_several_statements_sees_its_own_writes(numbers, spark):
+    with numbers.transaction() as transaction:
+        numbers.insert("d.t", spark.createDataFrame([(100, 0)], "id int, n int"))
+        assert ids(numbers) == [*range(10), 100]
+        numbers.update("d.t", {"n": "n + 1"}, "id = 100")
+        numbers.delete("d.t", "id = 100 OR id = 0")
+        numbers.insert("d.t", spark.createDataFrame([(200, 0)], "id int, n int"))
+        assert ids(numbers) == [*range(1, 10), 200]
+        other = hive_acid.spark.session(spark, numbers.connection)
+        assert ids(other) == list(range(10)), "others see nothing yet"
+    assert transaction.state.value == "committed"
+    assert ids(numbers) == [*range(1, 10), 200]
+    names = sorted(check_table(location_of(numbers, "d.t")))
+    assert names == [
+        "delete_delta_0000002_0000002_0001",
+        "delete_delta_0000002_0000002_0002",
+        "delta_0000001_0000001_0000",
+        "delta_0000002_0000002_0000",
+        "delta_0000002_0000002_0001",
+        "delta_0000002_0000002_0003",
+    ]
+
+
+def test_an_error_undoes_the_whole_transaction(numbers, spark):
+    before = check_table(location_of(numbers, "d.t"))
+    with pytest.raises(KeyError), numbers.transaction():
+        numbers.insert("d.t", spark.createDataFrame([(100, 0)], "id int, n int"))
+        numbers.delete("d.t", "id < 5")
+        raise KeyError
+    assert check_table(location_of(numbers, "d.t")) == before
+    assert ids(numbers) == list(range(10))
+    until(lambda: open_txns(numbers) == 0)
+
+
+def test_a_failed_statement_spoils_its_transaction(numbers, spark):
+    with pytest.raises(TransactionClosedError, match="statement in it failed"), numbers.transaction():
+        numbers.delete("d.t", "id = 1")
+        with pytest.raises(ColumnError):
+            numbers.update("d.t", {"n": "'x'"})
+        with pytest.raises(TransactionClosedError, match="statement of this transaction failed"):
+            numbers.delete("d.t", "id = 2")
+    assert ids(numbers) == list(range(10))
+
+
+def test_blocks_do_not_nest_and_snapshots_do_not_write(numbers):
+    with numbers.transaction():
+        for block in (numbers.transaction, numbers.snapshot):
+            with pytest.raises(TransactionClosedError, match="nest"), block():
+                pass
+    with numbers.snapshot(), pytest.raises(TransactionClosedError, match="only reads"):
+        numbers.delete("d.t")
+
+
+def test_the_first_committer_wins(numbers, spark):
+    other = hive_acid.spark.session(spark, numbers.connection)
+    with pytest.raises(WriteConflictError, match="conflict on d/t"), numbers.transaction():
+        numbers.update("d.t", {"n": "100"}, "id = 1")
+        assert other.update("d.t", {"n": "200"}, "id = 2") == 1
+    table = numbers.table("d.t")
+    assert {r.id: r.n for r in table.where("n >= 100").collect()} == {2: 200}
+    names = sorted(check_table(location_of(numbers, "d.t")))
+    assert "delta_0000002_0000002_0000" not in names, "the loser leaves no files"
+
+
+def test_inserts_do_not_conflict(numbers, spark):
+    other = hive_acid.spark.session(spark, numbers.connection)
+    with numbers.transaction():
+        numbers.insert("d.t", spark.createDataFrame([(100, 0)], "id int, n int"))
+        other.insert("d.t", spark.createDataFrame([(200, 0)], "id int, n int"))
+    assert ids(numbers) == [*range(10), 100, 200]
+
+
+def test_writers_of_different_partitions_do_not_conflict(acid, spark):
+    acid.create_table("d.p", {"id": "int"}, partitioned_by={"p": "int"})
+    acid.insert("d.p", spark.range(4).selectExpr("int(id) id", "int(id % 2) p"))
+    other = hive_acid.spark.session(spark, acid.connection)
+    with acid.transaction():
+        acid.delete("d.p", "p = 0")
+        other.delete("d.p", "p = 1 AND id = 1")
+    assert ids(acid, "d.p") == [3]
+    with pytest.raises(WriteConflictError), acid.transaction():
+        acid.delete("d.p", "id = 3")
+        other.update("d.p", {"id": "30"}, "p = 1")
+    assert ids(acid, "d.p") == [30]
+
+
+def test_each_thread_has_its_own_transaction(numbers, spark):
+    seen = []
+    with numbers.transaction():
+        numbers.delete("d.t", "id < 9")
+        thread = threading.Thread(target=lambda: seen.append(ids(numbers)))
+        thread.start()
+        thread.join()
+        assert ids(numbers) == [9]
+    assert seen == [list(range(10))]
+
+
+def test_a_snapshot_is_one_for_all_its_reads(numbers, spark):
+    other = hive_acid.spark.session(spark, numbers.connection)
+    with numbers.snapshot():
+        first = ids(numbers)
+        other.delete("d.t", "id < 5")
+        assert ids(numbers) == first
+    assert ids(numbers) == [5, 6, 7, 8, 9]
+
+
+def test_a_lease_lives_as_long_as_what_is_derived_from_the_frame(numbers):
+    until(lambda: open_txns(numbers) == 0)
+    derived = [numbers.table("d.t").where("id > 1").select("n")]
+    gc.collect()
+    assert open_txns(numbers) == 1
+    derived = [derived[0].groupBy("n")]
+    gc.collect()
+    assert open_txns(numbers) == 1
+    assert derived[0].count().count() == 8
+    derived = [numbers.table("d.t").alias("a").join(numbers.table("d.t").alias("b"), "id").agg(F.sum("a.n")).na.fill(0)]
+    until(lambda: open_txns(numbers) == 1)
+    assert derived[0].collect()[0][0] == 45
+    derived.clear()
+    until(lambda: open_txns(numbers) == 0)
+
+
+def test_a_snapshot_block_is_kept_by_its_frames(numbers):
+    with numbers.snapshot():
+        table = numbers.table("d.t")
+    gc.collect()
+    assert open_txns(numbers) == 1
+    assert table.count() == 10
+    del table
+    until(lambda: open_txns(numbers) == 0)
+
+
+def test_an_expired_transaction_cannot_commit(spark, metastore):
+    with hive_acid.spark.session(spark, metastore()) as acid:
+        acid.create_table("t", {"id": "int"})
+        with pytest.raises(TransactionExpiredError), acid.transaction() as transaction:
+            acid.insert("t", spark.createDataFrame([(1,)], "id int"))
+            acid.connection.call("abort_txns", _abort_request(transaction.id))
+        assert acid.table("t").count() == 0
+        assert check_table(location_of(acid, "default.t")) == {}
+
+
+def _abort_request(txn_id):
+    from hive_acid.wire import ttypes
+
+    return ttypes.AbortTxnsRequest(txn_ids=[txn_id])
+
+
+def test_names_and_tables_that_are_not_there(acid, spark):
+    with pytest.raises(NoSuchObjectError):
+        acid.table("d.nothing")
+    with pytest.raises(NoSuchObjectError):
+        acid.insert("d.nothing", spark.range(1))
+    with pytest.raises(ValueError, match=r"database\.table"):
+        acid.table("a.b.c")
+    until(lambda: open_txns(acid) == 0)
+
+
+def test_creating_tables(acid, spark):
+    fields = [("Id", t.LongType()), ("Name", t.VarcharType(3)), ("Day", t.DateType())]
+    acid.create_table("d.t", t.StructType([t.StructField(*field) for field in fields]), partitioned_by=["day"])
+    table = acid.connection.table("d", "t")
+    assert [(c.name, c.type) for c in table.columns] == [("id", "bigint"), ("name", "varchar(3)")]
+    assert [(c.name, c.type) for c in table.partition_keys] == [("day", "date")]
+    assert table.is_full_acid
+    with pytest.raises(AlreadyExistsError):
+        acid.create_table("d.t", {"id": "int"})
+    acid.create_table("d.t", {"id": "int"}, if_not_exists=True)
+    for columns, keys, said in (
+        ({"id": "int", "ID": "int"}, (), "given twice"),
+        ({"id": "interval"}, (), "not supported"),
+        ({"id": "int"}, ["p"], "partitioned_by names p"),
+        ({"id": "int"}, {"id": "int"}, "given twice"),
+        ({"id": "int"}, ["id"], "beside its partition"),
+    ):
+        with pytest.raises(ColumnError, match=said):
+            acid.create_table("d.u", columns, partitioned_by=keys)
+    acid.drop_table("d.t")
+    acid.drop_table("d.t", if_exists=True)
+    with pytest.raises(NoSuchObjectError):
+        acid.table("d.t")
+
+
+def test_no_metastore(spark):
+    with pytest.raises(MetastoreUnreachableError):
+        hive_acid.spark.session(spark, "thrift://127.0.0.1:9")
