@@ -18,11 +18,12 @@ $(VENV)/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "This Python has no ensurepip (Debian ships it in python3-venv): installing that package."; \
-	    apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null; \
+	    { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y python3-venv; } >/dev/null 2>&1 \
+	      || { echo "apt-get could not install python3-venv"; exit 1; }; \
 	  else echo "This Python has no ensurepip: install your system's python3-venv package."; exit 1; fi; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing the locked dependencies into $(VENV) (Spark is large: the first time takes a while)."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -46,7 +46,7 @@ COMMENT ON COLUMN compaction.state IS
     'i initiated, w working, r ready for cleaning, s succeeded, f failed, a did not initiate, c refused, x aborted';
 COMMENT ON COLUMN compaction.type IS 'i minor, a major, r rebalance, c retry of cleaning up after aborted transactions';
 COMMENT ON COLUMN compaction.attempts IS 'How often a worker took it up';
-COMMENT ON COLUMN compaction.txn_id IS 'The transaction in which it runs; its number is in the names of its directories';
+COMMENT ON COLUMN compaction.txn_id IS 'The transaction in which it runs; its number is in the names of its output';
 COMMENT ON COLUMN compaction.highest_write_id IS 'Its output replaces nothing above this write id';
 COMMENT ON COLUMN compaction.next_txn_id IS 'Transactions up to this one may need what it replaced';
 -- One at a time on a table or partition.

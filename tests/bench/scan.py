@@ -16,7 +16,7 @@ ROUNDS = 7
 
 def run(uri: str, work: Path) -> list[str]:
     """The lines to print."""
-    session = spark.start("hive-acid bench", work / "spark.log")
+    session = spark.start("hive-acid bench", work)
     acid = hive_acid.spark.session(session, metastore=uri)
     try:
         flights = data.load().flights

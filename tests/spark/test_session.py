@@ -21,6 +21,7 @@ from hive_acid.errors import (
     WriteConflictError,
 )
 from hive_acid.spark.frame import AcidTable
+from hive_acid.wire import ttypes
 from tests.spark.checker import check_table, location_of
 
 
@@ -83,22 +84,31 @@ def test_one_transaction_over_several_statements_sees_its_own_writes(numbers, sp
 
 def test_an_error_undoes_the_whole_transaction(numbers, spark):
     before = check_table(location_of(numbers, "d.t"))
-    with pytest.raises(KeyError), numbers.transaction():
-        numbers.insert("d.t", spark.createDataFrame([(100, 0)], "id int, n int"))
-        numbers.delete("d.t", "id < 5")
-        raise KeyError
+
+    def fail():
+        with numbers.transaction():
+            numbers.insert("d.t", spark.createDataFrame([(100, 0)], "id int, n int"))
+            numbers.delete("d.t", "id < 5")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert check_table(location_of(numbers, "d.t")) == before
     assert ids(numbers) == list(range(10))
     until(lambda: open_txns(numbers) == 0)
 
 
-def test_a_failed_statement_spoils_its_transaction(numbers, spark):
-    with pytest.raises(TransactionClosedError, match="statement in it failed"), numbers.transaction():
-        numbers.delete("d.t", "id = 1")
-        with pytest.raises(ColumnError):
-            numbers.update("d.t", {"n": "'x'"})
-        with pytest.raises(TransactionClosedError, match="statement of this transaction failed"):
-            numbers.delete("d.t", "id = 2")
+def test_a_failed_statement_spoils_its_transaction(numbers):
+    def swallow():
+        with numbers.transaction():
+            numbers.delete("d.t", "id = 1")
+            with pytest.raises(ColumnError):
+                numbers.update("d.t", {"n": "'x'"})
+            with pytest.raises(TransactionClosedError, match="statement of this transaction failed"):
+                numbers.delete("d.t", "id = 2")
+
+    with pytest.raises(TransactionClosedError, match="statement in it failed"):
+        swallow()
     assert ids(numbers) == list(range(10))
 
 
@@ -113,9 +123,14 @@ def test_blocks_do_not_nest_and_snapshots_do_not_write(numbers):
 
 def test_the_first_committer_wins(numbers, spark):
     other = hive_acid.spark.session(spark, numbers.connection)
-    with pytest.raises(WriteConflictError, match="conflict on d/t"), numbers.transaction():
-        numbers.update("d.t", {"n": "100"}, "id = 1")
-        assert other.update("d.t", {"n": "200"}, "id = 2") == 1
+
+    def lose():
+        with numbers.transaction():
+            numbers.update("d.t", {"n": "100"}, "id = 1")
+            assert other.update("d.t", {"n": "200"}, "id = 2") == 1
+
+    with pytest.raises(WriteConflictError, match="conflict on d/t"):
+        lose()
     table = numbers.table("d.t")
     assert {r.id: r.n for r in table.where("n >= 100").collect()} == {2: 200}
     names = sorted(check_table(location_of(numbers, "d.t")))
@@ -138,9 +153,14 @@ def test_writers_of_different_partitions_do_not_conflict(acid, spark):
         acid.delete("d.p", "p = 0")
         other.delete("d.p", "p = 1 AND id = 1")
     assert ids(acid, "d.p") == [3]
-    with pytest.raises(WriteConflictError), acid.transaction():
-        acid.delete("d.p", "id = 3")
-        other.update("d.p", {"id": "30"}, "p = 1")
+
+    def lose():
+        with acid.transaction():
+            acid.delete("d.p", "id = 3")
+            other.update("d.p", {"id": "30"}, "p = 1")
+
+    with pytest.raises(WriteConflictError):
+        lose()
     assert ids(acid, "d.p") == [30]
 
 
@@ -193,17 +213,16 @@ def test_a_snapshot_block_is_kept_by_its_frames(numbers):
 def test_an_expired_transaction_cannot_commit(spark, metastore):
     with hive_acid.spark.session(spark, metastore()) as acid:
         acid.create_table("t", {"id": "int"})
-        with pytest.raises(TransactionExpiredError), acid.transaction() as transaction:
-            acid.insert("t", spark.createDataFrame([(1,)], "id int"))
-            acid.connection.call("abort_txns", _abort_request(transaction.id))
+
+        def expire():
+            with acid.transaction() as transaction:
+                acid.insert("t", spark.createDataFrame([(1,)], "id int"))
+                acid.connection.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=[transaction.id]))
+
+        with pytest.raises(TransactionExpiredError):
+            expire()
         assert acid.table("t").count() == 0
         assert check_table(location_of(acid, "default.t")) == {}
-
-
-def _abort_request(txn_id):
-    from hive_acid.wire import ttypes
-
-    return ttypes.AbortTxnsRequest(txn_ids=[txn_id])
 
 
 def test_names_and_tables_that_are_not_there(acid, spark):

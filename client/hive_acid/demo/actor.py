@@ -18,7 +18,10 @@ from hive_acid.errors import HiveAcidError
 
 
 def main() -> int:
-    """Serve commands until stdin ends; arguments are the metastore's address and a file for Spark's log."""
+    """Serve commands until stdin ends.
+
+    The arguments are the metastore's address and a directory for Spark's log and scratch files.
+    """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Spark prints must not mix with the answers
 

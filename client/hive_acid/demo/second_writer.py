@@ -14,9 +14,9 @@ from typing import Any
 class SecondWriter:
     """``hive_acid.demo.actor`` as a child process in a process group of its own, so that all of it can be killed."""
 
-    def __init__(self, uri: str, log: Path) -> None:
+    def __init__(self, uri: str, work: Path) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "hive_acid.demo.actor", uri, str(log)],
+            [sys.executable, "-m", "hive_acid.demo.actor", uri, str(work)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -12,15 +12,21 @@ from pyspark.sql import SparkSession
 from hive_acid.spark.java import ensure_java
 
 
-def start(name: str, log: Path, memory: str = "2g") -> SparkSession:
-    """A local session on two threads; it brings its own Java if the machine has none, and talks into `log`."""
+def start(name: str, work: Path, memory: str = "2g") -> SparkSession:
+    """A local session on two threads; it brings its own Java if the machine has none.
+
+    Its log and its temporary files are below `work`, even those that a killed session leaves.
+    """
     ensure_java()
+    scratch = work / "scratch"
+    scratch.mkdir(exist_ok=True)
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Djava.io.tmpdir={scratch} -XX:-UsePerfData",
+        "spark.local.dir": str(scratch),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -29,7 +35,7 @@ def start(name: str, log: Path, memory: str = "2g") -> SparkSession:
     builder = SparkSession.builder.appName(name).master("local[2]")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _stderr_to(log):  # the JVM keeps what it is born with
+    with _stderr_to(work / "spark.log"):  # the JVM keeps what it is born with
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark

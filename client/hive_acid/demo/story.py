@@ -36,7 +36,7 @@ class Story:
         self._uri = uri
         self._acid = hive_acid.spark.session(spark, metastore=uri)
         self._connection = self._acid.connection
-        self._log = warehouse.parent / "spark.log"
+        self._work = warehouse.parent
         self._july = warehouse / "nyc.db" / "flights" / f"month={expected.BUSY_MONTH}"
         self._data = data
         self._screen = screen
@@ -45,14 +45,14 @@ class Story:
 
     def tell(self) -> None:
         """All chapters."""
-        self._second = SecondWriter(self._uri, self._log)
+        self._second = SecondWriter(self._uri, self._work)
         try:
             self._load()
             before = self._acid.table("nyc.flights")  # its snapshot is of now, and stays so
             self._restate()
             self._isolation(before)
             self._crash()
-            self._second = SecondWriter(self._uri, self._log)
+            self._second = SecondWriter(self._uri, self._work)
             self._conflict()
             self._compact(before)
             del before

@@ -1,0 +1,61 @@
+"""Timestamps are refused while Spark's session and its JVM disagree about the zone, and only then."""
+
+import datetime
+
+import pytest
+
+from hive_acid.errors import TimeZoneMismatchError
+from tests.spark.checker import check_table, location_of
+
+
+@pytest.fixture
+def zone(spark):
+    """Sets the session's zone; the JVM of these tests is in UTC."""
+
+    def set_zone(name):
+        spark.conf.set("spark.sql.session.timeZone", name)
+
+    yield set_zone
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_tables_with_timestamps_are_refused(acid, spark, zone):
+    acid.create_table("d.t", {"id": "int", "seen": "array<struct<at:timestamp>>"})
+    frame = spark.sql("SELECT 1 id, array(named_struct('at', timestamp'2020-06-01 12:00:00')) seen")
+    acid.insert("d.t", frame)
+    zone("America/New_York")
+    for change in (
+        lambda: acid.table("d.t"),
+        lambda: acid.insert("d.t", frame),
+        lambda: acid.delete("d.t"),
+        lambda: acid.update("d.t", {"id": "2"}),
+    ):
+        with pytest.raises(TimeZoneMismatchError, match=r"America/New_York.* UTC.*spark\.sql\.session\.timeZone"):
+            change()
+    zone("UTC")
+    assert acid.table("d.t").count() == 1
+    assert len(check_table(location_of(acid, "d.t"))) == 1
+
+
+@pytest.mark.parametrize("name", ["Etc/UTC", "GMT", "Z", "+00:00", "Etc/Zulu"])
+def test_other_names_of_the_same_zone_pass(acid, spark, zone, name):
+    acid.create_table("d.t", {"at": "timestamp"})
+    zone(name)
+    acid.insert("d.t", spark.sql("SELECT timestamp'2020-06-01 12:00:00' at"))
+    zone("UTC")
+    assert acid.table("d.t").selectExpr("string(at)").collect()[0][0] == "2020-06-01 12:00:00"
+
+
+def test_tables_without_timestamps_do_not_care(acid, spark, zone):
+    acid.create_table("d.t", {"day": "date"})
+    zone("America/New_York")
+    acid.insert("d.t", spark.sql("SELECT date'2020-06-01' day"))
+    assert acid.table("d.t").collect()[0].day == datetime.date(2020, 6, 1)
+
+
+def test_zones_that_differ_in_history_only(acid, spark, zone):
+    """London and UTC agree half of each year."""
+    acid.create_table("d.t", {"at": "timestamp"})
+    zone("Europe/London")
+    with pytest.raises(TimeZoneMismatchError):
+        acid.table("d.t")
