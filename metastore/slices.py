@@ -7,6 +7,7 @@ import dataclasses
 import os
 import socket
 from collections.abc import Mapping
+from functools import partial
 
 from metastore.catalog.service import CatalogService
 from metastore.compaction.cleaner import Cleaner, CleanerRun
@@ -133,8 +134,7 @@ class Slices:
             found.append(Service("Initiator", compaction.check_interval_ms, self._initiator.run_once))
         if compaction.cleaner_on:
             found.append(Service("Cleaner", compaction.cleaner_interval_ms, self._clean))
-        for worker in self._workers:
-            found.append(Service("Worker", compaction.worker_sleep_ms, lambda worker=worker: _work(worker)))  # type: ignore[misc]
+        found += [Service("Worker", compaction.worker_sleep_ms, partial(_work, worker)) for worker in self._workers]
         return found
 
     def interrupt(self) -> None:

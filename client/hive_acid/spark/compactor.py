@@ -18,11 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hive_acid import files
-from hive_acid.errors import HiveAcidError
 from hive_acid.spark.compact import CompactionJob, compact
 from hive_acid.spark.java import ensure_java
 from hive_acid.spark.timezone import jvm_zone
