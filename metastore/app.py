@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
 import threading
@@ -30,6 +31,7 @@ from metastore.store.leader import Leader
 from metastore.store.migrate import upgrade
 
 LOG = logging.getLogger("metastore")
+MAX_OPEN_FILES = 65_536
 
 
 class StartError(RuntimeError):
@@ -104,6 +106,7 @@ class App:
     def start(self) -> str:
         """Make everything, listen, start the services; returns ``thrift://host:port``. Raises StartError."""
         options, config, stack = self._options, self._options.config, self._stack
+        _allow_many_connections()
         try:
             loop = self._event_loop()
             listener = self._listener()
@@ -175,6 +178,14 @@ class App:
             files.remove(probe)
         except (OSError, ValueError, ImportError) as error:
             raise StartError(f"the warehouse {root} is not writable: {error}") from None
+
+
+def _allow_many_connections() -> None:
+    """Raise the soft limit of open files, often 1024, as far as is allowed: idle clients keep their sockets open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _first_line(error: BaseException) -> str:

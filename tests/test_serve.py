@@ -1,6 +1,7 @@
 """``metastore serve`` as a user runs it: a process, one line when it is ready, one sentence when it cannot start."""
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -92,6 +93,23 @@ def test_memory_of_the_daemon_is_small(serve, db_url):
     status = Path(f"/proc/{running.process.pid}/status").read_text()
     resident_kb = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
     assert resident_kb < 150 * 1024
+
+
+def test_thousands_of_idle_connections_under_a_low_soft_limit(serve, db_url):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        running = serve("--database-url", db_url)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
+    address = running.uri.removeprefix("thrift://").split(":")
+    sockets = [socket.create_connection((address[0], int(address[1]))) for _ in range(3000)]
+    try:
+        with connect(running.uri) as connection:
+            assert connection.call("get_all_databases") == ["default"]
+    finally:
+        for sock in sockets:
+            sock.close()
 
 
 def test_a_second_server_on_the_same_data_is_refused(serve, data_dir):
