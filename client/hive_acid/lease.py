@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import re
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 FALLBACK_TIMEOUT_MS = 300_000
 BEATS_PER_TIMEOUT = 3
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)?")
 
 
 class Heartbeats:
@@ -64,12 +67,13 @@ class Heartbeats:
             thread.join(timeout=5)
 
     def _timeout_ms(self) -> int:
+        """The metastore's own time-out: the client must not go by another (transactions.md §1.9)."""
         try:
-            answer = self._connection.call("get_config_value", "hive.txn.timeout", str(FALLBACK_TIMEOUT_MS) + "ms")
-            number, unit = answer.rstrip("ms"), answer[len(answer.rstrip("ms")) :]
-            return int(number) * (1000 if unit in ("s", "") else 1)
-        except (HiveAcidError, ValueError):
+            answer = self._connection.call("get_config_value", "hive.txn.timeout", f"{FALLBACK_TIMEOUT_MS}ms")
+        except HiveAcidError:
             return FALLBACK_TIMEOUT_MS
+        match = _DURATION.fullmatch(str(answer))
+        return int(match[1]) * _UNITS_MS[match[2] or "s"] if match else FALLBACK_TIMEOUT_MS
 
     def _run(self) -> None:
         assert self._interval_s is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -110,7 +111,13 @@ class SparkSubmitExecutor:
         """The exit status of `command`, which has ended for sure when this returns or raises."""
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # The Python that has hive_acid, unless the operator names another; Spark would take any python3.
+                env={"PYSPARK_PYTHON": sys.executable, **os.environ},
+                start_new_session=True,
             )
         except OSError as error:
             raise CompactionJobError(f"cannot start {command[0]}: {error}") from error

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pyarrow as pa
+import pyspark
 import pytest
 from pyarrow import orc
 
 from hive_acid import files
 from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name
 from hive_acid.format.rows import RowEvent, check_file
-from metastore.compaction.executor import WarmSparkExecutor
+from hive_acid.spark.java import ensure_java
+from metastore.compaction.executor import CompactionExecutor, SparkSubmitExecutor, WarmSparkExecutor
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.store.database import Database
 
@@ -56,10 +58,18 @@ def spark_world(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return World(db, tmp_path)
 
 
+def spark_submit() -> SparkSubmitExecutor:
+    """Spark's own launcher, from the wheel, as an operator would name it in the settings."""
+    ensure_java()
+    launcher = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    return SparkSubmitExecutor([str(launcher), "--master", "local[1]", "--conf", "spark.ui.enabled=false"], 200)
+
+
 @pytest.mark.spark
 @pytest.mark.slow
-def test_minor_then_major(spark_world: World) -> None:
-    world, executor = spark_world, WarmSparkExecutor(timeout_s=200)
+@pytest.mark.parametrize("start", [lambda: WarmSparkExecutor(timeout_s=200), spark_submit], ids=["warm", "submit"])
+def test_minor_then_major(spark_world: World, start: Callable[[], CompactionExecutor]) -> None:
+    world, executor = spark_world, start()
     left = {
         CompactionType.MINOR: ["delete_delta_0000001_0000003_v0000005", "delta_0000001_0000003_v0000005"],
         CompactionType.MAJOR: ["base_0000007_v0000010"],
