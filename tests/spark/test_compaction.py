@@ -39,7 +39,13 @@ def history(acid, spark):
     acid.update("d.t", {"name": "'u'"}, "id % 10 = 0")
     acid.delete("d.t", "id % 7 = 0")
     transaction = acid.connection.begin()
-    update(Context(spark, acid.connection, ZoneGuard(spark)), transaction, acid.connection.table("d", "t"), ABORTED)
+    update(
+        Context(spark, acid.connection, ZoneGuard(spark)),
+        transaction,
+        acid.connection.table("d", "t"),
+        ABORTED,
+        "id = 2",
+    )
     transaction._undo.clear()  # its files stay, as those of a writer that was killed
     transaction.abort()
     acid.update("d.t", {"name": "'again'"}, "id % 20 = 10")
@@ -50,7 +56,7 @@ def content(acid, row_id=True):
     return sorted(map(str, acid.table("d.t", row_id=row_id).collect()))
 
 
-@pytest.mark.parametrize("kinds", [["minor"], ["major"], ["minor", "major"], ["major", "minor"]])
+@pytest.mark.parametrize("kinds", [["minor", "major"], ["major", "minor"]])
 def test_rows_and_their_ids_stay(history, spark, kinds):
     before = content(history)
     old = history.table("d.t")
@@ -82,8 +88,8 @@ def test_a_minor_compaction_keeps_deletes_and_drops_aborted_events(history, spar
     assert sorted(name.rpartition("_v")[0] for name in compacted) == [
         "p=0/delete_delta_0000001_0000007",
         "p=0/delta_0000001_0000007",
-        "p=1/delete_delta_0000001_0000006",
-        "p=1/delta_0000001_0000006",
+        "p=1/delete_delta_0000001_0000005",
+        "p=1/delta_0000001_0000005",
     ]
     found = [event for files in compacted.values() for of_file in files.values() for event in of_file]
     assert {event.current_write_id for event in found} == {1, 2, 3, 4, 5, 7}

@@ -10,7 +10,7 @@ from hive_acid.errors import WriteConflictError
 from tests.spark.checker import check_table, location_of
 from tests.spark.compaction import compact_table
 
-STEPS = 14
+STEPS = 12
 KEYS = 40
 
 

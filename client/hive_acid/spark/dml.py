@@ -12,15 +12,15 @@ from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.assign import assign, quoted
 from hive_acid.spark.events import change_events, deletions, replacements
-from hive_acid.spark.statement import Context, Statement, Txn, column_errors
+from hive_acid.spark.statement import Context, Statement, column_errors
 from hive_acid.spark.types import check_distinct, row_type
-from hive_acid.transaction import Operation
+from hive_acid.transaction import Operation, Transaction
 
 Expression = Column | str
 """A condition or a value: a Column, or SQL text."""
 
 
-def delete(context: Context, transaction: Txn, table: Table, where: Expression | None = None) -> int:
+def delete(context: Context, transaction: Transaction, table: Table, where: Expression | None = None) -> int:
     """Delete the rows for which `where` is true, all rows without it; returns their number.
 
     Raises ColumnError for an unknown column.
@@ -36,7 +36,7 @@ def delete(context: Context, transaction: Txn, table: Table, where: Expression |
 
 def update(
     context: Context,
-    transaction: Txn,
+    transaction: Transaction,
     table: Table,
     set: Mapping[str, Expression],  # noqa: A002 - the name that Delta's users know
     where: Expression | None = None,

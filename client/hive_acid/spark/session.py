@@ -76,6 +76,9 @@ class AcidSession:
     def table(self, name: str, *, row_id: bool = False) -> AcidTable:
         """The table ``db.name`` as the current snapshot sees it; with `row_id`, Hive's ROW__ID as first column.
 
+        The snapshot's files are kept while the frame, or one derived from it, is alive. A join keeps those of its left
+        side, a temporary view keeps none: hold the frame itself, or read inside ``with acid.snapshot():``.
+
         Raises NoSuchObjectError, TableNotAcidError, UnsupportedTableError for files that cannot be read yet, and
         TimeZoneMismatchError.
         """

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,45 +18,22 @@ from pyspark.sql import functions as F
 
 from hive_acid import files
 from hive_acid.catalog import Table
+from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.names import MAX_STATEMENT_ID, delete_delta_name, delta_name
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from hive_acid.ids import TxnId, WriteId
 from hive_acid.spark.events import DELETE, INSERT, Events, Write
 from hive_acid.spark.listing import UNPARTITIONED, TableState, check_full_acid, table_state
 from hive_acid.spark.read import KEY_COLUMNS, partition_columns, read_rows
 from hive_acid.spark.stage import StagedFiles, Staging
 from hive_acid.spark.timezone import ZoneGuard
 from hive_acid.spark.types import row_type
-from hive_acid.transaction import Operation, write_component
+from hive_acid.transaction import Operation, Transaction, write_component
 
 LOG = logging.getLogger(__name__)
 COMPRESSIONS = ("zlib", "snappy")
 
 _OUR_WORDS = "[USER_RAISED_EXCEPTION] "
-
-
-class Txn(Protocol):
-    """What a statement needs of its transaction; `hive_acid.transaction.Transaction` is one."""
-
-    id: TxnId
-    snapshot: ValidTxnList
-
-    def write_ids(self, database: str, table: str) -> ValidWriteIdList: ...
-    def write_id(self, database: str, table: str) -> WriteId: ...
-    def next_statement_id(self) -> int: ...
-    def lock(self, *components: Any) -> None: ...
-    def add_dynamic_partitions(self, database: str, table: str, names: Sequence[str], operation: Operation) -> None: ...
-    def check_alive(self) -> None: ...
-    def on_abort(self, undo: Any) -> None: ...
-
-
-class Catalog(Protocol):
-    """What a statement needs of the connection; `hive_acid.connection.Connection` is one."""
-
-    def partitions(self, table: Table) -> dict[str, str]: ...
-    def add_partitions(self, table: Table, locations: Mapping[str, str]) -> None: ...
 
 
 @contextmanager
@@ -78,7 +55,7 @@ class Context:
     """Where statements run: Spark, the metastore, the guard over time zones, and how files are compressed."""
 
     spark: SparkSession
-    catalog: Catalog
+    connection: Connection
     zones: ZoneGuard
     compression: str = "zlib"
 
@@ -86,12 +63,12 @@ class Context:
         if self.compression not in COMPRESSIONS:
             raise ValueError(f"compression '{self.compression}' is none of {', '.join(COMPRESSIONS)}")
 
-    def state(self, transaction: Txn, table: Table) -> TableState:
+    def state(self, transaction: Transaction, table: Table) -> TableState:
         """The table as the transaction sees it. Raises TableNotAcidError and what `table_state` raises."""
         check_full_acid(table)
         self.zones.check(row_type(table.columns))
         write_ids = transaction.write_ids(table.database, table.name)
-        partitions = self.catalog.partitions(table) if table.partition_keys else {}
+        partitions = self.connection.partitions(table) if table.partition_keys else {}
         return table_state(table, partitions, write_ids, transaction.snapshot)
 
 
@@ -105,7 +82,7 @@ class EventCounts(NamedTuple):
 class Statement:
     """One change to one table within an open transaction."""
 
-    def __init__(self, context: Context, transaction: Txn, table: Table) -> None:
+    def __init__(self, context: Context, transaction: Transaction, table: Table) -> None:
         check_full_acid(table)
         context.zones.check(row_type(table.columns))
         self.context = context
@@ -181,7 +158,7 @@ class Statement:
         if not self.table.partition_keys:
             return {(): (UNPARTITIONED, self.table.location)}
         known: dict[tuple[str | None, ...], tuple[str, str]] = {}
-        for name, location in self.context.catalog.partitions(self.table).items():
+        for name, location in self.context.connection.partitions(self.table).items():
             known[tuple(value for _, value in parse_partition_name(name))] = (name, location)
         new: dict[str, str] = {}
         names: dict[tuple[str | None, ...], tuple[str, str]] = {}
@@ -192,7 +169,7 @@ class Statement:
                 known[staged.values] = (name, new[name])
             names[staged.values] = known[staged.values]
         if new:
-            self.context.catalog.add_partitions(self.table, new)
+            self.context.connection.add_partitions(self.table, new)
         return names
 
     def _report(

@@ -8,11 +8,11 @@ from pyspark.sql import functions as F
 from hive_acid.catalog import Table
 from hive_acid.spark.assign import assigned, match_columns, quoted
 from hive_acid.spark.events import insert_events
-from hive_acid.spark.statement import Context, Statement, Txn
-from hive_acid.transaction import Operation
+from hive_acid.spark.statement import Context, Statement
+from hive_acid.transaction import Operation, Transaction
 
 
-def insert(context: Context, transaction: Txn, table: Table, frame: DataFrame) -> int:
+def insert(context: Context, transaction: Transaction, table: Table, frame: DataFrame) -> int:
     """Insert the rows of `frame`, whose columns meet the table's by name, in any case and order.
 
     The partition of each row comes from its partition columns; new partitions are registered. Raises ColumnError for
