@@ -24,6 +24,8 @@ from metastore.compaction.process import JobProcess, end_process
 
 _PROGRAM = "hive_acid.spark.compactor"
 _POLL_S = 0.2
+_IN_UTC = [f"--conf=spark.{role}.extraJavaOptions=-Duser.timezone=UTC" for role in ("driver", "executor")]
+"""A zone without gaps: the wall clocks that ORC keeps of timestamps pass through it unchanged."""
 
 
 class CompactionExecutor(Protocol):
@@ -87,7 +89,10 @@ class WarmSparkExecutor:
 
 
 class SparkSubmitExecutor:
-    """A Spark application per job, started by a command such as ``spark-submit --master yarn``."""
+    """A Spark application per job, started by a command such as ``spark-submit --master yarn``.
+
+    Options in the command win over ours; one that sets ``extraJavaOptions`` should keep ``-Duser.timezone=UTC``.
+    """
 
     def __init__(self, submit: Sequence[str], timeout_s: float = 86_400.0) -> None:
         self._submit = list(submit)
@@ -100,7 +105,9 @@ class SparkSubmitExecutor:
             job_file.write_text(job.to_json())
             files = ["--job", str(job_file), "--result", str(result_file)]
             with Path(directory, "log").open("w+b") as log:
-                status = self._wait([*self._submit, str(program), *files], log.fileno(), cancelled)
+                status = self._wait(
+                    [self._submit[0], *_IN_UTC, *self._submit[1:], str(program), *files], log.fileno(), cancelled
+                )
                 if result_file.exists():
                     return CompactionResult.from_json(result_file.read_text(), job)
                 log.seek(0)

@@ -113,7 +113,9 @@ def test_command_that_does_not_exist() -> None:
 
 
 SUBMIT = """#!/bin/sh
-# called as: submit --master local PROGRAM --job FILE --result FILE
+# called as: submit --conf=… --conf=… --master local PROGRAM --job FILE --result FILE
+case "$1 $2" in *driver*-Duser.timezone=UTC*executor*-Duser.timezone=UTC*) ;; *) echo "no zone: $1 $2"; exit 9 ;; esac
+shift 2
 [ "$3" = "${3%/hive_acid/spark/compactor.py}" ] && { echo "not our program: $3"; exit 9; }
 grep -q '"location": "hang"' "$5" && { sleep 60; }
 grep -q '"location": "die"' "$5" && { echo "no cluster"; exit 4; }
