@@ -18,7 +18,7 @@ from hive_acid.errors import MetaError
 SCHEMA = "hive_acid"
 """The schema of everything we store."""
 
-_OPTIONS = f"-c search_path={SCHEMA}"
+_OPTIONS = f"-c jit=off -c search_path={SCHEMA}"
 # Planning a lock request anew takes longer than the request itself.
 _CALL_OPTIONS = f"{_OPTIONS} -c plan_cache_mode=force_generic_plan"
 _CONFLICT_RETRIES = 10

@@ -10,6 +10,7 @@ from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.models import AbortedTxns, HeartbeatRange, OpenTxns, TxnInfo, TxnOwner
 from metastore.txn.names import stored_name, stored_partition
+from metastore.txn.opening import Opening
 from metastore.txn.states import ABORT_REASONS, CONFLICT_REASON, NO_REASON, Operation, TxnState, TxnType
 
 LocksFreed = Callable[[Collection[str]], None]
@@ -23,6 +24,7 @@ class TxnService:
         self._db = db
         self._config = config
         self._locks_freed = locks_freed
+        self._opening = Opening(db, config.max_open_txns)
 
     def open_txns(self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT) -> list[TxnId]:
         """Open transactions, at most the configured batch; their ids are ascending and contiguous.
@@ -32,14 +34,7 @@ class TxnService:
         if how_many <= 0:
             raise MetaError(f"the number of transactions to open must be positive, not {how_many}")
         how_many = min(how_many, self._config.max_open_batch)
-        limit = self._config.max_open_txns
-        rows = self._db.call("open_txns", how_many, txn_type.value, owner.user, owner.host, owner.agent_info, limit)
-        if not rows:
-            raise MetaError(
-                f"{how_many} more would be too many open transactions, hive.max.open.txns is {limit}:"
-                " end some, or raise the limit"
-            )
-        return sorted(TxnId(txn_id) for (txn_id,) in rows)
+        return self._opening.open(how_many, owner, txn_type)
 
     def get_open_txns(self, excluded: Collection[TxnType] = (TxnType.READ_ONLY,)) -> OpenTxns:
         """The present snapshot without the transactions of the excluded types."""
