@@ -113,8 +113,9 @@ class Connection:
             client = TClient(service, TCyBinaryProtocol(TCyBufferedTransport(transport)))
             client.set_ugi(self.user, [])
         except (TException, OSError, EOFError) as error:
+            words = getattr(error, "message", None) or str(error)
             raise MetastoreUnreachableError(
-                f"no metastore answers at {self.uri}: {error}. Start one with `metastore serve`, or check the address."
+                f"no metastore answers at {self.uri}: {words}. Start one with `metastore serve`, or check the address."
             ) from error
         return transport.sock, client
 

@@ -97,6 +97,7 @@ def test_bad_updates_are_refused_and_leave_nothing(numbers):
         ({"n": "date'2020-01-01'"}, r"d\.t\.n is bigint"),
         ({"id": "n + 100000000000"}, r"d\.t\.id"),
         ({"n": "nothing + 1"}, "nothing"),
+        ({"n": "1 +"}, r"statement on d\.t: .*(?i:syntax)"),
         ({"n": "1", "N": "2"}, "given twice"),
         ({}, "sets no column"),
     ):

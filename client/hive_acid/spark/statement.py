@@ -42,7 +42,8 @@ def column_errors(table: Table) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
-        raise ColumnError(f"statement on {table.full_name}: {str(error).splitlines()[0]}") from error
+        words = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ColumnError(f"statement on {table.full_name}: {words}") from error
     except PySparkException as error:
         _, raised, words = str(error).partition(_OUR_WORDS)
         if not raised:
