@@ -27,7 +27,8 @@ _WAIT_FOR_CONNECTION_S = 30.0
 _ENGINE_CONNECTIONS = 8
 
 _CONFLICTS = (psycopg2.errors.SerializationFailure, psycopg2.errors.DeadlockDetected)
-_DROPPED = (psycopg2.OperationalError, psycopg2.InterfaceError)
+_LOST_CODES = ("08", "57P")
+"""SQLSTATE classes by which the server takes leave: connection failures, shutdowns, and crashes of a neighbour."""
 
 
 class Database:
@@ -108,10 +109,12 @@ class Database:
                 if conflicts > _CONFLICT_RETRIES:
                     raise MetaError(f"{function} met {conflicts} conflicts in the database: try again") from error
                 time.sleep(random.uniform(0, 0.002 * 2**conflicts))
-            except _DROPPED as error:
-                if connection is not None and not connection.closed:
+            except psycopg2.Error as error:
+                if connection is not None and not _is_lost(connection, error):
                     self._put_back(connection)
                     raise  # an error of the statement, not of the connection
+                if connection is not None:
+                    connection.close()
                 if connection is not None and not repeatable:
                     raise MetaError(f"the database connection was lost during {function}: outcome unknown") from error
                 if time.monotonic() > deadline:
@@ -146,6 +149,16 @@ class Database:
             connection.close()
         elif not connection.closed:
             self._idle.append(connection)
+
+
+def _is_lost(connection: Any, error: psycopg2.Error) -> bool:
+    """Whether an error is the end of its connection; psycopg2 notices some ends only at the next use.
+
+    What the server says of a statement has an SQLSTATE; a broken connection has none, or one of its own.
+    """
+    if error.pgcode is None:
+        return bool(connection.closed) or type(error) in (psycopg2.DatabaseError, psycopg2.OperationalError)
+    return bool(connection.closed) or error.pgcode.startswith(_LOST_CODES)
 
 
 def _has_news(connection: Any) -> bool:

@@ -5,12 +5,13 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg2
 import pytest
 
 from hive_acid.errors import MetaError
-from metastore.store.database import Database
+from metastore.store.database import Database, _is_lost
 from metastore.store.embedded import EmbeddedPostgres
 
 NO_FSYNC = {"fsync": "off"}
@@ -91,6 +92,27 @@ def test_connection_lost_in_a_call(schema: Database) -> None:
     with pytest.raises(MetaError, match="lost during lose: outcome unknown"):
         schema.call_once("lose")
     assert schema.call_one("lose") == (3,)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "lost"),
+    [
+        (None, psycopg2.DatabaseError, True),  # "server closed the connection unexpectedly", noticed half
+        (None, psycopg2.OperationalError, True),
+        ("57P01", psycopg2.OperationalError, True),
+        ("57P02", psycopg2.OperationalError, True),
+        ("08006", psycopg2.OperationalError, True),
+        ("53300", psycopg2.OperationalError, False),
+        ("22012", psycopg2.DataError, False),
+        (None, psycopg2.ProgrammingError, False),
+    ],
+)
+def test_the_end_of_a_connection_is_told_from_an_error_of_a_statement(
+    code: str | None, kind: type[psycopg2.Error], lost: bool
+) -> None:
+    error = type(kind.__name__, (kind,), {"pgcode": code})("as psycopg2 says it") if code else kind("as it says it")
+    assert _is_lost(SimpleNamespace(closed=0), error) is lost
+    assert _is_lost(SimpleNamespace(closed=2), error)
 
 
 def test_rides_through_a_crash_of_postgres_and_gives_up_when_it_is_gone(tmp_path: Path) -> None:
