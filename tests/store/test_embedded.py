@@ -190,3 +190,17 @@ def test_refused_start_says_why(home: Path) -> None:
         EmbeddedPostgres(home, {"shared_buffers": "nonsense"}).start()
     with EmbeddedPostgres(home, NO_FSYNC) as url:
         assert query(url, "SELECT 1") == [(1,)]
+
+
+def test_a_stop_in_the_middle_of_a_crash_recovery_ends(tmp_path: Path) -> None:
+    server = EmbeddedPostgres(tmp_path / "data", NO_FSYNC)
+    connection = psycopg2.connect(server.start())
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        os.kill(int(cursor.fetchone()[0]), signal.SIGKILL)  # the postmaster restarts them all
+    time.sleep(0.02)
+    started = time.monotonic()
+    server.stop()
+    assert time.monotonic() - started < 40
+    with server:
+        pass
