@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hive_acid.errors import ColumnError
-from hive_acid.format.partitions import parse_partition_name, partition_name
+from hive_acid.format.partitions import DEFAULT_PARTITION, parse_partition_name, partition_name
 from hive_acid.wire import ttypes
 
 ORC_INPUT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 ORC_OUTPUT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
-DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)

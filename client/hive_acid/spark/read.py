@@ -18,6 +18,7 @@ from hive_acid.catalog import Table
 from hive_acid.format.names import Directory
 from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.spark.assign import quoted
 from hive_acid.spark.events import KEY
 from hive_acid.spark.listing import TableState
 from hive_acid.spark.scan import PATH_COLUMN, ScanDirectory, partition_path, partition_texts, row_fields, scan
@@ -44,7 +45,7 @@ def read_table(spark: SparkSession, state: TableState, *, row_id: bool = False) 
     With `row_id`, a first column `ROW_ID` as Hive has it: ``struct<writeId, bucketId, rowId>``.
     """
     rows = read_rows(spark, state)
-    shown = [F.col(_quoted(column.name)) for column in (*state.table.columns, *state.table.partition_keys)]
+    shown = [F.col(quoted(column.name)) for column in (*state.table.columns, *state.table.partition_keys)]
     if row_id:
         names = ("writeId", "bucketId", "rowId")
         shown.insert(0, F.struct(*map(lambda k, n: F.col(k).alias(n), KEY_COLUMNS, names)).alias(ROW_ID))
@@ -154,7 +155,3 @@ def _mixed_key(depth: int) -> Column:
         " ^ shiftleft(cast(shiftright(bucket, 16) & 4095 AS bigint), 34) ^ shiftleft(originalTransaction, 46)"
     )
     return key.bitwiseXOR(F.xxhash64(partition_path(depth))) if depth else key
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
