@@ -17,6 +17,8 @@ from metastore.store.leader import Leader
 
 LOG = logging.getLogger("metastore.services")
 FIRST_RUN_WITHIN_S = 1.0
+# A run longer than its interval is usual (a compaction takes what it takes); APScheduler would warn at each turn.
+logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True)

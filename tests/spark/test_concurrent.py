@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -73,7 +74,16 @@ def test_counters_and_tokens(spark, metastore):
         assert found == {(p, row_id): steps[p] for p in (0, 1) for row_id in (0, 1)}
         tokens = sorted((row.writer, row.round) for row in acid.table("d.token").collect())
         assert tokens == [(writer, number) for writer in range(WRITERS) for number in range(ROUNDS)]
-        listing = show.compactions(acid.connection)
-        states = {row[listing.columns.index("state")] for row in listing.rows}
-        assert "failed" not in states, listing
-        assert states & {"succeeded", "ready for cleaning"}, listing
+        # The writers may be through before the first compaction, which begins by starting a Spark of its own.
+        deadline = time.monotonic() + 120
+        while not (states := states_of_compactions(acid)) & {"succeeded", "ready for cleaning"}:
+            assert time.monotonic() < deadline, states
+            time.sleep(0.2)
+        assert "failed" not in states
+        assert {(row.p, row.id): row.n for row in acid.table("d.counter").collect()} == found
+        assert sorted((row.writer, row.round) for row in acid.table("d.token").collect()) == tokens
+
+
+def states_of_compactions(acid):
+    listing = show.compactions(acid.connection)
+    return {row[listing.columns.index("state")] for row in listing.rows}
