@@ -43,14 +43,16 @@ class LockRequest:
 
 @dataclass(frozen=True, slots=True)
 class LockResult:
-    """The answer to a request.
+    """The answer to a request, and the transaction it belongs to.
 
-    `databases` are those in which a lock has to be freed for one that waits; `message` says why it was not acquired.
+    `blocker` is the nearest request in the way of one that waits: it cannot be granted before that one is gone.
+    `message` says why it was not acquired.
     """
 
     lock_id: LockId
     answer: LockAnswer
-    databases: frozenset[str]
+    txn_id: TxnId | None = None
+    blocker: LockId | None = None
     message: str | None = None
 
 

@@ -1,93 +1,87 @@
-"""Requesting, checking and giving up locks; each a single trip to the database, never waiting there."""
+"""Requesting, checking and giving up locks; each a single trip to the database, never waiting there.
+
+What is hot is a coroutine on the event loop, ``…_soon``; the method without that suffix waits for it in another
+thread.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from hive_acid.errors import MetaError, TxnAbortedError, TxnOpenError
+from hive_acid.errors import MetaError, TxnOpenError
 from hive_acid.ids import LockId, TxnId
+from metastore.lock.calls import Check, CheckCall, DeadlockCall, RequestCall, UnlockCall
 from metastore.lock.models import LockComponent, LockInfo, LockRequest, LockResult
-from metastore.lock.states import LockAnswer, LockState, LockType
+from metastore.lock.states import LockState, LockType
 from metastore.store.database import Database
 from metastore.txn.models import TxnOwner
 from metastore.txn.names import stored_name, stored_partition
-from metastore.txn.service import LocksFreed, no_such_lock, refuse
+from metastore.txn.service import LocksFreed
+
+_REQUEST, _CHECK, _UNLOCK, _DEADLOCK = RequestCall(), CheckCall(), UnlockCall(), DeadlockCall()
 
 
 class LockService:
     """Locks (transactions.md §3)."""
 
-    def __init__(self, db: Database, locks_freed: LocksFreed = lambda databases: None) -> None:
+    def __init__(self, db: Database, locks_freed: LocksFreed = lambda lock_ids: None) -> None:
         self._db = db
         self._locks_freed = locks_freed
 
-    def lock(self, request: LockRequest) -> LockResult:
+    async def lock_soon(self, request: LockRequest) -> LockResult:
         """Put a request on record and grant it if nothing is in its way.
 
-        Raises TxnAbortedError, NoSuchTxnError (committed or unknown) or MetaError for a request that makes no sense.
+        Raises TxnAbortedError, NoSuchTxnError (committed or unknown) or MetaError for a request that makes no sense,
+        such as a write by a read-only transaction.
         """
         if not request.components:
             raise MetaError("a lock request without components: name what is to be locked")
-        components = [_stored(component) for component in request.components]
-        owner = request.owner
-        # Outside of a transaction a repeated request would wait for the one whose answer was lost.
-        call = self._db.call if request.txn_id else self._db.call_once
-        row = call(
-            "request_lock",
-            *(
-                request.txn_id or 0,
-                owner.user,
-                owner.host,
-                owner.agent_info,
-                request.reader_waits,
-                request.exclusive_ctas,
-            ),
-            [component.type.value for component in components],
-            [component.db for component in components],
-            [component.table or "" for component in components],
-            [component.partition or "" for component in components],
-            [component.operation.value if component.operation else None for component in components],
-            [component.dynamic for component in components],
-        )[0]
-        refuse(row[0], request.txn_id)
-        lock_id, answer = LockId(row[1]), LockAnswer(row[0])
-        if answer is not LockAnswer.NOT_ACQUIRED:
-            return LockResult(lock_id, answer, frozenset(component.db for component in components))
-        blocked = components[row[2] - 1]
-        target = "/".join(part for part in (blocked.db, blocked.table, blocked.partition) if part)
-        held = "held" if row[6] == LockState.ACQUIRED.value else "asked for"
-        blocker = f"lock {row[3]}, {LockType(row[5]).name} {held} by transaction {row[7]}"
-        if request.exclusive_ctas:
-            message = f"another CREATE TABLE AS SELECT works on the same table {target}: {blocker}"
-        else:
-            message = f"no read lock on {target} without waiting: {blocker}"
-        return LockResult(lock_id, answer, frozenset(), message)
+        components = tuple([_stored(component) for component in request.components])
+        return await self._db.ask_soon(_REQUEST, replace(request, components=components))
 
-    def check_lock(self, lock_id: LockId, txn_id: TxnId | None = None) -> LockResult:
-        """Heartbeat a request and grant it if nothing is in its way any more.
+    def lock(self, request: LockRequest) -> LockResult:
+        """See `lock_soon`."""
+        return self._db.wait(self.lock_soon(request))
+
+    async def check_soon(self, lock_id: LockId, txn_id: TxnId | None = None, *, beats: bool = True) -> LockResult:
+        """Grant a request if nothing is in its way any more; `beats` keeps it or its transaction alive.
 
         Raises NoSuchLockError; or TxnAbortedError if it went with `txn_id`, the transaction it belonged to.
         """
-        row = self._db.call_one("check_lock", lock_id, txn_id or 0)
-        assert row is not None
-        if row[0] == "lock_unknown":
-            raise no_such_lock(lock_id)
-        if row[0] == "txn_aborted":
-            raise TxnAbortedError(f"Transaction txnid:{txn_id} already aborted")
-        return LockResult(lock_id, LockAnswer(row[0]), frozenset(row[1]))
+        return await self._db.ask_soon(_CHECK, Check(lock_id, txn_id, beats))
 
-    def unlock(self, lock_id: LockId) -> None:
+    def check_lock(self, lock_id: LockId, txn_id: TxnId | None = None) -> LockResult:
+        """See `check_soon`."""
+        return self._db.wait(self.check_soon(lock_id, txn_id))
+
+    async def unlock_soon(self, lock_id: LockId) -> None:
         """Give up a lock outside of transactions, or a request that waits; an unknown id is fine.
 
         Raises TxnOpenError for a lock that a transaction holds.
         """
-        row = self._db.call_one("unlock", lock_id)
-        assert row is not None
-        self._locks_freed(row[2])
-        if row[0] == "held":
+        done = await self._db.ask_soon(_UNLOCK, lock_id)
+        self._locks_freed(done.freed_locks)
+        if done.holder is not None:
             raise TxnOpenError(
-                f"lock {lock_id} belongs to transaction {row[1]} and ends with it: commit or abort the transaction"
+                f"lock {lock_id} belongs to transaction {done.holder} and ends with it: commit or abort the transaction"
             )
+
+    def unlock(self, lock_id: LockId) -> None:
+        """See `unlock_soon`."""
+        self._db.wait(self.unlock_soon(lock_id))
+
+    async def break_deadlock_soon(self, lock_id: LockId) -> bool:
+        """If a request waits in a circle, abort the youngest transaction of it; whether anything was aborted.
+
+        Requests have an order, that of their ids, in which each waits only for smaller ones, so a single request is
+        never part of a deadlock by itself. Transactions that lock in several steps can be: each holds what another
+        one waits for. All that is in the way counts, locks and requests in the queue, so what is found is a deadlock
+        indeed: it would last until somebody gives up. Locks outside of transactions begin no circle, having no earlier
+        lock that could be waited for, and are never aborted; in the queue between two transactions they are seen.
+        """
+        freed = await self._db.ask_soon(_DEADLOCK, lock_id)
+        self._locks_freed(freed)
+        return bool(freed)
 
     def show_locks(
         self, db: str | None = None, table: str | None = None, partition: str | None = None, txn_id: TxnId | None = None

@@ -1,81 +1,125 @@
-"""Waiting for locks inside the server: calls sleep on the event loop and are woken when locks are freed.
+"""Waiting for locks inside the server: calls sleep on the event loop until the request in their way is gone.
 
-No wake-up is missed as long as a caller registers before it checks: what was freed before the check is seen by it,
-what is freed later finds the caller registered. Locks freed by another server on the same database wake nobody here,
-so nobody sleeps longer than `RECHECK_S` without looking again.
+Who waits is known by two lock ids: its own, and that of the nearest request in its way. The end of either wakes it, and
+nothing else does, so a thousand waiting calls cost nothing while they wait.
+
+No wake-up is missed: ids that were freed lately are remembered, so it does not matter whether a blocker goes before or
+after its waiter has registered. What other servers free is told by the database (see `metastore.lock.listener`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
-RECHECK_S = 1.0
+from hive_acid.ids import LockId
+
+MAX_REMEMBERED = 50_000
+"""Freed ids that are remembered: those of many seconds, where the time between an answer and the wait is counted in
+milliseconds."""
 
 
 class Waiter:
-    """One call that waits for locks to be freed in some databases; belongs to the event loop."""
+    """One call that waits for its lock; belongs to the event loop."""
 
-    def __init__(self, databases: Collection[str], closed: bool) -> None:
-        self.databases = frozenset(databases)
-        self.closed = closed
+    def __init__(self, waiters: LockWaiters, lock_id: LockId) -> None:
+        self._waiters = waiters
         self._freed = asyncio.Event()
+        self.lock_id = lock_id
+        self.closed = False
 
     def wake(self) -> None:
         """End the present or the next `sleep` at once."""
         self._freed.set()
 
-    async def sleep(self, timeout_s: float) -> None:
-        """Sleep until something was freed since the last sleep ended, `timeout_s` or `RECHECK_S` at most."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._freed.wait(), min(timeout_s, RECHECK_S))
-        self._freed.clear()
+    async def sleep(self, blocker: LockId | None, timeout_s: float) -> bool:
+        """Sleep until `blocker` or this request itself is gone; False if neither was within `timeout_s`."""
+        with self._waiters.watched(self, blocker):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._freed.wait(), timeout_s)
+            is_woken = self._freed.is_set()
+            self._freed.clear()
+            return is_woken
 
 
 class LockWaiters:
-    """The calls that wait; made before the event loop runs, used on one event loop."""
+    """The calls that wait, on one event loop; `wake` is for every thread."""
 
     def __init__(self) -> None:
+        self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._by_database: dict[str, set[Waiter]] = {}
+        self._by_lock: dict[LockId, set[Waiter]] = {}
+        self._all: set[Waiter] = set()
+        self._lately_freed: dict[LockId, None] = {}  # the oldest first
         self._closed = False
 
     @contextmanager
-    def register(self, databases: Collection[str]) -> Iterator[Waiter]:
-        """A waiter for locks in these databases; on the event loop."""
-        self._loop = asyncio.get_running_loop()
-        waiter = Waiter(databases, self._closed)
-        for database in waiter.databases:
-            self._by_database.setdefault(database, set()).add(waiter)
+    def register(self, lock_id: LockId) -> Iterator[Waiter]:
+        """A waiter for a request; on the event loop."""
+        waiter = Waiter(self, lock_id)
+        with self._guard:
+            self._loop = asyncio.get_running_loop()
+            self._all.add(waiter)
+            waiter.closed = self._closed
         try:
             yield waiter
         finally:
-            for database in waiter.databases:
-                others = self._by_database[database]
-                others.discard(waiter)
-                if not others:
-                    del self._by_database[database]
+            with self._guard:
+                self._all.discard(waiter)
 
-    def wake(self, databases: Collection[str]) -> None:
-        """Wake the calls that wait in these databases; from any thread, after the locks were freed."""
-        loop = self._loop
-        if loop is None or not any(database in self._by_database for database in databases):
-            return
+    @contextmanager
+    def watched(self, waiter: Waiter, blocker: LockId | None) -> Iterator[None]:
+        """Inside, the waiter is woken when its own request or `blocker` goes; at once if one has gone already."""
+        watched = [waiter.lock_id] if blocker is None else [waiter.lock_id, blocker]
+        with self._guard:
+            for lock_id in watched:
+                self._by_lock.setdefault(lock_id, set()).add(waiter)
+                if lock_id in self._lately_freed:
+                    waiter.wake()
         try:
-            loop.call_soon_threadsafe(self._wake, frozenset(databases))
-        except RuntimeError:  # the event loop has ended, and with it everybody's waiting
-            return
+            yield
+        finally:
+            with self._guard:
+                for lock_id in watched:
+                    others = self._by_lock[lock_id]
+                    others.discard(waiter)
+                    if not others:
+                        del self._by_lock[lock_id]
+
+    def wake(self, lock_ids: Collection[LockId]) -> None:
+        """Wake the calls in whose way these requests were; from any thread, after they are gone."""
+        with self._guard:
+            for lock_id in lock_ids:
+                self._lately_freed[lock_id] = None
+            while len(self._lately_freed) > MAX_REMEMBERED:
+                del self._lately_freed[next(iter(self._lately_freed))]
+            found = [waiter for lock_id in lock_ids for waiter in self._by_lock.get(lock_id, ())]
+        self._wake_on_loop(found)
+
+    def wake_all(self) -> None:
+        """Let every call look again, as when nobody knows what was freed; from any thread."""
+        with self._guard:
+            found = list(self._all)
+        self._wake_on_loop(found)
 
     def close(self) -> None:
         """Let every call answer now, and later ones without waiting; on the event loop, when the server stops."""
-        self._closed = True
-        for waiters in self._by_database.values():
-            for waiter in waiters:
+        with self._guard:
+            self._closed = True
+            for waiter in self._all:
                 waiter.closed = True
                 waiter.wake()
 
-    def _wake(self, databases: frozenset[str]) -> None:
-        for database in databases:
-            for waiter in self._by_database.get(database, ()):
-                waiter.wake()
+    def _wake_on_loop(self, waiters: Collection[Waiter]) -> None:
+        loop = self._loop
+        if loop is None or not waiters:
+            return
+        with suppress(RuntimeError):  # the event loop has ended, and with it everybody's waiting
+            loop.call_soon_threadsafe(_wake, waiters)
+
+
+def _wake(waiters: Collection[Waiter]) -> None:
+    for waiter in waiters:
+        waiter.wake()

@@ -7,6 +7,7 @@ and never half a message (metastore-wire.md §7, point 3).
 from __future__ import annotations
 
 import functools
+import struct
 from typing import Any
 
 from thriftpy2.protocol import TCyBinaryProtocol
@@ -17,6 +18,19 @@ from hive_acid.errors import InvalidInputError, MetastoreError
 from hive_acid.wire import service, ttypes
 
 ONEWAY = frozenset({"shutdown", "reinitialize"})
+_VERSION_1 = 0x80010000
+_VOID = b"\x00"
+"""The body of a reply without a result: a struct that ends at once."""
+
+
+class Prepared:
+    """A result that many replies carry; it is encoded once."""
+
+    __slots__ = ("body", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.body: bytes | None = None
 
 
 def decode_arguments(method: str, message: bytes) -> list[Any]:
@@ -37,10 +51,13 @@ def decode_arguments(method: str, message: bytes) -> list[Any]:
 
 def encode_result(method: str, sequence: int, value: Any) -> bytes:
     """The reply that carries a result."""
-    result = _result_class(method)()
-    if value is not None:
-        result.success = value
-    return _message(method, TMessageType.REPLY, sequence, result)
+    if value is None:
+        return _header(method, TMessageType.REPLY) + _I32.pack(sequence) + _VOID
+    if isinstance(value, Prepared):
+        if value.body is None:
+            value.body = _body(_result_class(method)(success=value.value))
+        return _header(method, TMessageType.REPLY) + _I32.pack(sequence) + value.body
+    return _message(method, TMessageType.REPLY, sequence, _result_class(method)(success=value))
 
 
 def encode_error(method: str, sequence: int, error: MetastoreError) -> bytes:
@@ -69,12 +86,23 @@ def encode_unknown_method(method: str, sequence: int) -> bytes:
     return _message(method, TMessageType.EXCEPTION, sequence, error)
 
 
+_I32 = struct.Struct(">i")
+
+
 def _message(method: str, kind: int, sequence: int, body: Any) -> bytes:
+    return _header(method, kind) + _I32.pack(sequence) + _body(body)
+
+
+@functools.lru_cache(maxsize=4096)
+def _header(method: str, kind: int) -> bytes:
+    """All of a message up to its sequence number."""
+    name = method.encode()
+    return struct.pack(">Ii", _VERSION_1 | kind, len(name)) + name
+
+
+def _body(value: Any) -> bytes:
     buffer = TCyMemoryBuffer()
-    protocol = TCyBinaryProtocol(buffer)
-    protocol.write_message_begin(method, kind, sequence)
-    protocol.write_struct(body)
-    protocol.write_message_end()
+    TCyBinaryProtocol(buffer).write_struct(value)
     encoded: bytes = buffer.getvalue()
     return encoded
 

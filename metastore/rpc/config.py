@@ -12,8 +12,18 @@ class ServerConfig:
     """How the server listens and works."""
 
     worker_threads: int = integer(
-        "hive.metastore.server.max.threads", "16", "Threads that run calls, each on one connection."
+        "hive.metastore.server.max.threads",
+        "16",
+        "Threads that run calls, each on one connection.",
+        least=1,
+        most=1000,
+        hive="1000",
+        why="An idle client holds no thread here.",
     )
     max_message_bytes: int = integer(
-        "hive.metastore.server.max.message.size", "104857600", "A larger request closes its connection."
+        "hive.metastore.server.max.message.size",
+        "104857600",
+        "A larger request closes its connection.",
+        least=1024,
+        hive="104857600",
     )

@@ -41,16 +41,9 @@ class Dispatcher:
         duration_ms = (time.perf_counter() - started) * 1000
         self._counts.add(method if outcome is not Outcome.UNKNOWN else "?", outcome, duration_ms)
         level = _level(method, outcome, duration_ms)
-        event(
-            LOG,
-            level,
-            "call",
-            method=method,
-            outcome=outcome.value,
-            duration_ms=duration_ms,
-            peer=session.peer,
-            **detail,
-        )
+        if LOG.isEnabledFor(level):
+            words = {"method": method, "outcome": outcome.value, "duration_ms": duration_ms, "peer": session.peer}
+            event(LOG, level, "call", **words, **detail)
         return None if method in codec.ONEWAY else reply
 
     async def _answer(

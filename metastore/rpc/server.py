@@ -3,6 +3,9 @@
 Each connection has one call in flight, as its client does; bytes of a next call wait in the buffer. A connection costs
 a buffer and nothing in the database, is never timed out for idleness, and is closed by us only when its bytes are not
 Thrift (metastore-wire.md §2).
+
+A call is a coroutine that the connection drives itself, from the future it waits for to the next: most calls wait
+once, for which a task costs more than the call. What needs a task, as time-outs do, makes one and waits for it.
 """
 
 from __future__ import annotations
@@ -10,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import time
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import cast
+from typing import Any, cast
 
 import uvloop
 
@@ -36,7 +41,9 @@ class ThriftConnection(asyncio.Protocol):
         self._server = server
         self._buffer = bytearray()
         self._scanner = MessageScanner(server.max_message_bytes)
-        self._task: asyncio.Task[None] | None = None
+        self._call: Coroutine[Any, None, bytes | None] | None = None
+        self._method = ""
+        self._is_paused = False
         self._transport: asyncio.Transport | None = None
         self._session = Session(peer="?")
 
@@ -55,13 +62,16 @@ class ThriftConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
         self._buffer += data
-        if self._task is not None:
+        if self._call is not None:
             if len(self._buffer) > READ_AHEAD_BYTES and self._transport is not None:
+                self._is_paused = True
                 self._transport.pause_reading()
             return
         self._next_message()
 
     def _next_message(self) -> None:
+        if self._call is not None or self._transport is None:
+            return
         try:
             length = self._scanner.scan(self._buffer)
         except ProtocolError as error:
@@ -73,26 +83,44 @@ class ThriftConnection(asyncio.Protocol):
         message = bytes(self._buffer[:length])
         del self._buffer[:length]
         scanner, self._scanner = self._scanner, MessageScanner(self._server.max_message_bytes)
-        self._task = asyncio.get_running_loop().create_task(self._serve(scanner, message))
+        self._method = scanner.name
+        self._call = self._server.dispatcher.serve(scanner.name, scanner.sequence, message, self._session)
+        self._advance()
 
-    async def _serve(self, scanner: MessageScanner, message: bytes) -> None:
-        reply = await self._server.dispatcher.serve(scanner.name, scanner.sequence, message, self._session)
-        self._task = None
+    def _advance(self, waited_for: asyncio.Future[Any] | None = None) -> None:
+        """Let the call go on until it waits for something, or ends."""
+        assert self._call is not None
+        try:
+            future = self._call.send(None)
+        except StopIteration as end:
+            self._call = None
+            self._answer(end.value)
+        except BaseException:  # cancelled, as the event loop ends
+            self._call = None
+            self.close()
+            raise
+        else:
+            future._asyncio_future_blocking = False  # says to a task that it was awaited, not yielded
+            future.add_done_callback(self._advance)
+
+    def _answer(self, reply: bytes | None) -> None:
         if self._transport is None:
             return
         if reply is not None:
             self._transport.write(reply)
-        if self._server.stopping or scanner.name == "shutdown":
+        if self._server.stopping or self._method == "shutdown":
             self.close()
             return
-        self._transport.resume_reading()
+        if self._is_paused:
+            self._is_paused = False
+            self._transport.resume_reading()
         if self._buffer:
-            self._next_message()
+            asyncio.get_running_loop().call_soon(self._next_message)
 
     @property
-    def busy(self) -> asyncio.Task[None] | None:
-        """The call in progress, if any."""
-        return self._task
+    def is_busy(self) -> bool:
+        """Whether a call is in progress."""
+        return self._call is not None
 
     def close(self) -> None:
         """Close after what is written has been sent."""
@@ -122,12 +150,12 @@ class ThriftServer:
         self.stopping = True
         if self._listener is not None:
             self._listener.close()
-        calls = [connection.busy for connection in self.connections if connection.busy is not None]
         for connection in list(self.connections):
-            if connection.busy is None:
+            if not connection.is_busy:
                 connection.close()
-        if calls:
-            await asyncio.wait(calls, timeout=STOP_WAIT_S)
+        deadline = time.monotonic() + STOP_WAIT_S
+        while any(connection.is_busy for connection in self.connections) and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
         for connection in list(self.connections):
             connection.close()
 

@@ -1,19 +1,28 @@
-"""Connections to Postgres: a pool for single function calls, the hot path, and a SQLAlchemy engine for the rest."""
+"""Connections to Postgres: lanes for hot calls, a pool for single function calls, a SQLAlchemy engine for the rest."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import random
 import select
 import threading
 import time
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 import psycopg2
 import psycopg2.errors
 import sqlalchemy
 
 from hive_acid.errors import MetaError
+from metastore.store.arrays import array
+from metastore.store.config import StoreConfig
+from metastore.store.hot import HotCall, Lanes
+from metastore.store.link import is_lost
+
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 SCHEMA = "hive_acid"
 """The schema of everything we store."""
@@ -21,21 +30,29 @@ SCHEMA = "hive_acid"
 _OPTIONS = f"-c jit=off -c search_path={SCHEMA}"
 # Planning a lock request anew takes longer than the request itself.
 _CALL_OPTIONS = f"{_OPTIONS} -c plan_cache_mode=force_generic_plan"
-_CONFLICT_RETRIES = 10
-_RECONNECT_FOR_S = 5.0
+# Plans are made once, perhaps when a table is empty, and kept: hot calls find single rows by index, whatever it holds.
+_HOT_OPTIONS = f"{_CALL_OPTIONS} -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
 _WAIT_FOR_CONNECTION_S = 30.0
 _ENGINE_CONNECTIONS = 8
 
 _CONFLICTS = (psycopg2.errors.SerializationFailure, psycopg2.errors.DeadlockDetected)
-_LOST_CODES = ("08", "57P")
-"""SQLSTATE classes by which the server takes leave: connection failures, shutdowns, and crashes of a neighbour."""
 
 
 class Database:
     """A Postgres database; safe to use from many threads."""
 
-    def __init__(self, url: str, pool_size: int = 16) -> None:
-        """`url` is a libpq URL, ``postgresql://user@/name?host=/socket/directory``."""
+    def __init__(
+        self,
+        url: str,
+        pool_size: int = 16,
+        loop: asyncio.AbstractEventLoop | None = None,
+        config: StoreConfig = StoreConfig(),  # noqa: B008 - frozen
+    ) -> None:
+        """`url` is a libpq URL, ``postgresql://user@/name?host=/socket/directory``.
+
+        Hot calls run on `loop`; without one the database runs a loop of its own when the first is made.
+        """
+        self._config = config
         self._dsn = url.replace("postgresql+psycopg2://", "postgresql://", 1)
         self.engine = sqlalchemy.create_engine(
             self._dsn.replace("postgresql://", "postgresql+psycopg2://", 1),
@@ -47,8 +64,33 @@ class Database:
         self._free = threading.BoundedSemaphore(pool_size)
         self._idle: list[Any] = []  # last in, first out: the fewest connections stay warm
         self._closed = False
+        self._loop = loop
+        self._own_loop_thread: threading.Thread | None = None
+        self._lanes: Lanes | None = None
+        self._lanes_guard = threading.Lock()
         self._round_trips = itertools.count(1)
-        self.calls = 0
+        self._calls = 0
+
+    @property
+    def calls(self) -> int:
+        """Round trips to the database so far, those of SQLAlchemy not counted."""
+        return self._calls + (self._lanes.trips if self._lanes is not None else 0)
+
+    def wait(self, work: Coroutine[Any, Any, A]) -> A:
+        """The outcome of a coroutine that runs on the event loop; from any other thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._hot()[1]).result()
+
+    def ask(self, call: HotCall[Q, A], question: Q) -> A:
+        """The answer to a hot call; from any thread but the event loop's. Raises what the answer says."""
+        return self.wait(_asked(self._hot()[0], call, question))
+
+    def ask_soon(self, call: HotCall[Q, A], question: Q) -> asyncio.Future[A]:
+        """The answer to a hot call, to be awaited; on the event loop."""
+        return self._hot()[0].ask(call, question)
+
+    async def run(self, function: Callable[..., A], *args: Any) -> A:
+        """The outcome of blocking work, done on a thread of the event loop's; on the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(None, function, *args)
 
     def call(self, function: str, *args: object) -> list[tuple[Any, ...]]:
         """The rows of ``SELECT * FROM function(args)``, one round trip and one database transaction.
@@ -62,6 +104,16 @@ class Database:
     def call_once(self, function: str, *args: object) -> list[tuple[Any, ...]]:
         """As `call`, for a function whose repetition would do harm: a connection lost meanwhile is an error."""
         return self._call(function, args, repeatable=False)
+
+    def call_behind(
+        self, guard: str, guarded_by: Sequence[object], function: str, *args: object
+    ) -> list[tuple[Any, ...]]:
+        """As `call`, in the same round trip and database transaction behind a function that may raise.
+
+        Statements sent together are one transaction: nothing is done if the guard raises, and what it has locked stays
+        locked to the end.
+        """
+        return self._call(function, args, repeatable=True, guard=(guard, guarded_by))
 
     def call_one(self, function: str, *args: object) -> tuple[Any, ...] | None:
         """The first row of `call`, None if there is none."""
@@ -80,10 +132,38 @@ class Database:
         while self._idle:
             self._idle.pop().close()
         self.engine.dispose()
+        if self._lanes is not None and self._loop is not None:
+            asyncio.run_coroutine_threadsafe(_closed(self._lanes), self._loop).result()
+        if self._own_loop_thread is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._own_loop_thread.join()
+            self._loop.close()
+            self._own_loop_thread = None
 
-    def _call(self, function: str, args: tuple[object, ...], repeatable: bool) -> list[tuple[Any, ...]]:
-        statement = f"SELECT * FROM {function}({', '.join(['%s'] * len(args))})"
-        values = [_array(value) if isinstance(value, (list, tuple, set, frozenset)) else value for value in args]
+    def _hot(self) -> tuple[Lanes, asyncio.AbstractEventLoop]:
+        lanes, loop = self._lanes, self._loop
+        if lanes is not None and loop is not None:
+            return lanes, loop
+        with self._lanes_guard:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._own_loop_thread = threading.Thread(target=self._loop.run_forever, name="hot-calls", daemon=True)
+                self._own_loop_thread.start()
+            if self._lanes is None:
+                self._lanes = Lanes(self._dsn, _HOT_OPTIONS, self._loop, self._config)
+            return self._lanes, self._loop
+
+    def _call(
+        self,
+        function: str,
+        args: tuple[object, ...],
+        repeatable: bool,
+        guard: tuple[str, Sequence[object]] | None = None,
+    ) -> list[tuple[Any, ...]]:
+        statement = _select(function, args)
+        if guard is not None:
+            statement, args = f"{_select(*guard)}; {statement}", (*guard[1], *args)
+        values = [array(value) if isinstance(value, (list, tuple, set, frozenset)) else value for value in args]
         if not self._free.acquire(timeout=_WAIT_FOR_CONNECTION_S):
             raise MetaError(f"no database connection became free within {_WAIT_FOR_CONNECTION_S:.0f} s: try again")
         try:
@@ -93,24 +173,24 @@ class Database:
 
     def _attempt(self, function: str, statement: str, values: list[object], repeatable: bool) -> list[tuple[Any, ...]]:
         conflicts = 0
-        deadline = time.monotonic() + _RECONNECT_FOR_S
+        deadline = time.monotonic() + self._config.patience_s
         pause_s = 0.005
         while True:
             connection = None
             try:
                 connection = self._connection()
                 with connection.cursor() as cursor:
-                    self.calls = next(self._round_trips)
+                    self._calls = next(self._round_trips)
                     cursor.execute(statement, values)
                     rows: list[tuple[Any, ...]] = cursor.fetchall()
             except _CONFLICTS as error:
                 self._put_back(connection)
                 conflicts += 1
-                if conflicts > _CONFLICT_RETRIES:
+                if conflicts > self._config.retry_attempts:
                     raise MetaError(f"{function} met {conflicts} conflicts in the database: try again") from error
                 time.sleep(random.uniform(0, 0.002 * 2**conflicts))
             except psycopg2.Error as error:
-                if connection is not None and not _is_lost(connection, error):
+                if connection is not None and not is_lost(connection, error):
                     self._put_back(connection)
                     raise  # an error of the statement, not of the connection
                 if connection is not None:
@@ -151,14 +231,8 @@ class Database:
             self._idle.append(connection)
 
 
-def _is_lost(connection: Any, error: psycopg2.Error) -> bool:
-    """Whether an error is the end of its connection; psycopg2 notices some ends only at the next use.
-
-    What the server says of a statement has an SQLSTATE; a broken connection has none, or one of its own.
-    """
-    if error.pgcode is None:
-        return bool(connection.closed) or type(error) in (psycopg2.DatabaseError, psycopg2.OperationalError)
-    return bool(connection.closed) or error.pgcode.startswith(_LOST_CODES)
+def _select(function: str, args: Sequence[object]) -> str:
+    return f"SELECT * FROM {function}({', '.join(['%s'] * len(args))})"
 
 
 def _has_news(connection: Any) -> bool:
@@ -168,9 +242,9 @@ def _has_news(connection: Any) -> bool:
     return bool(poll.poll(0))
 
 
-def _array(values: Any) -> object:
-    """A sequence as Postgres takes it: whole numbers as one literal, which is parsed faster than an ARRAY[...]."""
-    values = list(values)
-    if all(type(value) is int for value in values):
-        return "{" + ",".join(map(str, values)) + "}"
-    return values
+async def _asked(lanes: Lanes, call: HotCall[Q, A], question: Q) -> A:
+    return await lanes.ask(call, question)
+
+
+async def _closed(lanes: Lanes) -> None:
+    lanes.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.settings import duration, integer
+from metastore.settings import boolean, duration, integer
 
 
 @dataclass(frozen=True)
@@ -12,11 +12,47 @@ class TxnConfig:
     """How long transactions live and how many there may be."""
 
     timeout_ms: int = duration(
-        "hive.txn.timeout", "300s", "A transaction without a heartbeat for this long is aborted."
+        "hive.txn.timeout",
+        "300s",
+        "A transaction without a heartbeat for this long is aborted, a lock outside of one released.",
+        least_ms=1,
+        hive="300s",
+        wiki="300s",
     )
-    repl_timeout_ms: int = duration("hive.repl.txn.timeout", "11d", "The same for transactions opened by replication.")
-    max_open_txns: int = integer("hive.max.open.txns", "100000", "Opening more transactions than this is refused.")
-    max_open_batch: int = integer("hive.txn.max.open.batch", "1000", "One call opens at most this many transactions.")
+    repl_timeout_ms: int = duration(
+        "hive.repl.txn.timeout", "11d", "The same for transactions opened by replication.", least_ms=1, hive="11d"
+    )
+    max_open_txns: int = integer(
+        "hive.max.open.txns",
+        "100000",
+        "Opening more transactions than this is refused.",
+        least=1,
+        hive="100000",
+        wiki="100000",
+    )
+    max_open_batch: int = integer(
+        "hive.txn.max.open.batch",
+        "1000",
+        "One call opens at most this many transactions.",
+        least=1,
+        hive="1000",
+        wiki="1000",
+    )
     max_heartbeat_range: int = integer(
-        "metastore.txn.heartbeat.max.range", "1000000", "One call heartbeats at most this long a range of transactions."
+        "metastore.txn.heartbeat.max.range",
+        "1000000",
+        "One call heartbeats at most this long a range of transactions.",
+        least=1,
+    )
+    heartbeat_flush_ms: int = duration(
+        "metastore.txn.heartbeat.flush.interval",
+        "1s",
+        "Heartbeats of transactions are put down this often, together; the time-out allows for it.",
+        least_ms=1,
+    )
+    use_min_history_write_id: bool = boolean(
+        "hive.txn.use.minhistorywriteid",
+        "false",
+        "Readers name the write ids they read, and the Cleaner waits only for those of its table.",
+        hive="false",
     )

@@ -1,32 +1,39 @@
-"""Opening, heartbeating, committing and aborting transactions; each a single trip to the database."""
+"""Opening, heartbeating, committing and aborting transactions; each a single trip to the database.
+
+What is hot is a coroutine on the event loop, ``…_soon``; the method without that suffix waits for it in another
+thread.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from hive_acid.errors import MetaError, NoSuchLockError, NoSuchTxnError, TxnAbortedError
+from hive_acid.errors import MetaError, NoSuchLockError, NoSuchTxnError
 from hive_acid.ids import LockId, TxnId, WriteId
 from metastore.store.database import Database
+from metastore.txn.calls import Commit, CommitCall, CommitConflictError, OpenCall, Opening, SnapshotCall, refusal
 from metastore.txn.config import TxnConfig
+from metastore.txn.heartbeats import Heartbeats
 from metastore.txn.models import AbortedTxns, HeartbeatRange, OpenTxns, TxnInfo, TxnOwner
 from metastore.txn.names import stored_name, stored_partition
-from metastore.txn.opening import Opening
-from metastore.txn.states import ABORT_REASONS, CONFLICT_REASON, NO_REASON, Operation, TxnState, TxnType
+from metastore.txn.states import ABORT_REASONS, NO_REASON, Operation, TxnState, TxnType
 
-LocksFreed = Callable[[Collection[str]], None]
-"""Told the databases in which locks were freed."""
+LocksFreed = Callable[[Collection[LockId]], None]
+"""Told the lock requests that were freed."""
+READ_ONLY = frozenset({TxnType.READ_ONLY})
 
 
 class TxnService:
     """Transactions (transactions.md §1)."""
 
-    def __init__(self, db: Database, config: TxnConfig, locks_freed: LocksFreed = lambda databases: None) -> None:
+    def __init__(self, db: Database, config: TxnConfig, locks_freed: LocksFreed = lambda lock_ids: None) -> None:
         self._db = db
         self._config = config
         self._locks_freed = locks_freed
-        self._opening = Opening(db, config.max_open_txns)
+        self._open, self._commit = OpenCall(config.max_open_txns), CommitCall()
+        self.heartbeats = Heartbeats(db, config.heartbeat_flush_ms)
 
-    def open_txns(self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT) -> list[TxnId]:
+    async def open_soon(self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT) -> list[TxnId]:
         """Open transactions, at most the configured batch; their ids are ascending and contiguous.
 
         Raises MetaError for a bad number, and when the limit of open transactions would be passed.
@@ -34,16 +41,23 @@ class TxnService:
         if how_many <= 0:
             raise MetaError(f"the number of transactions to open must be positive, not {how_many}")
         how_many = min(how_many, self._config.max_open_batch)
-        return self._opening.open(how_many, owner, txn_type)
+        return await self._db.ask_soon(self._open, Opening(how_many, owner, txn_type))
 
-    def get_open_txns(self, excluded: Collection[TxnType] = (TxnType.READ_ONLY,)) -> OpenTxns:
+    def open_txns(self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT) -> list[TxnId]:
+        """See `open_soon`."""
+        return self._db.wait(self.open_soon(how_many, owner, txn_type))
+
+    async def get_open_soon(self, excluded: Collection[TxnType] = READ_ONLY) -> OpenTxns:
         """The present snapshot without the transactions of the excluded types."""
-        row = self._db.call_one("get_open_txns", [int(txn_type) for txn_type in excluded])
-        assert row is not None
-        return OpenTxns(*row)
+        return await self._db.ask_soon(SnapshotCall(frozenset(excluded)), None)
+
+    def get_open_txns(self, excluded: Collection[TxnType] = READ_ONLY) -> OpenTxns:
+        """See `get_open_soon`."""
+        return self._db.wait(self.get_open_soon(excluded))
 
     def get_open_txns_info(self) -> tuple[TxnId, list[TxnInfo]]:
         """The high-water mark, and all open and aborted transactions, ascending."""
+        self._db.wait(self.heartbeats.flush())
         rows = self._db.call("get_open_txns_info")
         infos = [
             TxnInfo(
@@ -61,18 +75,23 @@ class TxnService:
         ]
         return TxnId(rows[0][0]), infos
 
-    def heartbeat(self, txn_id: TxnId | None, lock_id: LockId | None = None) -> None:
+    async def heartbeat_soon(self, txn_id: TxnId | None, lock_id: LockId | None = None) -> None:
         """Keep a transaction or a lock or both alive; None and 0 mean not this one.
 
         Raises TxnAbortedError, NoSuchTxnError or NoSuchLockError, and then neither is kept alive.
         """
-        row = self._db.call_one("heartbeat", txn_id or 0, lock_id or 0)
-        assert row is not None
-        if row[0] == "lock_unknown":
-            raise no_such_lock(lock_id)
-        refuse(row[0], txn_id)
+        if lock_id:
+            found: list[tuple[bool]] = await self._db.run(self._db.call, "heartbeat_lock", lock_id)
+            if not found[0][0]:
+                raise no_such_lock(lock_id)
+        if txn_id:
+            await self.heartbeats.beat(txn_id)
 
-    def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRange:
+    def heartbeat(self, txn_id: TxnId | None, lock_id: LockId | None = None) -> None:
+        """See `heartbeat_soon`."""
+        self._db.wait(self.heartbeat_soon(txn_id, lock_id))
+
+    async def heartbeat_range_soon(self, first: TxnId, last: TxnId) -> HeartbeatRange:
         """Keep all open ones of ``first..last`` alive.
 
         Raises MetaError for a range that is too long.
@@ -84,17 +103,19 @@ class TxnService:
                 f"{last - first + 1} transactions are too many for one heartbeat, at most"
                 f" {self._config.max_heartbeat_range} go: send several"
             )
-        row = self._db.call_one("heartbeat_txn_range", first, last)
-        assert row is not None
-        return HeartbeatRange(set(row[0]), set(row[1]))
+        return await self.heartbeats.beat_range(first, last)
+
+    def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRange:
+        """See `heartbeat_range_soon`."""
+        return self._db.wait(self.heartbeat_range_soon(first, last))
 
     def abort_txns(self, txn_ids: Sequence[TxnId], error_code: int | None = None) -> AbortedTxns:
         """Abort those that are open; unknown and finished ones are passed over.
 
-        Raises MetaError for an empty list.
+        Raises NoSuchTxnError, the one error that clients are told of, for an empty list.
         """
         if not txn_ids:
-            raise MetaError("the list of transactions to abort is empty")
+            raise NoSuchTxnError("the list of transactions to abort is empty")
         reason = ABORT_REASONS.get(error_code or 0, NO_REASON)
         row = self._db.call_one("abort_txns", list(txn_ids), reason)
         assert row is not None
@@ -110,26 +131,23 @@ class TxnService:
         if not done.aborted and not done.aborted_before:
             refuse("txn_committed" if done.committed else "txn_unknown", txn_id)
 
-    def commit_txn(self, txn_id: TxnId, skip_conflict_check: bool = False) -> None:
+    async def commit_soon(self, txn_id: TxnId, skip_conflict_check: bool = False) -> None:
         """Commit a transaction; the first to commit of two that changed the same data wins (transactions.md §1.6).
 
         One that is committed already is fine. Raises TxnAbortedError if it is aborted, before or by a write conflict,
         NoSuchTxnError if it is unknown.
         """
-        row = self._db.call_one("commit_txn", txn_id, skip_conflict_check, CONFLICT_REASON)
-        assert row is not None
-        outcome, freed, db, table, partition, operation, commit_id, other, other_commit_id, other_operation = row
-        self._locks_freed(freed)
-        if outcome == "conflict":
-            target = "/".join(part for part in (db, table, partition) if part)
-            raise TxnAbortedError(
-                f"Aborting [txnid:{txn_id},{commit_id}] due to a write conflict on {target}"
-                f" committed by [txnid:{other},{other_commit_id}] {operation}/{other_operation}"
-            )
-        if outcome == "aborted_before":
-            refuse("txn_aborted", txn_id)
-        if outcome == "unknown":
-            refuse("txn_unknown", txn_id)
+        try:
+            done = await self._db.ask_soon(self._commit, Commit(txn_id, skip_conflict_check))
+        except CommitConflictError as conflict:
+            self._locks_freed(conflict.freed_locks)
+            raise
+        self.heartbeats.ended((txn_id,))
+        self._locks_freed(done.freed_locks)
+
+    def commit_txn(self, txn_id: TxnId, skip_conflict_check: bool = False) -> None:
+        """See `commit_soon`."""
+        self._db.wait(self.commit_soon(txn_id, skip_conflict_check))
 
     def add_dynamic_partitions(
         self,
@@ -160,14 +178,8 @@ class TxnService:
 
 def refuse(outcome: str, txn_id: TxnId | None) -> None:
     """Raise the error that an outcome of a stored function stands for; ``ok`` and the like raise nothing."""
-    if outcome == "txn_aborted":
-        raise TxnAbortedError(f"Transaction txnid:{txn_id} already aborted")
-    if outcome == "txn_committed":
-        raise NoSuchTxnError(f"Transaction txnid:{txn_id} is already committed.")
-    if outcome == "txn_unknown":
-        raise NoSuchTxnError(f"No such transaction txnid:{txn_id}")
-    if outcome == "txn_read_only":
-        raise MetaError(f"transaction {txn_id} is read-only: it may not write")
+    if outcome.startswith("txn_"):
+        raise refusal(outcome, txn_id)
 
 
 def no_such_lock(lock_id: LockId | None) -> NoSuchLockError:

@@ -4,13 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hive_acid.errors import MetaError
+from hive_acid.errors import MetaError, MetastoreError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId, WriteId
 from metastore.store.database import Database
+from metastore.store.hot import HotCall
+from metastore.store.link import Rows
+from metastore.txn.calls import AllocateCall, Allocation, CurrentWriteIdsCall
 from metastore.txn.models import TableWriteIds
 from metastore.txn.names import split_table, stored_name
-from metastore.txn.service import refuse
+
+Tables = tuple[tuple[str, str], ...]
+
+
+class _PastWriteIdsCall(HotCall[tuple[Tables, ValidTxnList | None, WriteId | None], list[TableWriteIds] | None]):
+    """What tables show to a snapshot that the caller names; each has lists of its own, so they go one by one."""
+
+    function = "get_valid_write_ids"
+    connections = 4
+    max_batch = 1
+
+    def arguments(self, questions: Sequence[tuple[Tables, ValidTxnList | None, WriteId | None]]) -> list[object]:
+        tables, snapshot, as_of = questions[0]
+        names: list[object] = [[db for db, _ in tables], [table for _, table in tables]]
+        if snapshot is None:
+            return [*names, None, None, None, as_of]
+        return [*names, snapshot.high_water_mark, list(snapshot.open_ids), list(snapshot.aborted_ids), None]
+
+    def answers(
+        self, questions: Sequence[tuple[Tables, ValidTxnList | None, WriteId | None]], rows: Rows
+    ) -> Sequence[list[TableWriteIds] | MetastoreError | None]:
+        return [None if rows[0][0] is None else [TableWriteIds(*row) for row in rows]]
 
 
 class WriteIdService:
@@ -18,8 +42,9 @@ class WriteIdService:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self._allocate, self._current, self._past = AllocateCall(), CurrentWriteIdsCall(), _PastWriteIdsCall()
 
-    def allocate(
+    async def allocate_soon(
         self, db: str, table: str, txn_ids: Sequence[TxnId], reallocate: bool = False
     ) -> list[tuple[TxnId, WriteId]]:
         """The write id of each transaction in the table, ascending by transaction; the same again when repeated.
@@ -30,12 +55,23 @@ class WriteIdService:
         """
         if not txn_ids:
             raise MetaError(f"write ids of {db}.{table} were asked for without naming a transaction")
-        ids = sorted(set(txn_ids))
-        rows = self._db.call("allocate_write_ids", stored_name(db), stored_name(table), ids, reallocate)
-        refuse(rows[0][0], rows[0][1])
-        return [(TxnId(txn_id), WriteId(write_id)) for _, txn_id, write_id in rows]
+        question = Allocation(stored_name(db), stored_name(table), tuple(sorted(set(txn_ids))))
+        if not reallocate:
+            return await self._db.ask_soon(self._allocate, question)
+        ids = list(question.txn_ids)
+        rows: Rows = await self._db.run(self._db.call, "reallocate_write_ids", question.db, question.table, ids)
+        given = self._allocate.answers([question], rows)[0]
+        if isinstance(given, MetastoreError):
+            raise given
+        return given
 
-    def get_valid(
+    def allocate(
+        self, db: str, table: str, txn_ids: Sequence[TxnId], reallocate: bool = False
+    ) -> list[tuple[TxnId, WriteId]]:
+        """See `allocate_soon`."""
+        return self._db.wait(self.allocate_soon(db, table, txn_ids, reallocate))
+
+    async def get_valid_soon(
         self, full_names: Sequence[str], snapshot: ValidTxnList | None = None, as_of: WriteId | None = None
     ) -> list[TableWriteIds]:
         """What each table ``db.table`` shows to a snapshot; None is the present one.
@@ -43,18 +79,21 @@ class WriteIdService:
         With `as_of` it is the snapshot of the transaction that owns this write id of the first table; MetaError if
         nobody does.
         """
-        tables = [split_table(name) for name in full_names]
+        tables = tuple(split_table(name) for name in full_names)
         if not tables:
             return []
-        dbs, names = [db for db, _ in tables], [table for _, table in tables]
-        if snapshot is not None:
-            ids = snapshot.high_water_mark, list(snapshot.open_ids), list(snapshot.aborted_ids)
-            rows = self._db.call("get_valid_write_ids", dbs, names, *ids, None)
-        else:
-            rows = self._db.call("get_valid_write_ids", dbs, names, None, None, None, as_of)
-        if rows[0][0] is None:
+        if snapshot is None and as_of is None:
+            return await self._db.ask_soon(self._current, tables)
+        found = await self._db.ask_soon(self._past, (tables, snapshot, as_of))
+        if found is None:
             raise MetaError(f"invalid write id {as_of} for table {full_names[0]}")
-        return [TableWriteIds(*row) for row in rows]
+        return found
+
+    def get_valid(
+        self, full_names: Sequence[str], snapshot: ValidTxnList | None = None, as_of: WriteId | None = None
+    ) -> list[TableWriteIds]:
+        """See `get_valid_soon`."""
+        return self._db.wait(self.get_valid_soon(full_names, snapshot, as_of))
 
     def get_max_allocated(self, db: str, table: str) -> WriteId:
         """The last write id given out for a table, 0 for one never written."""

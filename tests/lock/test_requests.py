@@ -33,10 +33,10 @@ def test_nobody_overtakes(locks: LockService, ask: Ask, open_one: OpenOne) -> No
 
 
 def test_all_or_nothing(locks: LockService, ask: Ask, open_one: OpenOne) -> None:
-    ask("e db/busy", txn=open_one())
+    busy = ask("e db/busy", txn=open_one())
     blocked = ask("r db/free", "r db/busy", txn=open_one())
     assert blocked.answer is WAITING
-    assert blocked.databases == {"db"}
+    assert blocked.blocker == busy.lock_id
     assert {info.state for info in locks.show_locks() if info.lock_id == blocked.lock_id} == {LockState.WAITING}
     assert ask("r db/free", txn=open_one()).answer is ACQUIRED
 
@@ -78,6 +78,10 @@ def test_reader_that_will_not_wait(db: Database, locks: LockService, ask: Ask, o
     assert len(locks.show_locks()) == 1
     assert ask("w db/t", txn=open_one(), reader_waits=False).answer is WAITING
     assert ask("r db/t", reader_waits=False).answer is WAITING
+    ask("e loose")
+    refused = ask("r loose/t", txn=open_one(), reader_waits=False)
+    assert refused.message is not None
+    assert refused.message.endswith("EXCLUSIVE held outside of transactions")
 
 
 def test_concurrent_ctas(locks: LockService, ask: Ask, open_one: OpenOne) -> None:
@@ -111,10 +115,10 @@ def test_unlock(locks: LockService, txns: TxnService, ask: Ask, open_one: OpenOn
 
 
 def test_unlock_tells_what_was_freed(db: Database, ask: Ask) -> None:
-    freed: list[list[str]] = []
+    freed: list[LockId] = []
     loose = ask("e db1/t", "r db2")
-    LockService(db, lambda databases: freed.append(sorted(databases))).unlock(loose.lock_id)
-    assert freed == [["db1", "db2"]]
+    LockService(db, freed.extend).unlock(loose.lock_id)
+    assert freed == [loose.lock_id]
 
 
 def test_unknown_locks_and_transactions(locks: LockService, txns: TxnService, ask: Ask, open_one: OpenOne) -> None:

@@ -1,16 +1,21 @@
 """The handlers of transactions: Thrift structs in and out, without the wire."""
 
+import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from hive_acid.errors import MetaError, NoSuchTxnError
+from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.rpc.call import Call, Session
 from metastore.rpc.handlers import transactions
+from metastore.rpc.handlers.replication import SpecialCalls
 from metastore.store.database import Database
+from metastore.txn.commits import ExtendedCommits
+from metastore.txn.config import TxnConfig
+from metastore.txn.replication import ReplicationService
 from metastore.txn.service import TxnService
 from metastore.txn.write_ids import WriteIdService
 
@@ -18,12 +23,14 @@ Rpc = Callable[..., Any]
 
 
 @pytest.fixture
-def rpc(txns: TxnService, write_ids: WriteIdService) -> Rpc:
-    served = transactions.handlers(txns, write_ids)
+def rpc(db: Database, txns: TxnService, write_ids: WriteIdService) -> Rpc:
+    special = SpecialCalls(ReplicationService(db, TxnConfig()), ExtendedCommits(db))
+    served = transactions.handlers(txns, write_ids, special)
 
     def call(method: str, *arguments: Any) -> Any:
         with ThreadPoolExecutor(1) as workers:
-            return served[method](Call(method, Session("test"), workers), *arguments)
+            found = served[method](Call(method, Session("test"), workers), *arguments)
+            return db.wait(found) if inspect.iscoroutine(found) else found
 
     return call
 
@@ -109,7 +116,6 @@ def test_write_ids_and_their_seed(rpc: Rpc) -> None:
     assert allocate(rpc, "t", 1, reallocate=True) == [(1, 12)]
     request = ttypes.MaxAllocatedTableWriteIdRequest(dbName="db", tableName="t")
     assert rpc("get_max_allocated_table_write_id", request).maxWriteId == 12
-    rpc("add_write_ids_to_min_history", 1, {"db.t": 3})
 
 
 def test_dynamic_partitions_without_an_operation_are_updates(rpc: Rpc, db: Database) -> None:
@@ -124,21 +130,3 @@ def test_dynamic_partitions_without_an_operation_are_updates(rpc: Rpc, db: Datab
     with pytest.raises(MetaError, match="writes nothing"):
         rpc("add_dynamic_partitions", request)
     assert rpc("get_latest_txnid_in_conflict", 1) == 0
-
-
-def test_what_is_not_served_changes_nothing(rpc: Rpc) -> None:
-    """Refused before anything is done: the transaction is still open."""
-    open_txns(rpc, 1)
-    key_value = ttypes.CommitTxnKeyValue(tableId=1, key="_meta.offset", value="5")
-    with pytest.raises(MetaError, match=r"'_meta\.offset'"):
-        rpc("commit_txn", ttypes.CommitTxnRequest(txnid=1, keyValue=key_value))
-    with pytest.raises(MetaError, match="replication"):
-        rpc("commit_txn", ttypes.CommitTxnRequest(txnid=1, replPolicy="db.*"))
-    with pytest.raises(MetaError, match="replication"):
-        rpc("abort_txn", ttypes.AbortTxnRequest(txnid=1, replPolicy="db.*"))
-    with pytest.raises(MetaError, match="replication"):
-        open_txns(rpc, 1, replPolicy="db.*", replSrcTxnIds=[1])
-    assert rpc("get_open_txns").open_txns == [1]
-    rpc("commit_txn", ttypes.CommitTxnRequest(txnid=1, exclWriteEnabled=True))
-    with pytest.raises(NoSuchTxnError):
-        rpc("abort_txn", ttypes.AbortTxnRequest(txnid=1))

@@ -42,7 +42,7 @@ def test_open_checks_and_cuts_the_number(txns: TxnService) -> None:
 def test_limit_of_open_transactions_is_exact(db: Database) -> None:
     txns = TxnService(db, TxnConfig(max_open_txns=5))
     first = txns.open_txns(4, OWNER)
-    with pytest.raises(MetaError, match=r"hive\.max\.open\.txns is 5"):
+    with pytest.raises(MetaError, match=r"hive\.max\.open\.txns, which is 5"):
         txns.open_txns(2, OWNER)
     assert txns.get_open_txns().high_water_mark == 4
     txns.open_txns(1, OWNER)
@@ -135,8 +135,8 @@ def test_overlapping_ranges_do_not_deadlock(txns: TxnService) -> None:
 
 
 def test_commit_ends_it_and_frees_its_locks(txns: TxnService, locks: LockService, open_one: OpenOne) -> None:
-    freed: list[set[str]] = []
-    txns = TxnService(txns._db, TxnConfig(), lambda databases: freed.append(set(databases)))
+    freed: list[set[int]] = []
+    txns = TxnService(txns._db, TxnConfig(), lambda lock_ids: freed.append(set(lock_ids)))
     txn_id = open_one()
     locks.lock(LockRequest((LockComponent(LockType.EXCLUSIVE, "db1", "t"),), OWNER, txn_id))
     locks.lock(LockRequest((LockComponent(LockType.SHARED_READ, "db2"),), OWNER, txn_id))
@@ -144,7 +144,7 @@ def test_commit_ends_it_and_frees_its_locks(txns: TxnService, locks: LockService
     snapshot = txns.get_open_txns()
     assert (snapshot.high_water_mark, snapshot.open_ids, snapshot.min_open) == (txn_id, [], None)
     assert locks.show_locks() == []
-    assert freed == [{"db1", "db2"}]
+    assert freed == [{1, 2}]
 
 
 def test_commit_of_what_is_not_open(txns: TxnService, open_one: OpenOne) -> None:
@@ -176,7 +176,7 @@ def test_abort_of_a_mixed_list(txns: TxnService) -> None:
     done = txns.abort_txns([TxnId(id_) for id_ in (4, 1, 2, 77)], 50001)
     assert (done.aborted, done.aborted_before, done.committed) == ([4], [1], [2])
     assert (txns.get_open_txns().open_ids, txns.get_open_txns().aborted_ids) == ([3], [1, 4])
-    with pytest.raises(MetaError, match="empty"):
+    with pytest.raises(NoSuchTxnError, match="empty"):
         txns.abort_txns([])
 
 

@@ -12,7 +12,7 @@ import pytest
 from hive_acid.errors import MetaError
 from metastore.store.database import Database
 from metastore.txn.models import TxnOwner
-from metastore.txn.opening import Opening
+from metastore.txn.calls import OpenCall, Opening
 from metastore.txn.states import TxnType
 
 CALLERS = 24
@@ -34,10 +34,12 @@ def at_once(open_one: Callable[[int], list[int]]) -> list[Any]:
 
 
 def test_everybody_gets_what_was_asked_for(db: Database) -> None:
-    opening = Opening(db, 1000)
+    call = OpenCall(1000)
     before = db.calls
     got = at_once(
-        lambda n: opening.open(n % 3 + 1, TxnOwner(f"user{n}", "h"), TxnType.READ_ONLY if n % 2 else TxnType.DEFAULT)
+        lambda n: db.ask(
+            call, Opening(n % 3 + 1, TxnOwner(f"user{n}", "h"), TxnType.READ_ONLY if n % 2 else TxnType.DEFAULT)
+        )
     )
     assert db.calls - before < CALLERS
     for number, txn_ids in enumerate(got):
@@ -54,19 +56,10 @@ def test_everybody_gets_what_was_asked_for(db: Database) -> None:
 
 
 def test_the_limit_is_exact_whoever_comes_together(db: Database) -> None:
-    opening = Opening(db, 10)
-    got = at_once(lambda n: opening.open(1, TxnOwner("u", "h"), TxnType.DEFAULT))
+    call = OpenCall(10)
+    got = at_once(lambda n: db.ask(call, Opening(1, TxnOwner("u", "h"), TxnType.DEFAULT)))
     refused = [one for one in got if isinstance(one, MetaError)]
     assert len(got) - len(refused) == 10
-    assert all("hive.max.open.txns is 10" in str(error) for error in refused)
+    assert all("hive.max.open.txns, which is 10" in str(error) for error in refused)
     with db.engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM txn").scalar_one() == 10
-
-
-def test_a_failure_reaches_all_who_waited_and_ends_with_them(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    opening = Opening(db, 1000)
-    with monkeypatch.context() as broken:
-        broken.setattr(db, "call_one", lambda *_: (_ for _ in ()).throw(MetaError("the database does not answer")))
-        got = at_once(lambda n: opening.open(1, TxnOwner("u", "h"), TxnType.DEFAULT))
-    assert all(isinstance(one, MetaError) for one in got)
-    assert opening.open(2, TxnOwner("u", "h"), TxnType.DEFAULT) == [1, 2]

@@ -10,6 +10,7 @@ from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.ids import TxnId
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.housekeeper import AcidHouseKeeper
+from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
 from metastore.lock.states import LockType
@@ -79,7 +80,7 @@ class Model:
 def test_walk(seed: int, db: Database) -> None:
     chance = random.Random(seed)
     txns, write_ids, locks = TxnService(db, TxnConfig()), WriteIdService(db), LockService(db)
-    keeper = AcidHouseKeeper(db, HousekeepingConfig(), TxnConfig())
+    keeper, cleaner = AcidHouseKeeper(db, HousekeepingConfig(), TxnConfig()), AcidTxnCleaner(db, HousekeepingConfig())
     model = Model()
     walked = set()
 
@@ -102,6 +103,7 @@ def test_walk(seed: int, db: Database) -> None:
                 "UPDATE txn SET heartbeat_at = heartbeat_at - interval '1 day' WHERE txn_id = %s", (txn_id,)
             )
         keeper.run_once()
+        cleaner.run_once()
 
     verbs = {
         Verb.HEARTBEAT: txns.heartbeat,

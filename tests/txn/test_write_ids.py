@@ -220,6 +220,9 @@ def test_a_hundred_thousand_aborted_ids(txns: TxnService, write_ids: WriteIdServ
         )
         connection.exec_driver_sql("UPDATE txn_counter SET last_id = 100000, counted_at = 100000")
         connection.exec_driver_sql("INSERT INTO write_id_counter VALUES ('db', 't', 100000)")
+        connection.exec_driver_sql(
+            "INSERT INTO unresolved_write_id SELECT id, 'db', 't', id, true FROM generate_series(1, 100000) AS id"
+        )
     txn_id = txns.open_txns(1, OWNER)[0]
     write_ids.allocate("db", "t", [txn_id])
     txns.commit_txn(txn_id)

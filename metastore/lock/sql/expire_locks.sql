@@ -1,11 +1,19 @@
--- Removes locks outside of transactions that nobody has heartbeated for `timeout_ms` (transactions.md §1.9). Locks of a
--- transaction live as long as it does.
-CREATE OR REPLACE FUNCTION expire_locks(timeout_ms bigint) RETURNS TABLE (expired bigint, freed_databases text[])
-LANGUAGE sql AS $$
-    WITH released AS (
-        DELETE FROM lock_component
-         WHERE txn_id = 0 AND heartbeat_at < clock_timestamp() - make_interval(secs => timeout_ms / 1000.0)
-        RETURNING lock_id, db
+-- Removes up to `at_most` components of locks outside of transactions that nobody has heartbeated for `timeout_ms`
+-- (transactions.md §1.9); a lock loses all of its components. Ones that are busy in this instant are passed over: they
+-- are alive. Locks of a transaction live as long as it does. Returns the ids of the requests.
+CREATE OR REPLACE FUNCTION expire_locks(timeout_ms bigint, at_most integer) RETURNS TABLE (expired bigint[])
+LANGUAGE plpgsql AS $$
+BEGIN
+    WITH silent AS MATERIALIZED (
+        SELECT l.lock_id FROM lock_component l
+         WHERE l.txn_id = 0 AND l.heartbeat_at < clock_timestamp() - make_interval(secs => timeout_ms / 1000.0)
+         ORDER BY l.lock_id, l.component LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED
+    ), released AS (
+        DELETE FROM lock_component l USING (SELECT DISTINCT s.lock_id FROM silent s) s WHERE l.lock_id = s.lock_id
+        RETURNING l.lock_id
     )
-    SELECT count(DISTINCT lock_id), coalesce(array_agg(DISTINCT db), '{}') FROM released;
+    SELECT coalesce(array_agg(DISTINCT r.lock_id), '{}') INTO expired FROM released r;
+    PERFORM tell_freed(expired, NULL);
+    RETURN NEXT;
+END
 $$;

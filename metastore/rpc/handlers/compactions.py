@@ -9,6 +9,7 @@ from typing import Any
 from hive_acid.errors import MetaError
 from hive_acid.ids import CompactionId, TxnId, WriteId
 from hive_acid.wire import ttypes
+from metastore.compaction.metrics import CompactionMetrics, MetricTarget
 from metastore.compaction.models import Compaction, CompactionAnswer, CompactionRequest
 from metastore.compaction.service import CompactionService
 from metastore.compaction.states import CompactionState, CompactionType
@@ -21,11 +22,16 @@ _TYPES = {
     ttypes.CompactionType.ABORT_TXN_CLEANUP: CompactionType.ABORT_TXN_CLEANUP,
 }
 _WIRE_TYPES = {ours: wire for wire, ours in _TYPES.items()}
+_METRIC_TYPES = (
+    ttypes.CompactionMetricsMetricType.NUM_OBSOLETE_DELTAS,
+    ttypes.CompactionMetricsMetricType.NUM_DELTAS,
+    ttypes.CompactionMetricsMetricType.NUM_SMALL_DELTAS,
+)
 _DEFAULT_POOL = "default"
 _REFUSED_ID = -1
 
 
-def handlers(compactions: CompactionService) -> dict[str, Handler]:
+def handlers(compactions: CompactionService, metrics: CompactionMetrics) -> dict[str, Handler]:
     """The handlers by RPC name."""
 
     def compact(call: Call, request: Any) -> None:
@@ -90,9 +96,17 @@ def handlers(compactions: CompactionService) -> dict[str, Handler]:
         found = compactions.latest_committed(request.dbname, request.tablename, request.partitionnames, after)
         return ttypes.GetLatestCommittedCompactionInfoResponse(compactions=[_info(compaction) for compaction in found])
 
-    def find_columns_with_stats(call: Call, info: Any) -> list[str]:
-        """No column has statistics: there are none to be gathered again after a compaction."""
-        return []
+    def submit_for_cleanup(call: Call, request: Any, highest_write_id: int, txn_id: int) -> bool:
+        compactions.submit_for_cleanup(_request(call, request), WriteId(highest_write_id), TxnId(txn_id))
+        return True
+
+    def update_compaction_metrics_data(call: Call, data: Any) -> bool:
+        target = _metric(data.dbname, data.tblname, data.partitionname, data.type)
+        metrics.update(target, data.metricvalue, data.threshold)
+        return True
+
+    def remove_compaction_metrics_data(call: Call, request: Any) -> None:
+        metrics.remove(_metric(request.dbName, request.tblName, request.partitionName, request.type))
 
     served: tuple[Handler, ...] = (
         compact,
@@ -108,7 +122,9 @@ def handlers(compactions: CompactionService) -> dict[str, Handler]:
         mark_cleaned,
         abort_Compactions,
         get_latest_committed_compaction_info,
-        find_columns_with_stats,
+        submit_for_cleanup,
+        update_compaction_metrics_data,
+        remove_compaction_metrics_data,
     )
     return {handler.__name__: handler for handler in served}
 
@@ -136,6 +152,12 @@ def _type(wire: int) -> CompactionType:
     if wire not in _TYPES:
         raise MetaError(f"there is no compaction type {wire}")
     return _TYPES[wire]
+
+
+def _metric(db: str, table: str, partition: str | None, kind: int) -> MetricTarget:
+    if kind not in _METRIC_TYPES:
+        raise MetaError(f"there is no compaction metric type {kind}")
+    return MetricTarget(db, table, partition or None, kind)
 
 
 def _state(letter: str) -> CompactionState:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from hive_acid.errors import MetaError
 from hive_acid.ids import LockId, TxnId
 from hive_acid.wire import ttypes
-from metastore.lock.config import LockConfig
 from metastore.lock.models import LockComponent, LockInfo, LockRequest, LockResult
+from metastore.lock.polling import LockPolling
 from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer, LockState, LockType
-from metastore.lock.waiters import LockWaiters
 from metastore.rpc.call import Call, Handler
 from metastore.txn.models import TxnOwner
 from metastore.txn.states import Operation
@@ -38,33 +36,17 @@ _WRITES = {
 _WRITES_NOTHING = (ttypes.DataOperationType.SELECT, ttypes.DataOperationType.NO_TXN)
 
 
-def handlers(locks: LockService, waiters: LockWaiters, config: LockConfig) -> dict[str, Handler]:
+def handlers(locks: LockService, polling: LockPolling) -> dict[str, Handler]:
     """The handlers by RPC name."""
 
     async def lock(call: Call, request: Any) -> Any:
-        deadline = time.monotonic() + config.poll_wait_ms / 1000
-        result = await call.run(locks.lock, _lock_request(request))
-        return _lock_response(await until_granted(call, result, _txn_id(request), deadline))
+        return _lock_response(await polling.lock(_lock_request(request)))
 
     async def check_lock(call: Call, request: Any) -> Any:
-        deadline = time.monotonic() + config.poll_wait_ms / 1000
-        txn_id = _txn_id(request)
-        result = await call.run(locks.check_lock, LockId(request.lockid), txn_id)
-        return _lock_response(await until_granted(call, result, txn_id, deadline))
+        return _lock_response(await polling.check_lock(LockId(request.lockid), _txn_id(request)))
 
-    async def until_granted(call: Call, result: LockResult, txn_id: TxnId | None, deadline: float) -> LockResult:
-        if result.answer is not LockAnswer.WAITING:
-            return result
-        with waiters.register(result.databases) as waiter:
-            while True:
-                result = await call.run(locks.check_lock, result.lock_id, txn_id)
-                left_s = deadline - time.monotonic()
-                if result.answer is not LockAnswer.WAITING or left_s <= 0 or waiter.closed:
-                    return result
-                await waiter.sleep(left_s)
-
-    def unlock(call: Call, request: Any) -> None:
-        locks.unlock(LockId(request.lockid))
+    async def unlock(call: Call, request: Any) -> None:
+        await locks.unlock_soon(LockId(request.lockid))
 
     def show_locks(call: Call, request: Any) -> Any:
         found = locks.show_locks(request.dbname, request.tablename, request.partname, _txn_id(request))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from hive_acid.errors import FormatError, MetaError
 from hive_acid.format.snapshot import ValidTxnList, encode_bits
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.wire import ttypes
 from metastore.rpc.call import Call, Handler
-from metastore.txn.models import OpenTxns, TxnOwner
+from metastore.rpc.codec import Prepared
+from metastore.rpc.handlers.replication import (
+    SpecialCalls,
+    is_extended,
+    is_replayed_allocation,
+    is_replayed_end,
+    is_replayed_opening,
+)
+from metastore.txn.models import OpenTxns, TableWriteIds, TxnOwner
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation, TxnState, TxnType
 from metastore.txn.write_ids import WriteIdService
@@ -27,24 +36,45 @@ _OPERATIONS = {
     None: Operation.UPDATE,
 }
 """Of add_dynamic_partitions; nothing said is taken for the worst (transactions.md §1.8)."""
+MAX_KEPT_REPLIES = 16
+F = TypeVar("F")
 
 
-def handlers(txns: TxnService, write_ids: WriteIdService) -> dict[str, Handler]:
+class _Replies:
+    """Replies made of the same finding, which many callers are given: kept as encoded, the lately used ones."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[object, Prepared]] = {}
+
+    def of(self, finding: F, reply: Callable[[F], Any]) -> Prepared:
+        """What `reply` makes of this very finding, which does not change."""
+        kept = self._kept.pop(id(finding), None)
+        if kept is None:
+            kept = finding, Prepared(reply(finding))  # holds the finding, so that its id stays its own
+            if len(self._kept) >= MAX_KEPT_REPLIES:
+                del self._kept[next(iter(self._kept))]
+        self._kept[id(finding)] = kept
+        return kept[1]
+
+
+def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls) -> dict[str, Handler]:
     """The handlers by RPC name."""
+    replies = _Replies()
 
-    def open_txns(call: Call, request: Any) -> Any:
-        _refuse_replication(request.replPolicy, request.replSrcTxnIds)
+    async def open_txns(call: Call, request: Any) -> Any:
+        if is_replayed_opening(request):
+            return await call.run(special.open_txns, request)
         owner = TxnOwner(request.user or "", request.hostname or "", request.agentInfo or "Unknown")
         return ttypes.OpenTxnsResponse(
-            txn_ids=list(txns.open_txns(request.num_txns, owner, _txn_type(request.txn_type)))
+            txn_ids=await txns.open_soon(request.num_txns, owner, _txn_type(request.txn_type))
         )
 
-    def get_open_txns(call: Call) -> Any:
-        return _open_txns_response(txns.get_open_txns())
+    async def get_open_txns(call: Call) -> Any:
+        return replies.of(await txns.get_open_soon(), _open_txns_response)
 
-    def get_open_txns_req(call: Call, request: Any) -> Any:
+    async def get_open_txns_req(call: Call, request: Any) -> Any:
         excluded = [_txn_type(number) for number in request.excludeTxnTypes or ()]
-        return _open_txns_response(txns.get_open_txns(excluded))
+        return replies.of(await txns.get_open_soon(excluded), _open_txns_response)
 
     def get_open_txns_info(call: Call) -> Any:
         high_water_mark, infos = txns.get_open_txns_info()
@@ -66,53 +96,47 @@ def handlers(txns: TxnService, write_ids: WriteIdService) -> dict[str, Handler]:
             ],
         )
 
-    def heartbeat(call: Call, ids: Any) -> None:
-        txns.heartbeat(ids.txnid, ids.lockid)
+    async def heartbeat(call: Call, ids: Any) -> None:
+        await txns.heartbeat_soon(ids.txnid, ids.lockid)
 
-    def heartbeat_txn_range(call: Call, request: Any) -> Any:
-        found = txns.heartbeat_txn_range(TxnId(request.min), TxnId(request.max))
+    async def heartbeat_txn_range(call: Call, request: Any) -> Any:
+        found = await txns.heartbeat_range_soon(TxnId(request.min), TxnId(request.max))
         return ttypes.HeartbeatTxnRangeResponse(aborted=found.aborted, nosuch=found.nosuch)
 
     def abort_txn(call: Call, request: Any) -> None:
-        _refuse_replication(request.replPolicy)
-        txns.abort_txn(request.txnid, request.errorCode)
+        if is_replayed_end(request):
+            special.abort_txn(request)
+        else:
+            txns.abort_txn(request.txnid, request.errorCode)
 
     def abort_txns(call: Call, request: Any) -> None:
         txns.abort_txns(request.txn_ids or [], request.errorCode)
 
-    def commit_txn(call: Call, request: Any) -> None:
-        _refuse_replication(request.replPolicy, request.replLastIdInfo, request.writeEventInfos)
-        if request.keyValue is not None:
-            raise MetaError(
-                f"transaction {request.txnid} is not committed: this version cannot set the table parameter"
-                f" '{request.keyValue.key}' with a commit; commit without keyValue"
-            )
-        txns.commit_txn(request.txnid, skip_conflict_check=bool(request.exclWriteEnabled))
+    async def commit_txn(call: Call, request: Any) -> None:
+        if is_extended(request):
+            await call.run(special.commit_txn, request)
+        else:
+            await txns.commit_soon(request.txnid, skip_conflict_check=bool(request.exclWriteEnabled))
 
-    def allocate_table_write_ids(call: Call, request: Any) -> Any:
-        _refuse_replication(request.replPolicy, request.srcTxnToWriteIdList)
-        given = write_ids.allocate(request.dbName, request.tableName, request.txnIds or [], bool(request.reallocate))
+    async def allocate_table_write_ids(call: Call, request: Any) -> Any:
+        if is_replayed_allocation(request):
+            return await call.run(special.allocate_table_write_ids, request)
+        given = await write_ids.allocate_soon(
+            request.dbName, request.tableName, request.txnIds or [], bool(request.reallocate)
+        )
         return ttypes.AllocateTableWriteIdsResponse(
             txnToWriteIds=[ttypes.TxnToWriteId(txnId=txn_id, writeId=write_id) for txn_id, write_id in given]
         )
 
-    def get_valid_write_ids(call: Call, request: Any) -> Any:
+    async def get_valid_write_ids(call: Call, request: Any) -> Any:
         snapshot = None
         as_of = WriteId(request.writeId) if request.writeId else None
         if as_of is None and request.validTxnList is not None:
             snapshot = _parse_snapshot(request.validTxnList)
-        return ttypes.GetValidWriteIdsResponse(
-            tblValidWriteIds=[
-                ttypes.TableValidWriteIds(
-                    fullTableName=f"{found.db}.{found.table}",
-                    writeIdHighWaterMark=found.high_water_mark,
-                    invalidWriteIds=list(found.invalid),
-                    minOpenWriteId=found.min_open,
-                    abortedBits=_bits(found.invalid, found.aborted),
-                )
-                for found in write_ids.get_valid(request.fullTableNames or [], snapshot, as_of)
-            ]
-        )
+        found = await write_ids.get_valid_soon(request.fullTableNames or [], snapshot, as_of)
+        if len(found) == 1:
+            return replies.of(found[0], lambda table: _write_ids_response([table]))
+        return _write_ids_response(found)
 
     def get_max_allocated_table_write_id(call: Call, request: Any) -> Any:
         return ttypes.MaxAllocatedTableWriteIdResponse(
@@ -137,20 +161,16 @@ def handlers(txns: TxnService, write_ids: WriteIdService) -> dict[str, Handler]:
     def get_latest_txnid_in_conflict(call: Call, txn_id: int) -> int:
         return txns.get_latest_txnid_in_conflict(TxnId(txn_id))
 
-    def add_write_ids_to_min_history(call: Call, txn_id: int, ids: dict[str, int]) -> None:
-        """Accepted and ignored: what a reader needs is known from its transaction (transactions.md §2.4)."""
-
     served = (
         *(open_txns, get_open_txns, get_open_txns_req, get_open_txns_info, heartbeat, heartbeat_txn_range),
         *(abort_txn, abort_txns, commit_txn, allocate_table_write_ids, get_valid_write_ids),
-        *(get_max_allocated_table_write_id, seed_write_id, add_dynamic_partitions),
-        *(get_latest_txnid_in_conflict, add_write_ids_to_min_history),
+        *(get_max_allocated_table_write_id, seed_write_id, add_dynamic_partitions, get_latest_txnid_in_conflict),
     )
     return {handler.__name__: handler for handler in served}
 
 
 def _open_txns_response(snapshot: OpenTxns) -> Any:
-    ids = sorted(snapshot.open_ids + snapshot.aborted_ids)
+    ids = sorted(snapshot.open_ids + snapshot.aborted_ids) if snapshot.aborted_ids else snapshot.open_ids
     return ttypes.GetOpenTxnsResponse(
         txn_high_water_mark=snapshot.high_water_mark,
         open_txns=ids,
@@ -159,7 +179,24 @@ def _open_txns_response(snapshot: OpenTxns) -> Any:
     )
 
 
+def _write_ids_response(tables: Sequence[TableWriteIds]) -> Any:
+    return ttypes.GetValidWriteIdsResponse(
+        tblValidWriteIds=[
+            ttypes.TableValidWriteIds(
+                fullTableName=f"{table.db}.{table.table}",
+                writeIdHighWaterMark=table.high_water_mark,
+                invalidWriteIds=list(table.invalid),
+                minOpenWriteId=table.min_open,
+                abortedBits=_bits(table.invalid, table.aborted),
+            )
+            for table in tables
+        ]
+    )
+
+
 def _bits(ids: list[Any], aborted: list[Any]) -> bytes:
+    if not aborted:
+        return b""
     marked = set(aborted)
     return encode_bits(id_ in marked for id_ in ids)
 
@@ -176,12 +213,3 @@ def _parse_snapshot(text: str) -> ValidTxnList:
         return ValidTxnList.parse(text)
     except FormatError as error:
         raise MetaError(str(error)) from None
-
-
-def _refuse_replication(*fields: object) -> None:
-    """Replay of another warehouse's events is not served: refuse before anything is done.
-
-    Raises MetaError if any of the fields is there.
-    """
-    if any(fields):
-        raise MetaError("replication is not served: leave replPolicy and the fields that go with it out")

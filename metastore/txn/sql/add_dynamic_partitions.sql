@@ -1,15 +1,16 @@
 -- Names the partitions that a transaction wrote to, in place of the whole table (transactions.md §1.8). Outcome: ok,
--- txn_aborted, txn_committed or txn_unknown. Safe to repeat.
+-- txn_aborted, txn_committed, txn_unknown or txn_read_only. Safe to repeat.
 CREATE OR REPLACE FUNCTION add_dynamic_partitions(
     writer bigint, in_write_id bigint, in_db text, in_tbl text, partitions text[], in_operation text
 ) RETURNS TABLE (outcome text)
 LANGUAGE plpgsql AS $$
 DECLARE
     found_state text;
+    found_type smallint;
 BEGIN
-    SELECT t.state INTO found_state FROM txn t WHERE t.txn_id = writer FOR SHARE;
-    IF found_state IS DISTINCT FROM 'o' THEN
-        RETURN QUERY SELECT CASE found_state
+    SELECT t.state, t.type INTO found_state, found_type FROM txn t WHERE t.txn_id = writer FOR SHARE;
+    IF found_state IS DISTINCT FROM 'o' OR found_type = 2 THEN
+        RETURN QUERY SELECT CASE found_state WHEN 'o' THEN 'txn_read_only'
             WHEN 'a' THEN 'txn_aborted' WHEN 'c' THEN 'txn_committed' ELSE 'txn_unknown' END;
         RETURN;
     END IF;

@@ -1,46 +1,60 @@
--- Gives each of the transactions its write id of a table (transactions.md §2.1): the one it has, else new ones, the
--- smallest to the smallest transaction. `reallocate` burns the ones they have and gives new ones.
--- One row per transaction with the outcome ok; or a single row with txn_unknown, txn_aborted, txn_committed or
--- txn_read_only for the first transaction that may not write, and nothing allocated.
--- Safe to repeat, but for reallocate, which then burns one id more.
-CREATE OR REPLACE FUNCTION allocate_write_ids(in_db text, in_tbl text, txn_ids bigint[], reallocate boolean)
-RETURNS TABLE (outcome text, txn_id bigint, write_id bigint)
+-- Gives transactions their write ids of tables (transactions.md §2.1), for several requests at once: `requests` numbers
+-- the request that each table and transaction belongs to. A transaction that has a write id of the table keeps it; new
+-- ones are contiguous in a request, the smallest for the smallest transaction.
+-- One row per request and transaction with the outcome ok; or for a request with a transaction that may not write a
+-- single row with txn_unknown, txn_aborted, txn_committed or txn_read_only for the first such, and nothing is
+-- allocated for it.
+-- Safe to repeat.
+CREATE OR REPLACE FUNCTION allocate_write_ids(requests integer[], dbs text[], tbls text[], txn_ids bigint[])
+RETURNS TABLE (request integer, outcome text, txn_id bigint, write_id bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    refused record;
-    missing bigint[];
-    last_allocated bigint;
+    live bigint[];
+    refused integer[] := '{}';
 BEGIN
     -- Share locks to the end: no abort or commit slips in between the check and the allocation.
-    PERFORM 1 FROM txn t WHERE t.txn_id = ANY (txn_ids) ORDER BY t.txn_id FOR SHARE;
-    SELECT id, t.state INTO refused
-      FROM unnest(txn_ids) AS id LEFT JOIN txn t ON t.txn_id = id
-     WHERE t.state IS DISTINCT FROM 'o' OR t.type = 2
-     ORDER BY id LIMIT 1;
-    IF FOUND THEN
-        RETURN QUERY SELECT CASE refused.state WHEN 'o' THEN 'txn_read_only' WHEN 'a' THEN 'txn_aborted'
-                                 WHEN 'c' THEN 'txn_committed' ELSE 'txn_unknown' END, refused.id, NULL::bigint;
-        RETURN;
-    END IF;
-    IF reallocate THEN
-        PERFORM burn_write_ids(in_db, in_tbl, txn_ids);
-    END IF;
-    SELECT array_agg(DISTINCT id ORDER BY id) INTO missing
-      FROM unnest(txn_ids) AS id
-     WHERE NOT EXISTS (SELECT 1 FROM write_id w WHERE w.db = in_db AND w.tbl = in_tbl AND w.txn_id = id);
-    IF missing IS NOT NULL THEN
-        INSERT INTO write_id_counter AS k (db, tbl, last_write_id) VALUES (in_db, in_tbl, cardinality(missing))
-        ON CONFLICT (db, tbl) DO UPDATE SET last_write_id = k.last_write_id + cardinality(missing)
-        RETURNING k.last_write_id INTO last_allocated;
-        -- Of two calls for the same transaction the second finds the rows of the first, after waiting for the counter.
-        INSERT INTO write_id (db, tbl, write_id, txn_id)
-        SELECT in_db, in_tbl, last_allocated - cardinality(missing) + position, id
-          FROM unnest(missing) WITH ORDINALITY AS given (id, position)
-        ON CONFLICT (db, tbl, txn_id) DO NOTHING;
+    live := ARRAY(SELECT s.txn_id FROM (SELECT t.txn_id, t.state, t.type FROM txn t
+                                         WHERE t.txn_id = ANY (txn_ids) ORDER BY t.txn_id FOR SHARE) AS s
+                   WHERE s.state = 'o' AND s.type <> 2);
+    IF cardinality(live) < (SELECT count(DISTINCT id) FROM unnest(txn_ids) AS id) THEN
+        RETURN QUERY
+            SELECT DISTINCT ON (a.request) a.request,
+                   CASE t.state WHEN 'o' THEN 'txn_read_only' WHEN 'a' THEN 'txn_aborted'
+                                WHEN 'c' THEN 'txn_committed' ELSE 'txn_unknown' END, a.txn_id, NULL::bigint
+              FROM unnest(requests, txn_ids) AS a (request, txn_id) LEFT JOIN txn t ON t.txn_id = a.txn_id
+             WHERE a.txn_id <> ALL (live)
+             ORDER BY a.request, a.txn_id;
+        refused := ARRAY(SELECT a.request FROM unnest(requests, txn_ids) AS a (request, txn_id)
+                          WHERE a.txn_id <> ALL (live));
     END IF;
     RETURN QUERY
-        SELECT 'ok', w.txn_id, w.write_id FROM write_id w
-         WHERE w.db = in_db AND w.tbl = in_tbl AND w.txn_id = ANY (txn_ids) ORDER BY w.txn_id;
+        WITH asked AS MATERIALIZED (
+            SELECT a.request, a.db, a.tbl, a.txn_id, u.write_id
+              FROM unnest(requests, dbs, tbls, txn_ids) AS a (request, db, tbl, txn_id)
+              LEFT JOIN unresolved_write_id u ON u.txn_id = a.txn_id AND u.db = a.db AND u.tbl = a.tbl
+             WHERE a.request <> ALL (refused)
+        ), missing AS MATERIALIZED (
+            SELECT s.db, s.tbl, s.txn_id,
+                   row_number() OVER (PARTITION BY s.db, s.tbl ORDER BY s.request, s.txn_id) AS place
+              FROM (SELECT a.db, a.tbl, a.txn_id, min(a.request) AS request FROM asked a
+                     WHERE a.write_id IS NULL GROUP BY a.db, a.tbl, a.txn_id) AS s
+        ), counted AS (
+            INSERT INTO write_id_counter AS k (db, tbl, last_write_id)
+            SELECT m.db, m.tbl, max(m.place) FROM missing m GROUP BY m.db, m.tbl ORDER BY m.db, m.tbl
+            ON CONFLICT (db, tbl) DO UPDATE SET last_write_id = k.last_write_id + excluded.last_write_id
+            RETURNING k.db, k.tbl, k.last_write_id
+        ), given AS MATERIALIZED (
+            SELECT m.db, m.tbl, m.txn_id, c.last_write_id - max(m.place) OVER (PARTITION BY m.db, m.tbl) + m.place
+                   AS write_id
+              FROM missing m JOIN counted c ON c.db = m.db AND c.tbl = m.tbl
+        ), mapped AS (
+            INSERT INTO write_id (db, tbl, write_id, txn_id) SELECT g.db, g.tbl, g.write_id, g.txn_id FROM given g
+        ), unresolved AS (
+            INSERT INTO unresolved_write_id (txn_id, db, tbl, write_id)
+            SELECT g.txn_id, g.db, g.tbl, g.write_id FROM given g
+        )
+        SELECT a.request, 'ok', a.txn_id, coalesce(a.write_id, g.write_id)
+          FROM asked a LEFT JOIN given g ON g.txn_id = a.txn_id AND g.db = a.db AND g.tbl = a.tbl;
 END
 $$;

@@ -17,6 +17,9 @@ BEGIN
                pg_current_snapshot(), clock_timestamp(), pg_current_xact_id(), 'write id given up by ' || t.txn_id
           FROM write_id w JOIN txn t ON t.txn_id = w.txn_id
          WHERE w.db = in_db AND w.tbl = in_tbl AND w.write_id = burnt[i];
+        UPDATE unresolved_write_id SET txn_id = owner_id, is_aborted = true
+         WHERE db = in_db AND tbl = in_tbl AND write_id = burnt[i] AND txn_id = ANY (txn_ids);
+        PERFORM aborted_writes_changed(ARRAY[owner_id]);
         UPDATE write_id SET txn_id = owner_id WHERE db = in_db AND tbl = in_tbl AND write_id = burnt[i];
         INSERT INTO txn_component (txn_id, db, tbl, operation, write_id)
         VALUES (owner_id, in_db, in_tbl, 'i', burnt[i]);

@@ -1,7 +1,7 @@
 -- Aborts up to `at_most` open transactions without a heartbeat for `timeout_ms`; those of type REPL_CREATED (1) have
 -- `repl_timeout_ms` (transactions.md §1.9). Ones that are busy in this instant are passed over: they are alive.
 CREATE OR REPLACE FUNCTION expire_txns(timeout_ms bigint, repl_timeout_ms bigint, reason text, at_most integer)
-RETURNS TABLE (aborted bigint[], freed_databases text[])
+RETURNS TABLE (aborted bigint[], freed_locks bigint[])
 LANGUAGE plpgsql AS $$
 DECLARE
     instant timestamptz := clock_timestamp();
@@ -13,6 +13,6 @@ BEGIN
            AND t.heartbeat_at < instant - make_interval(
                    secs => CASE t.type WHEN 1 THEN repl_timeout_ms ELSE timeout_ms END / 1000.0)
          ORDER BY t.txn_id LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED);
-    RETURN QUERY SELECT a.aborted, a.freed_databases FROM abort_txns(expired, reason) a;
+    RETURN QUERY SELECT a.aborted, a.freed_locks FROM abort_txns(expired, reason) a;
 END
 $$;

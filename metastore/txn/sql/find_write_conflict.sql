@@ -1,19 +1,19 @@
--- The first committed change that a transaction's updates and deletes collide with (transactions.md §1.6): same
--- table, same partition or one of the two writes to the whole table, by another transaction that had not committed
--- when this one was opened. The test is exact, being made by database transactions instead of by ids.
-CREATE OR REPLACE FUNCTION find_write_conflict(writer bigint, opened pg_snapshot)
-RETURNS TABLE (db text, tbl text, partition text, operation text, other_txn bigint, other_commit_id bigint,
-               other_operation text)
+-- Committed changes that a change of a table or of one of its partitions collides with (transactions.md §1.6): by
+-- another transaction, which had not committed for the snapshot `opened`. The test is exact, being made by database
+-- transactions instead of by ids. The whole table, null here, and each of its partitions are the same data.
+CREATE OR REPLACE FUNCTION find_write_conflict(
+    in_db text, in_tbl text, in_partition text, writer bigint, opened pg_snapshot
+) RETURNS TABLE (partition text, operation text, txn_id bigint, commit_id bigint, committed_xid xid8)
 LANGUAGE sql STABLE AS $$
-    SELECT mine.db, mine.tbl, coalesce(mine.partition, theirs.partition), mine.operation, theirs.txn_id,
-           theirs.commit_id, theirs.operation
-      FROM txn_component mine
-      JOIN write_set theirs ON theirs.db = mine.db AND theirs.tbl = mine.tbl
-     WHERE mine.txn_id = writer AND mine.operation IN ('u', 'd')
-       AND (mine.partition IS NULL OR theirs.partition IS NULL OR mine.partition = theirs.partition)
-       AND theirs.txn_id <> writer
-       AND theirs.committed_xid >= pg_snapshot_xmin(opened)
-       AND NOT pg_visible_in_snapshot(theirs.committed_xid, opened)
-     ORDER BY theirs.committed_xid, theirs.txn_id, mine.partition
-     LIMIT 1;
+    SELECT w.partition, w.operation, w.txn_id, w.commit_id, w.committed_xid
+      FROM write_set w
+     WHERE in_partition IS NOT NULL AND w.db = in_db AND w.tbl = in_tbl AND w.partition = ANY (ARRAY[in_partition, ''])
+       AND w.committed_xid >= pg_snapshot_xmin(opened) AND NOT pg_visible_in_snapshot(w.committed_xid, opened)
+       AND w.txn_id <> writer
+    UNION ALL
+    SELECT w.partition, w.operation, w.txn_id, w.commit_id, w.committed_xid
+      FROM write_set w
+     WHERE in_partition IS NULL AND w.db = in_db AND w.tbl = in_tbl
+       AND w.committed_xid >= pg_snapshot_xmin(opened) AND NOT pg_visible_in_snapshot(w.committed_xid, opened)
+       AND w.txn_id <> writer;
 $$;

@@ -7,7 +7,7 @@
 CREATE OR REPLACE FUNCTION get_valid_write_ids(
     dbs text[], tbls text[], high_water_mark bigint, open_ids bigint[], aborted_ids bigint[], as_of_write_id bigint
 ) RETURNS TABLE (db text, tbl text, highest bigint, invalid bigint[], aborted bigint[], min_open bigint)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET enable_hashjoin = on AS $$
 DECLARE
     hwm bigint := high_water_mark;
     open_then bigint[] := open_ids;
@@ -47,14 +47,16 @@ BEGIN
           INTO invalid, aborted, min_open
           -- Joins, not = ANY: as a mere filter that would compare every row with every id.
           FROM (SELECT w.write_id, false AS is_aborted
-                  FROM unnest(open_then) AS id JOIN write_id w ON w.txn_id = id
-                 WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.write_id <= highest
+                  FROM unnest(open_then) AS id JOIN write_id w ON w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id = id
+                 WHERE w.write_id <= highest
                 UNION ALL
-                SELECT w.write_id, true
-                  FROM unnest(aborted_then) AS id JOIN write_id w ON w.txn_id = id
-                 WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.write_id <= highest
+                -- What is aborted now and not later than the snapshot was open or aborted then.
+                SELECT u.write_id, true FROM unresolved_write_id u
+                 WHERE u.db = dbs[i] AND u.tbl = tbls[i] AND u.is_aborted AND u.txn_id <= hwm
+                   AND u.write_id <= highest AND NOT EXISTS (SELECT 1 FROM unnest(open_then) AS id WHERE id = u.txn_id)
                 UNION ALL
-                SELECT w.write_id, false FROM write_id w
+                -- A row may stand for a run of write ids (see purge_write_ids).
+                SELECT generate_series(coalesce(w.first_write_id, w.write_id), w.write_id), false FROM write_id w
                  WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id > hwm AND w.write_id <= highest) AS s;
         lowest := invalid[1];
         -- Without any valid write everything from the lowest invalid one on is left out.

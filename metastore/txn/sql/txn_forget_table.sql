@@ -5,6 +5,7 @@ LANGUAGE sql AS $$
     DELETE FROM txn_component WHERE db = in_db AND tbl = in_tbl;
     DELETE FROM completed_component WHERE db = in_db AND tbl = in_tbl;
     DELETE FROM write_set WHERE db = in_db AND tbl = in_tbl;
+    DELETE FROM unresolved_write_id WHERE db = in_db AND tbl = in_tbl;
     DELETE FROM write_id WHERE db = in_db AND tbl = in_tbl;
     DELETE FROM write_id_counter WHERE db = in_db AND tbl = in_tbl;
 $$;

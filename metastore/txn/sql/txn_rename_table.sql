@@ -6,6 +6,7 @@ LANGUAGE sql AS $$
     UPDATE completed_component SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
     UPDATE write_set SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
     UPDATE write_id SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
+    UPDATE unresolved_write_id SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
     UPDATE write_id_counter SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
     UPDATE lock_component SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
 $$;

@@ -1,0 +1,71 @@
+"""Calls that wait for a lock inside the server, instead of being asked again and again (long polling).
+
+Such a call asks the database when it may have a new answer: when the request in its way is gone. It looks by itself,
+too, as a safety net: after `DEADLOCK_AFTER_S`, when a deadlock may be the reason that nothing moves, then every
+`RECHECK_S`.
+"""
+
+from __future__ import annotations
+
+import time
+
+from hive_acid.ids import LockId, TxnId
+from metastore.lock.config import LockConfig
+from metastore.lock.listener import LockListener
+from metastore.lock.models import LockRequest, LockResult
+from metastore.lock.service import LockService
+from metastore.lock.states import LockAnswer
+from metastore.lock.waiters import LockWaiters
+
+DEADLOCK_AFTER_S = 0.1
+RECHECK_S = 1.0
+
+
+class LockPolling:
+    """Requests and checks that wait up to ``metastore.lock.poll.wait``; used on the event loop."""
+
+    def __init__(self, locks: LockService, waiters: LockWaiters, listener: LockListener, config: LockConfig) -> None:
+        self._locks = locks
+        self._waiters = waiters
+        self._listener = listener
+        self._poll_wait_s = config.poll_wait_ms / 1000
+
+    async def lock(self, request: LockRequest) -> LockResult:
+        """As `LockService.lock`, waiting for a lock that is not free; WAITING when it is not free in time."""
+        deadline = time.monotonic() + self._poll_wait_s
+        result = await self._locks.lock_soon(request)
+        if result.answer is LockAnswer.WAITING:
+            result = await self._wait(result, deadline)
+        return result
+
+    async def check_lock(self, lock_id: LockId, txn_id: TxnId | None) -> LockResult:
+        """As `LockService.check_lock`, waiting in the same way; who only asks now and then learns of a deadlock, too.
+
+        Raises TxnAbortedError if the transaction was aborted, as for a deadlock, which the message then describes.
+        """
+        deadline = time.monotonic() + self._poll_wait_s
+        result = await self._locks.check_soon(lock_id, txn_id)
+        if result.answer is LockAnswer.WAITING and await self._locks.break_deadlock_soon(lock_id):
+            result = await self._locks.check_soon(lock_id, result.txn_id, beats=False)
+        if result.answer is LockAnswer.WAITING:
+            result = await self._wait(result, deadline)
+        return result
+
+    def close(self) -> None:
+        """Answer all calls that wait; when the server stops."""
+        self._waiters.close()
+        self._listener.close()
+
+    async def _wait(self, result: LockResult, deadline: float) -> LockResult:
+        pause_s = DEADLOCK_AFTER_S
+        with self._waiters.register(result.lock_id) as waiter:
+            while result.answer is LockAnswer.WAITING and not waiter.closed:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    break
+                self._listener.start()
+                if not await waiter.sleep(result.blocker, min(left_s, pause_s)):
+                    await self._locks.break_deadlock_soon(result.lock_id)
+                    pause_s = RECHECK_S
+                result = await self._locks.check_soon(result.lock_id, result.txn_id, beats=False)
+        return result

@@ -1,0 +1,163 @@
+-- Requests locks, for many callers at once; each request is on several things, all or none (transactions.md §3.2 to
+-- §3.4). Arrays up to `exclusive_ctas` have an entry for each request, the others one for each component, `requests`
+-- says of which request and `numbers` its number there, from 1. One row per request. Outcome:
+--   acquired, waiting            the request is on record under `lock_id`
+--   not_acquired                 a reader that will not wait, or a concurrent CTAS: nothing is on record
+--   txn_aborted, txn_committed, txn_unknown, txn_read_only     nothing is on record
+--   again                        its outcome hangs on an earlier one of this call: nothing done, to be asked again
+-- with a blocker where there is one, the nearest before it: who waits for the nearest is woken once, not at each end
+-- of those before. `operations` has the letter of what the transaction is going to write, null for nothing; `dynamic`
+-- components write to partitions not known yet.
+--
+-- Calls go one by one: the advisory lock is held until a call is visible, and ids are drawn under it. So a smaller id
+-- is always seen, and of the requests of a call an earlier one has the smaller id.
+-- A repetition in a transaction does no harm; outside of one it queues behind the first attempt.
+CREATE OR REPLACE FUNCTION request_locks(
+    requesters bigint[], user_names text[], host_names text[], agent_infos text[], reader_waits boolean[],
+    exclusive_ctas boolean[], requests integer[], numbers integer[], types text[], dbs text[], tbls text[],
+    partitions text[], operations text[], dynamic boolean[]
+) RETURNS TABLE (outcome text, lock_id bigint, blocked_component integer, blocker_lock bigint,
+                 blocker_component integer, blocker_type text, blocker_state text, blocker_txn bigint)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+DECLARE
+    total CONSTANT integer := cardinality(requesters);
+    open_ids bigint[];
+    read_only_ids bigint[];
+    outcomes text[];
+    lock_ids bigint[];
+    blocked integer[];  -- by request: the component, its place in the arrays
+    blockers bigint[];
+    blocker_components integer[];
+    contended boolean;
+    unsure boolean := false;
+    instant timestamptz;
+    found record;
+BEGIN
+    -- Share locks to the end: no abort or commit slips in between the check and the rows.
+    SELECT array_agg(t.txn_id), array_agg(t.txn_id) FILTER (WHERE t.type = 2) INTO open_ids, read_only_ids
+      FROM (SELECT k.txn_id, k.state, k.type FROM txn k
+             WHERE k.txn_id = ANY (requesters) ORDER BY k.txn_id FOR SHARE) AS t
+     WHERE t.state = 'o';
+    PERFORM pg_advisory_xact_lock(advisory_key(2, ''));
+    FOR i IN 1..total LOOP
+        outcomes[i] := 'acquired';
+        IF requesters[i] <> 0 AND (requesters[i] = ANY (open_ids)) IS NOT TRUE THEN
+            outcomes[i] := coalesce((SELECT CASE t.state WHEN 'a' THEN 'txn_aborted' ELSE 'txn_committed' END
+                                       FROM txn t WHERE t.txn_id = requesters[i]), 'txn_unknown');
+        END IF;
+        lock_ids[i] := nextval('lock_id');
+    END LOOP;
+    IF read_only_ids IS NOT NULL THEN
+        FOR c IN 1..cardinality(types) LOOP
+            IF operations[c] IS NOT NULL AND requesters[requests[c]] = ANY (read_only_ids) THEN
+                outcomes[requests[c]] := 'txn_read_only';
+            END IF;
+        END LOOP;
+    END IF;
+    -- Most often there are only shared locks, and one look at the strong ones shows that nobody is in the way.
+    contended := types && '{x,e}' OR '' = ANY (tbls);
+    IF NOT contended THEN
+        contended := EXISTS (
+            SELECT 1 FROM generate_subscripts(tbls, 1) AS c
+              JOIN lock_component s ON s.type IN ('x', 'e') AND s.db = dbs[c] AND s.tbl = ANY (ARRAY[tbls[c], '']));
+    END IF;
+    IF contended THEN
+        FOR found IN
+            SELECT DISTINCT ON (requests[c]) requests[c] AS request, c AS component, b.lock_id AS blocker,
+                   b.component AS blocker_part
+              FROM generate_subscripts(types, 1) AS c
+             CROSS JOIN LATERAL (
+                SELECT f.lock_id, f.component
+                  FROM find_blockers(lock_ids[requests[c]], requesters[requests[c]], types[c], dbs[c], tbls[c],
+                                     partitions[c]) AS f
+                 ORDER BY f.lock_id DESC, f.component LIMIT 1) AS b
+             WHERE outcomes[requests[c]] = 'acquired'
+             ORDER BY requests[c], c
+        LOOP
+            outcomes[found.request] := 'waiting';
+            blocked[found.request] := found.component;
+            blockers[found.request] := found.blocker;
+            blocker_components[found.request] := found.blocker_part;
+            IF requesters[found.request] <> 0 AND (exclusive_ctas[found.request]
+                    OR NOT reader_waits[found.request] AND types[found.component] = 'r') THEN
+                outcomes[found.request] := 'not_acquired';
+            END IF;
+        END LOOP;
+        IF total > 1 AND types && '{x,e}' THEN
+            FOR found IN
+                SELECT DISTINCT ON (requests[c]) requests[c] AS request, c AS component, b.sooner
+                  FROM generate_subscripts(types, 1) AS c
+                 CROSS JOIN LATERAL (
+                    SELECT s AS sooner FROM generate_series(c - numbers[c], 1, -1) AS s
+                     WHERE dbs[s] = dbs[c]
+                       AND (requesters[requests[s]] <> requesters[requests[c]] OR requesters[requests[c]] = 0)
+                       AND outcomes[requests[s]] IN ('acquired', 'waiting')
+                       AND locks_collide(types[c], tbls[c], partitions[c], types[s], tbls[s], partitions[s])
+                     LIMIT 1) AS b
+                 WHERE outcomes[requests[c]] IN ('acquired', 'waiting')
+                 ORDER BY requests[c], c
+            LOOP
+                outcomes[found.request] := 'waiting';
+                blocked[found.request] := found.component;
+                blockers[found.request] := lock_ids[requests[found.sooner]];
+                blocker_components[found.request] := numbers[found.sooner];
+                -- Whether such a one is refused, and with it who waits for it, is told by the next call.
+                unsure := unsure OR NOT reader_waits[found.request] OR exclusive_ctas[found.request]
+                    OR NOT reader_waits[requests[found.sooner]] OR exclusive_ctas[requests[found.sooner]];
+            END LOOP;
+            IF unsure THEN
+                FOR i IN 1..total LOOP
+                    IF blockers[i] = ANY (lock_ids) THEN
+                        outcomes[i] := 'again';
+                    END IF;
+                END LOOP;
+            END IF;
+        END IF;
+    END IF;
+    instant := clock_timestamp();
+    INSERT INTO lock_component (lock_id, component, txn_id, db, tbl, partition, type, state, user_name, host_name,
+                                agent_info, heartbeat_at, acquired_at, blocker_lock, blocker_component)
+    SELECT lock_ids[requests[c]], numbers[c], requesters[requests[c]], dbs[c], tbls[c], partitions[c], types[c],
+           CASE outcomes[requests[c]] WHEN 'acquired' THEN 'a' ELSE 'w' END,
+           user_names[requests[c]], host_names[requests[c]], agent_infos[requests[c]],
+           CASE requesters[requests[c]] WHEN 0 THEN instant END,
+           CASE outcomes[requests[c]] WHEN 'acquired' THEN instant END,
+           CASE c WHEN blocked[requests[c]] THEN blockers[requests[c]] END,
+           CASE c WHEN blocked[requests[c]] THEN blocker_components[requests[c]] END
+      FROM generate_subscripts(types, 1) AS c
+     WHERE outcomes[requests[c]] IN ('acquired', 'waiting');
+    IF cardinality(array_remove(operations, NULL)) > 0 THEN
+        INSERT INTO txn_component (txn_id, db, tbl, partition, operation, write_id)
+        SELECT a.txn_id, a.d, a.t, a.part, a.op,
+               (SELECT u.write_id FROM unresolved_write_id u WHERE u.txn_id = a.txn_id AND u.db = a.d AND u.tbl = a.t)
+          FROM (SELECT requesters[requests[c]] AS txn_id, dbs[c] AS d, tbls[c] AS t, nullif(partitions[c], '') AS part,
+                       operations[c] AS op
+                  FROM generate_subscripts(types, 1) AS c
+                 WHERE operations[c] IS NOT NULL AND NOT dynamic[c] AND tbls[c] <> ''
+                   AND outcomes[requests[c]] IN ('acquired', 'waiting')
+                UNION ALL
+                -- However many dynamic components: one row for the table, an update if any of them is more than an
+                -- insert.
+                SELECT requesters[requests[c]], dbs[c], tbls[c], NULL,
+                       CASE WHEN bool_or(operations[c] IN ('u', 'd')) THEN 'u' ELSE 'i' END
+                  FROM generate_subscripts(types, 1) AS c
+                 WHERE operations[c] IS NOT NULL AND dynamic[c] AND tbls[c] <> ''
+                   AND outcomes[requests[c]] IN ('acquired', 'waiting')
+                 GROUP BY requesters[requests[c]], requests[c], dbs[c], tbls[c]) AS a
+        ON CONFLICT DO NOTHING;
+    END IF;
+    FOR i IN 1..total LOOP
+        outcome := outcomes[i];
+        lock_id := lock_ids[i];
+        blocked_component := numbers[blocked[i]];
+        blocker_lock := blockers[i];
+        blocker_component := blocker_components[i];
+        IF outcome = 'not_acquired' THEN
+            SELECT h.type, h.state, h.txn_id INTO blocker_type, blocker_state, blocker_txn
+              FROM lock_component h WHERE h.lock_id = blocker_lock AND h.component = blocker_component;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;

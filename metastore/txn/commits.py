@@ -1,0 +1,111 @@
+"""Commits that carry more than a transaction: a table's parameter, a replication's state (transactions.md §1.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hive_acid.errors import MetaError, MetastoreError
+from hive_acid.ids import TxnId, WriteId
+from metastore.store.database import Database
+from metastore.txn.calls import Commit, CommitCall, CommitConflictError, Committed
+from metastore.txn.names import stored_name, stored_partition
+from metastore.txn.service import LocksFreed
+from metastore.txn.states import CONFLICT_REASON
+
+PARAMETER_PREFIX = "_meta"
+"""Only parameters of such names are set by commits."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitParameter:
+    """A new value for a parameter that a table has; streams keep how far they got in one."""
+
+    table_id: int
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationState:
+    """Up to which event a database is replicated, and perhaps one table or some of its partitions with it."""
+
+    event_id: int
+    db: str
+    table: str | None = None
+    partitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedWrite:
+    """A table or partition that a replayed transaction wrote to."""
+
+    db: str
+    table: str
+    partition: str | None
+    write_id: WriteId
+
+
+@dataclass(frozen=True, slots=True)
+class CommitExtras:
+    """What goes with a commit. With a `policy` the transaction is the source's, and `writes` are what it wrote."""
+
+    policy: str | None = None
+    parameter: CommitParameter | None = None
+    state: ReplicationState | None = None
+    writes: tuple[ReplayedWrite, ...] = ()
+
+
+class ExtendedCommits:
+    """Commits with extras: all of it or nothing, in a single trip to the database."""
+
+    def __init__(self, db: Database, locks_freed: LocksFreed = lambda lock_ids: None) -> None:
+        self._db = db
+        self._locks_freed = locks_freed
+
+    def commit_txn(self, txn_id: TxnId, extras: CommitExtras, skip_conflict_check: bool = False) -> None:
+        """As `TxnService.commit_txn`, and the extras with it.
+
+        Raises what that raises; and MetaError when an extra is not possible: then the transaction is still open.
+        A replayed transaction that has ended is fine.
+        """
+        parameter, state, writes = extras.parameter, extras.state, extras.writes
+        if parameter is not None and not parameter.key.startswith(PARAMETER_PREFIX):
+            raise MetaError(
+                f"transaction {txn_id} is not committed: a commit sets only parameters whose names begin with"
+                f" {PARAMETER_PREFIX}, and '{parameter.key}' does not"
+            )
+        rows = self._db.call(
+            "commit_txn_with",
+            txn_id,
+            skip_conflict_check,
+            CONFLICT_REASON,
+            extras.policy,
+            *((parameter.table_id, parameter.key, parameter.value) if parameter else (None, None, None)),
+            *_stored_state(state),
+            [stored_name(write.db) for write in writes],
+            [stored_name(write.table) for write in writes],
+            [stored_partition(write.partition) if write.partition else None for write in writes],
+            [write.write_id for write in writes],
+        )
+        target, outcome = next(row[:2] for row in rows if row[0] is not None)
+        if outcome == "no_parameter" and parameter is not None:
+            raise MetaError(
+                f"transaction {txn_id} is not committed: table id {parameter.table_id} has no parameter"
+                f" '{parameter.key}' to be set; give it one by an ALTER TABLE first"
+            )
+        if outcome in ("no_database", "no_table") and state is not None:
+            missing = f"database {state.db}" if outcome == "no_database" else f"table {state.db}.{state.table}"
+            raise MetaError(f"transaction {txn_id} is not committed: {missing} does not exist, so has no repl.last.id")
+        answer = CommitCall().answers([Commit(target, skip_conflict_check)], rows)[0]
+        if isinstance(answer, (Committed, CommitConflictError)):
+            self._locks_freed(answer.freed_locks)
+        if isinstance(answer, MetastoreError):
+            raise answer
+
+
+def _stored_state(state: ReplicationState | None) -> tuple[object, ...]:
+    """The columns of a replication's state: event id, database, table, partitions."""
+    if state is None:
+        return None, None, None, []
+    table = stored_name(state.table) if state.table else None
+    return str(state.event_id), stored_name(state.db), table, [stored_partition(name) for name in state.partitions]

@@ -1,0 +1,29 @@
+-- The write ids of some tables as of now (transactions.md §2.2), one row per table in the order asked: the last one
+-- given out, the open ones, the aborted ones, and whether a valid one above the lowest of them may exist.
+-- `known_versions` says which aborted ids the caller has: if they are the same still, they are null here.
+CREATE OR REPLACE FUNCTION current_write_ids(dbs text[], tbls text[], known_versions bigint[])
+RETURNS TABLE (
+    last_write_id bigint, open_ids bigint[], aborted_version bigint, aborted_ids bigint[], has_valid boolean
+)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY
+        SELECT coalesce(k.last_write_id, 0),
+               ARRAY(SELECT u.write_id FROM unresolved_write_id u
+                      WHERE u.db = a.db AND u.tbl = a.tbl AND NOT u.is_aborted ORDER BY u.write_id),
+               coalesce(k.aborted_version, 0),
+               CASE WHEN coalesce(k.aborted_version, 0) IS DISTINCT FROM a.known THEN
+                   ARRAY(SELECT u.write_id FROM unresolved_write_id u
+                          WHERE u.db = a.db AND u.tbl = a.tbl AND u.is_aborted ORDER BY u.write_id) END,
+               NOT EXISTS (SELECT 1 FROM write_id w
+                             JOIN unresolved_write_id u ON u.txn_id = w.txn_id AND u.db = w.db AND u.tbl = w.tbl
+                            WHERE w.db = a.db AND w.tbl = a.tbl AND w.write_id = k.last_write_id)
+               OR EXISTS (SELECT 1 FROM write_id w
+                           WHERE w.db = a.db AND w.tbl = a.tbl
+                             AND NOT EXISTS (SELECT 1 FROM unresolved_write_id u
+                                              WHERE u.txn_id = w.txn_id AND u.db = w.db AND u.tbl = w.tbl))
+          FROM unnest(dbs, tbls, known_versions) WITH ORDINALITY AS a (db, tbl, known, place)
+          LEFT JOIN write_id_counter k ON k.db = a.db AND k.tbl = a.tbl
+         ORDER BY a.place;
+END
+$$;

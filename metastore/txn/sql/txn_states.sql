@@ -1,0 +1,7 @@
+-- The state of each transaction asked for, null for one that is not there.
+CREATE OR REPLACE FUNCTION txn_states(txn_ids bigint[]) RETURNS TABLE (txn_id bigint, state text)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY SELECT id, t.state FROM unnest(txn_ids) AS id LEFT JOIN txn t ON t.txn_id = id;
+END
+$$;
