@@ -12,7 +12,7 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
@@ -31,6 +31,12 @@ MAX_WAITING = 100_000
 _CONFLICT_CODES = frozenset({"40001", "40P01", "23505"})
 """Serialization failure, deadlock, and two that put down the same thing first."""
 _DEFERRALS = 1000
+TOGETHER = 2
+"""Batches under way at a time: fewer make longer batches, which cost less; one would leave Postgres idle in between."""
+SLOW_S = 0.01
+MAX_LINKS = 8
+"""A batch that takes longer than `SLOW_S`, as a commit of many partitions, does not hold the others up: up to so many
+connections it is passed by."""
 
 
 class Again:
@@ -82,23 +88,16 @@ class _Batch:
 
 
 class _Lane:
-    """The calls of one kind and the links that carry them."""
+    """The calls of one kind that wait, and how to ask for them."""
 
-    def __init__(
-        self,
-        call: HotCall[Any, Any],
-        new_link: Callable[[], Link],
-        loop: asyncio.AbstractEventLoop,
-        config: StoreConfig,
-    ) -> None:
-        self._call, self._new_link, self._loop, self._config = call, new_link, loop, config
+    def __init__(self, call: HotCall[Any, Any], lanes: Lanes, config: StoreConfig) -> None:
+        self._call, self._lanes, self._config = call, lanes, config
+        self._loop = lanes.loop
         self._max_batch = call.max_batch or config.batch_size
         self._waiting: deque[_Asked] = deque()
         self._alone: deque[_Asked] = deque()
-        self._idle = [new_link() for _ in range(call.connections)]
-        self._is_woken = False
+        self._under_way = 0
         self._is_closed = False
-        self._busy: set[Link] = set()
         self.trips = 0
 
     def submit(self, question: Any) -> asyncio.Future[Any]:
@@ -109,7 +108,7 @@ class _Lane:
             answer.set_exception(MetaError(f"{MAX_WAITING} calls of this kind wait already: try again later"))
         else:
             self._waiting.append(_Asked(question, answer))
-            self._wake()
+            self._lanes.wake()
         return answer
 
     def close(self) -> None:
@@ -118,32 +117,26 @@ class _Lane:
             _refuse(asked, MetaError("the metastore is shutting down"))
         self._alone.clear()
         self._waiting.clear()
-        for link in (*self._idle, *self._busy):
-            link.close()
 
-    def _wake(self) -> None:
-        # At the end of this turn of the loop: whatever else has arrived in it goes along.
-        if self._idle and not self._is_woken:
-            self._is_woken = True
-            self._loop.call_soon(self._start)
+    @property
+    def ready(self) -> int:
+        """How many could go now."""
+        return (len(self._alone) or len(self._waiting)) if self._under_way < self._call.connections else 0
 
-    def _start(self) -> None:
-        self._is_woken = False
-        while self._idle and (self._waiting or self._alone):
-            if self._alone:
-                asked = [self._alone.popleft()]
-            else:
-                asked = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))]
-            self._send(_Batch(asked), self._idle.pop())
+    def start(self, link: Link) -> None:
+        """Send the next batch."""
+        if self._alone:
+            asked = [self._alone.popleft()]
+        else:
+            asked = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))]
+        self._under_way += 1
+        self._send(_Batch(asked), link)
 
     def _send(self, batch: _Batch, link: Link) -> None:
         if self._is_closed:
             self._refuse_all(batch, MetaError("the metastore is shutting down"))
             return
-        if link.is_broken:
-            self._busy.discard(link)
-            link = self._new_link()
-        self._busy.add(link)
+        link = self._lanes.usable(link)
         self.trips += 1
         try:
             arguments = [
@@ -185,10 +178,8 @@ class _Lane:
         self._waiting.extendleft(reversed(again))
 
     def _release(self, link: Link) -> None:
-        self._busy.discard(link)
-        self._idle.append(self._new_link() if link.is_broken else link)
-        if self._waiting or self._alone:
-            self._wake()
+        self._under_way -= 1
+        self._lanes.release(link)
 
     def _failed(self, batch: _Batch, link: Link, error: Exception) -> None:
         code = error.pgcode if isinstance(error, psycopg2.Error) else None
@@ -239,17 +230,23 @@ class _Lane:
 
 
 class Lanes:
-    """All hot calls of one server; on one event loop."""
+    """All hot calls of one server, and the few links that carry them; on one event loop."""
 
     def __init__(self, dsn: str, options: str, loop: asyncio.AbstractEventLoop, config: StoreConfig) -> None:
-        self._dsn, self._options, self._loop, self._config = dsn, options, loop, config
+        self._dsn, self._options, self._config = dsn, options, config
+        self.loop = loop
         self._lanes: dict[Hashable, _Lane] = {}
+        self._idle: list[Link] = []
+        self._busy: dict[Link, float] = {}
+        """Links by when their batch was begun."""
+        self._is_woken = False
+        self._is_late = False
 
     def ask(self, call: HotCall[Q, A], question: Q) -> asyncio.Future[A]:
         """The answer to come; on the event loop."""
         lane = self._lanes.get(call.lane)
         if lane is None:
-            lane = self._lanes[call.lane] = _Lane(call, self._new_link, self._loop, self._config)
+            lane = self._lanes[call.lane] = _Lane(call, self, self._config)
         return lane.submit(question)
 
     @property
@@ -257,13 +254,63 @@ class Lanes:
         """Round trips to the database so far."""
         return sum(lane.trips for lane in self._lanes.values())
 
+    def wake(self) -> None:
+        """Send what waits, at the end of this turn of the loop: whatever else has arrived in it goes along."""
+        if not self._is_woken:
+            self._is_woken = True
+            self.loop.call_soon(self._start)
+
+    def usable(self, link: Link) -> Link:
+        """The link itself, or a new one in its place if it is broken."""
+        if not link.is_broken:
+            return link
+        fresh = self._new_link()
+        self._busy[fresh] = self._busy.pop(link)
+        return fresh
+
+    def release(self, link: Link) -> None:
+        """Take a link back that has nothing under way."""
+        del self._busy[link]
+        if not link.is_broken:
+            self._idle.append(link)  # last in, first out: what is warm is used
+        self.wake()
+
     def close(self) -> None:
         """End all connections; who still waits is refused. On the event loop."""
         for lane in self._lanes.values():
             lane.close()
+        for link in (*self._busy, *self._idle):
+            link.close()
+
+    def _start(self) -> None:
+        self._is_woken = False
+        while True:
+            # The longest queue first: the others grow meanwhile, and a long batch costs less for each call.
+            lane = max(self._lanes.values(), key=lambda lane: lane.ready)
+            if not lane.ready:
+                return
+            if len(self._busy) >= TOGETHER and not self._may_pass():
+                return
+            link = self._idle.pop() if self._idle else self._new_link()
+            self._busy[link] = self.loop.time()
+            lane.start(link)
+
+    def _may_pass(self) -> bool:
+        """Whether so many of the batches under way are slow ones that another may be begun beside them."""
+        now = self.loop.time()
+        if len(self._busy) < MAX_LINKS and sum(now - since < SLOW_S for since in self._busy.values()) < TOGETHER:
+            return True
+        if not self._is_late:
+            self._is_late = True
+            self.loop.call_later(SLOW_S, self._look_again)
+        return False
+
+    def _look_again(self) -> None:
+        self._is_late = False
+        self.wake()
 
     def _new_link(self) -> Link:
-        return Link(self._dsn, self._options, self._loop)
+        return Link(self._dsn, self._options, self.loop)
 
 
 def _refuse(asked: _Asked, error: Exception) -> None:

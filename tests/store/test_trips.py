@@ -1,0 +1,185 @@
+"""One trip to the database per hot call, counted by Postgres: its log has a line for each statement it is sent."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hive_acid.wire import ttypes
+from metastore.store.database import Database
+from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.migrate import upgrade
+from tests.caller import Caller
+from tests.conftest import _admin, url_of
+from tests.served import Served, served
+
+TEMPLATE = "template_trips"
+LATER = "heartbeat_txns"
+"""Puts heartbeats down a while after they were answered."""
+
+
+@dataclass
+class Counted:
+    """A server whose statements are counted."""
+
+    server: Served
+    ann: Caller
+    log: Path
+
+    def statements(self, act: Callable[[], object]) -> list[str]:
+        """What Postgres was sent while something was done."""
+        start = self.log.stat().st_size
+        act()
+        with open(self.log, "rb") as log:
+            log.seek(start)
+            written = log.read().decode(errors="replace")
+        found = re.findall(r"(?:statement|execute [^:]*): (.*)", written)
+        return [statement for statement in found if LATER not in statement]
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
+    place = tmp_path_factory.mktemp("counted")
+    with ExitStack() as stack:
+        url = stack.enter_context(EmbeddedPostgres(place, settings={"fsync": "off", "log_statement": "all"}))
+        _admin(url, f"CREATE DATABASE {TEMPLATE}")
+        db = Database(url_of(url, TEMPLATE))
+        upgrade(db)
+        db.close()
+        server = stack.enter_context(served(url, TEMPLATE, place / "warehouse"))
+        ann = stack.enter_context(server.caller())
+        _warm(ann)
+        yield Counted(server, ann, place / "postgres.log")
+
+
+def _warm(ann: Caller) -> None:
+    """The first call of a kind connects."""
+    txn_id = ann.begin()
+    ann.write(txn_id, "warm/t")
+    lock_id = ann.lock("r warm/u").lockid
+    ann.check(lock_id)
+    ann.heartbeat(txn_id)
+    ann.heartbeat_range(txn_id, txn_id)
+    ann.write_ids("warm.t", snapshot=ann.snapshot())
+    ann.write_ids("warm.t", snapshot=ann.snapshot(txn_id))
+    ann.unlock(lock_id)
+    ann.commit(txn_id)
+    ann.abort(ann.begin())
+
+
+def test_each_call_of_a_write_cycle_is_one_trip(counted: Counted) -> None:
+    ann = counted.ann
+    opened: list[int] = []
+    for _ in range(3):
+        trips = {"open_txns": counted.statements(lambda: opened.append(ann.begin()))}
+        txn_id = opened[-1]
+        snapshot = ann.snapshot(txn_id)
+        trips["get_open_txns"] = counted.statements(lambda: ann.call("get_open_txns"))
+        trips["get_valid_write_ids"] = counted.statements(
+            lambda snapshot=snapshot: ann.write_ids("db.t", snapshot=snapshot)
+        )
+        trips["allocate_table_write_ids"] = counted.statements(lambda txn_id=txn_id: ann.allocate("db.t", txn_id))
+        trips["lock"] = counted.statements(lambda txn_id=txn_id: ann.lock("w db/t/p=1 u", "r db/u s", txn=txn_id))
+        trips["heartbeat"] = counted.statements(lambda txn_id=txn_id: ann.heartbeat(txn_id))
+        trips["heartbeat_txn_range"] = counted.statements(
+            lambda txn_id=txn_id: ann.heartbeat_range(txn_id, txn_id + 1)
+        )
+        trips["add_dynamic_partitions"] = counted.statements(
+            lambda txn_id=txn_id: ann.add_partitions(txn_id, 1, "db.t", "p=1", "p=2")
+        )
+        trips["commit_txn"] = counted.statements(lambda txn_id=txn_id: ann.commit(txn_id, exclWriteEnabled=False))
+        trips["commit_txn again"] = counted.statements(lambda txn_id=txn_id: ann.commit(txn_id))
+        _assert_single(trips)
+
+
+def test_each_call_of_other_cycles_is_one_trip(counted: Counted) -> None:
+    ann = counted.ann
+    reader = ann.begin(txn_type=ttypes.TxnType.READ_ONLY)
+    lost, *others = ann.open(4)
+    held = ann.lock("e db/v", txn=others[2])
+    waiting = ann.lock("r db/v", txn=others[1])
+    outside = ann.lock("r db/w")
+    trips = {
+        "lock of a reader": counted.statements(lambda: ann.lock("r db/t s", txn=reader)),
+        "commit_txn of a reader": counted.statements(lambda: ann.commit(reader)),
+        "abort_txn": counted.statements(lambda: ann.abort(lost)),
+        "abort_txns": counted.statements(lambda: ann.abort_all(lost, others[0])),
+        "check_lock, acquired": counted.statements(lambda: ann.check(held.lockid, others[2])),
+        "heartbeat of a lock": counted.statements(lambda: ann.heartbeat(0, outside.lockid)),
+        "unlock": counted.statements(lambda: ann.unlock(outside.lockid)),
+        "unlock of a waiting one": counted.statements(lambda: ann.unlock(waiting.lockid)),
+        "lock that waits": counted.statements(lambda: ann.lock("r db/v", txn=others[1])),
+        "get_latest_txnid_in_conflict": counted.statements(lambda: ann.call("get_latest_txnid_in_conflict", others[1])),
+        "show_locks": counted.statements(lambda: ann.locks(dbname="db")),
+    }
+    ann.abort_all(*others)
+    _assert_single(trips)
+
+
+def test_a_conflict_is_one_trip(counted: Counted) -> None:
+    """The check, the abort, and the end of the transaction's locks."""
+    ann = counted.ann
+    one, two = ann.open(2)
+    ann.write(one, "db/c")
+    ann.write(two, "db/c")
+    ann.commit(one, exclWriteEnabled=False)
+
+    def lose() -> None:
+        ann.send("commit_txn", ttypes.CommitTxnRequest(txnid=two, exclWriteEnabled=False))
+        with pytest.raises(Exception, match="write conflict"):
+            ann.receive()
+
+    _assert_single({"commit_txn": counted.statements(lose)})
+
+
+def test_what_arrives_together_goes_together(counted: Counted) -> None:
+    with ExitStack() as stack:
+        callers = [stack.enter_context(counted.server.caller(f"client{number}")) for number in range(32)]
+        txns = counted.ann.open(len(callers))
+        for number, txn_id in enumerate(txns):
+            counted.ann.write(txn_id, f"db/g{number}")
+
+        def commit_all() -> None:
+            for caller, txn_id in zip(callers, txns, strict=True):
+                caller.send("commit_txn", ttypes.CommitTxnRequest(txnid=txn_id, exclWriteEnabled=False))
+            for caller in callers:
+                caller.receive()
+
+        found = counted.statements(commit_all)
+    assert len(found) <= len(callers) // 2, found
+
+
+def test_nothing_is_held_across_trips(counted: Counted) -> None:
+    """Neither a database transaction nor a lock of any kind is left between two calls of a client."""
+    ann = counted.ann
+    txn_id = ann.begin()
+    steps: list[Callable[[], object]] = [
+        lambda: ann.allocate("db.h", txn_id),
+        lambda: ann.lock("w db/h u", txn=txn_id),
+        lambda: ann.heartbeat(txn_id),
+        lambda: ann.commit(txn_id, exclWriteEnabled=False),
+    ]
+    for step in steps:
+        step()
+        with counted.server.db.engine.connect() as connection:
+            look = """
+                SELECT a.state, a.query, l.locktype, l.mode FROM pg_stat_activity a
+                  LEFT JOIN pg_locks l ON l.pid = a.pid
+                 WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+                   AND (a.state LIKE 'idle in transaction%%' OR l.locktype IS NOT NULL)"""
+            deadline = time.monotonic() + 5
+            while found := connection.exec_driver_sql(look).all():  # a heartbeat may just be put down
+                assert time.monotonic() < deadline, found
+                time.sleep(0.02)
+
+
+def _assert_single(trips: dict[str, list[str]]) -> None:
+    for call, statements in trips.items():
+        assert len(statements) == 1, (call, statements)
+        assert re.match(r"SELECT \* FROM \w+\(", statements[0]), (call, statements)
