@@ -14,13 +14,15 @@ from rich.table import Table as TextTable
 import hive_acid
 from hive_acid import show
 from hive_acid.errors import HiveAcidError
-from metastore import doctor
+from metastore import doctor, sources
 from metastore.app import App, ServeOptions, StartError
-from metastore.config import Config, describe
+from metastore.config import Loaded, describe, load
 from metastore.observe import log
 from metastore.settings import SettingError
 
 DEFAULT_URI = "thrift://127.0.0.1:9083"
+LEAST_WIDTH_OF_SETTINGS = 160
+"""Narrower, the long names would be folded and no search would find them; a pager scrolls to the side."""
 LISTINGS: dict[str, Callable[..., show.Listing]] = {
     "transactions": show.transactions,
     "locks": show.locks,
@@ -65,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_place(check)
     check.set_defaults(run=_doctor)
 
-    settings = commands.add_parser("config", help="print every setting with its value and meaning")
+    settings = commands.add_parser("config", help="print every setting with its value, source and meaning")
     _add_settings(settings)
     settings.set_defaults(run=_config)
 
@@ -85,12 +87,36 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="a setting by its Hive name"
+    group = parser.add_argument_group(
+        "settings",
+        "By Hive's names; `metastore config` lists them. A later source wins: hive-site.xml, TOML file, environment "
+        f"({sources.ENVIRONMENT_PREFIX}HIVE_TXN_TIMEOUT=300s), --set.",
+    )
+    group.add_argument(
+        "--hive-site",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        default=[],
+        help="a hive-site.xml, or a directory with hive-site.xml and metastore-site.xml; may be repeated",
+    )
+    group.add_argument("--config", metavar="FILE", type=Path, dest="toml", help="a TOML file")
+    group.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="pairs", help="one setting; may be repeated"
     )
 
 
+def _loaded(options: argparse.Namespace) -> Loaded:
+    sites = [file for path in options.hive_site for file in sources.site_files(path)]
+    levels = [sources.from_site(file, os.environ) for file in sites]
+    if options.toml is not None:
+        levels.append(sources.from_toml(options.toml))
+    return load([*levels, sources.from_environment(os.environ), sources.from_pairs(options.pairs)])
+
+
 def _options(options: argparse.Namespace) -> ServeOptions:
+    loaded = _loaded(options)
+    loaded.log()
     data_dir = None if options.database_url else options.data_dir or default_data_dir()
     return ServeOptions(
         host=getattr(options, "host", "127.0.0.1"),
@@ -98,7 +124,7 @@ def _options(options: argparse.Namespace) -> ServeOptions:
         data_dir=data_dir,
         database_url=options.database_url,
         warehouse=options.warehouse or str((data_dir or default_data_dir()) / "warehouse"),
-        config=Config.parse(options.settings),
+        config=loaded.config,
     )
 
 
@@ -119,8 +145,8 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _config(options: argparse.Namespace) -> int:
-    listing = describe(Config.parse(options.settings))
-    _print(listing)
+    for listing in describe(_loaded(options)):
+        _print(listing, LEAST_WIDTH_OF_SETTINGS)
     return 0
 
 
@@ -130,13 +156,15 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(listing: show.Listing) -> None:
+def _print(listing: show.Listing, least_width: int = 0) -> None:
     table = TextTable(title=listing.title, title_justify="left")
-    for column in listing.columns:
-        table.add_column(column, overflow="fold")
+    for number, column in enumerate(listing.columns):
+        table.add_column(column, overflow="fold", no_wrap=number == 0)
     for row in listing.rows:
         table.add_row(*row)
-    Console().print(table, markup=False)
+    console = Console()
+    console.width = max(console.width, least_width)
+    console.print(table, markup=False)
 
 
 if __name__ == "__main__":

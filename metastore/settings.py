@@ -4,88 +4,169 @@ A slice's ``config.py`` holds one frozen dataclass whose fields are made by the 
 
     @dataclass(frozen=True)
     class TxnConfig:
-        timeout_ms: int = duration("hive.txn.timeout", "300s", "No heartbeat for this long aborts a transaction.")
+        timeout_ms: int = duration(
+            "hive.txn.timeout", "300s", "No heartbeat for this long aborts a transaction.", hive="300s", wiki="300s"
+        )
 
-Durations are kept in milliseconds; a bare number is in the unit of the setting's own default. Keys are accepted
-in both of Hive's spellings, ``hive.x`` and ``metastore.x``.
+`hive` is the default of Hive 4.0.1 and `wiki` that of its wiki (transactions.md §7), None where they have no such
+setting; `why` says what speaks for a default that is neither. Durations are kept in milliseconds; a bare number is in
+the unit of the setting's own default, as in Hive. Keys are accepted in both of Hive's spellings, ``hive.x`` and
+``metastore.x``, and under their `aliases`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-_UNITS_MS = {"ms": 1, "msec": 1, "s": 1000, "sec": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION = re.compile(r"(\d+)\s*([a-z]*)")
+_UNITS_NS = {
+    **dict.fromkeys(("ns", "nsec", "nsecs"), 1),
+    **dict.fromkeys(("us", "usec", "usecs"), 1_000),
+    **dict.fromkeys(("ms", "msec", "msecs"), 1_000_000),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 10**9),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60 * 10**9),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600 * 10**9),
+    **dict.fromkeys(("d", "day", "days"), 86_400 * 10**9),
+}
+_NS_PER_MS = 1_000_000
+_DURATION = re.compile(r"(\d{1,18})\s*([a-z]*)")
+_LONGEST_MS = 36_500 * 86_400_000
+"""A hundred years: more is a slip of the keyboard, and must not overflow the database's arithmetic."""
+_LARGEST_INTEGER = 2**31 - 1
 
-C = TypeVar("C")
+Number = TypeVar("Number", int, float)
 
 
 class SettingError(ValueError):
-    """A setting's name or value is not acceptable."""
+    """A setting's name or value, or the file that gives it, is not acceptable."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known of one setting; `dataclasses.field` carries it in its metadata."""
+
+    key: str
+    default: str
+    meaning: str
+    parsers: Mapping[str, Callable[[str], Any]]
+    """How to read a value, by the spelling of each name under which the setting goes."""
+    text: Callable[[Any], str]
+    """The value as the setting accepts it."""
+    hive: str | None
+    wiki: str | None
+    why: str
+
+
+def duration(
+    key: str,
+    default: str,
+    meaning: str,
+    *,
+    least_ms: int = 0,
+    aliases: Mapping[str, str] | None = None,
+    hive: str | None = None,
+    wiki: str | None = None,
+    why: str = "",
+) -> Any:
+    """A length of time, kept in milliseconds; `aliases` gives the unit of a bare number under each other name."""
+
+    def parser(unit: str) -> Callable[[str], int]:
+        return lambda text: _within(parse_duration_ms(text, unit), text, least_ms, _LONGEST_MS, "ms")
+
+    match = _DURATION.fullmatch(default)
+    assert match is not None, default
+    parsers = {key: parser(match[2]), **{alias: parser(unit) for alias, unit in (aliases or {}).items()}}
+    return _field(key, default, meaning, parsers, lambda value: f"{value}ms", hive, wiki, why)
+
+
+def integer(
+    key: str,
+    default: str,
+    meaning: str,
+    *,
+    least: int = 0,
+    most: int = _LARGEST_INTEGER,
+    aliases: Collection[str] = (),
+    hive: str | None = None,
+    wiki: str | None = None,
+    why: str = "",
+) -> Any:
+    """A whole number from `least` to `most`."""
+
+    def parse(text: str) -> int:
+        try:
+            return _within(int(text), text, least, most)
+        except ValueError as error:
+            raise error if isinstance(error, SettingError) else _unfit(text, "a whole number") from None
+
+    return _field(key, default, meaning, dict.fromkeys((key, *aliases), parse), str, hive, wiki, why)
+
+
+def fraction(
+    key: str, default: str, meaning: str, *, hive: str | None = None, wiki: str | None = None, why: str = ""
+) -> Any:
+    """A number from 0 to 1."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise _unfit(text, "a number") from None
+        if math.isnan(value):
+            raise _unfit(text, "a number")
+        return _within(value, text, 0, 1)
+
+    return _field(key, default, meaning, {key: parse}, str, hive, wiki, why)
+
+
+def boolean(
+    key: str, default: str, meaning: str, *, hive: str | None = None, wiki: str | None = None, why: str = ""
+) -> Any:
+    """True or false."""
+
+    def parse(text: str) -> bool:
+        if text.strip().lower() not in ("true", "false"):
+            raise _unfit(text, "true or false")
+        return text.strip().lower() == "true"
+
+    return _field(key, default, meaning, {key: parse}, lambda value: str(value).lower(), hive, wiki, why)
+
+
+def choice(key: str, default: str, meaning: str, options: Collection[str], *, hive: str | None = None) -> Any:
+    """One of a few words, written in lower case."""
+
+    def parse(text: str) -> str:
+        if text.strip().lower() not in options:
+            raise _unfit(text, f"one of {', '.join(options)}")
+        return text.strip().lower()
+
+    return _field(key, default, meaning, {key: parse}, str, hive, None, "")
+
+
+def text(
+    key: str, default: str, meaning: str, *, hive: str | None = None, wiki: str | None = None, why: str = ""
+) -> Any:
+    """A string."""
+    return _field(key, default, meaning, {key: str}, str, hive, wiki, why)
 
 
 def parse_duration_ms(text: str, default_unit: str = "s") -> int:
-    """Milliseconds of ``300s``, ``5m``, ``100 ms`` or a bare number of `default_unit`."""
+    """Milliseconds of ``300s``, ``5 min``, ``100ms`` or a bare number of `default_unit`.
+
+    Takes the units of Hive's time values, in any case. Raises SettingError, also for what is finer than a millisecond.
+    """
     match = _DURATION.fullmatch(text.strip().lower())
     unit = (match[2] or default_unit) if match else ""
-    if match is None or unit not in _UNITS_MS:
-        raise SettingError(f"'{text}' is not a duration such as 500ms, 30s, 5m, 12h or 7d")
-    return int(match[1]) * _UNITS_MS[unit]
-
-
-def _parse_bool(text: str) -> bool:
-    if text.strip().lower() in ("true", "false"):
-        return text.strip().lower() == "true"
-    raise SettingError(f"'{text}' is not true or false")
-
-
-def _parse_int(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise SettingError(f"'{text}' is not a whole number") from None
-
-
-def _parse_float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise SettingError(f"'{text}' is not a number") from None
-
-
-def _setting(key: str, default: str, meaning: str, parse: Callable[[str], Any]) -> Any:
-    metadata = {"key": key, "default": default, "meaning": meaning, "parse": parse}
-    return dataclasses.field(default=parse(default), metadata=metadata)
-
-
-def duration(key: str, default: str, meaning: str) -> Any:
-    """A length of time, kept in milliseconds."""
-    match = _DURATION.fullmatch(default)
-    unit = match[2] if match else "s"
-    return _setting(key, default, meaning, lambda text: parse_duration_ms(text, unit))
-
-
-def integer(key: str, default: str, meaning: str) -> Any:
-    """A whole number."""
-    return _setting(key, default, meaning, _parse_int)
-
-
-def number(key: str, default: str, meaning: str) -> Any:
-    """A floating-point number."""
-    return _setting(key, default, meaning, _parse_float)
-
-
-def boolean(key: str, default: str, meaning: str) -> Any:
-    """True or false."""
-    return _setting(key, default, meaning, _parse_bool)
-
-
-def text(key: str, default: str, meaning: str) -> Any:
-    """A string."""
-    return _setting(key, default, meaning, str)
+    if match is None or unit not in _UNITS_NS:
+        raise _unfit(text, "a duration such as 500ms, 30s, 5m, 12h or 7d")
+    value_ms, finer_ns = divmod(int(match[1]) * _UNITS_NS[unit], _NS_PER_MS)
+    if finer_ns:
+        raise _unfit(text, "a whole number of milliseconds")
+    return value_ms
 
 
 def spelling(key: str) -> str:
@@ -97,21 +178,35 @@ def spelling(key: str) -> str:
     return key
 
 
-def fields_of(config: type[Any]) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
-    """(key, field) of each setting that a config class declares."""
+def settings_of(config: type[Any]) -> Iterator[tuple[str, Setting]]:
+    """(field name, setting) of each setting that a config class declares."""
     for field in dataclasses.fields(config):
-        if "key" in field.metadata:
-            yield field.metadata["key"], field
+        if "setting" in field.metadata:
+            yield field.name, field.metadata["setting"]
 
 
-def build(config: type[C], given: Mapping[str, str]) -> C:
-    """An instance of `config` with the values of `given` (key to text); keys of other slices are passed over."""
-    values: dict[str, Any] = {}
-    by_spelling = {spelling(key): text for key, text in given.items()}
-    for key, field in fields_of(config):
-        if spelling(key) in by_spelling:
-            try:
-                values[field.name] = field.metadata["parse"](by_spelling[spelling(key)])
-            except SettingError as error:
-                raise SettingError(f"setting {key}: {error}") from None
-    return config(**values)
+def _field(
+    key: str,
+    default: str,
+    meaning: str,
+    parsers: Mapping[str, Callable[[str], Any]],
+    text: Callable[[Any], str],
+    hive: str | None,
+    wiki: str | None,
+    why: str,
+) -> Any:
+    by_spelling = {spelling(name): parse for name, parse in parsers.items()}
+    setting = Setting(key, default, meaning, by_spelling, text, hive, wiki, why)
+    return dataclasses.field(default=parsers[key](default), metadata={"setting": setting})
+
+
+def _within(value: Number, text: str, least: float, most: float, unit: str = "") -> Number:
+    if value < least:
+        raise SettingError(f"'{text}' is too small: the least is {least}{unit}")
+    if value > most:
+        raise SettingError(f"'{text}' is too large: the most is {most}{unit}")
+    return value
+
+
+def _unfit(text: str, wanted: str) -> SettingError:
+    return SettingError(f"'{text}' is not {wanted}")

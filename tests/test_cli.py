@@ -6,13 +6,14 @@ import pytest
 
 from metastore.cli import main
 from metastore.config import Config
-from metastore.settings import SettingError, build, duration, integer, parse_duration_ms, spelling
+from metastore.known_settings import KNOWN
 
 
 def test_doctor_finds_a_sound_place_sound(db_url, tmp_path, capsys):
     assert main(["doctor", "--database-url", db_url, "--warehouse", str(tmp_path / "w")]) == 0
     said = capsys.readouterr().out
     assert re.findall(r"^ok +(\w+):", said, re.MULTILINE) == ["database", "warehouse", "spark", "java"]
+    assert "its schema is up to date; 0 transactions open, 0 aborted, 0 locks, 0 write ids on record" in said
     assert not list((tmp_path / "w").iterdir())
 
 
@@ -29,9 +30,46 @@ def test_config_lists_every_setting(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "250")
     assert main(["config", "--set", "metastore.txn.timeout=7s"]) == 0
     said = capsys.readouterr().out
-    for key in Config().values():
-        assert key in said
-    assert re.search(r"hive\.txn\.timeout\s+│ 7000ms\s+│ 300s", said)
+    for key in [*Config().values(), *(known.key for known in KNOWN.values())]:
+        assert f" {key} " in said
+    assert re.search(r"hive\.txn\.timeout\s+│ 7000ms\s+│ 300s\s+│ --set", said)
+
+
+def test_config_is_readable_by_the_next_command(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert main(["config"]) == 0
+    for line in capsys.readouterr().out.splitlines():
+        if "hive.compactor.initiator.failed.compacts.threshold" in line:
+            assert "After so many failures in a row" in line
+            break
+    else:
+        pytest.fail("a long key was folded")
+
+
+def test_config_shows_what_wins_over_what(capsys, monkeypatch, tmp_path):
+    site, toml = tmp_path / "hive-site.xml", tmp_path / "metastore.toml"
+    site.write_text(
+        "<configuration><property><name>hive.txn.timeout</name><value>1m</value></property>"
+        "<property><name>hive.txn.xlock.iow</name><value>false</value></property></configuration>"
+    )
+    toml.write_text('hive.txn.timeout = "2m"')
+    monkeypatch.setenv("COLUMNS", "2000")
+    monkeypatch.setenv("HIVE_ACID__METASTORE_TXN_TIMEOUT", "3m")
+    monkeypatch.setenv("HIVE_ACID__HIVE_MAX_OPEN_TXNS", "7")
+    assert main(["config", "--hive-site", str(site), "--config", str(toml), "--set", "hive.txn.timeout=4m"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(
+        r"hive\.txn\.timeout\s+│ 240000ms\s+│ 300s\s+│ --set, "
+        rf"over 3m of environment HIVE_ACID__METASTORE_TXN_TIMEOUT, over 2m of {toml}, over 1m of {site}\s+│ same",
+        said,
+    )
+    assert re.search(r"hive\.max\.open\.txns\s+│ 7\s+│ 100000\s+│ environment HIVE_ACID__HIVE_MAX_OPEN_TXNS", said)
+    assert re.search(rf"hive\.txn\.xlock\.iow\s+│ false\s+│ {site}\s+│ client", said)
+
+
+def test_a_setting_that_cannot_be_read_is_one_sentence(capsys, tmp_path):
+    assert main(["config", "--config", str(tmp_path / "absent.toml")]) == 1
+    assert capsys.readouterr().err == f"metastore: cannot read {tmp_path / 'absent.toml'}: No such file or directory\n"
 
 
 def test_listings_of_a_running_metastore(metastore, capsys):
@@ -44,28 +82,3 @@ def test_listings_of_a_running_metastore(metastore, capsys):
 def test_an_absent_metastore_is_one_sentence(capsys):
     assert main(["locks", "--uri", "thrift://127.0.0.1:1"]) == 1
     assert "no metastore answers at thrift://127.0.0.1:1" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "expected_ms"), [("300s", 300_000), ("5", 5_000), ("10 ms", 10), ("2m", 120_000), ("12h", 43_200_000)]
-)
-def test_durations(text, expected_ms):
-    assert parse_duration_ms(text) == expected_ms
-
-
-def test_both_spellings_of_a_key_are_one():
-    assert spelling("metastore.txn.timeout") == spelling("hive.metastore.txn.timeout") == spelling("HIVE.txn.timeout")
-
-
-def test_a_value_that_does_not_fit_is_named():
-    from dataclasses import dataclass
-
-    @dataclass(frozen=True)
-    class Some:
-        pause_ms: int = duration("hive.pause", "5s", "A pause.")
-        many: int = integer("hive.many", "3", "How many.")
-
-    assert build(Some, {"hive.pause": "20"}).pause_ms == 20_000
-    assert build(Some, {"hive.other": "x"}).many == 3
-    with pytest.raises(SettingError, match=r"hive\.many.*'few' is not a whole number"):
-        build(Some, {"hive.many": "few"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.settings import SettingError, boolean, text
+from metastore.settings import boolean, choice, text
 
 REFUSE, WARN, ALLOW = "refuse", "warn", "allow"
 
@@ -19,17 +19,15 @@ class CatalogConfig:
         "Make, rename and remove the directories of databases, tables and partitions; false if the server cannot reach "
         "the warehouse.",
     )
-    acid_guard: str = text(
+    acid_guard: str = choice(
         "metastore.acid.guard",
         REFUSE,
         "Answer to a bare get_table (as stock Spark asks) for a full-ACID table: refuse, warn (in the log) or allow.",
+        (REFUSE, WARN, ALLOW),
     )
     partition_name_whitelist: str = text(
         "metastore.partition.name.whitelist.pattern",
         "",
         "A regular expression that every new partition value must match as a whole; empty: all values are valid.",
+        hive="",
     )
-
-    def __post_init__(self) -> None:
-        if self.acid_guard not in (REFUSE, WARN, ALLOW):
-            raise SettingError(f"setting metastore.acid.guard: '{self.acid_guard}' is none of refuse, warn, allow")

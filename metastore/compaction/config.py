@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.settings import boolean, duration, integer, number, text
+from metastore.settings import boolean, choice, duration, fraction, integer, text
+
+_ON_BY_DEFAULT = "A table that nobody compacts only gets slower."
 
 
 @dataclass(frozen=True)
@@ -15,82 +17,228 @@ class CompactionConfig:
     """
 
     initiator_on: bool = boolean(
-        "metastore.compactor.initiator.on", "true", "Look for tables and partitions that need a compaction."
+        "metastore.compactor.initiator.on",
+        "true",
+        "Look for tables and partitions that need a compaction.",
+        hive="false",
+        wiki="false",
+        why=_ON_BY_DEFAULT,
     )
-    cleaner_on: bool = boolean("metastore.compactor.cleaner.on", "true", "Remove files that nobody needs any more.")
+    cleaner_on: bool = boolean(
+        "metastore.compactor.cleaner.on",
+        "true",
+        "Remove files that nobody needs any more.",
+        hive="false",
+        wiki="false",
+        why=_ON_BY_DEFAULT,
+    )
     worker_threads: int = integer(
-        "metastore.compactor.worker.threads", "1", "Compactions that this server runs at a time; 0 for none."
+        "metastore.compactor.worker.threads",
+        "1",
+        "Compactions that this server runs at a time; 0 for none.",
+        most=1000,
+        hive="0",
+        wiki="0",
+        why=_ON_BY_DEFAULT,
     )
-    check_interval_ms: int = duration("hive.compactor.check.interval", "300s", "Pause between two Initiator runs.")
+    check_interval_ms: int = duration(
+        "hive.compactor.check.interval",
+        "300s",
+        "Pause between two Initiator runs.",
+        least_ms=1,
+        hive="300s",
+        wiki="300s",
+    )
     delta_num_threshold: int = integer(
-        "hive.compactor.delta.num.threshold", "10", "More deltas than this make a compaction worth while."
+        "hive.compactor.delta.num.threshold",
+        "10",
+        "More deltas than this make a compaction worth while.",
+        hive="10",
+        wiki="10",
     )
-    delta_pct_threshold: float = number(
-        "hive.compactor.delta.pct.threshold", "0.1", "Deltas larger than this part of the base make it a major one."
+    delta_pct_threshold: float = fraction(
+        "hive.compactor.delta.pct.threshold",
+        "0.1",
+        "Deltas larger than this part of the base make it a major one.",
+        hive="0.1",
+        wiki="0.1",
     )
-    fetch_size: int = integer("hive.compactor.fetch.size", "1000", "Tables and partitions looked at in one run.")
+    fetch_size: int = integer(
+        "hive.compactor.fetch.size",
+        "1000",
+        "Tables and partitions looked at in one run.",
+        least=100,
+        most=5000,
+        hive="1000",
+    )
     failed_threshold: int = integer(
         "hive.compactor.initiator.failed.compacts.threshold",
         "2",
         "After so many failures in a row the Initiator leaves a table alone.",
+        least=1,
+        most=20,
+        hive="2",
+        wiki="2",
     )
     failed_retry_ms: int = duration(
-        "metastore.compactor.initiator.failed.retry.time", "7d", "How long it does so after the last failure."
+        "metastore.compactor.initiator.failed.retry.time",
+        "7d",
+        "How long it does so after the last failure; 0: until somebody compacts the table.",
+        hive="7d",
     )
-    worker_timeout_ms: int = duration("hive.compactor.worker.timeout", "86400s", "A longer compaction is stopped.")
-    worker_sleep_ms: int = duration("hive.compactor.worker.sleep.time", "10800ms", "Pause of an idle worker.")
+    worker_timeout_ms: int = duration(
+        "hive.compactor.worker.timeout",
+        "86400s",
+        "A longer compaction is stopped.",
+        least_ms=1,
+        hive="86400s",
+        wiki="86400s",
+    )
+    worker_sleep_ms: int = duration(
+        "hive.compactor.worker.sleep.time",
+        "10800ms",
+        "Pause of an idle worker.",
+        least_ms=1,
+        hive="10800ms",
+    )
     worker_pool_timeout_ms: int = duration(
-        "hive.compactor.worker.pool.timeout", "12h", "Then a compaction may leave its pool for any other."
+        "hive.compactor.worker.pool.timeout",
+        "12h",
+        "Then a compaction may leave its pool for any other.",
+        hive="12h",
     )
     claim_timeout_ms: int = duration(
         "metastore.compactor.worker.claim.timeout",
         "10m",
         "A worker that has not begun by then has lost its compaction.",
+        least_ms=1,
     )
     max_attempts: int = integer(
-        "metastore.compactor.worker.max.attempts", "3", "Workers that may disappear over a compaction before it fails."
+        "metastore.compactor.worker.max.attempts",
+        "3",
+        "Workers that may disappear over a compaction before it fails.",
+        least=1,
     )
-    run_as_user: str = text("hive.compactor.run.as.user", "", "User of the compactor's transactions.")
+    run_as_user: str = text(
+        "hive.compactor.run.as.user",
+        "",
+        "User of the compactor's transactions.",
+        hive="",
+    )
     spark_submit: str = text(
         "metastore.compactor.spark.submit",
         "",
         "Command that starts a Spark job, such as 'spark-submit --master yarn'; empty: one warm Spark on this machine.",
     )
-    compression: str = text("metastore.compactor.orc.compression", "zlib", "Compression of the files: zlib or snappy.")
-    cleaner_interval_ms: int = duration("hive.compactor.cleaner.run.interval", "5000ms", "Pause of the Cleaner.")
+    compression: str = choice(
+        "metastore.compactor.orc.compression",
+        "zlib",
+        "Compression of the files: zlib or snappy.",
+        ("zlib", "snappy"),
+    )
+    cleaner_interval_ms: int = duration(
+        "hive.compactor.cleaner.run.interval",
+        "5000ms",
+        "Pause of the Cleaner.",
+        least_ms=1,
+        hive="5000ms",
+        wiki="5000ms",
+    )
     delayed_cleanup: bool = boolean(
-        "hive.compactor.delayed.cleanup.enabled", "false", "Keep replaced files for the retention time."
+        "hive.compactor.delayed.cleanup.enabled",
+        "false",
+        "Keep replaced files for the retention time.",
+        hive="false",
     )
     cleaner_retention_ms: int = duration(
-        "hive.compactor.cleaner.retention.time.seconds", "300s", "How long replaced files are kept."
+        "hive.compactor.cleaner.retention.time.seconds",
+        "300s",
+        "How long replaced files are kept.",
+        hive="300s",
     )
     cleaner_max_attempts: int = integer(
-        "hive.compactor.cleaner.retry.maxattempts", "5", "Then a compaction that cannot be cleaned has failed."
+        "hive.compactor.cleaner.retry.maxattempts",
+        "5",
+        "Then a compaction that cannot be cleaned has failed.",
+        most=10,
+        hive="5",
     )
     cleaner_retry_ms: int = duration(
-        "hive.compactor.cleaner.retry.retention.time", "300s", "Pause after a failed cleaning, doubled each time."
+        "hive.compactor.cleaner.retry.retention.time",
+        "300s",
+        "Pause after a failed cleaning, doubled each time.",
+        aliases={"hive.compactor.cleaner.retry.retentionTime": "s"},
+        hive="300s",
     )
     clean_aborts: bool = boolean(
-        "metastore.compactor.clean.aborts.using.cleaner", "true", "Remove files of aborted transactions."
+        "metastore.compactor.clean.aborts.using.cleaner",
+        "true",
+        "Remove files of aborted transactions.",
+        hive="true",
     )
     aborted_threshold: int = integer(
-        "hive.compactor.abortedtxn.threshold", "1000", "More aborted transactions on a table than this are cleaned up."
+        "hive.compactor.abortedtxn.threshold",
+        "1000",
+        "More aborted transactions on a table than this are cleaned up.",
+        hive="1000",
+        wiki="1000",
     )
     aborted_age_ms: int = duration(
-        "hive.compactor.aborted.txn.time.threshold", "12h", "So are fewer, when the oldest was opened so long ago."
+        "hive.compactor.aborted.txn.time.threshold",
+        "12h",
+        "So are fewer, when the oldest was opened so long ago.",
+        hive="12h",
+        wiki="12h",
     )
     staging_age_ms: int = duration(
-        "metastore.compactor.staging.max.age", "1h", "Staging directories of finished transactions are kept so long."
+        "metastore.compactor.staging.max.age",
+        "1h",
+        "Staging directories of finished transactions are kept so long.",
     )
-    keep_succeeded: int = integer("hive.compactor.history.retention.succeeded", "3", "History kept per partition.")
-    keep_failed: int = integer("hive.compactor.history.retention.failed", "3", "History kept per partition.")
+    keep_succeeded: int = integer(
+        "hive.compactor.history.retention.succeeded",
+        "3",
+        "History kept per partition.",
+        most=100,
+        hive="3",
+        wiki="3",
+    )
+    keep_failed: int = integer(
+        "hive.compactor.history.retention.failed",
+        "3",
+        "History kept per partition.",
+        most=100,
+        hive="3",
+        wiki="3",
+    )
     keep_not_initiated: int = integer(
-        "hive.compactor.history.retention.did.not.initiate", "2", "History kept per partition."
+        "hive.compactor.history.retention.did.not.initiate",
+        "2",
+        "History kept per partition.",
+        most=100,
+        aliases=("hive.compactor.history.retention.attempted",),
+        hive="2",
+        wiki="2",
     )
-    keep_refused: int = integer("hive.compactor.history.retention.refused", "3", "History kept per partition.")
+    keep_refused: int = integer(
+        "hive.compactor.history.retention.refused",
+        "3",
+        "History kept per partition.",
+        most=100,
+        hive="3",
+    )
     history_timeout_ms: int = duration(
-        "hive.compactor.history.retention.timeout", "7d", "Older failures go when a newer compaction has succeeded."
+        "hive.compactor.history.retention.timeout",
+        "7d",
+        "Older failures go when a newer compaction has succeeded.",
+        hive="7d",
     )
     housekeeper_interval_ms: int = duration(
-        "metastore.compaction.housekeeper.interval", "300s", "Pause between two purges of the history."
+        "metastore.compaction.housekeeper.interval",
+        "2m",
+        "Pause between two purges of the history.",
+        least_ms=1,
+        aliases={"hive.compactor.history.reaper.interval": "ms"},
+        hive="300s",
+        wiki="2m",
     )

@@ -13,6 +13,7 @@ class LockConfig:
 
     poll_wait_ms: int = duration(
         "metastore.lock.poll.wait",
-        "1000ms",
-        "lock and check_lock answer WAITING only after waiting this long for the lock.",
+        "5000ms",
+        "lock and check_lock answer WAITING only after waiting this long for the lock; well below the time that clients"
+        " wait for an answer, 10 s for the least patient.",
     )

@@ -56,3 +56,8 @@ class TxnConfig:
         "Readers name the write ids they read, and the Cleaner waits only for those of its table.",
         hive="false",
     )
+
+    @property
+    def heartbeat_delay_ms(self) -> int:
+        """How long a heartbeat may take to be put down: short beside the time-out, which is prolonged by it."""
+        return min(self.heartbeat_flush_ms, max(1, self.timeout_ms // 10))

@@ -141,13 +141,15 @@ def test_failures_in_a_row_stop_it(world: World) -> None:
 
 
 def test_failures_are_forgotten_after_a_while(world: World) -> None:
-    world.configure(delta_num_threshold=1, failed_retry_ms=0)
+    world.configure(delta_num_threshold=1, failed_retry_ms=1)
     world.write()
     world.write()
     world.executor.after = fail
     for _ in range(3):
         assert len(world.initiator().run_once()) == 1
         world.worker().run_once()
+    world.configure(failed_retry_ms=0)
+    assert world.initiator().run_once() == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 -- Tables and partitions that may need a compaction (transactions.md §4.4): written since `since_ms`, or the last attempt
 -- did not come to a good end; none is queued or under way. `is_blocked` says that the last `failure_threshold`
--- ones all failed, the latest less than `retry_ms` ago. `now_ms` is for the next call, with some overlap because a
+-- ones all failed, the latest less than `retry_ms` ago (0: whenever that was). `now_ms` is for the next call, with some overlap because a
 -- commit shows later than its time.
 CREATE OR REPLACE FUNCTION initiator_candidates(
     since_ms bigint, failure_threshold integer, retry_ms bigint, at_most integer
@@ -16,7 +16,8 @@ LANGUAGE sql STABLE AS $$
              ORDER BY h.id DESC LIMIT 1) AS last ON true
       LEFT JOIN LATERAL (
             SELECT count(*) >= failure_threshold AND bool_and(f.state = 'f')
-                   AND max(f.enqueued_at) > clock_timestamp() - make_interval(secs => retry_ms / 1000.0) AS is_blocked
+                   AND (retry_ms = 0 OR max(f.enqueued_at) > clock_timestamp() - make_interval(secs => retry_ms / 1000.0))
+                   AS is_blocked
               FROM (SELECT h.state, h.enqueued_at FROM compaction h
                      WHERE h.db = w.db AND h.tbl = w.tbl AND h.partition IS NOT DISTINCT FROM w.partition
                        AND (h.state IN ('s', 'f') OR h.state = 'r' AND h.committed_at IS NOT NULL)

@@ -1,0 +1,199 @@
+"""Hive's settings of transactions and compaction on which this server does not act, and why (transactions.md §7).
+
+The configuration of a real cluster names many of them; giving one is worth a warning and no error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metastore.settings import spelling
+
+CLIENT, SERVER, BOTH = "client", "server", "both"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSetting:
+    """A setting of Hive without effect here; `wiki` is its default in Hive's wiki, None if that does not name it."""
+
+    key: str
+    side: str
+    hive: str
+    wiki: str | None
+    why: str
+
+
+_SESSION = "The client decides: give it to hive_acid.spark.session."
+_LOCK_CHOICE = "Which locks a statement takes is the client's choice."
+_LOCK_WAIT = "How long a client waits for a lock is its lock_timeout_ms; the server wakes it at once."
+_SIZES = "Each call is one function of the database, whatever its size."
+_LEADER = "The leader is always elected by lease."
+_DELTAS = "Counts of deltas are not collected."
+_ALERTS = "Nothing is logged by age or number; read the gauges."
+_MAPREDUCE = "No MapReduce or Tez: compactions run on Spark (metastore.compactor.spark.submit)."
+_PLACE = "Where the server listens and keeps its data are options of `metastore serve`"
+
+_TRANSACTIONS = (
+    KnownSetting("hive.support.concurrency", CLIENT, "false", "true (required)", _SESSION),
+    KnownSetting(
+        "hive.txn.manager",
+        CLIENT,
+        "org.apache.hadoop.hive.ql.lockmgr.DummyTxnManager",
+        "DbTxnManager (required)",
+        _SESSION,
+    ),
+    KnownSetting(
+        "metastore.txn.opentxn.timeout", SERVER, "1000ms", None, "Transaction ids become visible in their order."
+    ),
+    KnownSetting(
+        "hive.count.open.txns.interval", SERVER, "1s", "1s", "The limit of open transactions is exact at each opening."
+    ),
+    KnownSetting(
+        "hive.txn.heartbeat.threadpool.size",
+        CLIENT,
+        "5",
+        "5",
+        "One thread heartbeats for a whole connection.",
+    ),
+    KnownSetting(
+        "hive.writeset.reaper.interval",
+        SERVER,
+        "60s",
+        None,
+        "Part of the AcidTxnCleaner (metastore.acid.txn.cleaner.interval).",
+    ),
+    KnownSetting(
+        "hive.txn.retryable.sqlex.regex",
+        SERVER,
+        "",
+        "",
+        "What is repeated is known by its SQLSTATE, lost connections to Postgres included.",
+    ),
+    KnownSetting(
+        "hive.txn.use.minhistorylevel", SERVER, "true", None, "An open transaction holds what it may read in any case."
+    ),
+    KnownSetting("hive.txn.strict.locking.mode", CLIENT, "true", "true", _LOCK_CHOICE),
+    KnownSetting("hive.txn.ext.locking.enabled", CLIENT, "false", None, _LOCK_CHOICE),
+    KnownSetting("hive.txn.xlock.write", CLIENT, "true", None, _LOCK_CHOICE),
+    KnownSetting("hive.txn.xlock.iow", CLIENT, "true", None, _LOCK_CHOICE),
+    KnownSetting("hive.txn.xlock.ctas", CLIENT, "true", None, _LOCK_CHOICE),
+    KnownSetting("hive.txn.xlock.mergeinsert", CLIENT, "false", None, _LOCK_CHOICE),
+    KnownSetting("hive.txn.read.locks", CLIENT, "true", None, _LOCK_CHOICE),
+    KnownSetting("hive.txn.nonacid.read.locks", CLIENT, "true", None, _LOCK_CHOICE),
+    KnownSetting("hive.acid.lockless.reads.enabled", CLIENT, "false", None, _LOCK_CHOICE),
+    KnownSetting("hive.locks.max.partitions", CLIENT, "-1", None, _LOCK_CHOICE),
+    KnownSetting("hive.lock.numretries", CLIENT, "100", "100", _LOCK_WAIT),
+    KnownSetting("hive.lock.sleep.between.retries", CLIENT, "60s", "60s", _LOCK_WAIT),
+    KnownSetting("hive.unlock.numretries", CLIENT, "10", None, "Ending a transaction frees its locks."),
+    KnownSetting(
+        "hive.txn.manager.dump.lock.state.on.acquire.timeout",
+        CLIENT,
+        "false",
+        None,
+        "`metastore locks` shows who waits for whom.",
+    ),
+    KnownSetting(
+        "hive.txn.readonly.enabled", CLIENT, "false", None, "The client opens its readers as READ_ONLY in any case."
+    ),
+    KnownSetting(
+        "hive.txn.retrysnapshot.max.count",
+        CLIENT,
+        "5",
+        None,
+        "A conflict is told at commit, never retried in secret.",
+    ),
+    KnownSetting(
+        "hive.acid.createtable.softdelete", CLIENT, "false", None, "The client says in each call how it drops."
+    ),
+    KnownSetting("hive.acid.truncate.usebase", CLIENT, "true", None, "The client says in each call how it truncates."),
+    KnownSetting(
+        "hive.acid.droppartition.usebase", CLIENT, "false", None, "The client says in each call how it drops."
+    ),
+    KnownSetting(
+        "hive.acid.renamepartition.makecopy", CLIENT, "false", None, "The client says in each call how it renames."
+    ),
+    KnownSetting("hive.txn.stats.enabled", BOTH, "true", None, "Statistics are not kept by transaction."),
+    KnownSetting("hive.create.as.acid", BOTH, "false", None, "A table is what its creator says."),
+    KnownSetting("hive.create.as.insert.only", BOTH, "false", None, "A table is what its creator says."),
+    KnownSetting("metastore.jdbc.max.batch.size", SERVER, "1000", None, _SIZES),
+    KnownSetting("metastore.direct.sql.max.elements.in.clause", SERVER, "1000", None, _SIZES),
+    KnownSetting("metastore.direct.sql.max.query.length", SERVER, "100", None, _SIZES),
+)
+
+_COMPACTION = (
+    KnownSetting("hive.metastore.runworker.in", SERVER, "hs2", "metastore", "Workers run in the metastore."),
+    KnownSetting("hive.compactor.worker.max.sleep.time", SERVER, "320000ms", None, "An idle worker's pause is fixed."),
+    KnownSetting("hive.compactor.max.num.delta", SERVER, "500", "500", _MAPREDUCE),
+    KnownSetting("hive.compactor.job.queue", SERVER, "", "", _MAPREDUCE),
+    KnownSetting("hive.compactor.crud.query.based", SERVER, "false", None, _MAPREDUCE),
+    KnownSetting("hive.compactor.request.queue", SERVER, "1", None, "One Initiator looks at all."),
+    KnownSetting("hive.compactor.cleaner.threads.num", SERVER, "1", None, "One Cleaner removes all."),
+    KnownSetting("hive.compactor.gather.stats", SERVER, "true", None, "Compactions do not gather statistics."),
+    KnownSetting("hive.mr.compactor.gather.stats", SERVER, "false", None, "Compactions do not gather statistics."),
+    KnownSetting(
+        "hive.compactor.compact.insert.only",
+        SERVER,
+        "true",
+        None,
+        "Insert-only tables are not compacted by this server.",
+    ),
+    KnownSetting("hive.compaction.merge.enabled", SERVER, "false", None, "Files are not merged without a compaction."),
+    KnownSetting("hive.compactor.wait.timeout", CLIENT, "300000ms", None, "How long a client waits is its own affair."),
+    KnownSetting(
+        "metastore.compactor.connectionPool.maxPoolSize",
+        SERVER,
+        "5",
+        None,
+        "Compactions share the server's connections.",
+    ),
+)
+
+_SERVICES = (
+    KnownSetting("metastore.housekeeping.leader.election", SERVER, "host", None, _LEADER),
+    KnownSetting("metastore.housekeeping.leader.hostname", SERVER, "", None, _LEADER),
+    KnownSetting("metastore.housekeeping.leader.lock.namespace", SERVER, "", None, _LEADER),
+    KnownSetting("metastore.task.threads.always", SERVER, "a list of classes", None, "The services are built in."),
+    KnownSetting("metastore.task.threads.remote", SERVER, "a list of classes", None, "The services are built in."),
+    KnownSetting("metastore.acidmetrics.ext.on", SERVER, "true", None, "All gauges are of one service."),
+    KnownSetting("metastore.deltametrics.max.cache.size", SERVER, "100", None, _DELTAS),
+    KnownSetting("metastore.deltametrics.delta.num.threshold", SERVER, "100", None, _DELTAS),
+    KnownSetting("metastore.deltametrics.obsolete.delta.num.threshold", SERVER, "100", None, _DELTAS),
+    KnownSetting("metastore.deltametrics.delta.pct.threshold", SERVER, "0.01", None, _DELTAS),
+    KnownSetting("hive.compactor.active.delta.dir.threshold", SERVER, "200", None, _DELTAS),
+    KnownSetting("hive.compactor.obsolete.delta.dir.threshold", SERVER, "200", None, _DELTAS),
+    KnownSetting("hive.compactor.small.delta.dir.threshold", SERVER, "200", None, _DELTAS),
+    KnownSetting("metastore.compactor.acid.metrics.logger.frequency", SERVER, "360m", None, _ALERTS),
+    *(
+        KnownSetting(f"metastore.compactor.{name}", SERVER, default, None, _ALERTS)
+        for name, default in (
+            ("oldest.initiated.compaction.time.threshold.warning", "1h"),
+            ("oldest.initiated.compaction.time.threshold.error", "12h"),
+            ("oldest.open.txn.threshold.warning", "24h"),
+            ("oldest.open.txn.threshold.error", "72h"),
+            ("oldest.replication.open.txn.threshold.warning", "14d"),
+            ("oldest.replication.open.txn.threshold.error", "21d"),
+            ("oldest.uncleaned.aborted.txn.time.threshold.warning", "24h"),
+            ("oldest.uncleaned.aborted.txn.time.threshold.error", "48h"),
+            ("oldest.uncleaned.compaction.time.threshold", "24h"),
+            ("txn.to.writeid.record.threshold.warning", "500000"),
+            ("txn.to.writeid.record.threshold.error", "1000000"),
+            ("completed.txn.components.record.threshold.warning", "500000"),
+            ("completed.txn.components.record.threshold.error", "1000000"),
+            ("failed.compaction.ratio.threshold", "0.01"),
+            ("tables.with.aborted.txn.threshold", "1"),
+            ("number.of.disabled.compaction.tables.threshold", "1"),
+            ("long.running.initiator.threshold.warning", "6h"),
+            ("long.running.initiator.threshold.error", "12h"),
+            ("worker.detect.multiple.versions.threshold", "24h"),
+        )
+    ),
+)
+
+_PLACES = (
+    KnownSetting("metastore.warehouse.dir", SERVER, "/user/hive/warehouse", None, f"{_PLACE}: --warehouse."),
+    KnownSetting("metastore.thrift.port", SERVER, "9083", None, f"{_PLACE}: --port."),
+    KnownSetting("hive.metastore.port", SERVER, "9083", None, f"{_PLACE}: --port."),
+)
+
+KNOWN = {spelling(known.key): known for known in (*_TRANSACTIONS, *_COMPACTION, *_SERVICES, *_PLACES)}
+"""By the spelling of their keys."""
