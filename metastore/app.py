@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -27,7 +28,6 @@ from metastore.schedule import Schedule
 from metastore.slices import Slices
 from metastore.store.database import Database
 from metastore.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
-from metastore.store.leader import Leader
 from metastore.store.migrate import upgrade
 
 LOG = logging.getLogger("metastore")
@@ -51,7 +51,7 @@ class ServeOptions:
 
 
 @contextlib.contextmanager
-def open_database(options: ServeOptions) -> Iterator[Database]:
+def open_database(options: ServeOptions, loop: asyncio.AbstractEventLoop | None = None) -> Iterator[Database]:
     """The database of the options, migrated; an embedded Postgres runs as long as the context.
 
     Raises StartError.
@@ -65,14 +65,14 @@ def open_database(options: ServeOptions) -> Iterator[Database]:
             except (EmbeddedPostgresError, OSError) as error:
                 raise StartError(str(error)) from error
         try:
-            db = stack.enter_context(contextlib.closing(_connected(url, options)))
+            db = stack.enter_context(contextlib.closing(_connected(url, options, loop)))
         except (sqlalchemy.exc.SQLAlchemyError, HiveAcidError, ValueError) as error:
             raise StartError(f"the database cannot be used: {_first_line(error)}") from error
         yield db
 
 
-def _connected(url: str, options: ServeOptions) -> Database:
-    db = Database(url, pool_size=options.config.server.worker_threads)
+def _connected(url: str, options: ServeOptions, loop: asyncio.AbstractEventLoop | None) -> Database:
+    db = Database(url, options.config.server.worker_threads, loop, options.config.store)
     try:
         upgrade(db)
     except BaseException:
@@ -111,9 +111,10 @@ class App:
             loop = self._event_loop()
             listener = self._listener()
             self._prepare_warehouse()
-            db = stack.enter_context(open_database(options))
+            db = stack.enter_context(open_database(options, loop))
             workers = new_workers(config.server.worker_threads)
             stack.callback(workers.shutdown, wait=True)
+            loop.set_default_executor(workers)
             slices = Slices(db, options.warehouse, config)
             stack.callback(slices.close)
             dispatcher = Dispatcher(slices.handlers(), workers, self.counts)
@@ -121,10 +122,12 @@ class App:
             address = asyncio.run_coroutine_threadsafe(server.listen(listener), loop).result()
             stack.callback(lambda: asyncio.run_coroutine_threadsafe(server.stop(), loop).result())
             stack.callback(slices.release_waiters, loop)
-            schedule = Schedule(slices.services(), Leader(db))
-            schedule.start()
-            stack.callback(schedule.stop)
+            if config.housekeeping.services_on:
+                schedule = Schedule(slices.services(), slices.lease)
+                schedule.start()
+                stack.callback(schedule.stop)
             stack.callback(slices.interrupt)
+            _collect_seldom()
         except BaseException:
             self.stop()
             raise
@@ -186,6 +189,13 @@ def _allow_many_connections() -> None:
     wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _collect_seldom() -> None:
+    """Leave what was made so far out of garbage collection, which looks at the rest seldom: calls make no cycles."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def _first_line(error: BaseException) -> str:

@@ -13,9 +13,16 @@ from dataclasses import dataclass
 
 from hive_acid import files
 from metastore.app import ServeOptions, StartError, open_database
+from metastore.housekeeping.metrics import take_gauges
 from metastore.store.embedded import DataDirectoryInUseError
 
 JAVA_TIMEOUT_S = 30
+_FIGURES = {
+    "num_open_transactions": "transactions open",
+    "num_aborted_transactions": "aborted",
+    "num_locks": "locks",
+    "compaction_num_txn_to_writeid": "write ids on record",
+}
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,14 @@ def _database(options: ServeOptions) -> str:
     try:
         with open_database(options) as db, db.engine.connect() as connection:
             version = connection.exec_driver_sql("SHOW server_version").scalar_one()
+            figures = take_gauges(db, options.config.housekeeping)
     except StartError as error:
         if isinstance(error.__cause__, DataDirectoryInUseError):
             return f"{str(error).partition(':')[0]}, a running metastore"
         raise
     where = "embedded" if options.database_url is None else "external"
-    return f"{where} Postgres {version} answers, its schema is up to date"
+    state = ", ".join(f"{figures[name]:.0f} {words}" for name, words in _FIGURES.items())
+    return f"{where} Postgres {version} answers, its schema is up to date; {state}"
 
 
 def _warehouse(options: ServeOptions) -> str:

@@ -1,7 +1,8 @@
-"""The background services on their intervals, on threads, only on the leader."""
+"""The background services on their intervals, on threads, only while this server holds the lease."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import logging
 import random
@@ -10,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from metastore.observe.log import event
-from metastore.store.leader import Leader
+from metastore.store.leases import Lease, LeaseLostError
 
 LOG = logging.getLogger("metastore.services")
 FIRST_RUN_WITHIN_S = 1.0
@@ -23,46 +25,68 @@ logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
 
 @dataclass(frozen=True)
 class Service:
-    """One background service: `run_once` does what there is to do and returns something true if it did anything."""
+    """One background service: `run_once` does what there is to do and returns something true if it did anything.
+
+    The first run comes soon after the lease was taken, or `delay_ms` after that.
+    """
 
     name: str
     interval_ms: int
     run_once: Callable[[], Any]
+    delay_ms: int = 0
 
 
 class Schedule:
-    """Runs each service again and again, never two runs of one at a time."""
+    """Runs each service again and again, never two runs of one at a time, here or on another server.
 
-    def __init__(self, services: Sequence[Service], leader: Leader) -> None:
-        self._leader = leader
+    Each run is a term of the lease: when that is lost, what the run still tries to change is refused.
+    """
+
+    def __init__(self, services: Sequence[Service], lease: Lease) -> None:
+        self._lease = lease
         self._failing: set[str] = set()
         self._scheduler = BackgroundScheduler(
             executors={"default": ThreadPoolExecutor(max(1, len(services)))},
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
             timezone=datetime.UTC,
         )
-        for service in services:
-            first = datetime.datetime.now(datetime.UTC) + datetime.timedelta(
-                seconds=random.uniform(0, FIRST_RUN_WITHIN_S)
+        self._jobs = [
+            (
+                service,
+                self._scheduler.add_job(
+                    self._run, "interval", seconds=service.interval_ms / 1000, args=[service], next_run_time=None
+                ),
             )
-            self._scheduler.add_job(
-                self._run, "interval", seconds=service.interval_ms / 1000, args=[service], next_run_time=first
-            )
+            for service in services
+        ]
 
     def start(self) -> None:
-        """Begin."""
+        """Begin as soon as the lease is free."""
         self._scheduler.start()
+        self._lease.start(self._lead)
 
     def stop(self) -> None:
-        """Let the runs in progress end, start no other."""
+        """Let the runs in progress end, start no other, and let another server follow at once."""
         self._scheduler.shutdown(wait=True)
-        self._leader.resign()
+        self._lease.stop()
+
+    def _lead(self) -> None:
+        """The lease was taken: what is due may have been so for long."""
+        now = datetime.datetime.now(datetime.UTC)
+        for service, job in self._jobs:
+            delay_s = min(service.delay_ms, service.interval_ms) / 1000 + random.uniform(0, FIRST_RUN_WITHIN_S)
+            with contextlib.suppress(JobLookupError):  # the server stops
+                job.modify(next_run_time=now + datetime.timedelta(seconds=delay_s))
 
     def _run(self, service: Service) -> None:
-        if not self._leader.is_leader():
+        if not self._lease.is_held:
             return
         try:
-            done = service.run_once()
+            with self._lease.term():
+                done = service.run_once()
+        except LeaseLostError as error:
+            event(LOG, logging.INFO, "service stopped", service=service.name, reason=error)
+            return
         except Exception as error:
             # A database that is away fails every run: said once, with the traceback for the first.
             if service.name not in self._failing:

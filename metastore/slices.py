@@ -6,34 +6,52 @@ import asyncio
 import dataclasses
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from metastore.catalog.service import CatalogService
 from metastore.compaction.cleaner import Cleaner, CleanerRun
 from metastore.compaction.executor import executor_for
 from metastore.compaction.initiator import Initiator
+from metastore.compaction.metrics import CompactionMetrics
 from metastore.compaction.models import TableInfo
 from metastore.compaction.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.worker import CompactionWorker
 from metastore.config import Config
-from metastore.housekeeping.housekeeper import AcidHouseKeeper, HousekeeperRun
+from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper
+from metastore.housekeeping.housekeeper import AcidHouseKeeper
+from metastore.housekeeping.metrics import AcidMetrics
+from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
+from metastore.lock.listener import LockListener
+from metastore.lock.polling import LockPolling
 from metastore.lock.service import LockService
 from metastore.lock.waiters import LockWaiters
+from metastore.observe.gauges import Gauges
 from metastore.rpc.call import Handler
 from metastore.rpc.handlers import (
     compactions,
     databases,
     functions,
     locks,
+    min_history,
     partitions,
+    rebuilds,
+    replication,
     session,
+    statistics,
     tables,
     transactions,
 )
+from metastore.rpc.handlers.replication import SpecialCalls
 from metastore.schedule import Service
 from metastore.store.database import Database
+from metastore.store.leases import Fenced, Lease
+from metastore.txn.commits import ExtendedCommits
+from metastore.txn.min_history import MinHistory
+from metastore.txn.rebuild import RebuildLocks
+from metastore.txn.replication import ReplicationService
 from metastore.txn.service import TxnService
 from metastore.txn.write_ids import WriteIdService
 
@@ -69,6 +87,10 @@ class CatalogueOfCompaction:
         """The names of all partitions of a table."""
         return self._catalog.partition_names(db, table)
 
+    def remove_dropped(self, location: str) -> bool:
+        """Remove what is left of a dropped table or partition; False if something that exists lies there."""
+        return self._catalog.removals.remove_dropped(location)
+
 
 class Slices:
     """Every service of one server, made once."""
@@ -79,21 +101,34 @@ class Slices:
         self._catalog = CatalogService(db, warehouse, config.catalog)
         self._txns = TxnService(db, config.txn, self._waiters.wake)
         self._write_ids = WriteIdService(db)
+        self._replication = ReplicationService(db, config.txn, self._waiters.wake)
+        self._special_calls = SpecialCalls(self._replication, ExtendedCommits(db, self._waiters.wake))
+        self._rebuilds = RebuildLocks(db)
+        self._min_history = MinHistory(db, config.txn.use_min_history_write_id)
         self._locks = LockService(db, self._waiters.wake)
-        self._housekeeper = AcidHouseKeeper(db, config.housekeeping, config.txn, self._waiters.wake)
+        self._polling = LockPolling(self._locks, self._waiters, LockListener(db, self._waiters), config.lock)
+        # Host and process: workers of two servers on one machine, or of two machines, are never taken for each other.
+        self._name = f"{socket.gethostname()}-{os.getpid()}"
+        self.lease = Lease(db, self._name, config.housekeeping.lease_ms)
+        fenced = Fenced(db, self.lease)
+        self._housekeeper = AcidHouseKeeper(fenced, config.housekeeping, config.txn, self._waiters.wake)
+        self._txn_cleaner = AcidTxnCleaner(fenced, config.housekeeping)
+        self.gauges = Gauges()
+        self._metrics = AcidMetrics(fenced, config.housekeeping, self.gauges)
         self._compactions = CompactionService(db, config.compaction)
+        self._compaction_metrics = CompactionMetrics(db)
+        self._fenced_compactions = CompactionService(fenced, config.compaction)
+        self._compaction_housekeeper = CompactionHouseKeeper(fenced, config.housekeeping, self._fenced_compactions)
         self._executor = executor_for(config.compaction)
         self._make_compactors()
         self._catalog.start()
 
     def _make_compactors(self) -> None:
         config = self._config.compaction
-        # Host and process: workers of two servers on one machine, or of two machines, are never taken for each other.
-        name = f"{socket.gethostname()}-{os.getpid()}"
         catalogue = CatalogueOfCompaction(self._catalog)
         snapshots = Snapshots(self._txns, self._write_ids)
-        self._initiator = Initiator(self._compactions, snapshots, catalogue, config, name)
-        self._cleaner = Cleaner(self._compactions, snapshots, catalogue, config)
+        self._initiator = Initiator(self._fenced_compactions, snapshots, catalogue, config, self._name)
+        self._cleaner = Cleaner(self._fenced_compactions, snapshots, catalogue, config, self.lease.check)
         self._workers = [
             CompactionWorker(
                 self._compactions,
@@ -103,8 +138,9 @@ class Slices:
                 catalogue,
                 self._executor,
                 config,
-                f"{name}-{number}",
+                f"{self._name}-{number}",
                 self._config.txn.timeout_ms // HEARTBEATS_PER_TIMEOUT,
+                queue=self._fenced_compactions,
             )
             for number in range(config.worker_threads)
         ]
@@ -117,19 +153,35 @@ class Slices:
             **tables.handlers(self._catalog),
             **partitions.handlers(self._catalog),
             **functions.handlers(),
-            **transactions.handlers(self._txns, self._write_ids),
-            **locks.handlers(self._locks, self._waiters, self._config.lock),
-            **compactions.handlers(self._compactions),
+            **transactions.handlers(self._txns, self._write_ids, self._special_calls),
+            **replication.handlers(self._replication),
+            **min_history.handlers(self._min_history),
+            **rebuilds.handlers(self._rebuilds),
+            **locks.handlers(self._locks, self._polling),
+            **compactions.handlers(self._compactions, self._compaction_metrics),
+            **statistics.handlers(self._catalog),
         }
 
     def services(self) -> list[Service]:
         """What runs in the background."""
         housekeeping, compaction = self._config.housekeeping, self._config.compaction
         found = [
-            Service("AcidHouseKeeper", housekeeping.interval_ms, self._keep_house),
-            Service("compaction history", compaction.housekeeper_interval_ms, self._compactions.purge_history),
+            Service(
+                "AcidHouseKeeper",
+                housekeeping.interval_ms,
+                partial(_done, self._housekeeper.run_once),
+                housekeeping.first_run_delay_ms,
+            ),
+            Service("AcidTxnCleaner", housekeeping.txn_cleaner_interval_ms, partial(_done, self._txn_cleaner.run_once)),
+            Service(
+                "CompactionHouseKeeper",
+                compaction.housekeeper_interval_ms,
+                partial(_done, self._compaction_housekeeper.run_once),
+            ),
             Service("removals", REMOVALS_INTERVAL_MS, self._catalog.removals.recover),
         ]
+        if housekeeping.metrics_on:
+            found.append(Service("AcidMetrics", housekeeping.metrics_interval_ms, self._metrics.run_once))
         if compaction.initiator_on:
             found.append(Service("Initiator", compaction.check_interval_ms, self._initiator.run_once))
         if compaction.cleaner_on:
@@ -148,15 +200,17 @@ class Slices:
 
     def release_waiters(self, loop: asyncio.AbstractEventLoop) -> None:
         """Answer all calls that wait for a lock; the server stops."""
-        loop.call_soon_threadsafe(self._waiters.close)
-
-    def _keep_house(self) -> HousekeeperRun | None:
-        run = self._housekeeper.run_once()
-        return run if any(dataclasses.astuple(run)) else None
+        loop.call_soon_threadsafe(self._polling.close)
 
     def _clean(self) -> CleanerRun | None:
         run = self._cleaner.run_once()
         return run if run.removed or run.cleaned or run.failed else None
+
+
+def _done(run_once: Callable[[], Any]) -> Any:
+    """What a run did; None if it did nothing."""
+    run = run_once()
+    return run if any(dataclasses.astuple(run)) else None
 
 
 def _work(worker: CompactionWorker) -> int:

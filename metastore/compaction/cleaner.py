@@ -7,16 +7,24 @@ What goes, and why nobody needs it:
    up to the compaction's highest. What it finds obsolete is so for all who come later.
 2. Directories with data of aborted transactions alone: nobody ever reads them.
 3. Staging directories of aborted transactions, and old ones of others that have ended.
+4. The directories of tables and partitions dropped by a transaction that readers need not notice (SOFT_DELETE), when
+   all that were opened before its commit have ended. There is no trash: the property ifPurge changes nothing.
 
 The record of an aborted transaction goes last, after its files: without it they would count as committed. Directories
 are removed whole and in any order, and every step can be repeated, so the Cleaner can be killed at any time.
+
+With several servers one Cleaner is at work, under the lease on services. What it changes in the database is fenced by
+that; a removal of files cannot be, so the lease is asked after right before each directory. One that is paused in
+just that moment, and wakes up when another server has taken over, removes what the other one would remove too: it is
+garbage for everybody for ever, since write ids and transaction ids in names are not used twice. Only a table that is
+dropped and made again at the same place in that moment begins them anew; hence a question for each directory.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hive_acid import files
@@ -34,6 +42,8 @@ from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionState
 
 log = logging.getLogger(__name__)
+DROPPED_LOCATION = "location"
+"""The property by which a drop names the directory that remains of a table or partition."""
 
 
 @dataclass(slots=True)
@@ -49,12 +59,19 @@ class Cleaner:
     """Removes what compactions replaced and what aborted transactions left."""
 
     def __init__(
-        self, service: CompactionService, snapshots: Snapshots, catalogue: Catalogue, config: CompactionConfig
+        self,
+        service: CompactionService,
+        snapshots: Snapshots,
+        catalogue: Catalogue,
+        config: CompactionConfig,
+        check_lease: Callable[[], None] = lambda: None,
     ) -> None:
+        """`check_lease` raises what is no HiveAcidError when this Cleaner may not remove files any more."""
         self._service = service
         self._snapshots = snapshots
         self._catalogue = catalogue
         self._config = config
+        self._check_lease = check_lease
 
     def run_once(self) -> CleanerRun:
         """Clean all there is to clean now; a failure concerns its own table or partition only."""
@@ -83,6 +100,13 @@ class Cleaner:
             )
 
     def _clean_compaction(self, compaction: Compaction, run: CleanerRun) -> bool:
+        dropped = compaction.properties.get(DROPPED_LOCATION)
+        if dropped is not None:
+            self._check_lease()
+            if self._catalogue.remove_dropped(dropped):
+                run.removed.append(dropped)
+            self._service.mark_cleaned(compaction.id)
+            return True
         table = self._catalogue.table(compaction.db, compaction.table)
         location = self._location(compaction.db, compaction.table, compaction.partition, table)
         if table is None or location is None:
@@ -175,6 +199,7 @@ class Cleaner:
     def _remove(self, location: str, names: Iterable[str], run: CleanerRun) -> None:
         for name in names:
             place = files.join(location, name)
+            self._check_lease()
             files.remove(place)
             run.removed.append(place)
 

@@ -141,3 +141,6 @@ class Catalogue(Protocol):
 
     def partition_names(self, db: str, table: str) -> list[str]:
         """The names of all partitions of a table."""
+
+    def remove_dropped(self, location: str) -> bool:
+        """Remove the directory of a dropped table or partition; False if another one has taken its place."""

@@ -13,8 +13,9 @@ from hive_acid.wire import table_name
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import AbortedCompaction, Candidate, Compaction, CompactionAnswer, CompactionRequest
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.store.database import Database
+from metastore.store.leases import Calls
 from metastore.txn.names import stored_name, stored_partition
+from metastore.txn.service import refuse
 
 _ORDER_COLUMNS = {
     "id": "id",
@@ -37,12 +38,15 @@ _ORDER_COLUMNS = {
 """What a list may be ordered by, in the words of the wire, where a prefix ``CC_`` or ``CQ_`` is allowed."""
 
 _MOST_SHOWN = 10_000
+_MOST_PURGES = 1000
+"""Batches in which the history is shortened in one run."""
 
 
 class CompactionService:
     """Compactions waiting, under way, waiting for the Cleaner, and ended."""
 
-    def __init__(self, db: Database, config: CompactionConfig) -> None:
+    def __init__(self, db: Calls, config: CompactionConfig) -> None:
+        """`db` is fenced by the lease for what background services do, and plain for what clients ask for."""
         self._db = db
         self._config = config
 
@@ -68,7 +72,9 @@ class CompactionService:
         return CompactionAnswer(CompactionId(row[0]), CompactionState(row[1]), row[2])
 
     def abort(self, ids: Sequence[CompactionId]) -> list[AbortedCompaction]:
-        """Take compactions that still wait out of the queue."""
+        """Take compactions that still wait out of the queue. Raises NoSuchCompactionError for an empty list."""
+        if not ids:
+            raise NoSuchCompactionError("the list of compactions to abort is empty")
         rows = self._db.call("abort_compactions", list(ids))
         return [AbortedCompaction(row[0], CompactionState(row[1]) if row[1] else None, row[2]) for row in rows]
 
@@ -168,9 +174,14 @@ class CompactionService:
     ) -> None:
         """Say in which transaction a compaction runs, before its first file is written.
 
-        Raises MetaError if it is not the worker's any more; so do the other verbs of a worker.
+        Raises MetaError if it is not the worker's any more, as the other verbs of a worker do; TxnAbortedError, or
+        NoSuchTxnError for a transaction that is committed or unknown.
         """
-        self._verb("update_compactor_state", compaction_id, worker, txn_id, highest_write_id, run_as)
+        row = self._db.call_one("update_compactor_state", compaction_id, worker, txn_id, highest_write_id, run_as)
+        assert row is not None
+        refuse(row[0], txn_id)
+        if row[0] == "lost":
+            raise self._not_in_hand("update_compactor_state", compaction_id)
 
     def set_job_id(self, compaction_id: CompactionId, job_id: str) -> None:
         """Note the job that does the work."""
@@ -203,6 +214,31 @@ class CompactionService:
         return [(CompactionId(compaction_id), CompactionState(state)) for compaction_id, state in rows]
 
     # --- the Cleaner's verbs -----------------------------------------------------------------------
+
+    def submit_for_cleanup(self, request: CompactionRequest, highest_write_id: WriteId, txn_id: TxnId) -> None:
+        """Let the Cleaner remove what a transaction makes superfluous, once it has committed.
+
+        With a property ``location`` that is the directory, of a dropped table or partition; without one, what a
+        compaction up to the write id would replace. Raises TxnAbortedError, NoSuchTxnError if the transaction is
+        committed or unknown, MetaError if it is of another type than SOFT_DELETE or the compactions'.
+        """
+        row = self._db.call_one(
+            "submit_for_cleanup",
+            request.type.value,
+            stored_name(request.db),
+            stored_name(request.table),
+            stored_partition(request.partition) if request.partition else None,
+            json.dumps(dict(request.properties)),
+            request.run_as,
+            request.initiator,
+            request.initiator_version,
+            highest_write_id,
+            txn_id,
+        )
+        assert row is not None
+        refuse(row[0], txn_id)
+        if row[0] == "wrong_type":
+            raise MetaError(f"transaction {txn_id} cannot hand anything to the Cleaner: open it as SOFT_DELETE")
 
     def to_clean(self) -> list[Compaction]:
         """Compactions whose replaced files nobody needs any more."""
@@ -259,20 +295,26 @@ class CompactionService:
         """Cleaning up after aborted transactions failed; the next attempt is later."""
         self._db.call("abort_clean_failed", db, table, partition, message, self._config.cleaner_retry_ms)
 
-    def purge_history(self) -> int:
-        """Shorten the history; how many entries went."""
+    def purge_history(self, batch: int = 5000) -> int:
+        """Shorten the history, by `batch` entries at a time; how many went."""
         config = self._config
-        row = self._db.call_one(
-            "purge_compactions",
-            config.keep_succeeded,
-            # The Initiator judges by the last failures, so as many must stay.
-            max(config.keep_failed, config.failed_threshold),
-            config.keep_not_initiated,
-            config.keep_refused,
-            config.history_timeout_ms,
-        )
-        assert row is not None
-        return int(row[0])
+        total = 0
+        for _ in range(_MOST_PURGES):
+            row = self._db.call_one(
+                "purge_compactions",
+                config.keep_succeeded,
+                # The Initiator judges by the last failures, so as many must stay.
+                max(config.keep_failed, config.failed_threshold),
+                config.keep_not_initiated,
+                config.keep_refused,
+                config.history_timeout_ms,
+                batch,
+            )
+            assert row is not None
+            total += int(row[0])
+            if row[0] < batch:
+                break
+        return total
 
     def _compactions(self, function: str, *args: object) -> list[Compaction]:
         return [Compaction.from_row(row) for row in self._db.call(function, *args)]
@@ -280,10 +322,13 @@ class CompactionService:
     def _verb(self, function: str, compaction_id: CompactionId, *args: Any) -> None:
         row = self._db.call_one(function, compaction_id, *args)
         if row is None or not row[0]:
-            found = self.show(compaction_id=compaction_id)
-            state = f"is {found[0].state.words}" if found else "is unknown"
-            whose = f" with worker {found[0].worker}" if found and found[0].worker else ""
-            raise MetaError(f"{function}: compaction {compaction_id} {state}{whose}")
+            raise self._not_in_hand(function, compaction_id)
+
+    def _not_in_hand(self, function: str, compaction_id: CompactionId) -> MetaError:
+        found = self.show(compaction_id=compaction_id)
+        state = f"is {found[0].state.words}" if found else "is unknown"
+        whose = f" with worker {found[0].worker}" if found and found[0].worker else ""
+        return MetaError(f"{function}: compaction {compaction_id} {state}{whose}")
 
 
 def _parse_order(order: str) -> tuple[str, bool]:

@@ -43,6 +43,7 @@ class Verb(enum.Enum):
 
     COMPACT = "compact"
     DO_NOT_INITIATE = "do not initiate"
+    SUBMIT_FOR_CLEANUP = "submit for cleanup"
     FIND_NEXT = "find next"
     MARK_COMPACTED = "mark compacted"
     MARK_FAILED = "mark failed"
@@ -53,6 +54,7 @@ class Verb(enum.Enum):
     GIVE_UP = "give up a worker that disappears again and again"
     MARK_CLEANED = "mark cleaned"
     FAIL_CLEANING = "fail cleaning"
+    SUBMIT_IN_VAIN = "the transaction that submitted it aborts"
     GIVE_UP_CLEANING = "fail cleaning for the last time"
 
 
@@ -70,6 +72,7 @@ _S = CompactionState
 ARROWS: tuple[Arrow, ...] = (
     Arrow(None, Verb.COMPACT, _S.INITIATED),
     Arrow(None, Verb.DO_NOT_INITIATE, _S.DID_NOT_INITIATE),
+    Arrow(None, Verb.SUBMIT_FOR_CLEANUP, _S.READY_FOR_CLEANING),
     Arrow(_S.INITIATED, Verb.FIND_NEXT, _S.WORKING),
     Arrow(_S.INITIATED, Verb.ABORT, _S.ABORTED),
     Arrow(_S.INITIATED, Verb.MARK_FAILED, _S.FAILED),
@@ -84,11 +87,12 @@ ARROWS: tuple[Arrow, ...] = (
     Arrow(_S.READY_FOR_CLEANING, Verb.MARK_REFUSED, _S.REFUSED),
     Arrow(_S.READY_FOR_CLEANING, Verb.REQUEUE, _S.INITIATED),
     Arrow(_S.READY_FOR_CLEANING, Verb.GIVE_UP, _S.FAILED),
+    Arrow(_S.READY_FOR_CLEANING, Verb.SUBMIT_IN_VAIN, _S.REFUSED),
     Arrow(_S.READY_FOR_CLEANING, Verb.MARK_CLEANED, _S.SUCCEEDED),
     Arrow(_S.READY_FOR_CLEANING, Verb.FAIL_CLEANING, _S.READY_FOR_CLEANING),
     Arrow(_S.READY_FOR_CLEANING, Verb.GIVE_UP_CLEANING, _S.FAILED),
 )
 """Everything that may happen before the history is purged; other verbs are refused and change nothing.
 
-READY_FOR_CLEANING can fail or go back to INITIATED only while its transaction has not committed.
+READY_FOR_CLEANING can fail, be refused or go back to INITIATED only while its transaction has not committed.
 """

@@ -74,9 +74,15 @@ class CompactionWorker:
         name: str,
         heartbeat_ms: int,
         pool: str | None = None,
+        queue: CompactionService | None = None,
     ) -> None:
-        """`name` tells this worker from all others; a heartbeat is due every `heartbeat_ms`, well below the timeout."""
+        """`name` tells this worker from all others; a heartbeat is due every `heartbeat_ms`, well below the timeout.
+
+        `queue`, fenced by the lease on services, is where compactions are claimed; by default `service`. From then on
+        the claim and the transaction stand for themselves: a long compaction outlives a change of the leader.
+        """
         self._service = service
+        self._queue = queue or service
         self._txns = txns
         self._snapshots = snapshots
         self._locks = locks
@@ -100,7 +106,7 @@ class CompactionWorker:
         """Carry out the next compaction; False if there was none. How it ended is in the history."""
         if self._stopping.is_set():
             return False
-        compaction = self._service.find_next(self._name, hive_acid.__version__, self._pool)
+        compaction = self._queue.find_next(self._name, hive_acid.__version__, self._pool)
         if compaction is None:
             return False
         attempt = self._current = _Attempt(compaction)

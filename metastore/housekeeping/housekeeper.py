@@ -1,41 +1,42 @@
-"""The AcidHouseKeeper: ends what nobody heartbeats and forgets what nobody needs (transactions.md §1.9, §5)."""
+"""The AcidHouseKeeper: ends what nobody heartbeats (transactions.md §1.9)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hive_acid.ids import LockId
 from metastore.housekeeping.config import HousekeepingConfig
-from metastore.store.database import Database
+from metastore.store.leases import Calls
+from metastore.txn.calls import LocksFreed
 from metastore.txn.config import TxnConfig
-from metastore.txn.service import LocksFreed
 from metastore.txn.states import TIMEOUT_REASON
 
-_MAX_BATCHES = 1000
+MAX_BATCHES = 1000
+"""Batches in one run; what is left over is for the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class HousekeeperRun:
-    """What one run did, in numbers."""
+    """What one run did, in numbers: transactions, lock requests, and rows that had outlived their transactions."""
 
     timed_out_txns: int
     expired_locks: int
-    purged_write_set: int
-    purged_write_ids: int
-    purged_txns: int
+    purged_companions: int
 
 
 class AcidHouseKeeper:
-    """Housekeeping of transactions and locks.
+    """Times out transactions and locks.
 
-    Safe to run on several servers at once and to be killed: each step is one database transaction of its own.
+    Safe to be killed, and to run twice at once: each batch is one database transaction of its own, and repeats its
+    condition on rows that it has locked.
     """
 
     def __init__(
         self,
-        db: Database,
+        db: Calls,
         config: HousekeepingConfig,
         txn_config: TxnConfig,
-        locks_freed: LocksFreed = lambda databases: None,
+        locks_freed: LocksFreed = lambda lock_ids: None,
     ) -> None:
         self._db = db
         self._config = config
@@ -45,31 +46,31 @@ class AcidHouseKeeper:
     def run_once(self) -> HousekeeperRun:
         """Do all there is to do now."""
         # Locks first: the end of a transaction may be what the next one waits for, and that one is heartbeated.
-        expired_locks = self._expire_locks()
-        timed_out = self._time_out()
-        row = self._db.call_one("snapshot_horizon")
-        assert row is not None
-        horizon = row[0]
         return HousekeeperRun(
-            timed_out_txns=timed_out,
-            expired_locks=expired_locks,
-            purged_write_set=self._count("purge_write_set", horizon),
-            purged_write_ids=self._count("purge_write_ids", horizon),
-            purged_txns=self._count("purge_txns", self._config.finished_retention_ms, horizon),
+            expired_locks=self._expire_locks(),
+            timed_out_txns=self._time_out(),
+            purged_companions=self._purge_companions(),
         )
 
     def _expire_locks(self) -> int:
-        row = self._db.call_one("expire_locks", self._txn_config.timeout_ms)
-        assert row is not None
-        self._locks_freed(row[1])
-        return int(row[0])
+        total: set[LockId] = set()
+        batch = self._config.purge_batch
+        for _ in range(MAX_BATCHES):
+            row = self._db.call_one("expire_locks", self._txn_config.timeout_ms, batch)
+            assert row is not None
+            total |= set(row[0])
+            self._locks_freed(row[0])
+            if not row[0]:
+                break
+        return len(total)
 
     def _time_out(self) -> int:
-        """Abort in batches, so that no database transaction is long; what is left over is for the next run."""
         total = 0
         batch = self._config.timeout_batch
-        timeouts = self._txn_config.timeout_ms, self._txn_config.repl_timeout_ms
-        for _ in range(_MAX_BATCHES):
+        # A heartbeat is put down a little after it has come, and by whatever server it came to.
+        delay_ms = self._txn_config.heartbeat_delay_ms
+        timeouts = self._txn_config.timeout_ms + delay_ms, self._txn_config.repl_timeout_ms + delay_ms
+        for _ in range(MAX_BATCHES):
             row = self._db.call_one("expire_txns", *timeouts, TIMEOUT_REASON, batch)
             assert row is not None
             total += len(row[0])
@@ -78,7 +79,7 @@ class AcidHouseKeeper:
                 break
         return total
 
-    def _count(self, function: str, *args: object) -> int:
-        row = self._db.call_one(function, *args)
+    def _purge_companions(self) -> int:
+        row = self._db.call_one("purge_companions", self._config.purge_batch)
         assert row is not None
         return int(row[0])

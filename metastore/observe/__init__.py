@@ -1,1 +1,1 @@
-"""What the daemon tells about itself: structured log lines and counters of calls."""
+"""What the daemon tells about itself: structured log lines, counters of calls and gauges."""

@@ -10,11 +10,10 @@ from hive_acid import files
 from hive_acid.format.names import base_name, delta_name, staging_name
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.housekeeping.config import HousekeepingConfig
-from metastore.housekeeping.housekeeper import AcidHouseKeeper
+from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockType
 from metastore.store.database import Database
-from metastore.txn.config import TxnConfig
 from metastore.txn.states import Operation, TxnType
 
 from .world import OWNER, World, write_directory
@@ -161,7 +160,7 @@ def test_aborted_writes_at_the_end_are_all_found(world: World) -> None:
         world.txns.abort_txn(lost)
     rows = world.read()
     world.compact(MAJOR)
-    housekeeper = AcidHouseKeeper(world.db, HousekeepingConfig(finished_retention_ms=0), TxnConfig())
+    housekeeper = AcidTxnCleaner(world.db, HousekeepingConfig(finished_retention_ms=0))
     housekeeper.run_once()
     assert world.snapshot()[0].high_water_mark == 3
     world.cleaner().run_once()
@@ -251,7 +250,7 @@ def test_aborted_writes_are_cleaned_without_a_compaction(world: World) -> None:
     assert world.read() == rows
     assert _components(world) == []
     world.txns.commit_txn(reader)
-    AcidHouseKeeper(world.db, HousekeepingConfig(finished_retention_ms=0), TxnConfig()).run_once()
+    AcidTxnCleaner(world.db, HousekeepingConfig(finished_retention_ms=0)).run_once()
     assert world.txns.get_open_txns(()).aborted_ids == []
     assert world.read() == rows
 

@@ -21,9 +21,8 @@ from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import TxnId
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.housekeeping.config import HousekeepingConfig
-from metastore.housekeeping.housekeeper import AcidHouseKeeper
+from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
 from metastore.store.database import Database
-from metastore.txn.config import TxnConfig
 from metastore.txn.states import TxnType
 
 from .world import World, fail
@@ -142,7 +141,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def keep_house(self) -> None:
-        AcidHouseKeeper(self.db, HousekeepingConfig(finished_retention_ms=0), TxnConfig()).run_once()
+        AcidTxnCleaner(self.db, HousekeepingConfig(finished_retention_ms=0)).run_once()
 
     @invariant()
     def everybody_reads_what_they_saw(self) -> None:

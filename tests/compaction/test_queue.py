@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hive_acid.errors import MetaError, NoSuchCompactionError
+from hive_acid.errors import MetaError, NoSuchCompactionError, NoSuchTxnError, TxnAbortedError
 from hive_acid.ids import CompactionId, TxnId, WriteId
 from metastore.compaction.models import Compaction, CompactionRequest
 from metastore.compaction.states import ARROWS, CompactionState, CompactionType, Verb
@@ -209,6 +209,17 @@ def test_worker_that_lost_its_compaction_is_told(world: World) -> None:
             verb()
 
 
+def test_the_transaction_of_a_compaction_must_be_open(world: World) -> None:
+    world.service.compact(ask(world))
+    compaction_id = take(world).id
+    ended = world.open(TxnType.COMPACTION)
+    world.txns.abort_txn(ended)
+    for txn_id, error in ((ended, TxnAbortedError), (TxnId(99), NoSuchTxnError)):
+        with pytest.raises(error):
+            world.service.update_state(compaction_id, "worker-1", txn_id, WriteId(1))
+    assert world.service.get(compaction_id).txn_id is None
+
+
 def test_long_work_is_taken_away_only_after_the_timeout(world: World) -> None:
     world.service.compact(ask(world))
     compaction_id = take(world).id
@@ -234,7 +245,8 @@ def test_abort(world: World) -> None:
     take(world)
     found = {one.id: (one.found, one.aborted) for one in world.service.abort([waiting, working, CompactionId(99)])}
     assert found == {waiting: (S.ABORTED, False), working: (S.WORKING, False), 99: (None, False)}
-    assert world.service.abort([]) == []
+    with pytest.raises(NoSuchCompactionError, match="empty"):
+        world.service.abort([])
 
 
 def test_unknown_compaction(world: World) -> None:

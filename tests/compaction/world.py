@@ -64,6 +64,10 @@ class Tables:
     def partition_names(self, db: str, table: str) -> list[str]:
         return list(self.partitions.get((db, table), {}))
 
+    def remove_dropped(self, location: str) -> bool:
+        files.remove(location)
+        return True
+
 
 @dataclass
 class MergingExecutor:

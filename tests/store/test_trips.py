@@ -15,7 +15,7 @@ from hive_acid.wire import ttypes
 from metastore.store.database import Database
 from metastore.store.embedded import EmbeddedPostgres
 from metastore.store.migrate import upgrade
-from tests.caller import Caller
+from tests.caller import Caller, refused
 from tests.conftest import _admin, url_of
 from tests.served import Served, served
 
@@ -87,9 +87,7 @@ def test_each_call_of_a_write_cycle_is_one_trip(counted: Counted) -> None:
         trips["allocate_table_write_ids"] = counted.statements(lambda txn_id=txn_id: ann.allocate("db.t", txn_id))
         trips["lock"] = counted.statements(lambda txn_id=txn_id: ann.lock("w db/t/p=1 u", "r db/u s", txn=txn_id))
         trips["heartbeat"] = counted.statements(lambda txn_id=txn_id: ann.heartbeat(txn_id))
-        trips["heartbeat_txn_range"] = counted.statements(
-            lambda txn_id=txn_id: ann.heartbeat_range(txn_id, txn_id + 1)
-        )
+        trips["heartbeat_txn_range"] = counted.statements(lambda txn_id=txn_id: ann.heartbeat_range(txn_id, txn_id + 1))
         trips["add_dynamic_partitions"] = counted.statements(
             lambda txn_id=txn_id: ann.add_partitions(txn_id, 1, "db.t", "p=1", "p=2")
         )
@@ -131,9 +129,8 @@ def test_a_conflict_is_one_trip(counted: Counted) -> None:
     ann.commit(one, exclWriteEnabled=False)
 
     def lose() -> None:
-        ann.send("commit_txn", ttypes.CommitTxnRequest(txnid=two, exclWriteEnabled=False))
-        with pytest.raises(Exception, match="write conflict"):
-            ann.receive()
+        with refused("TxnAbortedException", "write conflict"):
+            ann.commit(two, exclWriteEnabled=False)
 
     _assert_single({"commit_txn": counted.statements(lose)})
 

@@ -15,7 +15,8 @@ BEGIN
         SELECT c.id, c.state INTO compact.id, compact.state
           FROM compaction c
          WHERE c.db = in_db AND c.tbl = in_tbl AND c.partition IS NOT DISTINCT FROM in_partition AND c.type <> 'c'
-           AND (c.state IN ('i', 'w') OR c.state = 'r' AND c.highest_write_id = highest)
+           AND (c.state IN ('i', 'w')
+                OR c.state = 'r' AND c.highest_write_id = highest AND NOT c.properties ? 'location')
          ORDER BY c.id LIMIT 1;
         IF FOUND THEN
             RETURN NEXT;

@@ -1,8 +1,9 @@
 -- Shortens the history (transactions.md §4.11): of each table or partition and state the newest stay, as many as said;
 -- failed, refused and not initiated ones go too when they are older than `timeout_ms` and something newer succeeded
--- that did as much. Returns how many went.
+-- that did as much. Up to `at_most` go; returns how many did.
 CREATE OR REPLACE FUNCTION purge_compactions(
-    keep_succeeded integer, keep_failed integer, keep_not_initiated integer, keep_refused integer, timeout_ms bigint
+    keep_succeeded integer, keep_failed integer, keep_not_initiated integer, keep_refused integer, timeout_ms bigint,
+    at_most integer
 ) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -19,10 +20,11 @@ BEGIN
                            AND s.state = 's' AND s.id > c.id AND s.type IN ('a', c.type)) AS is_outdated
           FROM compaction c WHERE c.state IN ('s', 'f', 'a', 'c', 'x')
     )
-    DELETE FROM compaction c USING ranked r
-     WHERE c.id = r.id
-       AND (r.is_outdated OR r.age > CASE r.state WHEN 's' THEN keep_succeeded WHEN 'f' THEN keep_failed
-                                                  WHEN 'a' THEN keep_not_initiated ELSE keep_refused END);
+    DELETE FROM compaction WHERE id = ANY (ARRAY(
+        SELECT r.id FROM ranked r
+         WHERE r.is_outdated OR r.age > CASE r.state WHEN 's' THEN keep_succeeded WHEN 'f' THEN keep_failed
+                                                     WHEN 'a' THEN keep_not_initiated ELSE keep_refused END
+         LIMIT at_most));
     GET DIAGNOSTICS purged = ROW_COUNT;
     RETURN purged;
 END

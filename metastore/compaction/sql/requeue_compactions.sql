@@ -1,7 +1,7 @@
 -- Takes compactions away from workers that are gone (transactions.md §4.4): their transaction is not open any more, or
 -- none was named within `claim_timeout_ms`, or they work for longer than `worker_timeout_ms`. So too those that were
 -- marked as compacted but whose transaction aborted. After `max_attempts` workers, or if another one is queued
--- by now, it has failed.
+-- by now, it has failed. What no worker ever had was submitted for clean-up, and stays, as the drop came to nothing.
 CREATE OR REPLACE FUNCTION requeue_compactions(
     worker_timeout_ms bigint, claim_timeout_ms bigint, max_attempts integer
 ) RETURNS TABLE (id bigint, state text)
@@ -20,7 +20,12 @@ BEGIN
                         secs => CASE WHEN c.txn_id IS NULL THEN claim_timeout_ms ELSE worker_timeout_ms END / 1000.0))
          ORDER BY c.id FOR UPDATE SKIP LOCKED
     LOOP
-        IF lost.attempts >= max_attempts OR EXISTS (
+        IF lost.attempts = 0 THEN
+            UPDATE compaction c
+               SET state = 'c', ended_at = clock_timestamp(), error_message = 'its transaction was aborted: nothing is cleaned'
+             WHERE c.id = lost.id
+            RETURNING c.id, c.state INTO requeue_compactions.id, requeue_compactions.state;
+        ELSIF lost.attempts >= max_attempts OR EXISTS (
             SELECT 1 FROM compaction c
              WHERE c.db = lost.db AND c.tbl = lost.tbl AND c.partition IS NOT DISTINCT FROM lost.partition
                AND c.state IN ('i', 'w') AND c.id <> lost.id)

@@ -6,7 +6,9 @@ CREATE OR REPLACE FUNCTION table_writes(in_db text, in_tbl text, horizon bigint)
 RETURNS TABLE (last_write_id bigint, open_ids bigint[], aborted_ids bigint[])
 LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT k.last_write_id FROM write_id_counter k WHERE k.db = in_db AND k.tbl = in_tbl), 0),
-           ARRAY(SELECT w.write_id FROM write_id w LEFT JOIN txn t ON t.txn_id = w.txn_id
+           -- A row may stand for a run of write ids (see purge_write_ids).
+           ARRAY(SELECT generate_series(coalesce(w.first_write_id, w.write_id), w.write_id)
+                   FROM write_id w LEFT JOIN txn t ON t.txn_id = w.txn_id
                   WHERE w.db = in_db AND w.tbl = in_tbl AND (w.txn_id > horizon OR t.state = 'o')),
            ARRAY(SELECT w.write_id FROM write_id w JOIN txn t ON t.txn_id = w.txn_id
                   WHERE w.db = in_db AND w.tbl = in_tbl AND w.txn_id <= horizon AND t.state = 'a');

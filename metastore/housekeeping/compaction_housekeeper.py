@@ -1,0 +1,47 @@
+"""The CompactionHouseKeeper: shortens the records from which compactions are decided (transactions.md §4.11, §5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metastore.compaction.service import CompactionService
+from metastore.housekeeping.config import HousekeepingConfig
+from metastore.store.leases import Calls
+
+MAX_BATCHES = 2000
+"""Batches in one run; what is left over is for the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionHousekeeperRun:
+    """What one run removed, in rows."""
+
+    purged_duplicates: int
+    purged_history: int
+
+
+class CompactionHouseKeeper:
+    """Removes records of writes that later ones make superfluous, and old history of compactions.
+
+    Safe to be killed, and to run twice at once.
+    """
+
+    def __init__(self, db: Calls, config: HousekeepingConfig, compactions: CompactionService) -> None:
+        self._db = db
+        self._batch = config.purge_batch
+        self._compactions = compactions
+
+    def run_once(self) -> CompactionHousekeeperRun:
+        """Do all there is to do now."""
+        return CompactionHousekeeperRun(self._purge_duplicates(), self._compactions.purge_history(self._batch))
+
+    def _purge_duplicates(self) -> int:
+        total, after = 0, None
+        for _ in range(MAX_BATCHES):
+            row = self._db.call_one("purge_duplicates", after, self._batch)
+            assert row is not None
+            examined, purged, after = row
+            total += purged
+            if examined < self._batch:
+                break
+        return total

@@ -1,0 +1,34 @@
+"""The figures of transactions, locks and write ids, taken from time to time (transactions.md §4.12)."""
+
+from __future__ import annotations
+
+import logging
+
+from metastore.housekeeping.config import HousekeepingConfig
+from metastore.observe.gauges import Gauges
+from metastore.observe.log import event
+from metastore.store.leases import Calls
+
+LOG = logging.getLogger("metastore.metrics")
+COUNTED_AT_MOST = 1_000_001
+"""So that a count never takes long: beyond it, it only says that there are far too many rows."""
+
+
+class AcidMetrics:
+    """Takes the figures; cheap enough for any number of transactions."""
+
+    def __init__(self, db: Calls, config: HousekeepingConfig, gauges: Gauges) -> None:
+        self._db = db
+        self._config = config
+        self._gauges = gauges
+
+    def run_once(self) -> None:
+        """Take all figures and log them."""
+        values = take_gauges(self._db, self._config)
+        self._gauges.replace(values)
+        event(LOG, logging.INFO, "gauges", **{name: int(value) for name, value in values.items()})
+
+
+def take_gauges(db: Calls, config: HousekeepingConfig) -> dict[str, float]:
+    """The figures by name; ages are in seconds, counts end at `COUNTED_AT_MOST`."""
+    return dict(db.call("acid_gauges", config.crowded_table_aborts, COUNTED_AT_MOST))
