@@ -157,6 +157,10 @@ class TableNotAcidError(HiveAcidError):
     """The table is not a full-ACID table."""
 
 
+class TransactionsOffError(HiveAcidError):
+    """The session works without transactions (DummyTxnManager), which ACID tables need."""
+
+
 class UnsupportedTableError(HiveAcidError):
     """The table has a feature that hive-acid does not write yet."""
 

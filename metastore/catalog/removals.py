@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, text, true, update
 
 from hive_acid.errors import InvalidOperationError, MetaError
-from metastore.catalog.directories import Directories
-from metastore.catalog.schema import DIRECTORY_REMOVAL
+from metastore.catalog.directories import Directories, qualified
+from metastore.catalog.schema import DATABASE, DIRECTORY_REMOVAL, PARTITION, TBL
 from metastore.store.database import Database
 
 CLAIM = "10 minutes"
@@ -66,6 +66,22 @@ class Removals:
                 connection.execute(delete(DIRECTORY_REMOVAL).where(DIRECTORY_REMOVAL.c.id == removal.id))
             done += 1
         return done
+
+    def remove_dropped(self, location: str) -> bool:
+        """Remove a directory, of an object dropped before, with all below it.
+
+        False, and it stays, if something of the catalogue lies at or below it: another one has taken its place.
+        """
+        place = qualified(location, self._directories.root)
+        rows = (DATABASE.c.location, TBL.c.location, PARTITION.c.location)
+        inside = [select(column).where(or_(column == place, func.starts_with(column, place + "/"))) for column in rows]
+        with self._db.engine.begin() as connection:
+            if connection.execute(select(or_(*(query.exists() for query in inside)))).scalar():
+                _log.warning("the directory %s of a dropped object is in use again: it stays", place)
+                return False
+            planned = self.plan(connection, [place])
+        self.run(planned)
+        return True
 
     def recover(self, claim: str = CLAIM) -> int:
         """Take up removals whose claim is older than `claim`, at most a batch; returns how many were finished."""

@@ -63,6 +63,13 @@ class CatalogService:
         except NoSuchObjectError:
             return None
 
+    def partition_parameters(self, database: str, table: str, name: str) -> dict[str, str]:
+        """The parameters of a partition; none if it does not exist."""
+        try:
+            return self.partitions.get(database, table, values_of_name(name)).parameters
+        except NoSuchObjectError:
+            return {}
+
     def partition_names(self, database: str, table: str) -> list[str]:
         """The names of all partitions of a table; none if it does not exist."""
         try:

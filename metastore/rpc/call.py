@@ -23,7 +23,7 @@ class Session:
     groups: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """One RPC in progress."""
 

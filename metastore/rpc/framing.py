@@ -74,11 +74,11 @@ class MessageScanner:
         return self._at
 
     def _header(self, data: bytes | bytearray) -> bool:
-        if not _VERSION.startswith(bytes(data[:3])):
+        if not data.startswith(_VERSION) and not _VERSION.startswith(bytes(data[:3])):
             raise ProtocolError("not a message of Thrift's strict binary protocol")
         if len(data) < 8:
             return False
-        length = _i32(data, 4)[0]
+        length: int = _i32(data, 4)[0]
         if not 0 < length <= 256:
             raise ProtocolError(f"a method name of {length} bytes")
         if len(data) < 12 + length:

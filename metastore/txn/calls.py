@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 from hive_acid.errors import MetaError, MetastoreError, NoSuchTxnError, TxnAbortedError
@@ -11,6 +11,9 @@ from metastore.store.hot import AGAIN, Again, HotCall
 from metastore.store.link import Rows
 from metastore.txn.models import OpenTxns, TableWriteIds, TxnOwner
 from metastore.txn.states import CONFLICT_REASON, TxnType
+
+LocksFreed = Callable[[Collection[LockId]], None]
+"""Told the lock requests that were freed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +104,14 @@ class Commit:
     skips_check: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """The locks of all transactions that were committed together with this one, itself included."""
-
-    freed_locks: Sequence[LockId]
-
-
-class CommitCall(HotCall[Commit, Committed]):
+class CommitCall(HotCall[Commit, None]):
     """Committing (transactions.md §1.5, §1.6)."""
 
     function = "commit_txns"
     connections = 2
+
+    def __init__(self, locks_freed: LocksFreed) -> None:
+        self._locks_freed = locks_freed
 
     def arguments(self, questions: Sequence[Commit]) -> list[object]:
         skips: dict[TxnId, bool] = {}
@@ -120,34 +119,26 @@ class CommitCall(HotCall[Commit, Committed]):
             skips[question.txn_id] = skips.get(question.txn_id, True) and question.skips_check
         return [list(skips), list(skips.values()), CONFLICT_REASON]
 
-    def answers(self, questions: Sequence[Commit], rows: Rows) -> Sequence[Committed | MetastoreError | Again]:
+    def answers(self, questions: Sequence[Commit], rows: Rows) -> Sequence[MetastoreError | Again | None]:
         outcomes = {row[0]: row for row in rows}
-        freed = Committed(outcomes[None][2] if None in outcomes else [])
-        return [_commit_answer(outcomes[question.txn_id], freed) for question in questions]
+        if None in outcomes:
+            self._locks_freed(outcomes[None][2])
+        return [_commit_answer(outcomes[question.txn_id]) for question in questions]
 
 
-def _commit_answer(row: tuple[object, ...], freed: Committed) -> Committed | MetastoreError | Again:
+def _commit_answer(row: tuple[object, ...]) -> MetastoreError | Again | None:
     txn_id, outcome, _, db, table, partition, operation, commit_id, other, other_commit_id, other_operation = row
     if outcome in ("committed", "committed_before"):
-        return freed
+        return None
     if outcome == "again":
         return AGAIN
     if outcome == "conflict":
         target = "/".join(str(part) for part in (db, table, partition) if part)
-        return CommitConflictError(
+        return TxnAbortedError(
             f"Aborting [txnid:{txn_id},{commit_id}] due to a write conflict on {target}"
-            f" committed by [txnid:{other},{other_commit_id}] {operation}/{other_operation}",
-            freed.freed_locks,
+            f" committed by [txnid:{other},{other_commit_id}] {operation}/{other_operation}"
         )
     return refusal("txn_aborted" if outcome == "aborted_before" else "txn_unknown", txn_id)
-
-
-class CommitConflictError(TxnAbortedError):
-    """The first of two committers has won, and this was the second."""
-
-    def __init__(self, message: str, freed_locks: Sequence[LockId]) -> None:
-        super().__init__(message)
-        self.freed_locks = freed_locks
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from hive_acid.errors import MetaError, MetastoreError
 from hive_acid.ids import TxnId, WriteId
 from metastore.store.database import Database
-from metastore.txn.calls import Commit, CommitCall, CommitConflictError, Committed
+from metastore.txn.calls import Commit, CommitCall, LocksFreed
 from metastore.txn.names import stored_name, stored_partition
-from metastore.txn.service import LocksFreed
 from metastore.txn.states import CONFLICT_REASON
 
 PARAMETER_PREFIX = "_meta"
@@ -60,7 +59,7 @@ class ExtendedCommits:
 
     def __init__(self, db: Database, locks_freed: LocksFreed = lambda lock_ids: None) -> None:
         self._db = db
-        self._locks_freed = locks_freed
+        self._commit = CommitCall(locks_freed)
 
     def commit_txn(self, txn_id: TxnId, extras: CommitExtras, skip_conflict_check: bool = False) -> None:
         """As `TxnService.commit_txn`, and the extras with it.
@@ -96,9 +95,7 @@ class ExtendedCommits:
         if outcome in ("no_database", "no_table") and state is not None:
             missing = f"database {state.db}" if outcome == "no_database" else f"table {state.db}.{state.table}"
             raise MetaError(f"transaction {txn_id} is not committed: {missing} does not exist, so has no repl.last.id")
-        answer = CommitCall().answers([Commit(target, skip_conflict_check)], rows)[0]
-        if isinstance(answer, (Committed, CommitConflictError)):
-            self._locks_freed(answer.freed_locks)
+        answer = self._commit.answers([Commit(target, skip_conflict_check)], rows)[0]
         if isinstance(answer, MetastoreError):
             raise answer
 

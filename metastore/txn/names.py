@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from hive_acid.errors import FormatError, MetaError
 from hive_acid.format.partitions import parse_partition_name, partition_name
 
@@ -11,6 +13,7 @@ def stored_name(name: str) -> str:
     return name.strip().lower()
 
 
+@functools.lru_cache(maxsize=16_384)
 def stored_partition(name: str) -> str:
     """A partition's name with its keys in lower case; the values keep theirs.
 

@@ -12,13 +12,16 @@ from hive_acid.errors import FormatError, MetaError
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.ids import TxnId, WriteId
 from metastore.store.database import Database
+from metastore.txn.calls import LocksFreed
 from metastore.txn.config import TxnConfig
 from metastore.txn.models import TxnOwner
 from metastore.txn.names import stored_name, stored_partition
-from metastore.txn.service import LocksFreed, refuse
+from metastore.txn.service import refuse
 from metastore.txn.states import ABORT_REASONS
 
 _ABORTED_AT_SOURCE = 51000
+MAX_SEED = 1 << 62
+"""The largest first id: half of all ids are left then."""
 
 
 class ReplicationService:
@@ -97,7 +100,12 @@ class ReplicationService:
         return bool(row[0])
 
     def seed_txn_ids(self, seed: TxnId) -> None:
-        """Let transaction ids go on at `seed`. Raises MetaError unless it is above the high-water mark."""
+        """Let transaction ids go on at `seed`.
+
+        Raises MetaError unless it is above the high-water mark, and where ids would come to an end too soon.
+        """
+        if seed > MAX_SEED:
+            raise MetaError(f"transaction ids cannot go on at {seed}: at most at {MAX_SEED}, so that some are left")
         row = self._db.call_once("seed_txn_id", seed)[0]
         if not row[0]:
             raise MetaError(f"transaction ids cannot go on at {seed}: the high-water mark is {row[1]} already")

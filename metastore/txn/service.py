@@ -6,20 +6,18 @@ thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from hive_acid.errors import MetaError, NoSuchLockError, NoSuchTxnError
 from hive_acid.ids import LockId, TxnId, WriteId
 from metastore.store.database import Database
-from metastore.txn.calls import Commit, CommitCall, CommitConflictError, OpenCall, Opening, SnapshotCall, refusal
+from metastore.txn.calls import Commit, CommitCall, LocksFreed, OpenCall, Opening, SnapshotCall, refusal
 from metastore.txn.config import TxnConfig
 from metastore.txn.heartbeats import Heartbeats
 from metastore.txn.models import AbortedTxns, HeartbeatRange, OpenTxns, TxnInfo, TxnOwner
 from metastore.txn.names import stored_name, stored_partition
 from metastore.txn.states import ABORT_REASONS, NO_REASON, Operation, TxnState, TxnType
 
-LocksFreed = Callable[[Collection[LockId]], None]
-"""Told the lock requests that were freed."""
 READ_ONLY = frozenset({TxnType.READ_ONLY})
 
 
@@ -30,8 +28,8 @@ class TxnService:
         self._db = db
         self._config = config
         self._locks_freed = locks_freed
-        self._open, self._commit = OpenCall(config.max_open_txns), CommitCall()
-        self.heartbeats = Heartbeats(db, config.heartbeat_flush_ms)
+        self._open, self._commit = OpenCall(config.max_open_txns), CommitCall(locks_freed)
+        self.heartbeats = Heartbeats(db, config.heartbeat_delay_ms)
 
     async def open_soon(self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT) -> list[TxnId]:
         """Open transactions, at most the configured batch; their ids are ascending and contiguous.
@@ -137,13 +135,8 @@ class TxnService:
         One that is committed already is fine. Raises TxnAbortedError if it is aborted, before or by a write conflict,
         NoSuchTxnError if it is unknown.
         """
-        try:
-            done = await self._db.ask_soon(self._commit, Commit(txn_id, skip_conflict_check))
-        except CommitConflictError as conflict:
-            self._locks_freed(conflict.freed_locks)
-            raise
+        await self._db.ask_soon(self._commit, Commit(txn_id, skip_conflict_check))
         self.heartbeats.ended((txn_id,))
-        self._locks_freed(done.freed_locks)
 
     def commit_txn(self, txn_id: TxnId, skip_conflict_check: bool = False) -> None:
         """See `commit_soon`."""

@@ -23,7 +23,7 @@ from hive_acid.wire import ttypes
 
 @pytest.fixture
 def connection(metastore):
-    with connect(metastore()) as connection:
+    with connect(metastore(**{"metastore.lock.poll.wait": "500ms"})) as connection:
         connection.create_database("d")
         connection.create_table(acid_table("t"))
         yield connection

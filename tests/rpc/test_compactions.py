@@ -11,6 +11,7 @@ import pytest
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.compaction.config import CompactionConfig
+from metastore.compaction.metrics import CompactionMetrics
 from metastore.compaction.service import CompactionService
 from metastore.rpc.call import Call, Session
 from metastore.rpc.handlers import compactions
@@ -23,7 +24,7 @@ class Client:
     """Calls the handlers as the server does."""
 
     def __init__(self, db: Database) -> None:
-        self._handlers = compactions.handlers(CompactionService(db, CompactionConfig()))
+        self._handlers = compactions.handlers(CompactionService(db, CompactionConfig()), CompactionMetrics(db))
         self._session = Session("10.0.0.7", user="ann")
 
     def __getattr__(self, method: str) -> Any:
@@ -96,7 +97,7 @@ def test_life_of_a_foreign_worker(client: Client, db: Database) -> None:
     client.update_compactor_state(info, 1)
     client.set_hadoop_jobid("job_1", info.id)
     client.mark_compacted(info)
-    db.call("commit_txn", 1, False, "")
+    db.call("commit_txns", [1], [False], "")
     (shown,) = client.show_compact(ttypes.ShowCompactRequest()).compacts
     assert (shown.state, shown.txnId, shown.nextTxnId, shown.hightestWriteId) == ("ready for cleaning", 1, 1, 4)
     assert (shown.hadoopJobId, shown.workerVersion) == ("job_1", "4.0.1")
@@ -128,7 +129,6 @@ def test_failure_without_an_id_did_not_initiate(client: Client) -> None:
 
 def test_nothing_to_do(client: Client) -> None:
     assert client.find_next_compact("hs2-1").ci is None
-    assert client.find_columns_with_stats(ttypes.CompactionInfoStruct()) == []
     with pytest.raises(MetaError, match="must give its id"):
         client.find_next_compact("")
 

@@ -1,19 +1,31 @@
-"""Services over a fresh database, and short ways to open and write."""
+"""Services over a fresh database, and short ways to open and write; a server for what is seen over Thrift."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hive_acid.ids import TxnId
+from hive_acid.wire import ttypes
+from metastore.catalog.config import CatalogConfig
+from metastore.catalog.service import CatalogService
+from metastore.compaction.cleaner import Cleaner
+from metastore.compaction.config import CompactionConfig
+from metastore.compaction.service import CompactionService
+from metastore.compaction.snapshots import Snapshots
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
 from metastore.lock.states import LockType
+from metastore.slices import CatalogueOfCompaction
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.models import TxnOwner
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation, TxnType
 from metastore.txn.write_ids import WriteIdService
+from tests.caller import Caller
+from tests.served import Served, served
 
 OWNER = TxnOwner("ann", "host1", "query 7")
 
@@ -53,3 +65,32 @@ def write(locks: LockService, write_ids: WriteIdService) -> Callable[..., None]:
         locks.lock(LockRequest((component,), OWNER, txn_id))
 
     return declare
+
+
+@pytest.fixture
+def server(postgres_url: str, template: str, tmp_path: Path) -> Iterator[Served]:
+    """A metastore of the test's own, which does nothing by itself."""
+    settings = {"hive.txn.use.minhistorywriteid": "true"}
+    with served(postgres_url, template, tmp_path / "warehouse", settings) as running:
+        yield running
+
+
+@pytest.fixture
+def ann(server: Served) -> Iterator[Caller]:
+    """A client of the server."""
+    with server.caller() as caller:
+        yield caller
+
+
+@pytest.fixture
+def cleaner(server: Served, tmp_path: Path) -> Cleaner:
+    """The Cleaner on the server's database; it is off in the server itself."""
+    db, config = server.db, CompactionConfig(cleaner_retry_ms=0)
+    catalog = CatalogService(db, str(tmp_path / "warehouse"), CatalogConfig())
+    snapshots = Snapshots(TxnService(db, TxnConfig()), WriteIdService(db))
+    return Cleaner(CompactionService(db, config), snapshots, CatalogueOfCompaction(catalog), config)
+
+
+def shown(ann: Caller) -> list[Any]:
+    """The compactions waiting, under way and ended."""
+    return list(ann.call("show_compact", ttypes.ShowCompactRequest()).compacts)

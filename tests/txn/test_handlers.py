@@ -10,6 +10,7 @@ import pytest
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.rpc.call import Call, Session
+from metastore.rpc.codec import Prepared
 from metastore.rpc.handlers import transactions
 from metastore.rpc.handlers.replication import SpecialCalls
 from metastore.store.database import Database
@@ -30,7 +31,8 @@ def rpc(db: Database, txns: TxnService, write_ids: WriteIdService) -> Rpc:
     def call(method: str, *arguments: Any) -> Any:
         with ThreadPoolExecutor(1) as workers:
             found = served[method](Call(method, Session("test"), workers), *arguments)
-            return db.wait(found) if inspect.iscoroutine(found) else found
+            value = db.wait(found) if inspect.iscoroutine(found) else found
+            return value.value if isinstance(value, Prepared) else value
 
     return call
 

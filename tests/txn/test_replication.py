@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,18 +14,6 @@ from tests.checklist.tables import create_database, create_table, get_table
 from tests.served import Served, served
 
 REPL = ttypes.TxnType.REPL_CREATED
-
-
-@pytest.fixture
-def server(postgres_url: str, template: str, tmp_path: Any) -> Iterator[Served]:
-    with served(postgres_url, template, tmp_path / "warehouse") as running:
-        yield running
-
-
-@pytest.fixture
-def ann(server: Served) -> Iterator[Caller]:
-    with server.caller() as caller:
-        yield caller
 
 
 @pytest.fixture

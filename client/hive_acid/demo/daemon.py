@@ -52,6 +52,12 @@ class Daemon:
         except queue.Empty:
             return ""
 
+    @property
+    def pid(self) -> int:
+        """The process id of the daemon, once started."""
+        assert self._process is not None
+        return self._process.pid
+
     def memory_mb(self) -> float:
         """Resident memory of the daemon's own process, without Postgres and Spark."""
         assert self._process is not None

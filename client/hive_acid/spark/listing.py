@@ -74,7 +74,7 @@ def table_state(
         locations = {UNPARTITIONED: table.location}
     else:
         locations = dict(partitions)
-        roots = {_directory_of(table, name, location): name for name, location in partitions.items()}
+        roots = {directory_of(table, name, location): name for name, location in partitions.items()}
         depth = len(table.partition_keys)
         below = {name: [] for name in partitions}
         for entry in entries:
@@ -92,7 +92,7 @@ def table_state(
     return TableState(table, write_ids, tuple(found))
 
 
-def _directory_of(table: Table, name: str, location: str) -> str:
+def directory_of(table: Table, name: str, location: str) -> str:
     """The partition's directory relative to the table's; it has to tell the partition's values."""
     root, at = _path(table.location) + "/", _path(location)
     relative = at.removeprefix(root)

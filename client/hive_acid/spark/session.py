@@ -25,14 +25,22 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Table
 from hive_acid.connection import Connection, connect
-from hive_acid.errors import ColumnError, HiveAcidError, TransactionClosedError
-from hive_acid.spark import dml, write
+from hive_acid.errors import (
+    ColumnError,
+    HiveAcidError,
+    TableNotAcidError,
+    TransactionClosedError,
+    TransactionsOffError,
+)
+from hive_acid.settings import TransactionManager, transaction_manager
+from hive_acid.spark import dml, plain, write
 from hive_acid.spark import merge as merging
 from hive_acid.spark.dml import Expression
 from hive_acid.spark.frame import AcidTable, as_table, leased
 from hive_acid.spark.listing import check_full_acid
 from hive_acid.spark.merge import MergeBuilder, RowCounts
-from hive_acid.spark.read import read_table
+from hive_acid.spark.plain import TURN_ON, refuse_acid
+from hive_acid.spark.read import ROW_ID, read_table
 from hive_acid.spark.statement import Context, Statement
 from hive_acid.spark.timezone import ZoneGuard
 from hive_acid.spark.types import check_distinct, hive_columns
@@ -64,9 +72,11 @@ class AcidSession:
         *,
         compression: str = "zlib",
         lock_timeout_ms: int = 300_000,
+        manager: TransactionManager = TransactionManager.DB,
     ) -> None:
         self.spark = spark
         self.connection = connection
+        self.manager = manager
         self._lock_timeout_ms = lock_timeout_ms
         self._context = Context(spark, connection, ZoneGuard(spark), compression)
         self._local = threading.local()
@@ -80,9 +90,11 @@ class AcidSession:
         side, a temporary view keeps none: hold the frame itself, or read inside ``with acid.snapshot():``.
 
         Raises NoSuchObjectError, TableNotAcidError, UnsupportedTableError for files that cannot be read yet, and
-        TimeZoneMismatchError.
+        TimeZoneMismatchError; TransactionsOffError for an ACID table in a session without transactions.
         """
         table = self._lookup(name)
+        if self._is_dummy:
+            return self._plain_frame(table, row_id=row_id)
         block = self._block()
         if block is not None:
             return self._frame(block.session, block.transaction, table, row_id=row_id)
@@ -113,6 +125,10 @@ class AcidSession:
 
     def insert(self, table: str | Table, frame: DataFrame) -> int:
         """As `AcidTable.insert`, without a read of the table."""
+        if self._is_dummy:
+            found = self._lookup(table)
+            refuse_acid(found)
+            return plain.insert(self._context, found, frame)
         return self._change(table, lambda txn, of: write.insert(self._context, txn, of, frame))
 
     def update(self, table: str | Table, set: Mapping[str, Expression], where: Expression | None = None) -> int:  # noqa: A002
@@ -160,7 +176,8 @@ class AcidSession:
 
         `columns` are names with Hive's types (``{"id": "int", "name": "varchar(20)"}``), or a frame's schema.
         `partitioned_by` gives the partition columns in the same way, or names some of `columns`. `properties` are added
-        to ``transactional=true``. Raises AlreadyExistsError, and ColumnError for types that are not supported.
+        to ``transactional=true``; ``{"transactional": "false"}`` makes it a plain one. Raises AlreadyExistsError, and
+        ColumnError for types that are not supported.
         """
         given = hive_columns(columns)
         if isinstance(partitioned_by, Mapping):
@@ -183,6 +200,8 @@ class AcidSession:
             parameters={"transactional": "true", **(properties or {})},
             location=location or "",
         )
+        if self._is_dummy:
+            refuse_acid(definition)
         self.connection.create_table(definition, if_not_exists=if_not_exists)
 
     def drop_table(self, name: str, *, if_exists: bool = False) -> None:
@@ -205,6 +224,18 @@ class AcidSession:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # --- without transactions ------------------------------------------------------------------
+
+    @property
+    def _is_dummy(self) -> bool:
+        return self.manager is TransactionManager.DUMMY
+
+    def _plain_frame(self, table: Table, *, row_id: bool) -> AcidTable:
+        refuse_acid(table)
+        if row_id:
+            raise TableNotAcidError(f"{table.full_name} is a plain table: its rows have no {ROW_ID}")
+        return as_table(plain.read_table(self._context, table), self, table)
+
     # --- transactions --------------------------------------------------------------------------
 
     def _begin(self, kind: TransactionKind) -> Transaction:
@@ -218,6 +249,8 @@ class AcidSession:
 
     @contextmanager
     def _entered(self, kind: TransactionKind) -> Iterator[Transaction]:
+        if self._is_dummy:
+            raise TransactionsOffError(f"this session has no transactions: {TURN_ON}")
         if getattr(self._local, "block", None) is not None:
             raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
         transaction = self._begin(kind)
@@ -242,6 +275,8 @@ class AcidSession:
 
     def _change(self, table: str | Table, run: Callable[[Transaction, Table], Result]) -> Result:
         found = self._lookup(table)
+        if self._is_dummy:
+            refuse_acid(found)
         check_full_acid(found)
         block = self._block()
         if block is None:
@@ -271,14 +306,18 @@ def session(
     *,
     compression: str = "zlib",
     lock_timeout_ms: int = 300_000,
+    settings: Mapping[str, str] | None = None,
 ) -> AcidSession:
     """ACID tables of the `metastore` for `spark`.
 
     `metastore` is an address or an open connection; `compression` of new files is ``zlib`` or ``snappy``;
-    `lock_timeout_ms` is how long a statement waits for its lock. Raises MetastoreUnreachableError.
+    `lock_timeout_ms` is how long a statement waits for its lock. `settings` are Hive's ``hive.support.concurrency`` and
+    ``hive.txn.manager`` (`hive_acid.settings`), by default true and DbTxnManager: with transactions. Raises
+    MetastoreUnreachableError, and ValueError for other settings or ones that contradict each other.
     """
+    manager = transaction_manager(settings or {})
     connection = metastore if isinstance(metastore, Connection) else connect(metastore)
-    return AcidSession(spark, connection, compression=compression, lock_timeout_ms=lock_timeout_ms)
+    return AcidSession(spark, connection, compression=compression, lock_timeout_ms=lock_timeout_ms, manager=manager)
 
 
 def _parts(name: str) -> tuple[str, str]:

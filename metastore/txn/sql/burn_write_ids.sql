@@ -10,11 +10,7 @@ BEGIN
     burnt := ARRAY(SELECT w.write_id FROM write_id w
                     WHERE w.db = in_db AND w.tbl = in_tbl AND w.txn_id = ANY (txn_ids) ORDER BY w.write_id);
     FOR i IN 1 .. cardinality(burnt) LOOP
-        UPDATE txn_counter SET last_id = last_id + 1, counted_at = counted_at + 1 RETURNING last_id INTO owner_id;
-        INSERT INTO txn (txn_id, state, type, user_name, host_name, agent_info, started_at, heartbeat_at,
-                         opened_snapshot, ended_at, ended_xid, abort_reason)
-        SELECT owner_id, 'a', 0, t.user_name, t.host_name, t.agent_info, clock_timestamp(), clock_timestamp(),
-               pg_current_snapshot(), clock_timestamp(), pg_current_xact_id(), 'write id given up by ' || t.txn_id
+        SELECT seed_ended_txns(1, t.user_name, t.host_name, 'write id given up by ' || t.txn_id) INTO owner_id
           FROM write_id w JOIN txn t ON t.txn_id = w.txn_id
          WHERE w.db = in_db AND w.tbl = in_tbl AND w.write_id = burnt[i];
         UPDATE unresolved_write_id SET txn_id = owner_id, is_aborted = true

@@ -19,6 +19,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     target bigint := CASE WHEN policy IS NULL THEN committing ELSE repl_target(policy, committing) END;
     is_open boolean;
+    durability CONSTANT text := current_setting('synchronous_commit');
 BEGIN
     IF target IS NULL THEN
         txn_id := committing;
@@ -45,6 +46,8 @@ BEGIN
         SELECT d.* FROM commit_txns(ARRAY[target], ARRAY[skip_conflict_check], conflict_reason) d
     LOOP
         IF outcome = 'committed' THEN
+            -- A read-only transaction alone need not be durable; what is stored here must be.
+            PERFORM set_config('synchronous_commit', durability, true);
             PERFORM store_commit_extras(param_table_id, param_key, param_value, repl_id, repl_db, repl_tbl,
                                         repl_partitions, true);
             -- The source does not say what kind of write it was: the worst is assumed.

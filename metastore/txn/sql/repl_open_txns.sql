@@ -7,6 +7,7 @@ CREATE OR REPLACE FUNCTION repl_open_txns(
 LANGUAGE plpgsql AS $$
 DECLARE
     missing bigint[];
+    asked integer[];
     first_id bigint;
 BEGIN
     -- The same opening, repeated meanwhile, waits and finds the transactions of the first.
@@ -16,9 +17,11 @@ BEGIN
          WHERE NOT EXISTS (SELECT 1 FROM repl_txn_map m WHERE m.policy = in_policy AND m.source_txn_id = id)
          ORDER BY id);
     IF cardinality(missing) > 0 THEN
+        asked := ARRAY[cardinality(missing)];
         SELECT o.first_txn_id INTO first_id
-          FROM open_txns(ARRAY[cardinality(missing)], '{1}', ARRAY[in_user], ARRAY[in_host], ARRAY[in_agent],
-                         max_open) o;
+          FROM open_txns(asked, array_fill(1::smallint, asked), array_fill(in_user, asked), array_fill(in_host, asked),
+                         array_fill(in_agent, asked), max_open) o
+         WHERE o.opened > 0;
         IF first_id IS NULL THEN
             RETURN;
         END IF;

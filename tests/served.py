@@ -1,0 +1,51 @@
+"""A metastore on a database of its own, for tests that share one server between many."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from metastore.app import App, ServeOptions
+from metastore.config import Config
+from metastore.store.database import Database
+from tests.caller import Caller
+from tests.conftest import _admin, url_of
+
+ALONE = {"metastore.lock.poll.wait": "0ms", "metastore.housekeeping.threads.on": "false"}
+"""Settings of a server that does nothing by itself and answers at once."""
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server: its address, its database, and the names of what nobody else uses."""
+
+    uri: str
+    db_url: str
+    db: Database
+
+    def caller(self, name: str = "ann") -> Caller:
+        return Caller(self.uri, name)
+
+
+@contextmanager
+def served(
+    postgres_url: str, template: str, warehouse: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[Served]:
+    """Serve a fresh copy of the migrated database `template`; `settings` come on top of `ALONE`."""
+    name = f"served_{next(_numbers)}"
+    _admin(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    url = url_of(postgres_url, name)
+    config = Config.parse([f"{key}={value}" for key, value in {**ALONE, **(settings or {})}.items()])
+    app = App(ServeOptions("127.0.0.1", 0, None, url, str(warehouse), config))
+    db = Database(url)
+    try:
+        yield Served(app.start(), url, db)
+    finally:
+        app.stop()
+        db.close()
+        _admin(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
