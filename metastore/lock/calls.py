@@ -11,7 +11,7 @@ from metastore.lock.models import LockRequest, LockResult
 from metastore.lock.states import LockAnswer, LockState, LockType
 from metastore.store.hot import AGAIN, Again, HotCall
 from metastore.store.link import Rows
-from metastore.txn.calls import refusal
+from metastore.txn.calls import LocksFreed, refusal
 
 DEADLOCK = "deadlock: "
 """How the abort reason of a deadlock's victim begins."""
@@ -111,7 +111,7 @@ class CheckCall(HotCall[Check, LockResult]):
             beats[key] = beats.get(key, False) or question.beats
         return [[lock_id for lock_id, _ in beats], [txn_id for _, txn_id in beats], list(beats.values())]
 
-    def answers(self, questions: Sequence[Check], rows: Rows) -> Sequence[LockResult | MetastoreError | Again]:
+    def answers(self, questions: Sequence[Check], rows: Rows) -> Sequence[LockResult | MetastoreError]:
         found = {(row[0], row[1]): row[2:] for row in rows}
         return [
             _check_answer(
@@ -123,9 +123,7 @@ class CheckCall(HotCall[Check, LockResult]):
 
 def _check_answer(
     question: Check, outcome: str, txn_id: int | None, blocker_lock: int | None, abort_reason: str | None
-) -> LockResult | MetastoreError | Again:
-    if outcome == "again":
-        return AGAIN
+) -> LockResult | MetastoreError:
     if outcome == "lock_unknown":
         return NoSuchLockError(f"No such lock: lockid:{question.lock_id}")
     if outcome == "txn_aborted":
@@ -135,42 +133,37 @@ def _check_answer(
     return LockResult(question.lock_id, LockAnswer(outcome), TxnId(txn_id) if txn_id else None, blocker)
 
 
-@dataclass(frozen=True, slots=True)
-class Unlocked:
-    """What became of a request that is given up.
-
-    `holder` is the transaction that keeps it; `freed_locks` are all requests that went in the same batch.
-    """
-
-    holder: TxnId | None
-    freed_locks: Sequence[LockId]
-
-
-class UnlockCall(HotCall[LockId, Unlocked]):
-    """Giving locks up (transactions.md §3.6)."""
+class UnlockCall(HotCall[LockId, TxnId | None]):
+    """Giving locks up (transactions.md §3.6); the answer is the transaction that keeps the lock, None if it is gone."""
 
     function = "unlock_locks"
 
+    def __init__(self, locks_freed: LocksFreed) -> None:
+        self._locks_freed = locks_freed
+
     def arguments(self, questions: Sequence[LockId]) -> list[object]:
         return [_distinct(questions)]
 
-    def answers(self, questions: Sequence[LockId], rows: Rows) -> Sequence[Unlocked]:
+    def answers(self, questions: Sequence[LockId], rows: Rows) -> Sequence[TxnId | None]:
+        self._locks_freed([LockId(row[0]) for row in rows if row[1] is None])
         holders = {row[0]: TxnId(row[1]) for row in rows if row[1] is not None}
-        freed = [LockId(row[0]) for row in rows if row[1] is None]
-        return [Unlocked(holders.get(lock_id), freed) for lock_id in questions]
+        return [holders.get(lock_id) for lock_id in questions]
 
 
-class DeadlockCall(HotCall[LockId, Sequence[LockId]]):
-    """Breaking the deadlocks that requests are in; the answer is the requests that were freed by that."""
+class DeadlockCall(HotCall[LockId, bool]):
+    """Breaking the deadlocks that requests are in; whether any of those that were asked for together was in one."""
 
     function = "break_deadlocks"
 
+    def __init__(self, locks_freed: LocksFreed) -> None:
+        self._locks_freed = locks_freed
+
     def arguments(self, questions: Sequence[LockId]) -> list[object]:
         return [_distinct(questions)]
 
-    def answers(self, questions: Sequence[LockId], rows: Rows) -> Sequence[Sequence[LockId]]:
-        freed = [LockId(lock_id) for row in rows for lock_id in row[1]]
-        return [freed] * len(questions)
+    def answers(self, questions: Sequence[LockId], rows: Rows) -> Sequence[bool]:
+        self._locks_freed([LockId(lock_id) for row in rows for lock_id in row[1]])
+        return [bool(rows)] * len(questions)
 
 
 def _distinct(lock_ids: Iterable[LockId]) -> list[LockId]:

@@ -45,7 +45,8 @@ class LockRequest:
 class LockResult:
     """The answer to a request, and the transaction it belongs to.
 
-    `blocker` is the nearest request in the way of one that waits: it cannot be granted before that one is gone.
+    `blocker` is the nearest request in the way of one that waits: it cannot be granted before that one is gone. None if
+    nothing is known to be in the way, so that it may be granted at the next look.
     `message` says why it was not acquired.
     """
 

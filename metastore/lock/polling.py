@@ -1,8 +1,8 @@
 """Calls that wait for a lock inside the server, instead of being asked again and again (long polling).
 
-Such a call asks the database when it may have a new answer: when the request in its way is gone. It looks by itself,
-too, as a safety net: after `DEADLOCK_AFTER_S`, when a deadlock may be the reason that nothing moves, then every
-`RECHECK_S`.
+Such a call asks the database when it may have a new answer: when the request in its way is gone. By itself it looks
+once after `DEADLOCK_AFTER_S`, when a deadlock may be the reason that nothing moves, and then every `RECHECK_S`. That is
+the safety net for a wake-up from another server that was lost: one that freed a lock before this request was visible.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LockPolling:
         deadline = time.monotonic() + self._poll_wait_s
         result = await self._locks.lock_soon(request)
         if result.answer is LockAnswer.WAITING:
-            result = await self._wait(result, deadline)
+            result = await self._wait(result, deadline, DEADLOCK_AFTER_S)
         return result
 
     async def check_lock(self, lock_id: LockId, txn_id: TxnId | None) -> LockResult:
@@ -48,7 +48,7 @@ class LockPolling:
         if result.answer is LockAnswer.WAITING and await self._locks.break_deadlock_soon(lock_id):
             result = await self._locks.check_soon(lock_id, result.txn_id, beats=False)
         if result.answer is LockAnswer.WAITING:
-            result = await self._wait(result, deadline)
+            result = await self._wait(result, deadline, RECHECK_S)
         return result
 
     def close(self) -> None:
@@ -56,15 +56,24 @@ class LockPolling:
         self._waiters.close()
         self._listener.close()
 
-    async def _wait(self, result: LockResult, deadline: float) -> LockResult:
-        pause_s = DEADLOCK_AFTER_S
+    async def _wait(self, result: LockResult, deadline: float, pause_s: float) -> LockResult:
+        """Wait until `deadline` for a request that was found waiting; look by oneself for the first time in `pause_s`.
+
+        Nobody looks at the end: the answer is that of the last look, and the client's next check comes soon.
+        """
         with self._waiters.register(result.lock_id) as waiter:
             while result.answer is LockAnswer.WAITING and not waiter.closed:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     break
                 self._listener.start()
-                if not await waiter.sleep(result.blocker, min(left_s, pause_s)):
+                if result.blocker is None:  # somebody worked on it in the instant of the look
+                    pause_s = DEADLOCK_AFTER_S
+                if await waiter.sleep(result.blocker, min(left_s, pause_s)):
+                    pause_s = DEADLOCK_AFTER_S  # there is another one in the way now, perhaps
+                elif left_s <= pause_s:
+                    break
+                else:
                     await self._locks.break_deadlock_soon(result.lock_id)
                     pause_s = RECHECK_S
                 result = await self._locks.check_soon(result.lock_id, result.txn_id, beats=False)

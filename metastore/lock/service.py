@@ -14,11 +14,9 @@ from metastore.lock.calls import Check, CheckCall, DeadlockCall, RequestCall, Un
 from metastore.lock.models import LockComponent, LockInfo, LockRequest, LockResult
 from metastore.lock.states import LockState, LockType
 from metastore.store.database import Database
+from metastore.txn.calls import LocksFreed
 from metastore.txn.models import TxnOwner
 from metastore.txn.names import stored_name, stored_partition
-from metastore.txn.service import LocksFreed
-
-_REQUEST, _CHECK, _UNLOCK, _DEADLOCK = RequestCall(), CheckCall(), UnlockCall(), DeadlockCall()
 
 
 class LockService:
@@ -26,7 +24,8 @@ class LockService:
 
     def __init__(self, db: Database, locks_freed: LocksFreed = lambda lock_ids: None) -> None:
         self._db = db
-        self._locks_freed = locks_freed
+        self._request, self._check = RequestCall(), CheckCall()
+        self._unlock, self._deadlock = UnlockCall(locks_freed), DeadlockCall(locks_freed)
 
     async def lock_soon(self, request: LockRequest) -> LockResult:
         """Put a request on record and grant it if nothing is in its way.
@@ -37,7 +36,7 @@ class LockService:
         if not request.components:
             raise MetaError("a lock request without components: name what is to be locked")
         components = tuple([_stored(component) for component in request.components])
-        return await self._db.ask_soon(_REQUEST, replace(request, components=components))
+        return await self._db.ask_soon(self._request, replace(request, components=components))
 
     def lock(self, request: LockRequest) -> LockResult:
         """See `lock_soon`."""
@@ -48,7 +47,7 @@ class LockService:
 
         Raises NoSuchLockError; or TxnAbortedError if it went with `txn_id`, the transaction it belonged to.
         """
-        return await self._db.ask_soon(_CHECK, Check(lock_id, txn_id, beats))
+        return await self._db.ask_soon(self._check, Check(lock_id, txn_id, beats))
 
     def check_lock(self, lock_id: LockId, txn_id: TxnId | None = None) -> LockResult:
         """See `check_soon`."""
@@ -59,11 +58,10 @@ class LockService:
 
         Raises TxnOpenError for a lock that a transaction holds.
         """
-        done = await self._db.ask_soon(_UNLOCK, lock_id)
-        self._locks_freed(done.freed_locks)
-        if done.holder is not None:
+        holder = await self._db.ask_soon(self._unlock, lock_id)
+        if holder is not None:
             raise TxnOpenError(
-                f"lock {lock_id} belongs to transaction {done.holder} and ends with it: commit or abort the transaction"
+                f"lock {lock_id} belongs to transaction {holder} and ends with it: commit or abort the transaction"
             )
 
     def unlock(self, lock_id: LockId) -> None:
@@ -71,7 +69,7 @@ class LockService:
         self._db.wait(self.unlock_soon(lock_id))
 
     async def break_deadlock_soon(self, lock_id: LockId) -> bool:
-        """If a request waits in a circle, abort the youngest transaction of it; whether anything was aborted.
+        """If a request waits in a circle, abort the youngest transaction of it; whether anybody's was.
 
         Requests have an order, that of their ids, in which each waits only for smaller ones, so a single request is
         never part of a deadlock by itself. Transactions that lock in several steps can be: each holds what another
@@ -79,9 +77,7 @@ class LockService:
         indeed: it would last until somebody gives up. Locks outside of transactions begin no circle, having no earlier
         lock that could be waited for, and are never aborted; in the queue between two transactions they are seen.
         """
-        freed = await self._db.ask_soon(_DEADLOCK, lock_id)
-        self._locks_freed(freed)
-        return bool(freed)
+        return await self._db.ask_soon(self._deadlock, lock_id)
 
     def show_locks(
         self, db: str | None = None, table: str | None = None, partition: str | None = None, txn_id: TxnId | None = None

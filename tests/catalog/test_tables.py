@@ -208,8 +208,8 @@ def test_a_drop_leaves_the_files_of_others_alone(rpc: Rpc, warehouse: Path, tmp_
 
 def test_a_drop_that_deadlocks_is_repeated(rpc: Rpc, db: Database) -> None:
     rpc.create_table(table("t", parameters=ACID))
-    [(txn_id,)] = db.call("open_txns", [1], [0], ["ann"], ["host"], [""], 1000)
-    db.call("allocate_write_ids", "default", "t", [txn_id], False)
+    [(txn_id, _)] = db.call("open_txns", [1], [0], ["ann"], ["host"], [""], 1000)
+    db.call("allocate_write_ids", [0], ["default"], ["t"], [txn_id])
     with db.engine.connect() as other:
         other.exec_driver_sql("SET deadlock_timeout = '10s'")  # the drop is the one that Postgres picks
         other.exec_driver_sql("SELECT 1 FROM write_id FOR UPDATE")

@@ -1,6 +1,5 @@
 """Deadlocks between transactions that lock in several steps are found and broken, over real Thrift."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -8,7 +7,6 @@ import pytest
 
 from hive_acid.ids import LockId, TxnId
 from metastore.lock.models import LockResult
-from metastore.lock.polling import RECHECK_S
 from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer
 from metastore.store.database import Database
@@ -40,7 +38,6 @@ def test_two_transactions(servers: int, metastore: Start, call: Callable[..., li
     older, younger = ann.begin(), ben.begin()
     assert ann.asks("x db/a", txn=older) == "A"
     assert ben.asks("x db/b", txn=younger) == "A"
-    started = time.monotonic()
     ann.send("lock", ann.lock_request("w db/b/p=1", txn=older))
     ben.send("lock", ben.lock_request("e db/a", txn=younger))
     circle = (
@@ -50,7 +47,6 @@ def test_two_transactions(servers: int, metastore: Start, call: Callable[..., li
     with refused("TxnAbortedException", circle):
         ben.receive()
     assert acquired(ann)
-    assert time.monotonic() - started < RECHECK_S
     ann.commit(older)
     assert ann.locks() == []
     assert ben.info()[younger].metaInfo.startswith("deadlock: transaction")

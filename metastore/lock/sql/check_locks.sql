@@ -1,8 +1,8 @@
 -- Grants those of the lock requests that nothing is in the way of any more (transactions.md §3.5), for many callers at
 -- once: `checked[i]`, said to belong to the transaction `txn_ids[i]`, 0 for none; `beats[i]` heartbeats it. One row per
 -- request that is asked for, in no order. Outcome:
---   acquired, waiting     with the transaction it belongs to and the nearest lock in its way
---   again                 somebody works on it in this instant: to be asked again
+--   acquired, waiting     with the transaction it belongs to and the nearest lock in its way; with none if only
+--                         somebody who works on it in this instant is
 --   txn_aborted           it went with `txn_ids[i]`, for `abort_reason`
 --   lock_unknown
 -- Safe to repeat.
@@ -75,20 +75,19 @@ BEGIN
            SET state = 'a', acquired_at = clock_timestamp(), blocker_lock = NULL, blocker_component = NULL
          WHERE l.lock_id = ANY (locked) AND l.state = 'w';
         RETURN QUERY
-            SELECT f.id, NULL::bigint, CASE WHEN f.id = ANY (locked) THEN 'acquired' ELSE 'again' END, f.txn,
+            SELECT f.id, NULL::bigint, CASE WHEN f.id = ANY (locked) THEN 'acquired' ELSE 'waiting' END, f.txn,
                    NULL::bigint, NULL::text
               FROM unnest(free_ids, free_txns) AS f (id, txn);
     END IF;
     IF moved <> '{}' THEN
         UPDATE lock_component l
-           SET blocker_lock = CASE l.component WHEN m.component THEN m.blocker END,
-               blocker_component = CASE l.component WHEN m.component THEN m.blocker_part END
-          FROM (SELECT k.ctid AS place, v.*
-                  FROM unnest(moved, moved_components, moved_blockers, moved_blocker_components)
-                       AS v (id, component, blocker, blocker_part)
-                  JOIN lock_component k ON k.lock_id = v.id AND k.state = 'w'
-                   AND (k.blocker_lock IS NOT NULL OR k.component = v.component)
-                 ORDER BY k.lock_id, k.component FOR UPDATE OF k SKIP LOCKED) AS m
+           SET blocker_lock = CASE l.component WHEN moved_components[m.i] THEN moved_blockers[m.i] END,
+               blocker_component = CASE l.component WHEN moved_components[m.i] THEN moved_blocker_components[m.i] END
+          FROM (SELECT k.ctid AS place, array_position(moved, k.lock_id) AS i FROM lock_component k
+                 WHERE k.lock_id = ANY (moved) AND k.state = 'w'
+                   AND (k.blocker_lock IS NOT NULL
+                        OR k.component = moved_components[array_position(moved, k.lock_id)])
+                 ORDER BY k.lock_id, k.component FOR UPDATE SKIP LOCKED) AS m
          WHERE l.ctid = m.place;
     END IF;
     IF cardinality(known) < cardinality(checked) THEN

@@ -29,15 +29,16 @@ BEGIN
                        k.type, k.db, k.tbl, k.partition
                   FROM (SELECT l.* FROM lock_component l WHERE l.txn_id = ANY (frontier) AND l.txn_id > 0
                         UNION ALL
-                        SELECT l.* FROM unnest(frontier) AS f (holder)
-                          JOIN lock_component l ON l.lock_id = -f.holder) AS k
+                        SELECT l.* FROM lock_component l
+                         WHERE l.lock_id = ANY (ARRAY(SELECT -f FROM unnest(frontier) AS f WHERE f < 0))) AS k
                  WHERE k.state = 'w'
                  ORDER BY k.type, k.db, k.tbl, k.partition, k.lock_id DESC)
             SELECT DISTINCT ON (b.holder) w.holder AS waiter, b.holder, w.type, w.db, w.tbl, w.partition
               FROM waiting w
              CROSS JOIN LATERAL (
                 SELECT CASE f.txn_id WHEN 0 THEN -f.lock_id ELSE f.txn_id END AS holder
-                  FROM find_blockers(w.lock_id, w.txn_id, w.type, w.db, w.tbl, w.partition) AS f) AS b
+                  FROM find_blockers(w.lock_id, w.txn_id, w.type, w.db, w.tbl, w.partition) AS f
+                OFFSET 0) AS b  -- from the waiting ones to what is in their way, not the other way round
              WHERE b.holder = start OR b.holder <> ALL (reached)
              ORDER BY b.holder
         LOOP

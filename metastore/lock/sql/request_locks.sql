@@ -58,9 +58,12 @@ BEGIN
     -- Most often there are only shared locks, and one look at the strong ones shows that nobody is in the way.
     contended := types && '{x,e}' OR '' = ANY (tbls);
     IF NOT contended THEN
+        -- LIMIT keeps it a look per component, whatever the planner thinks of the number of strong locks.
         contended := EXISTS (
             SELECT 1 FROM generate_subscripts(tbls, 1) AS c
-              JOIN lock_component s ON s.type IN ('x', 'e') AND s.db = dbs[c] AND s.tbl = ANY (ARRAY[tbls[c], '']));
+             CROSS JOIN LATERAL (
+                SELECT 1 FROM lock_component s
+                 WHERE s.type IN ('x', 'e') AND s.db = dbs[c] AND s.tbl = ANY (ARRAY[tbls[c], '']) LIMIT 1) AS strong);
     END IF;
     IF contended THEN
         FOR found IN
@@ -129,18 +132,21 @@ BEGIN
      WHERE outcomes[requests[c]] IN ('acquired', 'waiting');
     IF cardinality(array_remove(operations, NULL)) > 0 THEN
         INSERT INTO txn_component (txn_id, db, tbl, partition, operation, write_id)
-        SELECT a.txn_id, a.d, a.t, a.part, a.op,
+        SELECT requesters[requests[c]], dbs[c], tbls[c], nullif(partitions[c], ''), operations[c],
+               (SELECT u.write_id FROM unresolved_write_id u
+                 WHERE u.txn_id = requesters[requests[c]] AND u.db = dbs[c] AND u.tbl = tbls[c])
+          FROM generate_subscripts(types, 1) AS c
+         WHERE operations[c] IS NOT NULL AND NOT dynamic[c] AND tbls[c] <> ''
+           AND outcomes[requests[c]] IN ('acquired', 'waiting')
+        ON CONFLICT DO NOTHING;
+    END IF;
+    IF true = ANY (dynamic) THEN
+        -- However many dynamic components: one row for the table, an update if any of them is more than an insert.
+        INSERT INTO txn_component (txn_id, db, tbl, operation, write_id)
+        SELECT a.txn_id, a.d, a.t, CASE WHEN a.changes THEN 'u' ELSE 'i' END,
                (SELECT u.write_id FROM unresolved_write_id u WHERE u.txn_id = a.txn_id AND u.db = a.d AND u.tbl = a.t)
-          FROM (SELECT requesters[requests[c]] AS txn_id, dbs[c] AS d, tbls[c] AS t, nullif(partitions[c], '') AS part,
-                       operations[c] AS op
-                  FROM generate_subscripts(types, 1) AS c
-                 WHERE operations[c] IS NOT NULL AND NOT dynamic[c] AND tbls[c] <> ''
-                   AND outcomes[requests[c]] IN ('acquired', 'waiting')
-                UNION ALL
-                -- However many dynamic components: one row for the table, an update if any of them is more than an
-                -- insert.
-                SELECT requesters[requests[c]], dbs[c], tbls[c], NULL,
-                       CASE WHEN bool_or(operations[c] IN ('u', 'd')) THEN 'u' ELSE 'i' END
+          FROM (SELECT requesters[requests[c]] AS txn_id, dbs[c] AS d, tbls[c] AS t,
+                       bool_or(operations[c] IN ('u', 'd')) AS changes
                   FROM generate_subscripts(types, 1) AS c
                  WHERE operations[c] IS NOT NULL AND dynamic[c] AND tbls[c] <> ''
                    AND outcomes[requests[c]] IN ('acquired', 'waiting')

@@ -50,9 +50,11 @@ BEGIN
                   FROM unnest(open_then) AS id JOIN write_id w ON w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id = id
                  WHERE w.write_id <= highest
                 UNION ALL
-                -- What is aborted now and not later than the snapshot was open or aborted then.
+                -- What is aborted now and earlier than the snapshot was open or aborted then. A transaction's own
+                -- snapshot ends with itself, and names it in neither list.
                 SELECT u.write_id, true FROM unresolved_write_id u
-                 WHERE u.db = dbs[i] AND u.tbl = tbls[i] AND u.is_aborted AND u.txn_id <= hwm
+                 WHERE u.db = dbs[i] AND u.tbl = tbls[i] AND u.is_aborted
+                   AND (u.txn_id < hwm OR u.txn_id = hwm AND hwm = ANY (aborted_then))
                    AND u.write_id <= highest AND NOT EXISTS (SELECT 1 FROM unnest(open_then) AS id WHERE id = u.txn_id)
                 UNION ALL
                 -- A row may stand for a run of write ids (see purge_write_ids).
