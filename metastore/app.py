@@ -118,7 +118,11 @@ class App:
             slices = Slices(db, options.warehouse, config)
             stack.callback(slices.close)
             dispatcher = Dispatcher(slices.handlers(), workers, self.counts)
-            server = ThriftServer(dispatcher, max_message_bytes=config.server.max_message_bytes)
+            server = ThriftServer(
+                dispatcher,
+                max_message_bytes=config.server.max_message_bytes,
+                stay_awake_ms=config.server.stay_awake_ms,
+            )
             address = asyncio.run_coroutine_threadsafe(server.listen(listener), loop).result()
             stack.callback(lambda: asyncio.run_coroutine_threadsafe(server.stop(), loop).result())
             stack.callback(slices.release_waiters, loop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.settings import integer
+from metastore.settings import duration, integer
 
 
 @dataclass(frozen=True)
@@ -26,4 +26,9 @@ class ServerConfig:
         "A larger request closes its connection.",
         least=1024,
         hive="104857600",
+    )
+    stay_awake_ms: int = duration(
+        "metastore.server.stay.awake",
+        "1ms",
+        "While one client at a time calls, the server looks for its next event so long before it sleeps; 0 to sleep.",
     )

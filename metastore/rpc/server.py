@@ -21,6 +21,7 @@ from typing import Any, cast
 import uvloop
 
 from metastore.observe.log import event
+from metastore.rpc.alertness import Alertness
 from metastore.rpc.call import Session
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.framing import MessageScanner, ProtocolError
@@ -84,6 +85,7 @@ class ThriftConnection(asyncio.Protocol):
         del self._buffer[:length]
         scanner, self._scanner = self._scanner, MessageScanner(self._server.max_message_bytes)
         self._method = scanner.name
+        self._server.alertness.call_begins()
         self._call = self._server.dispatcher.serve(scanner.name, scanner.sequence, message, self._session)
         self._advance()
 
@@ -94,9 +96,11 @@ class ThriftConnection(asyncio.Protocol):
             future = self._call.send(None)
         except StopIteration as end:
             self._call = None
+            self._server.alertness.call_ends()
             self._answer(end.value)
         except BaseException:  # cancelled, as the event loop ends
             self._call = None
+            self._server.alertness.call_ends()
             self.close()
             raise
         else:
@@ -131,11 +135,14 @@ class ThriftConnection(asyncio.Protocol):
 class ThriftServer:
     """Listens on one address; `run` serves until `stop`."""
 
-    def __init__(self, dispatcher: Dispatcher, *, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, *, max_message_bytes: int = MAX_MESSAGE_BYTES, stay_awake_ms: int = 0
+    ) -> None:
         self.dispatcher = dispatcher
         self.max_message_bytes = max_message_bytes
         self.connections: set[ThriftConnection] = set()
         self.stopping = False
+        self.alertness = Alertness(stay_awake_ms)
         self._listener: asyncio.Server | None = None
 
     async def listen(self, listener: socket.socket) -> str:

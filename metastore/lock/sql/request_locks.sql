@@ -11,7 +11,7 @@
 --
 -- Calls go one by one: the advisory lock is held until a call is visible, and ids are drawn under it. So a smaller id
 -- is always seen, and of the requests of a call an earlier one has the smaller id.
--- A repetition in a transaction does no harm; outside of one it queues behind the first attempt.
+-- A repetition in a transaction is given what the first attempt got; outside of one it queues behind that.
 CREATE OR REPLACE FUNCTION request_locks(
     requesters bigint[], user_names text[], host_names text[], agent_infos text[], reader_waits boolean[],
     exclusive_ctas boolean[], requests integer[], numbers integer[], types text[], dbs text[], tbls text[],
@@ -25,6 +25,7 @@ DECLARE
     open_ids bigint[];
     read_only_ids bigint[];
     outcomes text[];
+    states text[];  -- of requests that are repeated
     lock_ids bigint[];
     blocked integer[];  -- by request: the component, its place in the arrays
     blockers bigint[];
@@ -55,6 +56,33 @@ BEGIN
             END IF;
         END LOOP;
     END IF;
+    -- A transaction that asks for the same again has lost the answer: a new request would queue behind those who wait
+    -- for the first one. So it is given that.
+    FOR i IN 2..total LOOP
+        IF requesters[i] <> 0 AND requesters[i] = ANY (requesters[:i - 1]) AND outcomes[i] = 'acquired' THEN
+            outcomes[i] := 'again';
+        END IF;
+    END LOOP;
+    FOR found IN
+        SELECT r AS request, h.lock_id AS lock, max(h.state) AS state, max(h.blocker_lock) AS blocker,
+               max(h.blocker_component) AS blocker_part
+          FROM generate_subscripts(requesters, 1) AS r
+         CROSS JOIN LATERAL (SELECT * FROM lock_component l WHERE l.txn_id = requesters[r] OFFSET 0) AS h
+         WHERE requesters[r] <> 0 AND outcomes[r] = 'acquired'
+         GROUP BY r, h.lock_id
+        HAVING count(*) = (SELECT count(*) FROM unnest(requests) AS q WHERE q = r)
+           AND bool_and(EXISTS (
+                   SELECT 1 FROM generate_subscripts(types, 1) AS c
+                    WHERE requests[c] = r AND numbers[c] = h.component AND types[c] = h.type AND dbs[c] = h.db
+                      AND tbls[c] = h.tbl AND partitions[c] = h.partition))
+         ORDER BY r, h.lock_id DESC
+    LOOP
+        outcomes[found.request] := 'repeated';
+        states[found.request] := CASE found.state WHEN 'a' THEN 'acquired' ELSE 'waiting' END;
+        lock_ids[found.request] := found.lock;
+        blockers[found.request] := found.blocker;
+        blocker_components[found.request] := found.blocker_part;
+    END LOOP;
     -- Most often there are only shared locks, and one look at the strong ones shows that nobody is in the way.
     contended := types && '{x,e}' OR '' = ANY (tbls);
     IF NOT contended THEN
@@ -137,7 +165,7 @@ BEGIN
                  WHERE u.txn_id = requesters[requests[c]] AND u.db = dbs[c] AND u.tbl = tbls[c])
           FROM generate_subscripts(types, 1) AS c
          WHERE operations[c] IS NOT NULL AND NOT dynamic[c] AND tbls[c] <> ''
-           AND outcomes[requests[c]] IN ('acquired', 'waiting')
+           AND outcomes[requests[c]] IN ('acquired', 'waiting', 'repeated')
         ON CONFLICT DO NOTHING;
     END IF;
     IF true = ANY (dynamic) THEN
@@ -149,12 +177,12 @@ BEGIN
                        bool_or(operations[c] IN ('u', 'd')) AS changes
                   FROM generate_subscripts(types, 1) AS c
                  WHERE operations[c] IS NOT NULL AND dynamic[c] AND tbls[c] <> ''
-                   AND outcomes[requests[c]] IN ('acquired', 'waiting')
+                   AND outcomes[requests[c]] IN ('acquired', 'waiting', 'repeated')
                  GROUP BY requesters[requests[c]], requests[c], dbs[c], tbls[c]) AS a
         ON CONFLICT DO NOTHING;
     END IF;
     FOR i IN 1..total LOOP
-        outcome := outcomes[i];
+        outcome := CASE outcomes[i] WHEN 'repeated' THEN states[i] ELSE outcomes[i] END;
         lock_id := lock_ids[i];
         blocked_component := numbers[blocked[i]];
         blocker_lock := blockers[i];

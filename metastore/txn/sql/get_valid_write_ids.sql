@@ -4,10 +4,11 @@
 -- row without values if nobody does), else as nobody in particular.
 --
 -- The walk goes over open, aborted and later transactions only, never over the committed history.
+-- Plans are made for the lists as they are: one made for any list compares 100,000 ids with each other one by one.
 CREATE OR REPLACE FUNCTION get_valid_write_ids(
     dbs text[], tbls text[], high_water_mark bigint, open_ids bigint[], aborted_ids bigint[], as_of_write_id bigint
 ) RETURNS TABLE (db text, tbl text, highest bigint, invalid bigint[], aborted bigint[], min_open bigint)
-LANGUAGE plpgsql SET enable_hashjoin = on AS $$
+LANGUAGE plpgsql SET enable_hashjoin = on SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     hwm bigint := high_water_mark;
     open_then bigint[] := open_ids;
@@ -45,10 +46,13 @@ BEGIN
                coalesce(array_agg(s.write_id ORDER BY s.write_id) FILTER (WHERE s.is_aborted), '{}'),
                min(s.write_id) FILTER (WHERE NOT s.is_aborted)
           INTO invalid, aborted, min_open
-          -- Joins, not = ANY: as a mere filter that would compare every row with every id.
+          -- The rows of the table, not the ids of the snapshot: of these there may be many with nothing to do here. A
+          -- hashed subquery, not = ANY: that would compare every row with every id.
           FROM (SELECT w.write_id, false AS is_aborted
-                  FROM unnest(open_then) AS id JOIN write_id w ON w.db = dbs[i] AND w.tbl = tbls[i] AND w.txn_id = id
-                 WHERE w.write_id <= highest
+                  FROM write_id w
+                 WHERE w.db = dbs[i] AND w.tbl = tbls[i] AND w.write_id <= highest
+                   AND w.txn_id BETWEEN open_then[1] AND open_then[cardinality(open_then)]
+                   AND (w.txn_id IN (SELECT unnest(open_then))) IS TRUE
                 UNION ALL
                 -- What is aborted now and earlier than the snapshot was open or aborted then. A transaction's own
                 -- snapshot ends with itself, and names it in neither list.

@@ -8,7 +8,7 @@ DECLARE
     live bigint;
 BEGIN
     SELECT count(*) INTO live
-      FROM (SELECT t.state, t.type FROM txn t WHERE t.txn_id = ANY (txn_ids) ORDER BY t.txn_id FOR SHARE) AS s
+      FROM (SELECT t.state, t.type FROM txn t WHERE t.txn_id = ANY (txn_ids) ORDER BY t.txn_id FOR NO KEY UPDATE) AS s
      WHERE s.state = 'o' AND s.type <> 2;
     IF live = cardinality(txn_ids) THEN
         PERFORM burn_write_ids(in_db, in_tbl, txn_ids);
