@@ -4,9 +4,10 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+TXNS ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench serve doctor lock clean
+.PHONY: help install demo test lint bench bench-rpc isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +42,12 @@ lint: install ## Format, lint, types and the direction of imports
 
 bench: install ## Ratios: RPC cycles beside bare Postgres, an ACID scan beside plain ORC
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+bench-rpc: install ## The transactional calls, measured (ARGS="--against thrift://host:9083 --only write,read …")
+	@$(BIN)/python -m tests.bench.rpc $(ARGS)
+
+isolation: install ## Snapshot isolation under kills, restarts and lost calls (TXNS=100000 ARGS="--seed N")
+	@$(BIN)/python -m tests.isolation --txns $(TXNS) $(ARGS)
 
 serve: install ## Run the metastore in the foreground (ARGS="--port 9083 --warehouse DIR …")
 	@exec $(BIN)/metastore serve $(ARGS)

@@ -1,0 +1,175 @@
+"""A client that uses the library, `hive_acid.connect`, as an application does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from hive_acid import connect
+from hive_acid.connection import Connection
+from hive_acid.errors import (
+    HiveAcidError,
+    LockTimeoutError,
+    MetastoreError,
+    MetastoreInternalError,
+    MetastoreUnreachableError,
+    TransactionExpiredError,
+    WriteConflictError,
+)
+from hive_acid.transaction import Operation, TransactionKind, read_component, write_component
+from hive_acid.transaction import Transaction as LibraryTransaction
+from hive_acid.wire import ttypes
+from tests.isolation.attempt import Attempt
+from tests.isolation.caller import Caller
+from tests.isolation.deltas import DATABASE, Deltas, Keyspace
+from tests.isolation.history import Outcome, Transaction
+from tests.isolation.plans import LINGERING_ROUND_S, Plan
+
+LOCK_TIMEOUT_MS = 4_000
+CONNECT_PAUSE_S = 0.2
+MOST_CONNECTS = 300
+NO_ANSWER = (MetastoreUnreachableError, MetastoreError, MetastoreInternalError)
+
+
+class LibrarySession:
+    """One client: runs transactions one after the other. The outcome of a commit without an answer is asked for."""
+
+    def __init__(
+        self,
+        name: str,
+        uri: str,
+        settler: Caller,
+        deltas: Deltas,
+        keyspace: Keyspace,
+        clock: Callable[[], float],
+    ) -> None:
+        """`settler` asks what became of a commit whose answer was lost."""
+        self.name = name
+        self.caller = settler
+        self._uri = uri
+        self._deltas = deltas
+        self._keyspace = keyspace
+        self._clock = clock
+        self._connection: Connection | None = None
+
+    def run(self, plan: Plan) -> list[Transaction]:
+        """Carry out a plan; the transaction that it took."""
+        connection = self._connected()
+        attempt = Attempt(Transaction(self.name, f"library {plan.kind}", self._clock()), self._deltas, self._clock)
+        attempt.note("begin")
+        try:
+            kind = TransactionKind.READ if plan.kind == "reader" else TransactionKind.WRITE
+            transaction = connection.begin(kind, lock_timeout_ms=LOCK_TIMEOUT_MS)
+        except HiveAcidError as error:
+            attempt.note(f"given-up({error})")
+            attempt.transaction.outcome = Outcome.ABORTED
+            time.sleep(CONNECT_PAUSE_S)
+        else:
+            attempt.transaction.txn_id = transaction.id
+            attempt.transaction.snapshot_at = self._clock()
+            self._carry_out(plan, transaction, attempt)
+        attempt.transaction.ended = self._clock()
+        return [attempt.transaction]
+
+    def close(self) -> None:
+        """Stop the heartbeats."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _connected(self) -> Connection:
+        for _ in range(MOST_CONNECTS):
+            if self._connection is not None:
+                return self._connection
+            try:
+                self._connection = connect(self._uri, user="isolation")
+            except (MetastoreUnreachableError, MetastoreInternalError):
+                time.sleep(CONNECT_PAUSE_S)
+        raise RuntimeError(f"no metastore at {self._uri}")
+
+    def _carry_out(self, plan: Plan, transaction: LibraryTransaction, attempt: Attempt) -> None:
+        try:
+            self._write(plan, transaction, attempt)
+            if plan.abort:
+                transaction.abort()
+                attempt.note("given-up(planned)")
+                attempt.transaction.outcome = Outcome.ABORTED
+                return
+        except (TransactionExpiredError, LockTimeoutError, *NO_ANSWER) as error:
+            self._give_up(transaction, attempt, error)
+            return
+        self._commit(plan, transaction, attempt)
+
+    def _give_up(self, transaction: LibraryTransaction, attempt: Attempt, error: HiveAcidError) -> None:
+        attempt.note(f"given-up({error})")
+        attempt.transaction.outcome = Outcome.ABORTED
+        try:
+            transaction.abort()
+        except HiveAcidError as failure:
+            attempt.note(f"abort({failure})")
+
+    def _write(self, plan: Plan, transaction: LibraryTransaction, attempt: Attempt) -> None:
+        for table in plan.tables:
+            attempt.note(f"write_id {table}")
+            attempt.keep_write_id(table, transaction.write_id(DATABASE, table))
+        components = [read_component(DATABASE, table) for table in sorted({key.table for key in plan.reads})]
+        if plan.kind == "dynamic":
+            components.append(write_component(DATABASE, plan.tables[0], Operation.UPDATE, dynamic=True))
+        else:
+            operation = Operation.INSERT if plan.kind == "insert" else Operation.UPDATE
+            components += [
+                write_component(DATABASE, key.table, operation, partition=key.partition) for key in plan.writes
+            ]
+        attempt.note("lock")
+        transaction.lock(*components)
+        for key in (*plan.reads, *plan.writes):
+            if plan.kind != "insert":
+                attempt.read(key, transaction.write_ids(DATABASE, key.table), transaction.snapshot)
+        for _ in range(plan.rounds):
+            time.sleep(LINGERING_ROUND_S)
+            for key in (*plan.reads, *plan.writes):
+                attempt.read(key, transaction.write_ids(DATABASE, key.table), transaction.snapshot)
+        if plan.pause_s and plan.pauses_early:
+            time.sleep(plan.pause_s)
+        if plan.writes:
+            transaction.check_alive()
+        for statement in range(2 if plan.twice else 1):
+            for key in plan.writes:
+                if plan.kind == "insert":
+                    attempt.insert(key)
+                else:
+                    attempt.append(key, statement)
+        for key in plan.reads:
+            attempt.read(key, transaction.write_ids(DATABASE, key.table), transaction.snapshot)
+            attempt.read_rows(key, transaction.write_ids(DATABASE, key.table), transaction.snapshot)
+        if plan.kind == "dynamic":
+            attempt.note("add_dynamic_partitions")
+            names = [key.partition for key in plan.writes]
+            transaction.add_dynamic_partitions(DATABASE, plan.tables[0], names, Operation.UPDATE)
+        if plan.pause_s and not plan.pauses_early:
+            time.sleep(plan.pause_s)
+
+    def _commit(self, plan: Plan, transaction: LibraryTransaction, attempt: Attempt) -> None:
+        attempt.transaction.committing = self._clock()
+        attempt.note("commit")
+        try:
+            transaction.commit()
+            attempt.transaction.outcome = Outcome.COMMITTED
+        except (WriteConflictError, TransactionExpiredError) as error:
+            attempt.note(f"ended({error})")
+            attempt.transaction.outcome = Outcome.ABORTED
+        except NO_ANSWER as error:
+            attempt.note(f"unknown({error})")
+            self._settle(transaction, attempt)
+        if attempt.transaction.outcome is Outcome.COMMITTED:
+            for key in plan.writes:
+                self._keyspace.appended(key)
+
+    def _settle(self, transaction: LibraryTransaction, attempt: Attempt) -> None:
+        request = ttypes.CommitTxnRequest(txnid=transaction.id, exclWriteEnabled=False)
+        try:
+            self.caller.call("commit_txn", request)
+            attempt.transaction.outcome = Outcome.COMMITTED
+        except ttypes.TxnAbortedException:
+            attempt.transaction.outcome = Outcome.ABORTED
+        except ttypes.NoSuchTxnException as error:
+            attempt.note(f"unknown({error.message})")

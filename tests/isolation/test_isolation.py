@@ -1,0 +1,52 @@
+"""Short runs against real servers: in order with every trouble at once, and not in order with careless clients."""
+
+import pytest
+
+from tests.isolation.chaos import ChaosConfig
+from tests.isolation.run import RunConfig, run
+
+
+@pytest.mark.slow
+def test_two_servers_through_every_trouble(tmp_path):
+    config = RunConfig(
+        transactions=600,
+        seed=4,
+        clients=10,
+        fault_rate=0.03,
+        pause_rate=0.003,
+        lingering_rate=0.003,
+        timeout_s=3.0,
+        chaos=ChaosConfig(kill_every_s=6.0, restart_every_s=9.0, frozen_s=1.5, down_s=0.2),
+    )
+    result = run(config, tmp_path)
+    assert result.is_clean, f"{result.summary()}\n{result.story()}"
+    assert result.outcomes["committed"] > 250
+    assert result.lost_answers
+
+
+CARELESS = {
+    "skips_check": "lost update",
+    "ignores_conflicts": "lost update",
+    "takes_no_snapshot": "non-repeatable read",
+    "reads_everything": "aborted read",
+}
+"""A rule of the protocol that clients leave out, and what comes of it."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("habit", CARELESS)
+def test_careless_clients_are_found(tmp_path, habit):
+    """The checker's power, and that the rules are needed."""
+    config = RunConfig(
+        transactions=160,
+        seed=5,
+        clients=8,
+        library_quarters=0,
+        servers=1,
+        tables=1,
+        width=4,
+        fault_rate=0,
+        habits={habit: True},
+    )
+    result = run(config, tmp_path)
+    assert CARELESS[habit] in result.report.counts(), result.summary()
