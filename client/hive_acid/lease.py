@@ -102,7 +102,9 @@ class Heartbeats:
             try:
                 transaction.heartbeat()
             except (TxnAbortedError, NoSuchTxnError) as error:
-                LOG.warning("transaction %d is gone: %s", transaction.id, error)
-                self.remove(transaction)
+                with self._guard:  # one that has ended meanwhile by its owner's wish is no news
+                    is_ours = self._transactions.pop(transaction.id, None) is not None
+                if is_ours:
+                    LOG.warning("transaction %d is gone: %s", transaction.id, error)
             except HiveAcidError as error:
                 LOG.warning("no heartbeat for transaction %d: %s", transaction.id, error)
