@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 from metastore.config import Config
+from metastore.known_settings import KNOWN
 from metastore.settings import spelling
+from tests import defaults
 from tests.drawings import BEGIN, DOCUMENT, END, drawings
 
 ROOT = Path(__file__).parent.parent
@@ -16,10 +18,14 @@ def test_the_drawings_are_those_of_the_tables():
 
 
 def test_settings_named_in_the_readme_exist():
-    known = {spelling(key) for key in Config().values()}
+    known = {spelling(key) for key in Config().values()} | set(KNOWN)
     named = set(re.findall(r"\b(?:hive|metastore)\.[a-z]+(?:\.[a-z]+)+\b", (ROOT / "README.md").read_text()))
-    named -= {name for name in named if name.startswith("hive.txn.manager") or name == "hive.key"}
     assert {name for name in named if spelling(name) not in known} == set()
+
+
+def test_the_defaults_in_the_readme_are_those_of_the_code():
+    written = defaults.DOCUMENT.read_text().partition(defaults.BEGIN)[2].partition(defaults.END)[0]
+    assert written == defaults.table(), "run: python -m tests.defaults"
 
 
 def test_paths_in_the_map_exist():

@@ -160,6 +160,32 @@ def test_a_misspelt_setting_is_refused_with_a_hint(tmp_path):
     assert "hive.txn.timeout" in refused("--set", "hive.txn.timeout=soon", "--warehouse", tmp_path)
 
 
+def test_a_clusters_own_configuration_is_taken(serve, db_url, tmp_path, monkeypatch):
+    properties = {
+        "hive.txn.timeout": "20m",
+        "hive.max.open.txns": "9",
+        "hive.txn.xlock.iow": "false",
+        "hive.other": "x",
+    }
+    lines = (f"<property><name>{key}</name><value>{value}</value></property>" for key, value in properties.items())
+    (tmp_path / "hive-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
+    monkeypatch.setenv("HIVE_ACID__HIVE_TXN_MAX_OPEN_BATCH", "3")
+    running = serve("--database-url", db_url, "--hive-site", tmp_path, "--set", "metastore.max.open.txns=5")
+    with connect(running.uri) as connection:
+        assert connection.call("get_config_value", "metastore.txn.timeout", "") == "1200000ms"
+        assert connection.call("get_config_value", "hive.max.open.txns", "") == "5"
+        assert connection.call("get_config_value", "hive.txn.max.open.batch", "") == "3"
+    words = running.end()[1]
+    assert "setting not used key=hive.txn.xlock.iow" in words
+    assert "properties passed over" in words
+
+
+def test_a_configuration_that_cannot_be_read_is_refused(tmp_path):
+    (tmp_path / "broken.toml").write_text("hive.txn.timeout = ")
+    assert "broken.toml is not TOML" in refused("--config", tmp_path / "broken.toml", "--warehouse", tmp_path)
+    assert "cannot read" in refused("--hive-site", tmp_path / "absent.xml", "--warehouse", tmp_path)
+
+
 def test_a_stopped_server_takes_no_more_calls(serve, db_url):
     running = serve("--database-url", db_url)
     with connect(running.uri) as connection:

@@ -1,0 +1,140 @@
+"""What a connection does in one round: the cycles that are measured, call by call."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+from typing import Any
+
+from hive_acid.wire import ttypes
+from tests.bench.driver import Call, Scenario, Script, ask, connect
+from tests.bench.messages import ID_BYTES, MARK, cut, encode, reply_header, success_header
+
+DATABASE = "bench"
+TABLES, PARTITIONS = 10, 100
+"""A cycle takes one partition of the thousand at random (performance.md, "Method")."""
+_LIST_OF_ONE = b"\x0f\0\1%c\0\0\0\1"
+_I64, _STRUCT = 10, 12
+_ACQUIRED = b"\x08\0\2\0\0\0\1\0\0"
+
+OPEN = Call("open_txns", success_header("open_txns") + _LIST_OF_ONE % _I64)
+ALLOCATE = Call(
+    "allocate_table_write_ids", success_header("allocate_table_write_ids") + _LIST_OF_ONE % _STRUCT, b"\0\0\0"
+)
+LOCK = Call("lock", success_header("lock"), _ACQUIRED)
+HEARTBEAT = Call("heartbeat", reply_header("heartbeat"), b"\0")
+COMMIT = Call("commit_txn", reply_header("commit_txn"), b"\0")
+VALID = Call("get_valid_write_ids", success_header("get_valid_write_ids"))
+TXN_AT = len(OPEN.prefix)
+"""Where the answer to open_txns has the id."""
+
+
+def prepare(uri: str) -> None:
+    """Allocate the first write id of every table, one after the other.
+
+    The Java metastore 4.0.1 fails when two clients do that at the same time for one table (performance.md, "Faults").
+    """
+    with contextlib.closing(connect(uri)) as sock:
+        for table in range(TABLES):
+            request = ttypes.OpenTxnRequest(num_txns=1, user="bench", hostname="bench")
+            (txn,) = ask(sock, "open_txns", request)[1]
+            first = ttypes.AllocateTableWriteIdsRequest(dbName=DATABASE, tableName=f"t{table}", txnIds=[txn])
+            ask(sock, "allocate_table_write_ids", first)
+            ask(sock, "commit_txn", ttypes.CommitTxnRequest(txnid=txn))
+
+
+def open_request(kind: Any = None, txns: int = 1) -> bytes:
+    """A call of open_txns."""
+    return encode("open_txns", ttypes.OpenTxnRequest(num_txns=txns, user="bench", hostname="bench", txn_type=kind))
+
+
+def lock_request(table: str, partition: str, kind: Any, operation: Any) -> list[bytes]:
+    """The pieces of a call of lock, for one partition and the transaction to be put between them."""
+    component = ttypes.LockComponent(
+        type=kind,
+        level=ttypes.LockLevel.PARTITION,
+        dbname=DATABASE,
+        tablename=table,
+        partitionname=partition,
+        operationType=operation,
+        isTransactional=True,
+    )
+    return cut("lock", ttypes.LockRequest(component=[component], txnid=MARK, user="bench", hostname="bench"))
+
+
+def _places() -> list[tuple[str, str]]:
+    return [(f"t{table}", f"p={partition}") for table in range(TABLES) for partition in range(PARTITIONS)]
+
+
+def allocation(table: str) -> list[bytes]:
+    """The pieces of a call of allocate_table_write_ids, for the transaction to be put between them."""
+    request = ttypes.AllocateTableWriteIdsRequest(dbName=DATABASE, tableName=table, txnIds=[MARK])
+    return cut("allocate_table_write_ids", request)
+
+
+_KIND, _OPERATION = ttypes.LockType, ttypes.DataOperationType
+OPEN_WRITE = open_request()
+_OPEN_READ = open_request(ttypes.TxnType.READ_ONLY)
+_HEARTBEAT = cut("heartbeat", ttypes.HeartbeatRequest(txnid=MARK))
+_COMMIT = cut("commit_txn", ttypes.CommitTxnRequest(txnid=MARK))
+COMMIT_CHECKED = cut("commit_txn", ttypes.CommitTxnRequest(txnid=MARK, exclWriteEnabled=False))
+_UPDATES = [(allocation(t), lock_request(t, p, _KIND.SHARED_WRITE, _OPERATION.UPDATE)) for t, p in _places()]
+_INSERTS = [(allocation(t), lock_request(t, p, _KIND.SHARED_READ, _OPERATION.INSERT)) for t, p in _places()]
+_READS = [
+    (
+        encode("get_valid_write_ids", ttypes.GetValidWriteIdsRequest(fullTableNames=[f"{DATABASE}.{t}"])),
+        lock_request(t, p, _KIND.SHARED_READ, _OPERATION.SELECT),
+    )
+    for t, p in _places()
+]
+
+
+def _write(number: int) -> Callable[[], Script]:
+    """Open, allocate, lock, heartbeat, commit: an UPDATE of one partition, whose commit checks for conflicts."""
+    choose = random.Random(number).choice
+
+    def script() -> Script:
+        txn = (yield OPEN, OPEN_WRITE)[TXN_AT : TXN_AT + ID_BYTES]
+        write_id, lock = choose(_UPDATES)
+        yield ALLOCATE, txn.join(write_id)
+        yield LOCK, txn.join(lock)
+        yield HEARTBEAT, txn.join(_HEARTBEAT)
+        yield COMMIT, txn.join(COMMIT_CHECKED)
+
+    return script
+
+
+def _insert(number: int) -> Callable[[], Script]:
+    """Open, allocate, lock, commit: an INSERT into one partition."""
+    choose = random.Random(number).choice
+
+    def script() -> Script:
+        txn = (yield OPEN, OPEN_WRITE)[TXN_AT : TXN_AT + ID_BYTES]
+        write_id, lock = choose(_INSERTS)
+        yield ALLOCATE, txn.join(write_id)
+        yield LOCK, txn.join(lock)
+        yield COMMIT, txn.join(_COMMIT)
+
+    return script
+
+
+def _read(number: int) -> Callable[[], Script]:
+    """Open read-only, snapshot, shared lock, commit: a SELECT of one partition."""
+    choose = random.Random(number).choice
+
+    def script() -> Script:
+        txn = (yield OPEN, _OPEN_READ)[TXN_AT : TXN_AT + ID_BYTES]
+        snapshot, lock = choose(_READS)
+        yield VALID, snapshot
+        yield LOCK, txn.join(lock)
+        yield COMMIT, txn.join(_COMMIT)
+
+    return script
+
+
+CYCLES = (
+    Scenario("write", (OPEN, ALLOCATE, LOCK, HEARTBEAT, COMMIT), _write),
+    Scenario("insert", (OPEN, ALLOCATE, LOCK, COMMIT), _insert),
+    Scenario("read", (OPEN, VALID, LOCK, COMMIT), _read),
+)

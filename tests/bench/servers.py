@@ -1,0 +1,91 @@
+"""The metastores that are measured: ours, started here with an empty database, and another one by its address."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg2
+
+from hive_acid.demo.daemon import Daemon
+from metastore.store.embedded import EmbeddedPostgres
+from tests.bench.driver import ask, connect
+from tests.bench.machine import cpu_s
+
+SETTINGS = {"hive.compactor.initiator.on": "false"}
+"""No table of the bench exists, so there is nothing to compact."""
+_POSTGRES = {"max_connections": "240"}
+_databases = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Server:
+    """One metastore. `process` and `postgres` are process ids; 0 for a server that was not started here."""
+
+    name: str
+    uri: str
+    process: int = 0
+    postgres: int = 0
+
+    @property
+    def processes(self) -> list[int]:
+        """The roots of its process trees."""
+        return [process for process in (self.process, self.postgres) if process]
+
+    def cpu_s(self) -> tuple[float, float]:
+        """CPU time used until now by the metastore and by its Postgres."""
+        return (
+            cpu_s([self.process]) if self.process else 0.0,
+            cpu_s([self.postgres]) if self.postgres else 0.0,
+        )
+
+
+class Machine:
+    """One Postgres in a directory of its own, and our metastores on it."""
+
+    def __init__(self, work: Path) -> None:
+        self._work = work
+        self._postgres = EmbeddedPostgres(work / "postgres", _POSTGRES)
+        self.postgres_url = ""
+        self.postgres_process = 0
+
+    def __enter__(self) -> Machine:
+        self.postgres_url = self._postgres.start()
+        self.postgres_process = int((self._work / "postgres/cluster/postmaster.pid").read_text().split()[0])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._postgres.stop()
+
+    @contextlib.contextmanager
+    def server(self) -> Iterator[Server]:
+        """Our metastore on a fresh database."""
+        with self.daemon(self.fresh_database()) as daemon:
+            yield Server("hive-acid", daemon.uri, daemon.pid, self.postgres_process)
+
+    def fresh_database(self) -> str:
+        """The URL of a new, empty database."""
+        name = f"bench_{next(_databases)}"
+        connection = psycopg2.connect(self.postgres_url)
+        connection.autocommit = True
+        with contextlib.closing(connection), connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+        return self.postgres_url.replace("/metastore?", f"/{name}?")
+
+    @contextlib.contextmanager
+    def daemon(self, database_url: str) -> Iterator[Daemon]:
+        """``metastore serve`` on a database."""
+        with Daemon(Path(tempfile.mkdtemp(dir=self._work)), SETTINGS, database_url) as daemon:
+            yield daemon
+
+    def start_seconds(self, database_url: str) -> float:
+        """From the command to its first answered call."""
+        began_at = time.monotonic()
+        with self.daemon(database_url) as daemon, contextlib.closing(connect(daemon.uri)) as sock:
+            ask(sock, "get_open_txns")
+            return time.monotonic() - began_at
