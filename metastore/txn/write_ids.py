@@ -29,7 +29,8 @@ class _PastWriteIdsCall(HotCall[tuple[Tables, ValidTxnList | None, WriteId | Non
         names: list[object] = [[db for db, _ in tables], [table for _, table in tables]]
         if snapshot is None:
             return [*names, None, None, None, as_of]
-        return [*names, snapshot.high_water_mark, list(snapshot.open_ids), list(snapshot.aborted_ids), None]
+        last_is_aborted = snapshot.is_aborted(snapshot.high_water_mark)
+        return [*names, snapshot.high_water_mark, list(snapshot.open_ids), last_is_aborted, None]
 
     def answers(
         self, questions: Sequence[tuple[Tables, ValidTxnList | None, WriteId | None]], rows: Rows

@@ -8,6 +8,7 @@ clients exchange (transactions.md §1.4 and §2.2).
 from __future__ import annotations
 
 import enum
+import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -246,7 +247,7 @@ def decode_bits(bits: bytes, count: int) -> list[bool]:
 
 
 def _sorted(ids: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(set(ids)))
+    return ids if all(map(operator.lt, ids, ids[1:])) else tuple(sorted(set(ids)))
 
 
 def _contains(ids: tuple[int, ...], wanted: int) -> bool:

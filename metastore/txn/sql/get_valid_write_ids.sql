@@ -1,24 +1,25 @@
 -- Which write ids of some tables a snapshot sees (transactions.md §2.2), one row per table in the order asked.
--- The snapshot is given by high_water_mark, open_ids and aborted_ids; or, when high_water_mark is null, it is the
+-- The snapshot is given by high_water_mark, open_ids and whether the high-water mark itself is aborted in it; which
+-- others are is on record here. Or, when high_water_mark is null, it is the
 -- present one: with `as_of_write_id` as the transaction sees it that owns this write id of the first table (a single
 -- row without values if nobody does), else as nobody in particular.
 --
 -- The walk goes over open, aborted and later transactions only, never over the committed history.
 -- Plans are made for the lists as they are: one made for any list compares 100,000 ids with each other one by one.
 CREATE OR REPLACE FUNCTION get_valid_write_ids(
-    dbs text[], tbls text[], high_water_mark bigint, open_ids bigint[], aborted_ids bigint[], as_of_write_id bigint
+    dbs text[], tbls text[], high_water_mark bigint, open_ids bigint[], last_is_aborted boolean, as_of_write_id bigint
 ) RETURNS TABLE (db text, tbl text, highest bigint, invalid bigint[], aborted bigint[], min_open bigint)
 LANGUAGE plpgsql SET enable_hashjoin = on SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     hwm bigint := high_water_mark;
     open_then bigint[] := open_ids;
-    aborted_then bigint[] := aborted_ids;
     own_txn bigint;
     lowest bigint;
     is_mapped boolean;
 BEGIN
     IF hwm IS NULL THEN
-        SELECT g.high_water_mark, g.open_ids, g.aborted_ids INTO hwm, open_then, aborted_then
+        SELECT g.high_water_mark, g.open_ids, g.high_water_mark = ANY (g.aborted_ids)
+          INTO hwm, open_then, last_is_aborted
           FROM get_open_txns('{2}') g;
         IF as_of_write_id IS NOT NULL THEN
             SELECT w.txn_id INTO own_txn FROM write_id w
@@ -29,7 +30,7 @@ BEGIN
             END IF;
             hwm := least(hwm, own_txn);
             open_then := ARRAY(SELECT id FROM unnest(open_then) AS id WHERE id < own_txn);
-            aborted_then := ARRAY(SELECT id FROM unnest(aborted_then) AS id WHERE id < own_txn);
+            last_is_aborted := last_is_aborted AND hwm < own_txn;
         END IF;
     END IF;
     FOR i IN 1 .. cardinality(dbs) LOOP
@@ -58,7 +59,7 @@ BEGIN
                 -- snapshot ends with itself, and names it in neither list.
                 SELECT u.write_id, true FROM unresolved_write_id u
                  WHERE u.db = dbs[i] AND u.tbl = tbls[i] AND u.is_aborted
-                   AND (u.txn_id < hwm OR u.txn_id = hwm AND hwm = ANY (aborted_then))
+                   AND (u.txn_id < hwm OR u.txn_id = hwm AND last_is_aborted)
                    AND u.write_id <= highest AND NOT EXISTS (SELECT 1 FROM unnest(open_then) AS id WHERE id = u.txn_id)
                 UNION ALL
                 -- A row may stand for a run of write ids (see purge_write_ids).
