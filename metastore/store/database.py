@@ -132,8 +132,9 @@ class Database:
         while self._idle:
             self._idle.pop().close()
         self.engine.dispose()
-        if self._lanes is not None and self._loop is not None:
-            asyncio.run_coroutine_threadsafe(_closed(self._lanes), self._loop).result()
+        lanes, self._lanes = self._lanes, None
+        if lanes is not None and self._loop is not None:
+            asyncio.run_coroutine_threadsafe(_closed(lanes), self._loop).result()
         if self._own_loop_thread is not None and self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._own_loop_thread.join()
@@ -144,6 +145,8 @@ class Database:
         lanes, loop = self._lanes, self._loop
         if lanes is not None and loop is not None:
             return lanes, loop
+        if self._closed:
+            raise MetaError("the metastore is shutting down")
         with self._lanes_guard:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

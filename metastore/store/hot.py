@@ -33,6 +33,8 @@ _CONFLICT_CODES = frozenset({"40001", "40P01", "23505"})
 _DEFERRALS = 1000
 TOGETHER = 2
 """Batches under way at a time: fewer make longer batches, which cost less; one would leave Postgres idle in between."""
+PATIENCE_S = 0.01
+"""A call that has waited for so long goes before longer queues."""
 SLOW_S = 0.01
 MAX_LINKS = 8
 """A batch that takes longer than `SLOW_S`, as a commit of many partitions, does not hold the others up: up to so many
@@ -77,6 +79,7 @@ class HotCall(Generic[Q, A]):
 class _Asked:
     question: Any
     answer: asyncio.Future[Any]
+    since_s: float
     deferred: int = 0
 
 
@@ -107,7 +110,7 @@ class _Lane:
         elif len(self._waiting) >= MAX_WAITING:
             answer.set_exception(MetaError(f"{MAX_WAITING} calls of this kind wait already: try again later"))
         else:
-            self._waiting.append(_Asked(question, answer))
+            self._waiting.append(_Asked(question, answer, self._loop.time()))
             self._lanes.wake()
         return answer
 
@@ -122,6 +125,11 @@ class _Lane:
     def ready(self) -> int:
         """How many could go now."""
         return (len(self._alone) or len(self._waiting)) if self._under_way < self._call.connections else 0
+
+    @property
+    def waits_since_s(self) -> float:
+        """When the first of those who could go now has come."""
+        return (self._alone or self._waiting)[0].since_s
 
     def start(self, link: Link) -> None:
         """Send the next batch."""
@@ -285,15 +293,23 @@ class Lanes:
     def _start(self) -> None:
         self._is_woken = False
         while True:
-            # The longest queue first: the others grow meanwhile, and a long batch costs less for each call.
-            lane = max(self._lanes.values(), key=lambda lane: lane.ready)
-            if not lane.ready:
+            ready = [lane for lane in self._lanes.values() if lane.ready]
+            if not ready:
                 return
             if len(self._busy) >= TOGETHER and not self._may_pass():
                 return
             link = self._idle.pop() if self._idle else self._new_link()
             self._busy[link] = self.loop.time()
-            lane.start(link)
+            self._next(ready).start(link)
+
+    def _next(self, ready: list[_Lane]) -> _Lane:
+        """The longest queue, since the others grow meanwhile and a long batch costs less for each call; but first, who
+        has waited for too long.
+        """
+        first = min(ready, key=lambda lane: lane.waits_since_s)
+        if self.loop.time() - first.waits_since_s > PATIENCE_S:
+            return first
+        return max(ready, key=lambda lane: lane.ready)
 
     def _may_pass(self) -> bool:
         """Whether so many of the batches under way are slow ones that another may be begun beside them."""

@@ -194,10 +194,19 @@ class Model:
         self, components: Sequence[Component], txn_id: int, writes: Iterable[Write], refuses_reads: bool, ctas: bool,
         lock_id: int,
     ) -> str:  # fmt: skip
-        """`lock_id` is the one of the answer, which must be larger than all before."""
+        """`lock_id` is the one of the answer, which must be larger than all before; or that of the same request, if the
+        transaction has made it before: it has lost the answer then.
+        """
         writes = frozenset(writes)
         if txn_id:
             txn = self._writer(txn_id) if writes else self._live(txn_id)
+        asked = txn_id, tuple(components)
+        same = [n for n, one in self.requests.items() if txn_id and (one.txn_id, one.components) == asked]
+        if same:
+            if lock_id != same[0]:
+                raise Mismatch(f"the lock id {lock_id} is not {same[0]}, which the transaction has for the same")
+            self.txns[txn_id] = replace(txn, writes=txn.writes | writes)
+            return _letter(self.requests[lock_id])
         if lock_id <= self.last_lock:
             raise Mismatch(f"the lock id {lock_id} is not larger than {self.last_lock}")
         self.last_lock = lock_id

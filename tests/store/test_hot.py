@@ -1,0 +1,195 @@
+"""Lanes of hot calls: what goes together, who fails alone, who is asked again, and that nobody waits for ever."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg2
+import pytest
+
+from hive_acid.errors import MetaError, MetastoreError
+from metastore.store import hot
+from metastore.store.database import Database
+from metastore.store.hot import AGAIN, Again, HotCall
+from metastore.store.link import Rows
+
+FUNCTIONS = """
+CREATE TABLE asked (batch bigint NOT NULL, number integer NOT NULL);
+CREATE SEQUENCE batch_number;
+-- Notes who came together; divides by zero for a 0, sleeps for a negative number of milliseconds.
+CREATE FUNCTION note(numbers integer[]) RETURNS TABLE (number integer, inverse float, batch bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    this bigint := nextval('batch_number');
+BEGIN
+    PERFORM pg_sleep(-n / 1000.0) FROM unnest(numbers) AS n WHERE n < 0;
+    INSERT INTO asked SELECT this, n FROM unnest(numbers) AS n;
+    RETURN QUERY SELECT n, 1.0::float / n, this FROM unnest(numbers) AS n;
+END
+$$;
+"""
+
+
+class Note(HotCall[int, int]):
+    """Asks for numbers; the answer is the batch that a number went with."""
+
+    function = "note"
+
+    def __init__(self, lane: str = "note", again: Sequence[int] = ()) -> None:
+        self._lane = lane
+        self._again = set(again)
+
+    @property
+    def lane(self) -> Hashable:
+        return self._lane
+
+    def arguments(self, questions: Sequence[int]) -> list[object]:
+        return [list(questions)]
+
+    def answers(self, questions: Sequence[int], rows: Rows) -> Sequence[int | MetastoreError | Again]:
+        answers: list[int | MetastoreError | Again] = []
+        for question, row in zip(questions, rows, strict=True):
+            if question in self._again:
+                self._again.discard(question)
+                answers.append(AGAIN)
+            elif question == 13:
+                answers.append(MetaError("thirteen is refused"))
+            else:
+                answers.append(row[2])
+        return answers
+
+
+@pytest.fixture
+def noted(db: Database) -> Database:
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql(FUNCTIONS)
+    return db
+
+
+async def together(db: Database, call: Note, questions: Sequence[int]) -> list[Any]:
+    """What becomes of questions that arrive in the same turn of the event loop."""
+    futures = [db.ask_soon(call, question) for question in questions]
+    found: list[Any] = []
+    for future in futures:
+        try:
+            found.append(await future)
+        except Exception as error:
+            found.append(error)
+    return found
+
+
+def test_what_arrives_together_goes_together(noted: Database) -> None:
+    before = noted.calls
+    batches = noted.wait(together(noted, Note(), range(14, 34)))
+    assert len(set(batches)) == 1
+    assert noted.calls - before == 1
+
+
+def test_what_comes_while_a_batch_is_under_way_goes_with_the_next(noted: Database) -> None:
+    call = Note()
+    with ThreadPoolExecutor(9) as pool:
+        slow = pool.submit(noted.ask, call, -150)
+        time.sleep(0.05)
+        others = [pool.submit(noted.ask, call, number) for number in range(1, 9)]
+        assert {other.result() for other in others} == {slow.result() + 1}
+
+
+def test_an_error_is_its_own_callers_alone(noted: Database) -> None:
+    found = noted.wait(together(noted, Note(), [1, 13, 0, 2]))
+    assert isinstance(found[1], MetaError)
+    assert isinstance(found[2], psycopg2.errors.DivisionByZero)
+    assert all(isinstance(found[place], int) for place in (0, 3))
+    with noted.engine.connect() as connection:
+        rows = connection.exec_driver_sql("SELECT number FROM asked ORDER BY number").scalars().all()
+    assert rows == [1, 2, 13]  # the batch that failed left nothing behind
+
+
+def test_a_deferred_question_is_asked_again_with_the_next_batch(noted: Database) -> None:
+    first, second, third = noted.wait(together(noted, Note(again=[2]), [1, 2, 3]))
+    assert first == third == second - 1
+
+
+def test_a_deferral_without_end_is_refused(noted: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hot, "_DEFERRALS", 3)
+
+    class Never(Note):
+        def answers(self, questions: Sequence[int], rows: Rows) -> Sequence[int | MetastoreError | Again]:
+            return [AGAIN] * len(questions)
+
+    with pytest.raises(MetaError, match="try again"):
+        noted.ask(Never(), 1)
+
+
+def test_a_longer_queue_does_not_keep_a_lone_call_waiting(noted: Database) -> None:
+    ended = threading.Event()
+    busy = [Note(f"busy {number}") for number in range(4)]
+
+    def hammer(number: int) -> int:
+        count = 0
+        while not ended.is_set():
+            noted.ask(busy[number % 4], 1 + number % 7)
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(24) as pool:
+        hammers = [pool.submit(hammer, number) for number in range(24)]
+        try:
+            time.sleep(0.3)
+            waits = []
+            for _ in range(10):
+                started = time.monotonic()
+                noted.ask(Note("lone"), 1)
+                waits.append(time.monotonic() - started)
+        finally:
+            ended.set()
+        assert all(future.result() > 10 for future in hammers)
+    assert sorted(waits)[5] < 1
+
+
+def test_slow_batches_are_passed_by(noted: Database) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        slow = [pool.submit(noted.ask, Note(f"slow {number}"), -1500) for number in range(3)]
+        time.sleep(0.2)
+        started = time.monotonic()
+        noted.ask(Note("quick"), 1)
+        assert time.monotonic() - started < 1
+        assert not any(one.done() for one in slow)
+        for one in slow:
+            one.result()
+
+
+@pytest.mark.parametrize("is_repeatable", [True, False])
+def test_a_connection_lost_under_way(noted: Database, is_repeatable: bool) -> None:
+    class Lost(Note):
+        def is_repeatable(self, question: int) -> bool:
+            return is_repeatable
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(noted.ask, Lost(), -400)
+        time.sleep(0.15)
+        with noted.engine.connect() as connection:
+            ended = connection.exec_driver_sql(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()"
+            ).scalar_one()
+        assert ended == 1
+        if is_repeatable:
+            assert asked.result() > 0
+        else:
+            with pytest.raises(MetaError, match="outcome unknown"):
+                asked.result()
+    assert noted.ask(Note(), 5) > 0  # the lane works on
+
+
+def test_who_waits_when_the_database_is_closed_is_refused(noted: Database) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(noted.ask, Note(), -800), pool.submit(noted.ask, Note(), 3)]
+        time.sleep(0.2)
+        noted.close()
+        for one in asked:
+            with pytest.raises(MetaError):
+                one.result(timeout=5)
