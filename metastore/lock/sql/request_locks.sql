@@ -4,7 +4,8 @@
 --   acquired, waiting            the request is on record under `lock_id`
 --   not_acquired                 a reader that will not wait, or a concurrent CTAS: nothing is on record
 --   txn_aborted, txn_committed, txn_unknown, txn_read_only     nothing is on record
---   again                        its outcome hangs on an earlier one of this call: nothing done, to be asked again
+--   again                        its outcome hangs on an earlier one of this call, or what was in its way has just
+--                                gone: nothing done, to be asked again
 -- with a blocker where there is one, the nearest before it: who waits for the nearest is woken once, not at each end
 -- of those before. `operations` has the letter of what the transaction is going to write, null for nothing; `dynamic`
 -- components write to partitions not known yet.
@@ -190,6 +191,9 @@ BEGIN
         IF outcome = 'not_acquired' THEN
             SELECT h.type, h.state, h.txn_id INTO blocker_type, blocker_state, blocker_txn
               FROM lock_component h WHERE h.lock_id = blocker_lock AND h.component = blocker_component;
+            IF blocker_type IS NULL THEN
+                outcome := 'again';  -- it has gone since it was found in the way
+            END IF;
         END IF;
         RETURN NEXT;
     END LOOP;
