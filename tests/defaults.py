@@ -11,7 +11,8 @@ BEGIN, END = "<!-- settings: begin -->\n", "<!-- settings: end -->"
 def table() -> str:
     """The text between the marks in README.md."""
     rows = [
-        f"| `{setting.key}` | {setting.default} | {setting.wiki or '–'} | {setting.hive or '–'} | {setting.why or 'As in the wiki.'} |\n"
+        f"| `{setting.key}` | {setting.default} | {setting.wiki or '–'} | {setting.hive or '–'}"
+        f" | {setting.why or 'As in the wiki.'} |\n"
         for setting, _ in Config().settings()
         if {setting.wiki, setting.hive} - {None, setting.default}
     ]

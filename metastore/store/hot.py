@@ -31,6 +31,8 @@ MAX_WAITING = 100_000
 _CONFLICT_CODES = frozenset({"40001", "40P01", "23505"})
 """Serialization failure, deadlock, and two that put down the same thing first."""
 _DEFERRALS = 1000
+WORTH_A_SECOND = 3
+"""Beside a batch under way another is begun only for so many calls: fewer wait for it to end, or for more to come."""
 TOGETHER = 2
 """Batches under way at a time: fewer make longer batches, which cost less; one would leave Postgres idle in between."""
 PATIENCE_S = 0.01
@@ -296,7 +298,7 @@ class Lanes:
             ready = [lane for lane in self._lanes.values() if lane.ready]
             if not ready:
                 return
-            if len(self._busy) >= TOGETHER and not self._may_pass():
+            if self._busy and not self._may_pass(max(lane.ready for lane in ready)):
                 return
             link = self._idle.pop() if self._idle else self._new_link()
             self._busy[link] = self.loop.time()
@@ -311,10 +313,11 @@ class Lanes:
             return first
         return max(ready, key=lambda lane: lane.ready)
 
-    def _may_pass(self) -> bool:
-        """Whether so many of the batches under way are slow ones that another may be begun beside them."""
+    def _may_pass(self, longest: int) -> bool:
+        """Whether another batch may be begun beside those under way, of which slow ones do not count."""
         now = self.loop.time()
-        if len(self._busy) < MAX_LINKS and sum(now - since < SLOW_S for since in self._busy.values()) < TOGETHER:
+        quick = sum(now - since < SLOW_S for since in self._busy.values())
+        if len(self._busy) < MAX_LINKS and quick < (TOGETHER if longest >= WORTH_A_SECOND else 1):
             return True
         if not self._is_late:
             self._is_late = True

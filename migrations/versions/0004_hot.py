@@ -14,7 +14,7 @@ COMMENT ON COLUMN txn_counter.is_full IS 'The limit of open transactions was met
 
 CREATE SEQUENCE table_version AS bigint CACHE 1;
 ALTER TABLE write_id_counter ADD COLUMN aborted_version bigint NOT NULL DEFAULT nextval('table_version');
-COMMENT ON COLUMN write_id_counter.aborted_version IS 'Changes with the aborted write ids of the table, never comes back';
+COMMENT ON COLUMN write_id_counter.aborted_version IS 'Changes with the aborted write ids, never comes back';
 
 -- What a snapshot of a table has to name, without a walk over its history.
 CREATE TABLE unresolved_write_id (

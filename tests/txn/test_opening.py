@@ -7,12 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
-
 from hive_acid.errors import MetaError
 from metastore.store.database import Database
-from metastore.txn.models import TxnOwner
 from metastore.txn.calls import OpenCall, Opening
+from metastore.txn.models import TxnOwner
 from metastore.txn.states import TxnType
 
 CALLERS = 24
