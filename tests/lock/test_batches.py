@@ -170,3 +170,20 @@ def collide(asked: LockComponent, held: LockComponent) -> bool:
     if asked.type is LockType.EXCLUSIVE and asked.table and held.type is LockType.SHARED_READ and not held.table:
         return False
     return held.type in BLOCKS[asked.type]
+
+
+def test_a_blocker_that_goes_while_it_is_looked_at_refuses_nobody(
+    db: Database, txns: TxnService, locks: LockService
+) -> None:
+    """Between being found in the way and being described to who will not wait for it."""
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE SEQUENCE look")
+        connection.exec_driver_sql(
+            "CREATE OR REPLACE FUNCTION find_blockers(before bigint, requester bigint, asked_type text, asked_db text,"
+            " asked_tbl text, asked_partition text)"
+            " RETURNS TABLE (lock_id bigint, component integer, txn_id bigint, type text, state text)"
+            " LANGUAGE sql AS 'SELECT 999999::bigint, 1, 5::bigint, ''e'', ''a'' WHERE nextval(''look'') = 1'"
+        )
+    request = wanted("x db/t", txn=txns.open_txns(1, OWNER)[0], exclusive_ctas=True)
+    assert locks.lock(request).answer is ACQUIRED
+    assert len(locks.show_locks()) == 1
