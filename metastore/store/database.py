@@ -16,7 +16,7 @@ import psycopg2.errors
 import sqlalchemy
 
 from hive_acid.errors import MetaError
-from metastore.store.arrays import array
+from metastore.store.arrays import select_from, values_of
 from metastore.store.config import StoreConfig
 from metastore.store.hot import HotCall, Lanes
 from metastore.store.link import is_lost
@@ -163,14 +163,13 @@ class Database:
         repeatable: bool,
         guard: tuple[str, Sequence[object]] | None = None,
     ) -> list[tuple[Any, ...]]:
-        statement = _select(function, args)
+        statement = select_from(function, args)
         if guard is not None:
-            statement, args = f"{_select(*guard)}; {statement}", (*guard[1], *args)
-        values = [array(value) if isinstance(value, (list, tuple, set, frozenset)) else value for value in args]
+            statement, args = f"{select_from(*guard)}; {statement}", (*guard[1], *args)
         if not self._free.acquire(timeout=_WAIT_FOR_CONNECTION_S):
             raise MetaError(f"no database connection became free within {_WAIT_FOR_CONNECTION_S:.0f} s: try again")
         try:
-            return self._attempt(function, statement, values, repeatable)
+            return self._attempt(function, statement, values_of(args), repeatable)
         finally:
             self._free.release()
 
@@ -232,10 +231,6 @@ class Database:
             connection.close()
         elif not connection.closed:
             self._idle.append(connection)
-
-
-def _select(function: str, args: Sequence[object]) -> str:
-    return f"SELECT * FROM {function}({', '.join(['%s'] * len(args))})"
 
 
 def _has_news(connection: Any) -> bool:

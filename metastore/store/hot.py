@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 import psycopg2
 
 from hive_acid.errors import MetaError, MetastoreError
-from metastore.store.arrays import array
+from metastore.store.arrays import select_from, values_of
 from metastore.store.config import StoreConfig
 from metastore.store.link import Link, Rows
 
@@ -50,7 +51,7 @@ class Again:
 AGAIN: Final = Again()
 
 
-class HotCall(Generic[Q, A]):
+class HotCall(ABC, Generic[Q, A]):
     """One kind of hot call: how questions become a function's arguments, and its rows their answers."""
 
     function: ClassVar[str]
@@ -64,13 +65,13 @@ class HotCall(Generic[Q, A]):
         """What goes together; calls that differ in more than their questions have lanes of their own."""
         return self.function
 
+    @abstractmethod
     def arguments(self, questions: Sequence[Q]) -> list[object]:
         """The arguments of the function for a batch; sequences become arrays."""
-        raise NotImplementedError
 
+    @abstractmethod
     def answers(self, questions: Sequence[Q], rows: Rows) -> Sequence[A | MetastoreError | Again]:
         """One answer for each question, in their order; an error is raised to its caller."""
-        raise NotImplementedError
 
     def is_repeatable(self, question: Q) -> bool:
         """Whether the question may be asked again if the connection was lost meanwhile, its outcome unknown."""
@@ -149,15 +150,11 @@ class _Lane:
         link = self._lanes.usable(link)
         self.trips += 1
         try:
-            arguments = [
-                array(value) if isinstance(value, (list, tuple)) else value
-                for value in self._call.arguments([one.question for one in batch.asked])
-            ]
-            marks = ", ".join(["%s"] * len(arguments))
+            arguments = values_of(self._call.arguments([one.question for one in batch.asked]))
         except Exception as error:
             self._failed(batch, link, error)
             return
-        statement = f"SELECT * FROM {self._call.function}({marks})"
+        statement = select_from(self._call.function, arguments)
         link.send(statement, arguments, lambda rows, error: self._done(batch, link, rows, error))
 
     def _done(self, batch: _Batch, link: Link, rows: Rows | None, error: Exception | None) -> None:
