@@ -280,7 +280,7 @@ class Lanes:
         del self._busy[link]
         if not link.is_broken:
             self._idle.append(link)  # last in, first out: what is warm is used
-        self.wake()
+        self._start()  # at once: Postgres works on the next batch while the answers of this one are made
 
     def close(self) -> None:
         """End all connections; who still waits is refused. On the event loop."""

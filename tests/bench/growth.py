@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 
 from hive_acid.wire import ttypes
@@ -22,6 +23,8 @@ from tests.bench.messages import ID_BYTES, encode, success_header
 CONNECTIONS = 50
 _BATCH = PARTITIONS * TABLES // CONNECTIONS
 """Each connection has so many partitions of its own, and one transaction for each in a batch: none conflicts."""
+SETTLE_S = 30.0
+"""The state is measured, not the making of it: Postgres and the housekeeping have tidied up by then."""
 _OPEN_BATCH = Call("open_txns", success_header("open_txns"))
 _ALLOCATE_BATCH = Call("allocate_table_write_ids", success_header("allocate_table_write_ids"), b"\0\0\0")
 
@@ -62,5 +65,6 @@ def finished(uri: str, txns: int) -> Iterator[None]:
                 if figures.failures:
                     raise RuntimeError(f"transactions could not be committed: {figures.failures}")
                 ask(sock, "heartbeat", ttypes.HeartbeatRequest(txnid=oldest))
+        time.sleep(SETTLE_S)
         yield
         ask(sock, "abort_txn", ttypes.AbortTxnRequest(txnid=oldest))
