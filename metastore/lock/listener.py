@@ -21,6 +21,8 @@ from metastore.store.database import Database
 LOG = logging.getLogger("metastore.lock")
 CHANNEL = "hive_acid_locks"
 RECONNECT_S = 1.0
+LOOK_S = 10.0
+"""How often it listens without a call to do so: of a socket that fails libuv may tell nothing."""
 
 
 class LockListener:
@@ -69,25 +71,29 @@ class LockListener:
         """Pass on what is told, until the connection is lost."""
         loop = asyncio.get_running_loop()
         lost: asyncio.Future[None] = loop.create_future()
+        descriptor = connection.fileno()
 
         def readable() -> None:
             try:
                 connection.poll()
             except psycopg2.Error:
+                # At once and only once: libpq has closed the socket, and the next one may have its number.
                 loop.remove_reader(descriptor)
-                if not lost.done():
-                    lost.set_result(None)
+                lost.set_result(None)
                 return
             for notification in connection.notifies:
                 self._told(notification.payload)
             connection.notifies.clear()
 
-        descriptor = connection.fileno()
         loop.add_reader(descriptor, readable)
         try:
-            await lost
-        finally:
+            while not lost.done():
+                await asyncio.wait([lost], timeout=LOOK_S)
+                if not lost.done():
+                    readable()
+        except asyncio.CancelledError:
             loop.remove_reader(descriptor)
+            raise
 
     def _told(self, payload: str) -> None:
         if payload:

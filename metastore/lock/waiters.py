@@ -26,22 +26,34 @@ class Waiter:
 
     def __init__(self, waiters: LockWaiters, lock_id: LockId) -> None:
         self._waiters = waiters
-        self._freed = asyncio.Event()
+        self._is_woken = False
+        self._sleep: asyncio.Future[None] | None = None
         self.lock_id = lock_id
         self.closed = False
 
     def wake(self) -> None:
         """End the present or the next `sleep` at once."""
-        self._freed.set()
+        self._is_woken = True
+        self._end_sleep()
 
     async def sleep(self, blocker: LockId | None, timeout_s: float) -> bool:
         """Sleep until `blocker` or this request itself is gone; False if neither was within `timeout_s`."""
         with self._waiters.watched(self, blocker):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._freed.wait(), timeout_s)
-            is_woken = self._freed.is_set()
-            self._freed.clear()
+            if not self._is_woken:
+                loop = asyncio.get_running_loop()
+                self._sleep = loop.create_future()
+                # A timer of our own: asyncio's time-outs work in tasks only, and calls are none.
+                timer = loop.call_later(timeout_s, self._end_sleep)
+                try:
+                    await self._sleep
+                finally:
+                    timer.cancel()
+            is_woken, self._is_woken = self._is_woken, False
             return is_woken
+
+    def _end_sleep(self) -> None:
+        if self._sleep is not None and not self._sleep.done():
+            self._sleep.set_result(None)
 
 
 class LockWaiters:

@@ -43,6 +43,10 @@ MAX_LINKS = 8
 """A batch that takes longer than `SLOW_S`, as a commit of many partitions, does not hold the others up: up to so many
 connections it is passed by."""
 
+LOOK_S = 1.0
+"""How often what is under way is looked at without a call to do so. When a socket fails, as with a statement that Postgres
+has not read before it ended, libuv ceases to watch it and tells nobody."""
+
 
 class Again:
     """The answer that puts a question at the front of the next batch: it cannot go with those of its own."""
@@ -248,6 +252,7 @@ class Lanes:
         """Links by when their batch was begun."""
         self._is_woken = False
         self._is_late = False
+        self._timer: asyncio.TimerHandle | None = None
 
     def ask(self, call: HotCall[Q, A], question: Q) -> asyncio.Future[A]:
         """The answer to come; on the event loop."""
@@ -288,6 +293,8 @@ class Lanes:
             lane.close()
         for link in (*self._busy, *self._idle):
             link.close()
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _start(self) -> None:
         self._is_woken = False
@@ -325,7 +332,14 @@ class Lanes:
         self._is_late = False
         self.wake()
 
+    def _look_at_all(self) -> None:
+        for link in list(self._busy):
+            link.look()
+        self._timer = self.loop.call_later(LOOK_S, self._look_at_all)
+
     def _new_link(self) -> Link:
+        if self._timer is None:
+            self._timer = self.loop.call_later(LOOK_S, self._look_at_all)
         return Link(self._dsn, self._options, self.loop)
 
 

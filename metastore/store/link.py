@@ -46,7 +46,14 @@ class Link:
             else:
                 self._execute()
         except Exception as error:
+            if is_lost(self._connection, error):
+                self._unwatch()  # not later: libpq has closed the socket, and the next one may have its number
             self._loop.call_soon(self._finish, None, error)
+
+    def look(self) -> None:
+        """See how the statement under way is doing, as if something had been heard."""
+        if self._done is not None and self._connection is not None:
+            self._advance()
 
     def close(self) -> None:
         """Let go of the connection; a statement under way is told so."""
@@ -78,8 +85,8 @@ class Link:
 
     def _arrive(self) -> None:
         if not self._is_connected:
-            self._is_connected = True
             self._watch(writes=False)
+            self._is_connected = True
             self._execute()
         elif self._cursor is not None:
             self._watch(writes=False)
@@ -93,7 +100,8 @@ class Link:
 
     def _watch(self, *, writes: bool) -> None:
         descriptor = self._connection.fileno()
-        if descriptor != self._descriptor:  # libpq may open another socket while it connects
+        # While libpq connects it may take another socket, perhaps with the number of the one before.
+        if descriptor != self._descriptor or not self._is_connected:
             self._unwatch()
             self._descriptor = descriptor
             self._loop.add_reader(descriptor, self._readable)

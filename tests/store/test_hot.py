@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 import threading
 import time
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg2
@@ -14,6 +18,7 @@ import pytest
 from hive_acid.errors import MetaError, MetastoreError
 from metastore.store import hot
 from metastore.store.database import Database
+from metastore.store.embedded import EmbeddedPostgres
 from metastore.store.hot import AGAIN, Again, HotCall
 from metastore.store.link import Rows
 
@@ -184,6 +189,53 @@ def test_a_connection_lost_under_way(noted: Database, is_repeatable: bool) -> No
             with pytest.raises(MetaError, match="outcome unknown"):
                 asked.result()
     assert noted.ask(Note(), 5) > 0  # the lane works on
+
+
+class BackendPid(HotCall[None, int]):
+    """The process at the other end."""
+
+    function = "pg_backend_pid"
+
+    def arguments(self, questions: Sequence[None]) -> list[object]:
+        return []
+
+    def answers(self, questions: Sequence[None], rows: Rows) -> Sequence[int]:
+        return [rows[0][0]] * len(questions)
+
+
+def test_a_connection_that_nobody_watches_any_more_is_looked_at(noted: Database) -> None:
+    """As after an error of its socket, of which libuv tells once at most."""
+
+    async def unwatched() -> int:
+        asked = noted.ask_soon(Note(), -200)
+        await asyncio.sleep(0.05)
+        lanes, loop = noted._hot()
+        for link in lanes._busy:
+            loop.remove_reader(link._descriptor)
+        return await asyncio.wait_for(asked, 5)
+
+    assert noted.wait(unwatched()) > 0
+
+
+def test_a_crash_that_leaves_a_question_unread_is_noticed(tmp_path: Path) -> None:
+    """An end with something unread is an error of the socket: libuv tells of it once, with the last words, no more."""
+    with EmbeddedPostgres(tmp_path / "crashing", settings={"fsync": "off"}) as url:
+        db = Database(url)
+        pid = db.ask(BackendPid(), None)
+        os.kill(pid, signal.SIGSTOP)
+        os.kill(pid, signal.SIGQUIT)  # it says so and ends as soon as it goes on
+
+        async def crash() -> int:
+            asked = db.ask_soon(BackendPid(), None)
+            await asyncio.sleep(0.1)
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.3)  # so that the loop finds last words and end together
+            return await asyncio.wait_for(asked, 20)
+
+        try:
+            assert db.wait(crash()) != pid
+        finally:
+            db.close()
 
 
 def test_who_waits_when_the_database_is_closed_is_refused(noted: Database) -> None:
