@@ -34,6 +34,8 @@ _CALL_OPTIONS = f"{_OPTIONS} -c plan_cache_mode=force_generic_plan"
 _HOT_OPTIONS = f"{_CALL_OPTIONS} -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
 _WAIT_FOR_CONNECTION_S = 30.0
 _ENGINE_CONNECTIONS = 8
+STREAMS = 4
+"""Long lists that are read at a time, each on a connection of its own: their readers may take their time."""
 
 _CONFLICTS = (psycopg2.errors.SerializationFailure, psycopg2.errors.DeadlockDetected)
 
@@ -50,17 +52,14 @@ class Database:
     ) -> None:
         """`url` is a libpq URL, ``postgresql://user@/name?host=/socket/directory``.
 
+        `engine` is for cold work; `streams` for lists that are read while they are sent (`rows`).
+
         Hot calls run on `loop`; without one the database runs a loop of its own when the first is made.
         """
         self._config = config
         self._dsn = url.replace("postgresql+psycopg2://", "postgresql://", 1)
-        self.engine = sqlalchemy.create_engine(
-            self._dsn.replace("postgresql://", "postgresql+psycopg2://", 1),
-            connect_args={"options": _OPTIONS},
-            pool_size=_ENGINE_CONNECTIONS,
-            max_overflow=0,
-            pool_pre_ping=True,
-        )
+        self.engine = self._engine(_ENGINE_CONNECTIONS)
+        self.streams = self._engine(STREAMS)
         self._free = threading.BoundedSemaphore(pool_size)
         self._idle: list[Any] = []  # last in, first out: the fewest connections stay warm
         self._closed = False
@@ -132,6 +131,7 @@ class Database:
         while self._idle:
             self._idle.pop().close()
         self.engine.dispose()
+        self.streams.dispose()
         lanes, self._lanes = self._lanes, None
         if lanes is not None and self._loop is not None:
             asyncio.run_coroutine_threadsafe(_closed(lanes), self._loop).result()
@@ -140,6 +140,15 @@ class Database:
             self._own_loop_thread.join()
             self._loop.close()
             self._own_loop_thread = None
+
+    def _engine(self, connections: int) -> sqlalchemy.Engine:
+        return sqlalchemy.create_engine(
+            self._dsn.replace("postgresql://", "postgresql+psycopg2://", 1),
+            connect_args={"options": _OPTIONS},
+            pool_size=connections,
+            max_overflow=0,
+            pool_pre_ping=True,
+        )
 
     def _hot(self) -> tuple[Lanes, asyncio.AbstractEventLoop]:
         lanes, loop = self._lanes, self._loop

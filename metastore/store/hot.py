@@ -44,8 +44,8 @@ MAX_LINKS = 8
 connections it is passed by."""
 
 LOOK_S = 1.0
-"""How often what is under way is looked at without a call to do so. When a socket fails, as with a statement that Postgres
-has not read before it ended, libuv ceases to watch it and tells nobody."""
+"""How often what is under way is looked at without a call to do so. When a socket fails, as with a statement that
+Postgres has not read before it ended, libuv ceases to watch it and tells nobody."""
 
 
 class Again:

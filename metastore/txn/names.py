@@ -9,8 +9,8 @@ from hive_acid.format.partitions import parse_partition_name, partition_name
 
 
 def stored_name(name: str) -> str:
-    """A database's or table's name in lower case."""
-    return name.strip().lower()
+    """A database's or table's name in lower case; a database of another catalog than hive keeps it, ``@cat#db``."""
+    return name.strip().lower().removeprefix("@hive#")
 
 
 @functools.lru_cache(maxsize=16_384)

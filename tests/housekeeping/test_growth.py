@@ -10,14 +10,17 @@ from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import CompactionRequest
 from metastore.compaction.service import CompactionService
 from metastore.compaction.states import CompactionType
+from metastore.events.config import EventsConfig
 from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper
 from metastore.housekeeping.config import HousekeepingConfig
+from metastore.housekeeping.event_cleaner import EventCleaner
 from metastore.housekeeping.housekeeper import AcidHouseKeeper
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockType
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
+from metastore.txn.recording import switch_recording
 from metastore.txn.states import Operation, TxnType
 
 from .conftest import OWNER, Clients
@@ -36,7 +39,9 @@ class World:
             AcidHouseKeeper(db, config, TxnConfig()),
             AcidTxnCleaner(db, config),
             CompactionHouseKeeper(db, config, self.compactions),
+            EventCleaner(db, EventsConfig(retention_ms=0), config),
         )
+        switch_recording(db, True)
         self.number = 0
 
     def round(self) -> None:

@@ -135,6 +135,20 @@ def test_a_conflict_is_one_trip(counted: Counted) -> None:
     _assert_single({"commit_txn": counted.statements(lose)})
 
 
+def test_the_most_frequent_questions_are_one_trip(counted: Counted) -> None:
+    ann = counted.ann
+    storage = ttypes.StorageDescriptor(cols=[ttypes.FieldSchema(name="a", type="int")])
+    ann.call("create_table", ttypes.Table(dbName="default", tableName="often", sd=storage, parameters={}))
+    asks: dict[str, Callable[[], object]] = {
+        "get_table": lambda: ann.call("get_table", "default", "often"),
+        "get_table_req": lambda: ann.call("get_table_req", ttypes.GetTableRequest(dbName="default", tblName="often")),
+        "get_database": lambda: ann.call("get_database", "default"),
+    }
+    for ask in asks.values():
+        ask()
+    _assert_single({name: counted.statements(ask) for name, ask in asks.items()})
+
+
 def test_what_arrives_together_goes_together(counted: Counted) -> None:
     with ExitStack() as stack:
         callers = [stack.enter_context(counted.server.caller(f"client{number}")) for number in range(32)]

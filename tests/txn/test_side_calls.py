@@ -128,23 +128,3 @@ def test_minimum_history_is_ignored_unless_it_is_used(postgres_url: str, templat
         ann.call("add_write_ids_to_min_history", reader, {"d.t": 4})
         replaced(ann, "u")
         assert CompactionService(running.db, CompactionConfig()).to_clean() == [], "every reader is waited for"
-
-
-# --- statistics -----------------------------------------------------------------------------------
-
-
-def test_columns_with_statistics(ann: Caller) -> None:
-    create_database(ann, "d")
-    accurate = '{"BASIC_STATS":"true","COLUMN_STATS":{"A":"true","gone":"true","b":"false"}}'
-    create_table(ann, "d", keys=["p"], parameters={"COLUMN_STATS_ACCURATE": accurate})
-    create_table(ann, "d", "none", parameters={"COLUMN_STATS_ACCURATE": "TRUE"})
-    ann.call("append_partition_by_name", "d", "t", "p=1")
-
-    def columns(table: str, partition: str | None = None) -> list[str]:
-        info = ttypes.CompactionInfoStruct(
-            id=1, dbname="D", tablename=table, partitionname=partition, type=ttypes.CompactionType.MAJOR
-        )
-        return list(ann.call("find_columns_with_stats", info))
-
-    assert columns("T") == ["a"]
-    assert (columns("none"), columns("gone"), columns("t", "p=1"), columns("t", "p=9")) == ([], [], [], [])

@@ -23,6 +23,7 @@ BEGIN
     aborted := cardinality(clean);
     IF aborted > 0 THEN
         PERFORM aborted_writes_changed(clean);
+        PERFORM outdate_aborted_statistics(clean);
         DELETE FROM unresolved_write_id WHERE txn_id = ANY (clean);
         DELETE FROM write_id WHERE txn_id = ANY (clean);
         DELETE FROM txn WHERE txn_id = ANY (clean);

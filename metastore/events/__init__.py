@@ -1,0 +1,1 @@
+"""The notification log: what changed, numbered in the order in which it became visible, for those who follow it."""
