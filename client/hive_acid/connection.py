@@ -202,6 +202,16 @@ class Connection:
             if not if_exists:
                 raise
 
+    def undrop_table(self, database: str, name: str) -> None:
+        """Bring back the table of this name that was dropped last, with its partitions and data.
+
+        Raises NoSuchObjectError if it is not in the metastore's trash (``metastore.catalog.undrop.window``),
+        AlreadyExistsError if there is a table of that name.
+        """
+        table = ttypes.Table(dbName=database, tableName=name)
+        context = ttypes.EnvironmentContext(properties={"metastore.catalog.undrop": "true"})
+        self.call("create_table_with_environment_context", table, context)
+
     def compact(self, database: str, name: str, kind: str, partitions: Sequence[str] = ()) -> list[int]:
         """Queue compactions (``minor`` or ``major``), one per partition; the ids of those accepted."""
         accepted = []

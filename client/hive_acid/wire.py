@@ -12,11 +12,11 @@ from typing import Any
 import thriftpy2
 
 
-class _SetForm(int):
-    """Field id 2 a second time: a dict key that differs from 2 but is written as 2."""
+class _Written(int):
+    """The id of a field that is written but not read: a dict key that differs from its number but is sent as it."""
 
     def __hash__(self) -> int:
-        return hash(("set form", int(self)))
+        return hash(("written", int(self)))
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -30,7 +30,11 @@ def _load() -> Any:
     # both forms, each reader takes the one whose type it knows and skips the other.
     spec = module.GetOpenTxnsResponse.thrift_spec
     set_type = 14
-    spec[_SetForm(2)] = (set_type, "open_txns", spec[2][2], True)
+    spec[_Written(2)] = (set_type, "open_txns", spec[2][2], True)
+    # The keys of this map are lists, which the decoder cannot put into a dict: it skips the field. The metastore, which
+    # has to keep it, reads it by itself (`metastore.rpc.list_keys`); on the way out keys are tuples.
+    spec = module.SkewedInfo.thrift_spec
+    spec[_Written(3)] = spec.pop(3)
     return module
 
 

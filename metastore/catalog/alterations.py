@@ -2,41 +2,58 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from sqlalchemy import Connection, func, null, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hive_acid.errors import InvalidOperationError, MetaError, NoSuchObjectError
-from metastore.catalog import records
+from metastore.catalog import changes, records
+from metastore.catalog.config import CatalogConfig
+from metastore.catalog.conversion import CONVERTED_WRITE_ID, check_convertible
 from metastore.catalog.directories import Directories, qualified
-from metastore.catalog.models import Expectation, Table
-from metastore.catalog.names import fold
-from metastore.catalog.removals import Removals
+from metastore.catalog.models import DatabaseInfo, Expectation, Table
+from metastore.catalog.names import fold, split_key
+from metastore.catalog.registry import constraints, privileges
+from metastore.catalog.removal.drops import free_place
+from metastore.catalog.removal.removals import Removals
 from metastore.catalog.schema import PARTITION, TBL
+from metastore.catalog.statistics import upkeep as statistics_upkeep
+from metastore.catalog.statistics.models import Upkeep
 from metastore.catalog.tables import Tables, locked
-from metastore.catalog.transactions import in_transaction
-from metastore.catalog.validation import altered_table, becomes_transactional, lowered
+from metastore.catalog.transactions import in_transaction, rename_table
+from metastore.catalog.validation import altered_table, becomes_full_acid, becomes_transactional, lowered
 from metastore.store.database import Database
 
 
 class Alterations:
     """Changes of a table's definition."""
 
-    def __init__(self, db: Database, tables: Tables, directories: Directories, removals: Removals) -> None:
+    def __init__(
+        self, db: Database, tables: Tables, directories: Directories, removals: Removals, config: CatalogConfig
+    ) -> None:
         self._db = db
         self._tables = tables
         self._directories = directories
         self._removals = removals
+        self._config = config
 
     def alter(
-        self, database: str, name: str, new: Table, expected: Expectation | None = None, cascade: bool = False
+        self,
+        database: str,
+        name: str,
+        new: Table,
+        expected: Expectation | None = None,
+        cascade: bool = False,
+        upkeep: Upkeep = Upkeep(),  # noqa: B008 - frozen
     ) -> Table:
         """Replace a table's definition, renaming it if `new` has another name; returns what is stored.
 
         With `expected` nothing changes unless the parameter still has that value. New columns count for existing
-        partitions only with `cascade`. Raises InvalidOperationError for an unknown table, a name that is taken or a
-        change that is not allowed; MetaError for a broken transactional rule or expectation.
+        partitions only with `cascade`; `upkeep` is what the client says of statistics. Raises InvalidOperationError for
+        an unknown table, a name that is taken or a change that is not allowed; MetaError for a broken transactional
+        rule or expectation.
         """
         new = replace(
             new,
@@ -49,17 +66,25 @@ class Alterations:
         try:
             old = self._tables.get(database, name)
             if (new.database, new.name) != (old.database, old.name):
-                return self._rename(old, new, expected, cascade)
-            if becomes_transactional(old, altered_table(old, new)):
-                self._check_convertible(old)
-            with self._db.engine.begin() as connection:
-                return _apply(connection, locked(connection, old.database, old.name), new, expected, cascade)
+                return self._rename(old, new, expected, cascade, upkeep)
+            altered = self._altered(old, new)
+            if becomes_transactional(old, altered) or becomes_full_acid(old, altered):
+                check_convertible(self._db, self._directories, old, altered)
+
+            def change(connection: Connection) -> Table:
+                stands = locked(connection, old.database, old.name)
+                return self._apply(connection, stands, new, expected, cascade, upkeep)
+
+            return in_transaction(self._db, change)
         except NoSuchObjectError as error:  # none of the alter methods declares it
             raise InvalidOperationError(f"table {database}.{name} cannot be altered: {error}") from None
 
-    def _rename(self, old: Table, new: Table, expected: Expectation | None, cascade: bool) -> Table:
+    def _rename(self, old: Table, new: Table, expected: Expectation | None, cascade: bool, upkeep: Upkeep) -> Table:
         """Move the directory, then change the rows. Killed in between, the same rename can be given again."""
-        if becomes_transactional(old, altered_table(old, new)):
+        if split_key(old.database)[0] != split_key(new.database)[0]:
+            raise InvalidOperationError(f"{old.full_name} cannot become {new.full_name}: tables stay in their catalog")
+        altered = self._altered(old, new)
+        if becomes_transactional(old, altered) or becomes_full_acid(old, altered):
             raise InvalidOperationError(f"rename {old.full_name} and make it transactional in two steps")
         if self._tables.find(new.database, new.name) is not None:
             raise InvalidOperationError(f"cannot rename {old.full_name}: table {new.full_name} exists already")
@@ -73,10 +98,8 @@ class Alterations:
             stands = locked(connection, old.database, old.name)
             if (stands.id, stands.location) != (old.id, old.location):
                 raise InvalidOperationError(f"table {old.full_name} was changed by another one: try again")
-            altered = _apply(connection, stands, new, expected, cascade)
-            for rename in (func.txn_rename_table, func.compaction_rename_table):
-                connection.execute(select(rename(old.database, old.name, new.database, new.name)))
-            return altered
+            rename_table(connection, stands, new)
+            return self._apply(connection, stands, new, expected, cascade, upkeep)
 
         try:
             return in_transaction(self._db, change)
@@ -104,43 +127,56 @@ class Alterations:
         if old.is_external or old.is_view or new.location not in (None, old.location) or not self._directories.enabled:
             return None
         home = self._db.call_one("catalog_database", old.database)
-        if home is None or old.location != self._directories.of_table(records.database_of(home), old.name):
+        if home is None or not self._is_default_place(old, records.database_of(home)):
             return None
-        return self._directories.of_table(records.database_of(row), new.name)
+        with self._db.engine.begin() as connection:
+            return free_place(connection, self._directories.of_table(records.database_of(row), new.name))
 
-    def _check_convertible(self, old: Table) -> None:
-        """Plain files have no row ids, and Spark's names are not those that Hive reads as such: convert by a copy."""
-        with self._db.engine.connect() as connection:
-            query = select(PARTITION.c.id).where(PARTITION.c.table_id == old.id).limit(1)
-            partitioned = connection.execute(query).first() is not None
-        checkable = self._directories.enabled and old.location is not None
-        if partitioned or not checkable or self._directories.has_files(old.location or ""):
+    def _is_default_place(self, table: Table, home: DatabaseInfo) -> bool:
+        """Whether a managed table lies where the server has put it, maybe beside what was left of a dropped one."""
+        place = self._directories.of_table(home, table.name)
+        return table.location == place or re.fullmatch(re.escape(place) + r"\.v\d+", table.location or "") is not None
+
+    def _altered(self, old: Table, new: Table) -> Table:
+        return altered_table(old, new, self._config.check_column_types)
+
+    def _apply(
+        self,
+        connection: Connection,
+        old: Table,
+        new: Table,
+        expected: Expectation | None,
+        cascade: bool,
+        upkeep: Upkeep,
+    ) -> Table:
+        """Check and store a change of the locked table `old`."""
+        if expected is not None and old.parameters.get(expected.key) != expected.value:
+            # Iceberg's clients look for the first sentence (metastore-wire.md §4).
             raise MetaError(
-                f"{old.full_name} holds data, so it cannot be made transactional:"
-                " create a transactional table and insert its rows there"
+                f"The table has been modified. The parameter value for key '{expected.key}' is"
+                f" '{old.parameters.get(expected.key)}'. The expected value was '{expected.value}'"
             )
-
-
-def _apply(connection: Connection, old: Table, new: Table, expected: Expectation | None, cascade: bool) -> Table:
-    """Check and store a change of the locked table `old`."""
-    if expected is not None and old.parameters.get(expected.key) != expected.value:
-        # Iceberg's clients look for the first sentence (metastore-wire.md §4).
-        raise MetaError(
-            f"The table has been modified. The parameter value for key '{expected.key}' is"
-            f" '{old.parameters.get(expected.key)}'. The expected value was '{expected.value}'"
-        )
-    altered = altered_table(old, new)
-    connection.execute(update(TBL).where(TBL.c.id == old.id).values(records.table_row(altered)))
-    own = PARTITION.c.table_id == old.id
-    if cascade:
-        connection.execute(update(PARTITION).where(own).values(columns=null()))
-    elif altered.columns != old.columns:
-        # Partitions that had the table's columns keep what they had.
-        keep = records.columns_json(old.columns)
-        connection.execute(update(PARTITION).where(own, PARTITION.c.columns.is_(None)).values(columns=keep))
-    if altered.location != old.location and old.full_name != altered.full_name:
-        _move_partitions(connection, old, altered)
-    return altered
+        altered = self._altered(old, new)
+        if becomes_transactional(old, altered):
+            connection.execute(select(func.seed_write_id(altered.database, altered.name, CONVERTED_WRITE_ID)))
+        altered = statistics_upkeep.table_altered(connection, old, altered, cascade, upkeep)
+        connection.execute(update(TBL).where(TBL.c.id == old.id).values(records.table_row(altered)))
+        own = PARTITION.c.table_id == old.id
+        if cascade:
+            connection.execute(update(PARTITION).where(own).values(columns=null()))
+        elif altered.columns != old.columns:
+            # Partitions that had the table's columns keep what they had.
+            keep = records.columns_json(old.columns)
+            connection.execute(update(PARTITION).where(own, PARTITION.c.columns.is_(None)).values(columns=keep))
+        if altered.storage != old.storage:
+            connection.execute(update(PARTITION).where(own, PARTITION.c.storage.is_(None)).values(storage=old.storage))
+        if altered.columns != old.columns:
+            constraints.follow_columns(connection, old, altered)
+            privileges.follow_columns(connection, old, altered)
+        if altered.location != old.location and old.full_name != altered.full_name:
+            _move_partitions(connection, old, altered)
+        changes.table_altered(connection, old, altered)
+        return altered
 
 
 def _move_partitions(connection: Connection, old: Table, new: Table) -> None:

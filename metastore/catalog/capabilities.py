@@ -1,14 +1,27 @@
-"""What a client may do with a table, by the capabilities that it names (metastore-wire.md §5, the table there)."""
+"""What a client may do with a table (metastore-wire.md §5).
+
+Three rules, from the oldest to the newest. The guard is ours: a bare ``get_table`` is what stock Spark and Hive 2 send,
+which cannot deal with full-ACID tables. Client capabilities are numbers that clients of Hive 3 send. Processor
+capabilities are names that clients of Hive 4 send, and are answered by an access type.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from metastore.catalog.config import ALLOW, GUARD_PROPERTY
 from metastore.catalog.models import Table
+
+INSERT_ONLY_TABLES = 2
+"""The number among Thrift's ClientCapability that lets a client see insert-only tables."""
 
 NONE, READ, READ_WRITE = 1, 2, 8
 
-_CONNECTOR_READ, _CONNECTOR_WRITE = "CONNECTORREAD", "CONNECTORWRITE"
+CONNECTOR_READ, CONNECTOR_WRITE = "CONNECTORREAD", "CONNECTORWRITE"
+FULL_ACID_READ, FULL_ACID_WRITE = "HIVEFULLACIDREAD", "HIVEFULLACIDWRITE"
+INSERT_ONLY_READ, INSERT_ONLY_WRITE = "HIVEMANAGEDINSERTREAD", "HIVEMANAGEDINSERTWRITE"
+EVERYTHING = "MANAGERAWMETADATA"
+"""The client takes tables as they are stored and does what is right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +34,26 @@ class Access:
     hides_buckets: bool = False
 
 
+def guard_of(table: Table, server: str) -> str:
+    """What becomes of a bare get_table: refuse, warn or allow, as the table says, else the `server`."""
+    if not table.is_full_acid:
+        return ALLOW
+    return (table.parameter(GUARD_PROPERTY) or server).lower()
+
+
 def access_of(table: Table, capabilities: frozenset[str]) -> Access:
     """The access that `capabilities` give to `table`."""
-    if "MANAGERAWMETADATA" in capabilities:
+    if EVERYTHING in capabilities:
         return Access(READ_WRITE)
     if table.is_view:
-        return _access(capabilities, {"HIVESQL", _CONNECTOR_READ}, None)
+        return _access(capabilities, {"HIVESQL", CONNECTOR_READ}, None)
     if table.table_type == "MATERIALIZED_VIEW":
-        readable = "HIVEMQT" in capabilities and bool(capabilities & {_CONNECTOR_READ, "HIVEFULLACIDREAD"})
-        return Access(READ) if readable else Access(NONE, required_to_read=["HIVEMQT", "HIVEFULLACIDREAD"])
+        readable = "HIVEMQT" in capabilities and bool(capabilities & {CONNECTOR_READ, FULL_ACID_READ})
+        return Access(READ) if readable else Access(NONE, required_to_read=["HIVEMQT", FULL_ACID_READ])
     if table.is_full_acid:
-        return _access(capabilities, {"HIVEFULLACIDREAD", _CONNECTOR_READ}, {"HIVEFULLACIDWRITE", _CONNECTOR_WRITE})
+        return _access(capabilities, {FULL_ACID_READ, CONNECTOR_READ}, {FULL_ACID_WRITE, CONNECTOR_WRITE})
     if table.is_transactional:
-        return _access(
-            capabilities, {"HIVEMANAGEDINSERTREAD", _CONNECTOR_READ}, {"HIVEMANAGEDINSERTWRITE", _CONNECTOR_WRITE}
-        )
+        return _access(capabilities, {INSERT_ONLY_READ, CONNECTOR_READ}, {INSERT_ONLY_WRITE, CONNECTOR_WRITE})
     if not table.is_external:
         return Access(READ_WRITE)
     if table.bucket_columns:

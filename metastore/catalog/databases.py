@@ -1,151 +1,229 @@
-"""Databases: create, get, list, alter and drop."""
+"""Databases: create, get, list, alter and drop. They are known by their keys (`names.database_key`)."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from hive_acid.errors import AlreadyExistsError, InvalidOperationError, MetaError, NoSuchObjectError
-from metastore.catalog import records
+from hive_acid import files
+from hive_acid.errors import (
+    AlreadyExistsError,
+    InvalidObjectError,
+    InvalidOperationError,
+    MetaError,
+    NoSuchObjectError,
+)
+from metastore.catalog import changes, records
 from metastore.catalog.directories import Directories, qualified
-from metastore.catalog.models import DatabaseInfo, Table
-from metastore.catalog.names import DEFAULT_DATABASE, MAX_DATABASE_NAME, check_object_name, fold, pattern_regex
-from metastore.catalog.removals import Removal, Removals
-from metastore.catalog.schema import DATABASE, TBL
-from metastore.catalog.tables import drop_in
+from metastore.catalog.models import USER, DatabaseInfo, Table
+from metastore.catalog.names import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    MAX_DATABASE_NAME,
+    check_object_name,
+    database_regex,
+    fold,
+    split_key,
+)
+from metastore.catalog.registry.functions import has_functions
+from metastore.catalog.removal.drops import DropRequest, drop_in
+from metastore.catalog.removal.removals import Removal, Removals
+from metastore.catalog.schema import CATALOG, DATABASE, TBL
 from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
+from metastore.store.rows import Rows
 
 
 class Databases:
-    """The databases of the one catalog."""
+    """The databases of all catalogs."""
 
     def __init__(self, db: Database, directories: Directories, removals: Removals) -> None:
         self._db = db
         self._directories = directories
         self._removals = removals
 
-    def ensure_default(self) -> None:
-        """Make the default database at the warehouse root; one that exists stays as it is."""
-        self._directories.make(self._directories.root)
-        default = DatabaseInfo(
-            DEFAULT_DATABASE, self._directories.root, description="Default database", created_s=int(time.time())
-        )
-        with self._db.engine.begin() as connection:
-            connection.execute(insert(DATABASE).values(records.database_row(default)).on_conflict_do_nothing())
-
     def find(self, name: str) -> DatabaseInfo | None:
-        """A database by its name, in one round trip."""
+        """A database by its key, in one round trip."""
         row = self._db.call_one("catalog_database", fold(name))
         return None if row is None else records.database_of(row)
 
     def get(self, name: str) -> DatabaseInfo:
-        """A database by its name. Raises NoSuchObjectError."""
+        """A database by its key. Raises NoSuchObjectError."""
         found = self.find(name)
         if found is None:
-            raise NoSuchObjectError(f"database {name} does not exist")
+            raise _missing(name)
         return found
 
-    def matching(self, pattern: str | None = None) -> list[DatabaseInfo]:
-        """The databases whose name matches a pattern (None: all), by name."""
-        query = select(DATABASE).order_by(DATABASE.c.name)
-        if pattern is not None:
-            query = query.where(DATABASE.c.name.regexp_match(pattern_regex(pattern)))
-        with self._db.engine.connect() as connection:
-            return [records.database_of(tuple(row)) for row in connection.execute(query)]
+    def matching(self, catalog: str = DEFAULT_CATALOG, pattern: str | None = None) -> Rows[DatabaseInfo]:
+        """The databases of a catalog whose name matches a pattern (None: all), by name; none of an unknown one."""
+        query = select(DATABASE).where(DATABASE.c.name.regexp_match(database_regex(catalog, pattern)))
+        return Rows(self._db, query.order_by(DATABASE.c.name), lambda row: records.database_of(tuple(row)))
 
-    def names(self, pattern: str | None = None) -> list[str]:
-        """The names of the databases that match a pattern (None: all)."""
-        return [database.name for database in self.matching(pattern)]
+    def names(self, catalog: str = DEFAULT_CATALOG, pattern: str | None = None) -> Rows[str]:
+        """The names, without their catalog, of the databases that `matching` finds."""
+        query = select(DATABASE.c.name).where(DATABASE.c.name.regexp_match(database_regex(catalog, pattern)))
+        return Rows(self._db, query.order_by(DATABASE.c.name), lambda row: split_key(row[0])[1])
 
     def create(self, database: DatabaseInfo) -> DatabaseInfo:
-        """Create a database and its directory.
+        """Create a database and its directories.
 
-        Raises AlreadyExistsError, InvalidObjectError for an impossible name, MetaError if the directory cannot be made.
+        Raises AlreadyExistsError, InvalidObjectError for an impossible name or an unknown catalog, MetaError if a
+        directory cannot be made.
         """
-        name = fold(database.name)
-        check_object_name("database", name, MAX_DATABASE_NAME)
+        key = fold(database.name)
+        check_object_name("database", split_key(key)[1], MAX_DATABASE_NAME)
         root = self._directories.root
-        location = qualified(database.location, root) if database.location else self._directories.of_database(name)
-        managed = qualified(database.managed_location, root) if database.managed_location else None
         created = replace(
             database,
-            name=name,
-            location=location,
-            managed_location=managed,
+            name=key,
+            location=qualified(database.location, root) if database.location else self._default_location(key),
+            managed_location=qualified(database.managed_location, root) if database.managed_location else None,
+            owner_type=database.owner_type or USER,
             created_s=database.created_s or int(time.time()),
         )
-        if self.find(name) is not None:
-            raise AlreadyExistsError(f"database {name} exists already")
-        self._removals.wait_for(location)
-        made = self._directories.make(location)
-        try:
-            with self._db.engine.begin() as connection:
-                statement = insert(DATABASE).values(records.database_row(created)).on_conflict_do_nothing()
-                if connection.execute(statement.returning(DATABASE.c.name)).first() is None:
-                    raise AlreadyExistsError(f"database {name} exists already")
-        except AlreadyExistsError:
-            raise  # the directory is the other one's now
-        except Exception:
-            if made:
-                self._directories.remove(location, only_if_empty=True)
-            raise
+        with self.made_first(created), self._db.engine.begin() as connection:
+            self.insert_in(connection, created)
         return created
 
+    @contextmanager
+    def made_first(self, database: DatabaseInfo) -> Iterator[None]:
+        """The directories of a new database, for a body that stores it; gone again if that fails.
+
+        Raises AlreadyExistsError before anything is made.
+        """
+        if self.find(database.name) is not None:
+            raise _exists(database.name)
+        made: list[str] = []
+        try:
+            for location in filter(None, (database.location, database.managed_location)):
+                self._removals.wait_for(location)
+                if self._directories.make(location):
+                    made.append(location)
+            yield
+        except AlreadyExistsError:
+            raise  # the directories are the other one's now
+        except Exception:
+            for location in made:
+                self._directories.remove(location, only_if_empty=True)
+            raise
+
+    def insert_in(self, connection: Connection, database: DatabaseInfo) -> None:
+        """Store a new database in the caller's transaction.
+
+        Raises AlreadyExistsError, and InvalidObjectError for an unknown catalog.
+        """
+        catalog, name = split_key(database.name)
+        # Locked, so that the catalog is not dropped meanwhile: nothing else ties the two together.
+        known = select(CATALOG.c.name).where(CATALOG.c.name == catalog).with_for_update(read=True, key_share=True)
+        if connection.execute(known).first() is None:
+            raise InvalidObjectError(f"database {name} cannot be created: catalog {catalog} does not exist")
+        statement = insert(DATABASE).values(records.database_row(database)).on_conflict_do_nothing()
+        if connection.execute(statement.returning(DATABASE.c.name)).first() is None:
+            raise _exists(database.name)
+        changes.database_created(connection, database)
+
     def alter(self, name: str, database: DatabaseInfo) -> None:
-        """Change everything but the name; a location left out stays, a new one counts for new tables only.
+        """Replace owner and parameters, and whatever else is given; a new location counts for new tables only.
 
-        Raises NoSuchObjectError, and MetaError for an attempt to rename.
+        The name stays: one given in `database` is passed over, as every Hive metastore does. Raises NoSuchObjectError.
         """
-        old = self.get(name)
-        if fold(database.name or name) != old.name:
-            raise MetaError(f"database {old.name} cannot be renamed to {database.name}")
         root = self._directories.root
-        new = replace(
-            database,
-            name=old.name,
-            location=qualified(database.location, root) if database.location else old.location,
-            owner=database.owner or old.owner,
-            created_s=old.created_s,
-        )
         with self._db.engine.begin() as connection:
-            statement = update(DATABASE).where(DATABASE.c.name == old.name).values(records.database_row(new))
-            if connection.execute(statement).rowcount == 0:
-                raise NoSuchObjectError(f"database {old.name} does not exist")
+            old = _locked(connection, fold(name))
+            new = replace(
+                old,
+                location=qualified(database.location, root) if database.location else old.location,
+                managed_location=(
+                    qualified(database.managed_location, root) if database.managed_location else old.managed_location
+                ),
+                description=database.description or old.description,
+                owner=database.owner,
+                owner_type=database.owner_type or old.owner_type,
+                parameters=database.parameters,
+                details={**old.details, **database.details},
+            )
+            connection.execute(update(DATABASE).where(DATABASE.c.name == old.name).values(records.database_row(new)))
+            changes.database_altered(connection, old, new)
 
-    def drop(self, name: str, delete_data: bool, cascade: bool) -> None:
-        """Drop a database, with `cascade` its tables too, and remove the files that it owns.
+    def drop(self, name: str, request: DropRequest, cascade: bool = False, delete_managed: bool = True) -> None:
+        """Drop a database, with `cascade` its tables, views and functions too, and remove the files that it owns.
 
-        The directory itself goes only when nothing else is left in it. Raises NoSuchObjectError,
-        InvalidOperationError if tables are in the way, MetaError for the default database.
+        Its directories, of which `delete_managed` spares the managed one, go only when no file is left in them. Raises
+        NoSuchObjectError, InvalidOperationError if something is in the way, MetaError for the default database.
         """
-        name = fold(name)
-        if name == DEFAULT_DATABASE:
-            raise MetaError("the default database cannot be dropped")
+        key = fold(name)
+        if key == DEFAULT_DATABASE:
+            raise MetaError(f"Can not drop default database in catalog {DEFAULT_CATALOG}")
 
         def change(connection: Connection) -> list[Removal]:
-            row = connection.execute(select(DATABASE).where(DATABASE.c.name == name).with_for_update()).first()
-            if row is None:
-                raise NoSuchObjectError(f"database {name} does not exist")
-            removals = self._drop_tables(connection, name, delete_data, cascade)
-            connection.execute(delete(DATABASE).where(DATABASE.c.name == name))
-            if delete_data:
-                removals += self._removals.plan(connection, [row.location], only_if_empty=True)
-            return removals
+            return self.drop_in(connection, key, request, cascade, delete_managed)
 
         self._removals.run(in_transaction(self._db, change))
 
-    def _drop_tables(self, connection: Connection, name: str, delete_data: bool, cascade: bool) -> list[Removal]:
-        rows = connection.execute(select(TBL).where(TBL.c.database == name).order_by(TBL.c.name).with_for_update())
+    def drop_in(
+        self, connection: Connection, key: str, request: DropRequest, cascade: bool = False, delete_managed: bool = True
+    ) -> list[Removal]:
+        """`drop` in the caller's transaction, of any database; returns the removals to run after the commit."""
+        database = _locked(connection, key)
+        removals = self._drop_tables(connection, key, request, cascade)
+        connection.execute(delete(DATABASE).where(DATABASE.c.name == key))
+        changes.database_dropped(connection, database)
+        if request.delete_data:
+            places = [database.location, database.managed_location if delete_managed else None]
+            removals += self._removals.plan(connection, [place for place in places if place], only_if_empty=True)
+        return removals
+
+    def _drop_tables(self, connection: Connection, key: str, request: DropRequest, cascade: bool) -> list[Removal]:
+        rows = connection.execute(select(TBL).where(TBL.c.database == key).order_by(TBL.c.name).with_for_update())
         tables: list[Table] = [records.table_of(tuple(row)) for row in rows]
         if tables and not cascade:
-            raise InvalidOperationError(f"database {name} is not empty: it has {len(tables)} tables")
-        return [removal for table in tables for removal in drop_in(connection, self._removals, table, delete_data)]
+            raise InvalidOperationError(f"Database {split_key(key)[1]} is not empty. One or more tables exist.")
+        if not cascade and has_functions(connection, key):  # they go with the database's row
+            raise InvalidOperationError(f"Database {split_key(key)[1]} is not empty. One or more functions exist.")
+        removals: list[Removal] = []
+        for table in tables:
+            # In the client's transaction ACID tables are dropped softly: their files are the Cleaner's when it commits.
+            is_soft = request.txn_id > 0 and table.is_transactional
+            own = replace(request, delete_data=False) if is_soft else request
+            removals += drop_in(connection, self._removals, table, own)
+        return removals
+
+    def _default_location(self, key: str) -> str:
+        """Where a database goes that has no location: below the warehouse root, or that of its catalog.
+
+        Raises InvalidObjectError for an unknown catalog.
+        """
+        catalog, name = split_key(key)
+        if catalog == DEFAULT_CATALOG:
+            return self._directories.of_database(name)
+        with self._db.engine.connect() as connection:
+            found = connection.execute(select(CATALOG.c.location).where(CATALOG.c.name == catalog)).scalar()
+        if found is None:
+            raise InvalidObjectError(f"database {name} cannot be created: catalog {catalog} does not exist")
+        return files.join(qualified(found, self._directories.root), f"{name}.db")
 
     def parameters(self, name: str) -> dict[str, str]:
         """The parameters of a database; none for one that does not exist."""
         found = self.find(name)
         return {} if found is None else found.parameters
+
+
+def _locked(connection: Connection, key: str) -> DatabaseInfo:
+    """A database whose row stays locked to the end of the caller's transaction. Raises NoSuchObjectError."""
+    row = connection.execute(select(DATABASE).where(DATABASE.c.name == key).with_for_update()).first()
+    if row is None:
+        raise _missing(key)
+    return records.database_of(tuple(row))
+
+
+def _missing(key: str) -> NoSuchObjectError:
+    return NoSuchObjectError(f"database {'.'.join(split_key(key))} does not exist")
+
+
+def _exists(key: str) -> AlreadyExistsError:
+    return AlreadyExistsError(f"database {'.'.join(split_key(key))} exists already")

@@ -44,15 +44,28 @@ def is_below(location: str | None, above: str | None) -> bool:
 class Directories:
     """The warehouse's directories; with `enabled` false every file operation is left to the clients."""
 
-    def __init__(self, root: str, enabled: bool) -> None:
+    def __init__(self, root: str, enabled: bool, external_root: str | None = None) -> None:
+        """`external_root`, if there is one, is where the tables of databases without a location of their own go that
+        the translation of types has made external.
+        """
         self.root = root
         self.enabled = enabled
+        self._external_root = external_root
 
     def of_database(self, name: str) -> str:
         return self.root if name == DEFAULT_DATABASE else files.join(self.root, f"{name}.db")
 
-    def of_table(self, database: DatabaseInfo, name: str) -> str:
-        return files.join(database.location or self.of_database(database.name), name)
+    def of_table(self, database: DatabaseInfo, name: str, is_external: bool = False) -> str:
+        """A database may have a place of its own for managed tables (metastore-wire.md §5)."""
+        home = None if is_external else database.managed_location
+        return files.join(home or database.location or self.of_database(database.name), name)
+
+    def of_translated_table(self, database: DatabaseInfo, name: str) -> str:
+        """Where a table goes that was asked for as a managed one and is made external."""
+        if self._external_root is None or not is_below(database.location or self.root, self.root):
+            return self.of_table(database, name, is_external=True)
+        home = (database.location or self.root).removeprefix(self.root).strip("/")
+        return files.join(self._external_root, *([home] if home else []), name)
 
     def of_partition(self, table: Table, name: str) -> str:
         return files.join(table.location or "", name)
@@ -61,41 +74,60 @@ class Directories:
         """Make a directory; False if it was there."""
         if not self.enabled:
             return False
-        with _explained("make", location):
+        with explained("make", location):
             if files.exists(location):
                 return False
             files.make_directory(location)
             return True
 
-    def move(self, source: str, target: str) -> None:
+    def move(self, source: str, target: str, or_nothing: bool = False) -> None:
         """Rename a directory; a source that is gone beside a target that is there was renamed before.
 
-        Raises InvalidOperationError if both exist, or neither.
+        Raises InvalidOperationError if both exist, or neither unless `or_nothing`.
         """
         if not self.enabled:
             return
-        with _explained("rename", source):
+        with explained("rename", source):
             try:
                 files.rename(source, target)
             except FileExistsError:
                 raise InvalidOperationError(f"cannot move {source}: the directory {target} exists already") from None
             except FileNotFoundError:
+                if or_nothing:
+                    return
                 raise InvalidOperationError(f"cannot move {source}: the directory does not exist") from None
 
     def remove(self, location: str, only_if_empty: bool = False) -> None:
         """Remove a directory with all below it, or only if no file is below it."""
         if self.enabled and not (only_if_empty and self.has_files(location)):
-            with _explained("remove", location):
+            with explained("remove", location):
                 files.remove(location)
+
+    def exists(self, location: str) -> bool:
+        """Whether a directory is there; False where the server does no file work."""
+        with explained("look for", location):
+            return self.enabled and files.exists(location)
+
+    def empty(self, location: str) -> None:
+        """Remove all that is in a directory, but not the directory."""
+        if self.enabled:
+            with explained("empty", location):
+                for entry in files.list_tree(location, max_depth=1):
+                    files.remove(files.join(location, entry.path))
 
     def has_files(self, location: str) -> bool:
         """Whether any file is below `location`."""
-        with _explained("list", location):
-            return any(not entry.is_directory for entry in files.list_tree(location))
+        return bool(self.files_below(location))
+
+    def files_below(self, location: str) -> list[str]:
+        """The paths of all files below `location`, relative to it."""
+        with explained("list", location):
+            return [entry.path for entry in files.list_tree(location) if not entry.is_directory]
 
 
 @contextmanager
-def _explained(verb: str, location: str) -> Iterator[None]:
+def explained(verb: str, location: str) -> Iterator[None]:
+    """The errors of file operations in the body as MetaError."""
     # A scheme without its fsspec package is an ImportError, an unknown one a ValueError.
     try:
         yield

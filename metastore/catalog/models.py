@@ -18,7 +18,7 @@ TRANSACTIONAL_PROPERTIES = "transactional_properties"
 INSERT_ONLY = "insert_only"
 LAST_DDL_TIME = "transient_lastDdlTime"
 
-USER = 1  # PrincipalType
+USER, ROLE = 1, 2  # PrincipalType
 
 
 class Column(NamedTuple):
@@ -30,15 +30,29 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogInfo:
+    """A catalog, which is a namespace of databases. The location is as its client gave it."""
+
+    name: str
+    description: str | None = None
+    location: str = ""
+    created_s: int = 0
+    parameters: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class DatabaseInfo:
-    """A database. `details` are the fields of the IDL's Database that have no place here."""
+    """A database. `details` are the fields of the IDL's Database that have no place here.
+
+    `name` is the key by which the server knows it (`names.database_key`), and so is `Table.database`.
+    """
 
     name: str
     location: str | None = None
     managed_location: str | None = None
     description: str | None = None
     owner: str | None = None
-    owner_type: int = USER
+    owner_type: int | None = USER
     created_s: int = 0
     parameters: dict[str, str] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)

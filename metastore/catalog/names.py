@@ -8,16 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hive_acid.errors import FormatError, InvalidObjectError, NoSuchObjectError
+from hive_acid.errors import FormatError, InvalidObjectError, MetaError
 from hive_acid.format.partitions import DEFAULT_PARTITION, parse_partition_name, partition_name
 
 DEFAULT_CATALOG = "hive"
 DEFAULT_DATABASE = "default"
+MAX_CATALOG_NAME = 256
 MAX_DATABASE_NAME = 128
 MAX_TABLE_NAME = 256
+MAX_PATTERN = 30_000  # characters; the database would be long about more
 MAX_PARTITION_NAME_BYTES = 2000  # an entry of a Postgres index must fit a third of a page
 
-_OBJECT_NAME = re.compile(r"\w+", re.ASCII)
+_OBJECT_NAME = re.compile(r"\w+", re.ASCII)  # neither @ nor #, see `database_key`
 _EMPTY_DATABASE = "!"
 
 
@@ -28,30 +30,53 @@ def fold(name: object) -> str:
     return name.lower()
 
 
-def split_catalog(database: str | None, catalog: str | None = None) -> str | None:
-    """The database of a string such as ``db``, ``@hive#db``, ``@hive#`` (None: all) or ``@hive#!`` (the empty name).
+def decoded(database: str | None, catalog: str | None = None) -> tuple[str, str | None]:
+    """Catalog and database of a text: ``db``, ``@cat#db``, ``@cat#`` (None, which is all) or ``@cat#!`` (empty name).
 
-    `catalog` is what the request says in a field of its own; the string wins. Raises NoSuchObjectError for any
-    catalog but the default one.
+    `catalog` is what the request says in a field of its own; the string wins, and without either it is the default one.
+    Both come in lower case, whether they exist or not.
     """
     if database is not None and not isinstance(database, str):
         raise InvalidObjectError(f"{database!r} is not a database name: a name is UTF-8 text")
     if database is not None and database.startswith("@") and "#" in database:
         catalog, _, rest = database[1:].partition("#")
         database = None if not rest else "" if rest == _EMPTY_DATABASE else rest
-    if fold(catalog or DEFAULT_CATALOG) != DEFAULT_CATALOG:
-        raise NoSuchObjectError(f"catalog {catalog} does not exist: this metastore has one, {DEFAULT_CATALOG}")
-    return None if database is None else database.lower()
+    return (
+        DEFAULT_CATALOG if catalog is None else fold(catalog),
+        None if database is None else database.lower(),
+    )
+
+
+def database_key(catalog: str, name: str) -> str:
+    """The one text by which a database is known in the server.
+
+    That of the default catalog is its name; others are ``@cat#db``, as on the wire, which no name can be. So tables,
+    partitions, transactions and locks need no column for the catalog. Only this module knows the form.
+    """
+    return name if catalog == DEFAULT_CATALOG and not name.startswith("@") else f"@{catalog}#{name}"
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Catalog and name of the database with this key: what the fields ``catName`` and ``dbName`` of a reply say."""
+    if not key.startswith("@"):
+        return DEFAULT_CATALOG, key
+    catalog, _, name = key[1:].partition("#")
+    return catalog, name
 
 
 def database_name(database: str | None, catalog: str | None = None) -> str:
-    """The one database that a string names, as `split_catalog`; none given is the default database."""
-    name = split_catalog(database, catalog)
-    return DEFAULT_DATABASE if name is None else name
+    """The key of the one database that a string names, as `decoded`; none given is the default database."""
+    catalog, name = decoded(database, catalog)
+    return database_key(catalog, DEFAULT_DATABASE if name is None else name)
+
+
+def table_text(database: str, table: str) -> str:
+    """A table in the words of an error message, ``catalog.database.table`` (metastore-wire.md §3, point 5)."""
+    return ".".join((*split_key(database), table))
 
 
 def check_object_name(kind: str, name: str, max_length: int) -> None:
-    """Raise InvalidObjectError unless `name` can be the name of a new `kind` (``database`` or ``table``)."""
+    """Raise InvalidObjectError unless `name` can be that of a new `kind` (``catalog``, ``database`` or ``table``)."""
     if not _OBJECT_NAME.fullmatch(name):
         raise InvalidObjectError(f"'{name}' is not a valid {kind} name: use letters, digits and underscores")
     if len(name) > max_length:
@@ -59,12 +84,32 @@ def check_object_name(kind: str, name: str, max_length: int) -> None:
 
 
 def pattern_regex(pattern: str) -> str:
-    """A Postgres regular expression for a list pattern: ``*``, ``.*`` or ``%`` any run, ``.`` any one, ``|`` or."""
+    """A Postgres regular expression for a list pattern: ``*``, ``.*`` or ``%`` any run, ``.`` any one, ``|`` or.
+
+    Raises MetaError for a pattern of more than `MAX_PATTERN` characters.
+    """
+    return f"^({_alternatives(pattern, '.')})$"
+
+
+def database_regex(catalog: str, pattern: str | None) -> str:
+    """As `pattern_regex`, for the keys of one catalog's databases (None: all); no key of another catalog matches it."""
+    prefix = "(?!@)" if catalog == DEFAULT_CATALOG else re.escape(database_key(catalog, ""))
+    return f"^{prefix}({_alternatives('*' if pattern is None else pattern, '[^@]')})$"
+
+
+def is_plain_name(pattern: str) -> bool:
+    """Whether a pattern matches the name that it is, and no other."""
+    return _OBJECT_NAME.fullmatch(pattern) is not None
+
+
+def _alternatives(pattern: str, any_one: str) -> str:
+    if len(pattern) > MAX_PATTERN:
+        raise MetaError(f"the pattern '{pattern[:32]}...' has more than {MAX_PATTERN} characters: ask several times")
     alternatives = []
     for alternative in fold(pattern).strip().split("|"):
         runs = re.split(r"\.\*|\*|%", alternative)
-        alternatives.append(".*".join(re.escape(run).replace(r"\.", ".") for run in runs))
-    return f"^({'|'.join(alternatives)})$"
+        alternatives.append(f"{any_one}*".join(any_one.join(map(re.escape, run.split("."))) for run in runs))
+    return "|".join(alternatives)
 
 
 def partition_values(values: Sequence[object]) -> list[str]:

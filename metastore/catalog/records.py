@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import RowMapping
-
-from metastore.catalog.models import Column, DatabaseInfo, Partition, Table
-from metastore.catalog.schema import DATABASE, TBL
+from metastore.catalog.models import CatalogInfo, Column, DatabaseInfo, Partition, Table
+from metastore.catalog.schema import CATALOG, DATABASE, PARTITION, TBL
 
 
 def columns_json(columns: Sequence[Column]) -> list[dict[str, Any]]:
@@ -18,6 +16,15 @@ def columns_json(columns: Sequence[Column]) -> list[dict[str, Any]]:
 
 def columns_of(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
     return [Column(column["name"], column["type"], column.get("comment")) for column in stored]
+
+
+def catalog_row(catalog: CatalogInfo) -> dict[str, Any]:
+    return {name: getattr(catalog, name) for name in CATALOG.columns.keys()}  # noqa: SIM118 - not a dict
+
+
+def catalog_of(row: Sequence[Any]) -> CatalogInfo:
+    """A catalog from all columns of its row."""
+    return CatalogInfo(**dict(zip(CATALOG.columns.keys(), row, strict=True)))
 
 
 def database_row(database: DatabaseInfo) -> dict[str, Any]:
@@ -45,31 +52,49 @@ def table_of(row: Sequence[Any]) -> Table:
     return Table(**stored)
 
 
+PARTITION_COLUMNS = tuple(
+    PARTITION.c[name]
+    for name in ("name", "values", "location", "created_s", "columns", "parameters", "storage", "details")
+)
+"""What `partition_reader` reads, in this order."""
+
+
 def partition_row(table: Table, partition: Partition) -> dict[str, Any]:
-    """The columns of a partition's row; columns equal to the table's are not stored."""
-    own = partition.columns is not None and partition.columns != table.columns
+    """The columns of a partition's row; columns and storage that are the table's are not stored."""
+    own_columns = partition.columns is not None and partition.columns != table.columns
+    own_storage = partition.storage is not None and partition.storage != table.storage
     return {
         "table_id": table.id,
         "name": partition.name,
         "values": partition.values,
         "location": partition.location,
         "created_s": partition.created_s,
-        "columns": columns_json(partition.columns or []) if own else None,
+        "columns": columns_json(partition.columns or []) if own_columns else None,
         "parameters": partition.parameters,
-        "storage": partition.storage if partition.storage is not None else table.storage,
+        "storage": partition.storage if own_storage else None,
         "details": partition.details,
     }
 
 
-def partition_of(table: Table, row: RowMapping) -> Partition:
-    """A partition with its columns filled in."""
-    return Partition(
-        values=list(row["values"]),
-        location=row["location"],
-        created_s=row["created_s"],
-        columns=table.columns if row["columns"] is None else columns_of(row["columns"]),
-        parameters=row["parameters"],
-        storage=row["storage"],
-        details=row["details"],
-        name=row["name"],
-    )
+def partition_of(table: Table, row: Mapping[str, Any]) -> Partition:
+    """A partition from its row, with what it has from its table."""
+    return partition_reader(table)([row[column.name] for column in PARTITION_COLUMNS])
+
+
+def partition_reader(table: Table) -> Callable[[Sequence[Any]], Partition]:
+    """Makes partitions of rows of `PARTITION_COLUMNS`. What they have from the table they share with it."""
+
+    def read(row: Sequence[Any]) -> Partition:
+        name, values, location, created_s, columns, parameters, storage, details = row
+        return Partition(
+            values=values,
+            location=location,
+            created_s=created_s,
+            columns=table.columns if columns is None else columns_of(columns),
+            parameters=parameters,
+            storage=table.storage if storage is None else storage,
+            details=details,
+            name=name,
+        )
+
+    return read

@@ -9,6 +9,16 @@ from sqlalchemy.exc import IntegrityError
 
 METADATA = MetaData()
 
+CATALOG = Table(
+    "catalog",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("description", Text),
+    Column("location", Text),
+    Column("created_s", Integer),
+    Column("parameters", JSONB),
+)
+
 DATABASE = Table(
     "database",
     METADATA,
@@ -52,7 +62,7 @@ PARTITION = Table(
     Column("created_s", Integer),
     Column("columns", JSONB(none_as_null=True)),
     Column("parameters", JSONB),
-    Column("storage", JSONB),
+    Column("storage", JSONB(none_as_null=True)),
     Column("details", JSONB),
 )
 
@@ -63,6 +73,28 @@ DIRECTORY_REMOVAL = Table(
     Column("location", Text),
     Column("only_if_empty", Boolean),
     Column("claimed_at", DateTime(timezone=True)),
+    Column("trash", Text),
+)
+
+DROPPED_TABLE = Table(
+    "dropped_table",
+    METADATA,
+    Column("id", BigInteger, primary_key=True),
+    Column("database", Text),
+    Column("name", Text),
+    Column("definition", JSONB),
+    Column("last_write_id", BigInteger),
+    Column("invalid_write_ids", ARRAY(BigInteger)),
+    Column("dropped_at", DateTime(timezone=True)),
+    Column("purge_at", DateTime(timezone=True)),
+)
+
+DROPPED_DIRECTORY = Table(
+    "dropped_directory",
+    METADATA,
+    Column("dropped_id", BigInteger),
+    Column("location", Text),
+    Column("trash", Text),
 )
 
 

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hive_acid.errors import NoSuchObjectError
 from metastore.catalog.alterations import Alterations
+from metastore.catalog.catalogs import Catalogs
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.databases import Databases
 from metastore.catalog.directories import Directories, warehouse_root
-from metastore.catalog.models import TableInfo
-from metastore.catalog.names import values_of_name
-from metastore.catalog.partitions import Partitions
-from metastore.catalog.removals import Removals
+from metastore.catalog.identity import metastore_uuid
+from metastore.catalog.listings import Listings
+from metastore.catalog.models import Partition, TableInfo
+from metastore.catalog.partition.changes import PartitionChanges
+from metastore.catalog.partition.drops import PartitionDrops
+from metastore.catalog.partition.moves import PartitionMoves
+from metastore.catalog.partition.partitions import Partitions
+from metastore.catalog.registry.constraints import Constraints
+from metastore.catalog.registry.functions import Functions
+from metastore.catalog.registry.privileges import Privileges
+from metastore.catalog.registry.roles import Roles
+from metastore.catalog.registry.tokens import Tokens
+from metastore.catalog.removal.overwrites import Overwrites
+from metastore.catalog.removal.removals import Removals
+from metastore.catalog.removal.soft_drops import SoftDrops
+from metastore.catalog.removal.trash import Trash
+from metastore.catalog.removal.truncation import Truncations
+from metastore.catalog.statistics.changes import StatisticsChanges
+from metastore.catalog.statistics.service import Statistics
 from metastore.catalog.tables import Tables
+from metastore.catalog.views import MaterializedViews
 from metastore.store.database import Database
+from metastore.txn.config import TxnConfig
+from metastore.txn.service import TxnService
 
 
 class CatalogService:
@@ -22,21 +43,45 @@ class CatalogService:
     and removed after the commit of what frees them. Call `start` once before serving.
     """
 
-    def __init__(self, db: Database, warehouse: str, config: CatalogConfig) -> None:
-        """`warehouse` is a path or URL."""
+    def __init__(self, db: Database, warehouse: str, config: CatalogConfig, txns: TxnService | None = None) -> None:
+        """`warehouse` is a path or URL; `txns` opens the transactions of the catalogue's own."""
         self.config = config
-        directories = Directories(warehouse_root(warehouse), config.directories)
-        self.removals = Removals(db, directories)
+        external_root = warehouse_root(config.external_warehouse) if config.external_warehouse else None
+        directories = Directories(warehouse_root(warehouse), config.directories, external_root)
+        self.removals = Removals(db, directories, config)
         self.databases = Databases(db, directories, self.removals)
-        self.tables = Tables(db, directories, self.removals)
-        self.alterations = Alterations(db, self.tables, directories, self.removals)
-        self.partitions = Partitions(db, self.tables, directories, self.removals, config)
+        self.catalogs = Catalogs(db, self.databases, directories, self.removals)
+        self.listings = Listings(db)
+        self.tables = Tables(db, directories, self.removals, config)
+        self.alterations = Alterations(db, self.tables, directories, self.removals, config)
+        overwrites = Overwrites(db, txns or TxnService(db, TxnConfig()), config)
+        self.truncations = Truncations(db, self.tables, directories, overwrites)
+        self.soft_drops = SoftDrops(db, overwrites, config)
+        self.trash = Trash(db, self.tables, directories, self.removals)
+        self.partitions = Partitions(db, self.tables, config)
+        self.partition_changes = PartitionChanges(db, self.partitions, directories, self.removals)
+        self.partition_drops = PartitionDrops(db, self.partitions, self.removals, self.soft_drops)
+        self.partition_moves = PartitionMoves(db, self.partitions, self.partition_changes, directories, self.removals)
+        self.statistics = Statistics(db, self.tables, config)
+        self.statistics_changes = StatisticsChanges(db)
+        self.functions = Functions(db)
+        self.constraints = Constraints(db)
+        self.roles = Roles(db)
+        self.privileges = Privileges(db)
+        self.tokens = Tokens(db)
+        self.views = MaterializedViews(db, self.databases)
+        self.uuid = partial(metastore_uuid, db)
         self.warehouse = directories.root
 
     def start(self) -> None:
-        """Make the default database, and finish the removals that a killed server left."""
-        self.databases.ensure_default()
+        """Make the default catalog and database and the admins, and finish the removals that a killed server left."""
+        self.catalogs.ensure_default()
+        self.roles.ensure_admins(self.config.admin_users)
         self.removals.recover(claim="0 s")
+
+    def tidy(self) -> int:
+        """Finish removals that failed, and empty the trash of what is too old; returns how many directories went."""
+        return self.removals.recover() + self.trash.purge()
 
     # --- for the other slices ---
 
@@ -58,24 +103,24 @@ class CatalogService:
 
     def partition(self, database: str, table: str, name: str) -> str | None:
         """The location of a partition; None if it does not exist."""
-        try:
-            return self.partitions.get(database, table, values_of_name(name)).location
-        except NoSuchObjectError:
-            return None
+        found = self._partition(database, table, name)
+        return None if found is None else found.location
 
     def partition_parameters(self, database: str, table: str, name: str) -> dict[str, str]:
         """The parameters of a partition; none if it does not exist."""
-        try:
-            return self.partitions.get(database, table, values_of_name(name)).parameters
-        except NoSuchObjectError:
-            return {}
+        found = self._partition(database, table, name)
+        return {} if found is None else found.parameters
 
     def partition_names(self, database: str, table: str) -> list[str]:
         """The names of all partitions of a table; none if it does not exist."""
         try:
-            return self.partitions.names(database, table)
+            return self.partitions.names(self.tables.get(database, table)).all()
         except NoSuchObjectError:
             return []
+
+    def _partition(self, database: str, table: str, name: str) -> Partition | None:
+        owner = self.tables.find(database, table)
+        return None if owner is None else self.partitions.find(owner, name)
 
     def database_parameters(self, database: str) -> dict[str, str]:
         """The parameters of a database; none if it does not exist."""

@@ -1,36 +1,40 @@
-"""Tables: create, get, list and drop. Changes are in `alterations`."""
+"""Tables: create, get and drop. Changes are in `alterations`, lists in `listings`."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, or_, select
-from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy import Connection, func, or_, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 
 from hive_acid.errors import AlreadyExistsError, InvalidObjectError, NoSuchObjectError
-from metastore.catalog import records
-from metastore.catalog.directories import Directories, is_below, qualified
-from metastore.catalog.models import DatabaseInfo, Table, TableSummary
-from metastore.catalog.names import fold, pattern_regex
-from metastore.catalog.removals import Removal, Removals
-from metastore.catalog.schema import DATABASE, PARTITION, TBL, is_missing_parent
+from metastore.catalog import changes, records
+from metastore.catalog.config import CatalogConfig
+from metastore.catalog.directories import Directories, qualified
+from metastore.catalog.models import Table
+from metastore.catalog.names import fold, table_text
+from metastore.catalog.removal.drops import DropRequest, drop_in, free_place, is_held
+from metastore.catalog.removal.removals import Removal, Removals
+from metastore.catalog.schema import TBL, is_missing_parent
 from metastore.catalog.transactions import in_transaction
+from metastore.catalog.translation import is_translated, translated, with_default_kind
 from metastore.catalog.validation import lowered, new_table
 from metastore.store.database import Database
 
-_log = logging.getLogger(__name__)
+Companion = Callable[[Connection, Table], None]
+"""Stores what comes with a new table: its constraints, the privileges of its owner."""
 
 
 class Tables:
     """The tables and views of all databases."""
 
-    def __init__(self, db: Database, directories: Directories, removals: Removals) -> None:
+    def __init__(self, db: Database, directories: Directories, removals: Removals, config: CatalogConfig) -> None:
         self._db = db
         self._directories = directories
         self._removals = removals
+        self._config = config
 
     def find(self, database: str, name: str) -> Table | None:
         """A table by its name, in one round trip; None if there is none."""
@@ -41,69 +45,26 @@ class Tables:
         """A table by its name. Raises NoSuchObjectError."""
         found = self.find(database, name)
         if found is None:
-            raise NoSuchObjectError(f"hive.{database}.{name} table not found")
+            raise NoSuchObjectError(f"{table_text(database, name)} table not found")
         return found
 
-    def get_many(self, database: str, names: Sequence[str]) -> list[Table]:
-        """The tables of those names that exist, by name."""
-        return self._select(TBL.c.database == fold(database), TBL.c.name.in_([fold(name) for name in names]))
+    def create(self, table: Table, capabilities: Collection[str] | None = None, *companions: Companion) -> Table:
+        """Create a table or view and its directory, for a client with these `capabilities`.
 
-    def matching(self, database: str, pattern: str | None = None) -> list[Table]:
-        """The tables of a database whose name matches a pattern (None: all), by name."""
-        return self._select(TBL.c.database == fold(database), *_matches(TBL.c.name, pattern))
-
-    def names(self, database: str, pattern: str | None = None, table_type: str | None = None) -> list[str]:
-        """The names of the tables of a database, by pattern and type (None: all); none if it does not exist."""
-        query = select(TBL.c.name).where(TBL.c.database == fold(database), *_matches(TBL.c.name, pattern))
-        if table_type:
-            query = query.where(TBL.c.table_type == table_type.upper())
-        with self._db.engine.connect() as connection:
-            return list(connection.execute(query.order_by(TBL.c.name)).scalars())
-
-    def summaries(self, databases: str | None, tables: str | None, types: Sequence[str]) -> list[TableSummary]:
-        """What lists show of the tables that match the patterns and, unless empty, the types."""
-        columns = TBL.c
-        query = select(
-            columns.database,
-            columns.name,
-            columns.table_type,
-            columns.parameters["comment"].astext,
-            columns.owner,
-            columns.owner_type,
-        ).where(*_matches(columns.database, databases), *_matches(columns.name, tables))
-        if types:
-            query = query.where(columns.table_type.in_([table_type.upper() for table_type in types]))
-        with self._db.engine.connect() as connection:
-            rows = connection.execute(query.order_by(columns.database, columns.name))
-            return [TableSummary(*row) for row in rows]
-
-    def create(self, table: Table) -> Table:
-        """Create a table or view and its directory.
-
+        `companions` store what comes with the table in the same database transaction; what they raise undoes it all.
         Raises AlreadyExistsError, NoSuchObjectError for an unknown database, InvalidObjectError or MetaError for a
-        definition that is not acceptable (`validation`), MetaError if the directory cannot be made.
+        definition that is not acceptable (`validation`, `translation`), MetaError if the directory cannot be made.
         """
-        table = new_table(
-            replace(
-                table,
-                database=fold(table.database),
-                name=fold(table.name),
-                columns=lowered(table.columns),
-                partition_keys=lowered(table.partition_keys),
-            )
-        )
-        row = self._db.call_one("catalog_database", table.database)
-        if row is None:
-            raise NoSuchObjectError(f"database {table.database} does not exist")
+        given, table = table, self.completed(table, capabilities)
         if self.find(table.database, table.name) is not None:
             raise AlreadyExistsError(f"table {table.full_name} exists already")
         if table.is_view:
-            return self._insert(table)
-        table = replace(table, location=self._location(table, records.database_of(row)))
+            return self._insert(table, companions)
+        table = self._placed(given, table)
         self._check_no_foreign_files(table)
         made = self._directories.make(table.location or "")
         try:
-            return self._insert(table)
+            return self._insert(table, companions)
         except AlreadyExistsError:
             raise  # the directory is the other one's now
         except Exception:
@@ -111,29 +72,74 @@ class Tables:
                 self._directories.remove(table.location or "", only_if_empty=True)
             raise
 
-    def drop(self, database: str, name: str, delete_data: bool) -> Table:
-        """Drop a table with its partitions and, with `delete_data`, the files that it owns; returns it as it was.
+    def completed(self, table: Table, capabilities: Collection[str] | None = None) -> Table:
+        """A table as `create` stores it, but nothing is stored.
 
-        Raises NoSuchObjectError.
+        Raises NoSuchObjectError for an unknown database, InvalidObjectError or MetaError for a definition that is not
+        acceptable.
+        """
+        given = replace(
+            table,
+            database=fold(table.database),
+            name=fold(table.name),
+            columns=lowered(table.columns),
+            partition_keys=lowered(table.partition_keys),
+        )
+        table = new_table(with_default_kind(given, self._config))
+        if self._config.translate_types:
+            table = translated(table, frozenset(capabilities or ()))
+        row = self._db.call_one("catalog_database", table.database)
+        if row is None:
+            raise NoSuchObjectError(f"database {table.database} does not exist")
+        if table.is_view:
+            return table
+        if table.location:
+            return replace(table, location=qualified(table.location, self._directories.root))
+        database = records.database_of(row)
+        if is_translated(table):
+            return replace(table, location=self._directories.of_translated_table(database, table.name))
+        return replace(table, location=self._directories.of_table(database, table.name, table.is_external))
+
+    def drop(self, database: str, name: str, request: DropRequest) -> Table:
+        """Drop a table with its partitions and, if it is asked for, the files that it owns; returns it as it was.
+
+        Raises NoSuchObjectError, InvalidOperationError if the client's transaction is not open.
         """
 
         def change(connection: Connection) -> tuple[Table, list[Removal]]:
             table = locked(connection, database, name)
-            return table, drop_in(connection, self._removals, table, delete_data)
+            return table, drop_in(connection, self._removals, table, request)
 
         table, removals = in_transaction(self._db, change)
         self._removals.run(removals)
         return table
 
-    def _select(self, *conditions: ColumnElement[bool]) -> list[Table]:
-        with self._db.engine.connect() as connection:
-            rows = connection.execute(select(TBL).where(*conditions).order_by(TBL.c.name))
-            return [records.table_of(tuple(row)) for row in rows]
+    def forget_dropped(self, database: str, name: str) -> None:
+        """The files of a dropped table are gone: so are its write ids, unless another one of that name needs them."""
 
-    def _location(self, table: Table, database: DatabaseInfo) -> str:
-        if table.location:
-            return qualified(table.location, self._directories.root)
-        return self._directories.of_table(database, table.name)
+        def change(connection: Connection) -> None:
+            query = select(TBL.c.id).where(TBL.c.database == database, TBL.c.name == name)
+            is_needed = select(or_(query.exists(), func.compaction_holds_table(database, name)))
+            if not connection.execute(is_needed).scalar():
+                connection.execute(select(func.txn_forget_table(database, name)))  # the history of the cleaning stays
+
+        in_transaction(self._db, change)
+
+    def _placed(self, given: Table, table: Table) -> Table:
+        """`table` with another default location if readers of a dropped table are still in that one.
+
+        Raises InvalidObjectError if the client has chosen the location itself.
+        """
+        place = table.location or ""
+        with self._db.engine.begin() as connection:
+            if not given.location:
+                place = free_place(connection, place)
+            elif is_held(connection, place):
+                raise InvalidObjectError(
+                    f"{table.full_name} cannot lie at {place}: transactions under way still read what was dropped"
+                    " there, try again when they have ended or choose another location"
+                )
+        return replace(table, location=place)
 
     def _check_no_foreign_files(self, table: Table) -> None:
         """A new ACID table's write ids begin at 1 again: files of an earlier table would come to life as its own."""
@@ -142,17 +148,25 @@ class Tables:
             return
         with self._db.engine.connect() as connection:
             sharing = connection.execute(select(TBL.c.name).where(TBL.c.location == table.location)).first()
-        if sharing or (self._directories.enabled and self._directories.has_files(table.location or "")):
+            # Begun before the table, as for one that another metastore hands back, they go on above its files.
+            begun = connection.execute(select(func.get_max_write_id(table.database, table.name))).scalar_one() > 0
+        foreign = self._directories.enabled and not begun and self._directories.has_files(table.location or "")
+        if sharing or foreign:
             raise InvalidObjectError(
                 f"{table.full_name} is transactional, but its location {table.location} is in use:"
                 " choose an empty one that no other table has"
             )
 
-    def _insert(self, table: Table) -> Table:
+    def _insert(self, table: Table, companions: Sequence[Companion]) -> Table:
         statement = insert(TBL).values(records.table_row(table)).on_conflict_do_nothing().returning(TBL.c.id)
         try:
             with self._db.engine.begin() as connection:
                 created = connection.execute(statement).first()
+                if created is not None:
+                    stored = replace(table, id=created.id)
+                    changes.table_created(connection, stored)
+                    for companion in companions:
+                        companion(connection, stored)
         except IntegrityError as error:
             if not is_missing_parent(error):
                 raise
@@ -167,38 +181,5 @@ def locked(connection: Connection, database: str, name: str) -> Table:
     query = select(TBL).where(TBL.c.database == fold(database), TBL.c.name == fold(name)).with_for_update()
     row = connection.execute(query).first()
     if row is None:
-        raise NoSuchObjectError(f"hive.{database}.{name} table not found")
+        raise NoSuchObjectError(f"{table_text(database, name)} table not found")
     return records.table_of(tuple(row))
-
-
-def drop_in(connection: Connection, removals: Removals, table: Table, delete_data: bool) -> list[Removal]:
-    """Delete a table's rows, here and in the other slices; returns the removals to run after the commit."""
-    planned: list[Removal] = []
-    if delete_data and table.owns_files:
-        query = select(PARTITION.c.location).where(PARTITION.c.table_id == table.id)
-        elsewhere = [place for place in connection.execute(query).scalars() if not is_below(place, table.location)]
-        places = [place for place in [table.location, *sorted(set(elsewhere))] if place]
-        planned = removals.plan(connection, _without_others(connection, table, places))
-    connection.execute(delete(TBL).where(TBL.c.id == table.id))  # takes the partitions along
-    if delete_data or not table.is_transactional:
-        # Files that stay keep their write ids: a table made over them must not give those out again.
-        connection.execute(select(func.txn_forget_table(table.database, table.name)))
-    connection.execute(select(func.compaction_forget_table(table.database, table.name)))
-    return planned
-
-
-def _without_others(connection: Connection, table: Table, places: list[str]) -> list[str]:
-    """Those of a table's places at and below which nothing else of the catalogue lies, such as the warehouse's root."""
-    place = func.unnest(cast(places, ARRAY(Text))).column_valued("place")
-    inside = [
-        select(rows.name).where(or_(rows.location == place, func.starts_with(rows.location, place + "/")), *others)
-        for rows, others in ((TBL.c, [TBL.c.id != table.id]), (DATABASE.c, []))
-    ]
-    shared = set(connection.execute(select(place).where(or_(*(query.exists() for query in inside)))).scalars())
-    if shared:
-        _log.warning("%s is dropped, but files of others lie in %s: they stay", table.full_name, sorted(shared))
-    return [place for place in places if place not in shared]
-
-
-def _matches(column: ColumnElement[str], pattern: str | None) -> list[ColumnElement[bool]]:
-    return [] if pattern is None or pattern == "*" else [column.regexp_match(pattern_regex(pattern))]

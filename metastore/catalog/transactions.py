@@ -1,17 +1,22 @@
-"""Database transactions that reach into other slices' tables, and so can deadlock with a commit under way."""
+"""What a change of the catalogue does to write ids, written components, locks and compactions (transactions.md §2.4).
+
+All of it happens in the database transaction of the change, which reaches into other slices' tables by their functions
+and so can deadlock with a commit under way: `in_transaction` repeats it then.
+"""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import psycopg2.errors
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
 
-from hive_acid.errors import MetaError
+from hive_acid.errors import InvalidOperationError, MetaError
+from metastore.catalog.models import Table
 from metastore.store.database import Database
 
 _ATTEMPTS = 8
@@ -34,3 +39,44 @@ def in_transaction(db: Database, work: Callable[[Connection], T]) -> T:
                 raise
         time.sleep(random.uniform(0, 0.005 * 2**attempt))
     raise MetaError(f"the change met {_ATTEMPTS} conflicts in the database: try again")
+
+
+def forget_table(connection: Connection, table: Table, keep_write_ids: bool) -> None:
+    """A table is gone. Its write ids stay as long as there are files that have them."""
+    if not keep_write_ids:
+        connection.execute(select(func.txn_forget_table(table.database, table.name)))
+    connection.execute(select(func.compaction_forget_table(table.database, table.name)))
+
+
+def rename_table(connection: Connection, old: Table, new: Table) -> None:
+    """A table has another name. Raises InvalidOperationError while readers of a dropped one may need that name."""
+    if connection.execute(select(func.compaction_holds_table(new.database, new.name))).scalar():
+        raise InvalidOperationError(
+            f"cannot rename {old.full_name}: transactions under way still read a dropped table {new.full_name},"
+            " try again when they have ended"
+        )
+    forget_table(connection, new, keep_write_ids=False)
+    names = (old.database, old.name, new.database, new.name)
+    connection.execute(select(func.txn_rename_table(*names)))
+    connection.execute(select(func.compaction_rename_table(*names)))
+
+
+def forget_partitions(connection: Connection, table: Table, names: Sequence[str], keep_writes: bool = False) -> None:
+    """Partitions are gone; call it also for plain tables, it costs nothing there.
+
+    With `keep_writes`, for files that stay, aborted writes stay on record: a partition made over them must not show
+    them.
+    """
+    if table.is_transactional and names:
+        if not keep_writes:
+            connection.execute(select(func.txn_forget_partitions(table.database, table.name, list(names))))
+        connection.execute(select(func.compaction_forget_partitions(table.database, table.name, list(names))))
+
+
+def rename_partition(connection: Connection, table: Table, old: str, new: str) -> None:
+    """A partition has another name."""
+    if table.is_transactional and old != new:
+        names = (table.database, table.name, old, new)
+        connection.execute(select(func.compaction_forget_partitions(table.database, table.name, [new])))
+        connection.execute(select(func.txn_rename_partition(*names)))
+        connection.execute(select(func.compaction_rename_partition(*names)))

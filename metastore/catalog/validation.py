@@ -5,12 +5,14 @@ Pure functions from the definition a client sent (and the one that stands) to th
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError
+from metastore.catalog.column_changes import check_acid_columns, check_column_types
+from metastore.catalog.config import ALLOW, GUARD_PROPERTY, REFUSE, WARN
 from metastore.catalog.models import (
     EXTERNAL_TABLE,
     INSERT_ONLY,
@@ -22,17 +24,14 @@ from metastore.catalog.models import (
     Column,
     Table,
 )
-from metastore.catalog.names import MAX_TABLE_NAME, check_object_name, fold
+from metastore.catalog.names import DEFAULT_CATALOG, MAX_TABLE_NAME, check_object_name, fold, split_key
+from metastore.catalog.statistics.accuracy import storable
 
 ACID_FORMATS = {
     ("inputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"),
     ("outputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"),
 }
 DEFAULT = "default"
-
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
-_TEXT = re.compile(r"(?:var)?char\((\d+)\)")
 
 
 def new_table(table: Table) -> Table:
@@ -44,15 +43,17 @@ def new_table(table: Table) -> Table:
     _check_columns(table)
     table = _typed(replace(table, owner_type=table.owner_type or USER))
     table = _transactional(table, None)
+    _check_guard(table)
     now_s = int(time.time())
-    parameters = {LAST_DDL_TIME: str(now_s), **table.parameters}
+    parameters = {LAST_DDL_TIME: str(now_s), **storable(table.parameters)}
     return replace(table, created_s=table.created_s or now_s, parameters=parameters)
 
 
-def altered_table(old: Table, new: Table) -> Table:
+def altered_table(old: Table, new: Table, check_types: bool = True) -> Table:
     """`new` as it replaces `old`; what a client left out stays as it was.
 
-    Raises InvalidOperationError for a change that is not allowed, MetaError for a broken transactional rule.
+    `check_types` refuses column types by which the files of a plain table cannot be read. Raises InvalidOperationError
+    for a change that is not allowed, MetaError for a broken transactional rule.
     """
     if new.name != old.name:
         check_object_name("table", new.name, MAX_TABLE_NAME)
@@ -66,21 +67,41 @@ def altered_table(old: Table, new: Table) -> Table:
             owner_type=new.owner_type or old.owner_type,
             created_s=new.created_s or old.created_s,
             location=new.location or old.location,
+            details=new.details | _made_of(old),
         )
     )
     _check_partition_keys(old, new)
     new = _transactional(new, old)
+    _check_guard(new)
     if old.is_full_acid:
-        _check_acid_columns(old, new)
+        check_acid_columns(old, new)
+    elif check_types:
+        check_column_types(old, new)
     parameters = dict(new.parameters)
     if parameters.get(LAST_DDL_TIME) in (None, old.parameters.get(LAST_DDL_TIME)):
         parameters[LAST_DDL_TIME] = str(int(time.time()))
     return replace(new, parameters=parameters)
 
 
+def _made_of(table: Table) -> dict[str, Any]:
+    """What a materialised view was made of: only `views.update_creation_metadata` changes that, as in Hive."""
+    name = "creationMetadata"
+    return {name: table.details[name]} if name in table.details else {}
+
+
 def becomes_transactional(old: Table, new: Table) -> bool:
     """Whether an alteration turns a plain table into a transactional one."""
     return new.is_transactional and not old.is_transactional
+
+
+def becomes_full_acid(old: Table, new: Table) -> bool:
+    """Whether an alteration turns a plain or insert-only table into a full-ACID one."""
+    return new.is_full_acid and not old.is_full_acid
+
+
+def is_acid_storage(table: Table) -> bool:
+    """Whether the files of a table can have Hive's ACID row format: ORC."""
+    return all(table.storage.get(key) == wanted for key, wanted in ACID_FORMATS)
 
 
 def _check_columns(table: Table) -> None:
@@ -107,7 +128,9 @@ def _typed(table: Table) -> Table:
 
 
 def _transactional(table: Table, old: Table | None) -> Table:
-    """The two transactional parameters checked, completed and in lower case."""
+    """The two transactional parameters checked, completed and in lower case; in the catalog hive only, as Hive does."""
+    if split_key(table.database)[0] != DEFAULT_CATALOG:
+        return table
     keys = {TRANSACTIONAL, TRANSACTIONAL_PROPERTIES}
     given = {key.lower(): value for key, value in table.parameters.items() if key.lower() in keys}
     rest = {key: value for key, value in table.parameters.items() if key.lower() not in keys}
@@ -122,12 +145,11 @@ def _transactional(table: Table, old: Table | None) -> Table:
     kind = given.get(TRANSACTIONAL_PROPERTIES)
     if old is not None and was:
         stands = old.parameters.get(TRANSACTIONAL_PROPERTIES, DEFAULT)
-        if (kind or stands).lower() != stands:
-            # Hive lets insert_only become full ACID; its files then lack the ACID row format, and ours must have it.
+        if (kind or stands).lower() != stands and (stands, (kind or "").lower()) != (INSERT_ONLY, DEFAULT):
             raise MetaError(
                 f"TBLPROPERTIES with '{TRANSACTIONAL_PROPERTIES}' cannot be altered after the table is created"
             )
-        kind = stands
+        kind = kind or stands
     kind = (kind or DEFAULT).lower()
     if kind not in (DEFAULT, INSERT_ONLY):
         raise MetaError(
@@ -144,10 +166,16 @@ def _check_acid_storage(table: Table, kind: str) -> None:
         raise MetaError(f"{table.full_name} cannot be declared transactional because it's a view")
     if kind == INSERT_ONLY:
         return
-    if any(table.storage.get(key) != wanted for key, wanted in ACID_FORMATS):
+    if not is_acid_storage(table):
         raise MetaError(f"The table must be stored using an ACID compliant format (such as ORC): {table.full_name}")
     if table.storage.get("sortCols"):
         raise MetaError(f"{table.full_name} is sorted: an ACID table keeps its rows in the order of their row ids")
+
+
+def _check_guard(table: Table) -> None:
+    guard = table.parameter(GUARD_PROPERTY)
+    if guard is not None and guard.lower() not in (REFUSE, WARN, ALLOW):
+        raise MetaError(f"'{GUARD_PROPERTY}' of {table.full_name} is '{guard}': it may be {REFUSE}, {WARN} or {ALLOW}")
 
 
 def _check_partition_keys(old: Table, new: Table) -> None:
@@ -161,45 +189,6 @@ def _check_partition_keys(old: Table, new: Table) -> None:
         raise InvalidOperationError(
             f"the types of the partition columns of the ACID table {old.full_name} cannot change"
         )
-
-
-def _check_acid_columns(old: Table, new: Table) -> None:
-    """Files of an ACID table are read by column position: what stands may only widen, new columns come at the end."""
-    refused = f"cannot alter the columns of the ACID table {old.full_name}: its files hold them by position"
-    if len(new.columns) < len(old.columns):
-        raise InvalidOperationError(f"{refused}, so none can be dropped")
-    for before, after in zip(old.columns, new.columns, strict=False):
-        if fold(before.name) != fold(after.name):
-            raise InvalidOperationError(
-                f"{refused}, so {before.name} cannot be renamed, moved or replaced by {after.name};"
-                " new columns go to the end"
-            )
-        if not _widens(before.type.lower(), after.type.lower()):
-            raise InvalidOperationError(
-                f"{refused}, so the type of {before.name} cannot change from {before.type} to {after.type}"
-            )
-
-
-def _widens(old: str, new: str) -> bool:
-    """Whether every value of type `old` is one of type `new`, and ORC readers convert it."""
-    if old == new:
-        return True
-    if old in _INTEGERS and new in _INTEGERS:
-        return _INTEGERS.index(old) < _INTEGERS.index(new)
-    if (old, new) == ("float", "double"):
-        return True
-    decimals = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
-    if decimals[0] and decimals[1]:
-        (old_digits, old_scale), (new_digits, new_scale) = _numbers(decimals[0]), _numbers(decimals[1])
-        return new_scale >= old_scale and new_digits - new_scale >= old_digits - old_scale
-    before, after = _TEXT.fullmatch(old), _TEXT.fullmatch(new)
-    if before and new == "string":
-        return old.startswith("varchar")
-    return bool(before and after) and old[0] == new[0] and _numbers(before)[0] <= _numbers(after)[0]
-
-
-def _numbers(match: re.Match[str] | None) -> Sequence[int]:
-    return [int(number) for number in match.groups()] if match else []
 
 
 def partition_columns(columns: Sequence[Column] | None) -> list[Column] | None:

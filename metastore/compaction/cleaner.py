@@ -8,7 +8,7 @@ What goes, and why nobody needs it:
 2. Directories with data of aborted transactions alone: nobody ever reads them.
 3. Staging directories of aborted transactions, and old ones of others that have ended.
 4. The directories of tables and partitions dropped by a transaction that readers need not notice (SOFT_DELETE), when
-   all that were opened before its commit have ended. There is no trash: the property ifPurge changes nothing.
+   all that were opened before its commit have ended. The property trash says where those go that can be brought back.
 
 The record of an aborted transaction goes last, after its files: without it they would count as committed. Directories
 are removed whole and in any order, and every step can be repeated, so the Cleaner can be killed at any time.
@@ -44,6 +44,8 @@ from metastore.compaction.states import CompactionState
 log = logging.getLogger(__name__)
 DROPPED_LOCATION = "location"
 """The property by which a drop names the directory that remains of a table or partition."""
+DROPPED_TRASH = "trash"
+"""The property that says where it goes instead of being removed."""
 
 
 @dataclass(slots=True)
@@ -103,10 +105,15 @@ class Cleaner:
         dropped = compaction.properties.get(DROPPED_LOCATION)
         if dropped is not None:
             self._check_lease()
-            if self._catalogue.remove_dropped(dropped):
+            is_gone = self._catalogue.remove_dropped(dropped, compaction.properties.get(DROPPED_TRASH))
+            if is_gone:
                 run.removed.append(dropped)
-            self._service.mark_cleaned(compaction.id)
-            return True
+            # A partition that is there again shares the directory, where an empty base covers what was dropped.
+            if is_gone or compaction.partition is None or compaction.highest_write_id is None:
+                self._service.mark_cleaned(compaction.id)
+                if compaction.partition is None:
+                    self._catalogue.forget_dropped(compaction.db, compaction.table)
+                return True
         table = self._catalogue.table(compaction.db, compaction.table)
         location = self._location(compaction.db, compaction.table, compaction.partition, table)
         if table is None or location is None:

@@ -142,5 +142,8 @@ class Catalogue(Protocol):
     def partition_names(self, db: str, table: str) -> list[str]:
         """The names of all partitions of a table."""
 
-    def remove_dropped(self, location: str) -> bool:
+    def remove_dropped(self, location: str, trash: str | None) -> bool:
         """Remove the directory of a dropped table or partition; False if another one has taken its place."""
+
+    def forget_dropped(self, db: str, table: str) -> None:
+        """The files of a dropped table are gone: forget its write ids, unless there is one of that name again."""

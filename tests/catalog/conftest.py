@@ -12,9 +12,20 @@ from hive_acid.errors import MetastoreError
 from hive_acid.wire import service, ttypes
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.service import CatalogService
+from metastore.observe.calls import CallCounts
 from metastore.rpc.call import Call, Session
-from metastore.rpc.handlers import databases, functions, partitions, session, tables
+from metastore.rpc.handlers import (
+    databases,
+    functions,
+    partition_lists,
+    partitions,
+    session,
+    statistics,
+    table_lists,
+    tables,
+)
 from metastore.store.database import Database
+from tests.catalog.acid_world import AcidWorld
 
 ORC = {
     "inputFormat": "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
@@ -31,9 +42,12 @@ class Rpc(SimpleNamespace):
         self.handlers = (
             databases.handlers(catalog)
             | tables.handlers(catalog)
+            | table_lists.handlers(catalog)
             | partitions.handlers(catalog)
-            | functions.handlers()
-            | session.handlers({"hive.txn.timeout": "300s", "javax.secret": "s"})
+            | partition_lists.handlers(catalog)
+            | statistics.handlers(catalog)
+            | functions.handlers(catalog.functions)
+            | session.handlers({"hive.txn.timeout": "300s", "javax.secret": "s"}, CallCounts(), catalog.uuid)
         )
         self.session = Session(peer="test", user="ann")
         self.workers = ThreadPoolExecutor(1)
@@ -82,6 +96,12 @@ def catalog(make_catalog: Callable[..., CatalogService]) -> CatalogService:
 @pytest.fixture
 def rpc(catalog: CatalogService) -> Rpc:
     return Rpc(catalog)
+
+
+@pytest.fixture
+def world(db: Database, catalog: CatalogService) -> AcidWorld:
+    """Writers, readers and the Cleaner of the catalogue's ACID tables."""
+    return AcidWorld(db, catalog)
 
 
 def column(name: Any, kind: str = "int", comment: str | None = None) -> Any:

@@ -114,6 +114,7 @@ def test_rename_carries_and_drop_forgets_the_write_ids(rpc: Rpc, db: Database) -
     alter(rpc, "t", table("u", parameters=ACID))
     assert db.call("get_max_write_id", "default", "t") == [(0,)]
     assert db.call("get_max_write_id", "default", "u") == [(1,)]
+    db.call("commit_txns", [txn_id], [False], "")
     rpc.drop_table("default", "u", True)
     assert db.call("get_max_write_id", "default", "u") == [(0,)]
 
@@ -179,7 +180,7 @@ def test_an_expectation_that_fails_changes_nothing(rpc: Rpc) -> None:
 def test_of_concurrent_committers_one_wins_each_round(catalog: CatalogService) -> None:
     rpc = Rpc(catalog)
     rpc.create_table(table("t", parameters={"version": "0"}))
-    workers, commits = 6, 5
+    workers, commits = 16, 3
     lost = []
 
     def commit_all() -> None:

@@ -1,11 +1,15 @@
 """Databases over RPC: names, directories, drops."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hive_acid.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, MetaError, NoSuchObjectError
 from hive_acid.wire import ttypes
+from metastore.catalog.service import CatalogService
+from metastore.txn.states import TxnType
+from tests.catalog.acid_world import AcidWorld
 from tests.catalog.conftest import Rpc, partition, storage, table
 
 
@@ -83,28 +87,70 @@ def test_patterns(rpc: Rpc, pattern: str, expected: list[str]) -> None:
     assert [database.name for database in rpc.get_databases_req(request).databases] == expected
 
 
-def test_other_catalogs_do_not_exist(rpc: Rpc) -> None:
-    assert rpc.get_catalogs().names == ["hive"]
-    assert rpc.get_catalog(ttypes.GetCatalogRequest(name="hive")).catalog.name == "hive"
+def test_what_is_in_no_catalog_does_not_exist(rpc: Rpc) -> None:
     for call in (
         lambda: rpc.get_catalog(ttypes.GetCatalogRequest(name="spark")),
         lambda: rpc.get_database("@spark#default"),
+        lambda: rpc.get_database("@#default"),
         lambda: rpc.get_database_req(ttypes.GetDatabaseRequest(name="default", catalogName="spark")),
         lambda: rpc.get_table("@spark#default", "t"),
+        lambda: rpc.drop_database("@spark#default", True, True),
     ):
-        with pytest.raises(NoSuchObjectError, match="catalog spark does not exist"):
+        with pytest.raises(NoSuchObjectError):
             call()
+    with pytest.raises(InvalidObjectError, match="catalog spark does not exist"):
+        rpc.create_database(ttypes.Database(name="d", catalogName="spark"))
+    assert rpc.get_databases("@spark#*") == []
+    assert rpc.get_all_tables("@spark#default") == []
     assert rpc.get_database("@HIVE#Default").name == "default"
 
 
-def test_alter_keeps_what_is_left_out(rpc: Rpc, warehouse: Path) -> None:
-    rpc.create_database(ttypes.Database(name="d", parameters={"a": "1"}))
-    rpc.alter_database("D", ttypes.Database(name="d", description="new", parameters={"b": "2"}, ownerName="bob"))
+@pytest.mark.parametrize("missing", [None, "@hive#"])
+def test_a_database_must_be_named(rpc: Rpc, missing: str | None) -> None:
+    for call in (
+        lambda: rpc.create_database(ttypes.Database(name=missing)),
+        lambda: rpc.get_database(missing),
+        lambda: rpc.get_database_req(ttypes.GetDatabaseRequest(name=missing)),
+        lambda: rpc.alter_database(missing, ttypes.Database(name="default")),
+        lambda: rpc.drop_database(missing, True, True),
+    ):
+        with pytest.raises(MetaError, match="names no database"):
+            call()
+
+
+def test_the_servers_clock_counts(rpc: Rpc) -> None:
+    rpc.create_database(ttypes.Database(name="d", createTime=1))
+    assert rpc.get_database("d").createTime > 1_000_000_000
+
+
+def test_a_remote_database_is_refused(rpc: Rpc) -> None:
+    with pytest.raises(InvalidObjectError, match="REMOTE database"):
+        rpc.create_database(ttypes.Database(name="d", type=ttypes.DatabaseType.REMOTE, connector_name="c"))
+    assert rpc.get_all_databases() == ["default"]
+
+
+def test_alter_keeps_what_is_left_out(rpc: Rpc, warehouse: Path, tmp_path: Path) -> None:
+    """As in Hive, but for the owner and the parameters, which are replaced."""
+    given = ttypes.Database(
+        name="d",
+        description="old",
+        parameters={"a": "1"},
+        ownerName="ann",
+        ownerType=ttypes.PrincipalType.GROUP,
+        managedLocationUri=str(tmp_path / "managed"),
+    )
+    rpc.create_database(given)
+    rpc.alter_database("D", ttypes.Database(name="d", parameters={"b": "2"}, ownerName="bob"))
     found = rpc.get_database("d")
-    assert (found.description, found.parameters, found.ownerName) == ("new", {"b": "2"}, "bob")
-    assert found.locationUri == f"file:{warehouse}/d.db"
-    with pytest.raises(MetaError, match="renamed"):
-        rpc.alter_database("d", ttypes.Database(name="e"))
+    assert (found.description, found.parameters, found.ownerName, found.ownerType) == ("old", {"b": "2"}, "bob", 3)
+    assert (found.locationUri, found.managedLocationUri) == (f"file:{warehouse}/d.db", f"file:{tmp_path}/managed")
+    new = ttypes.Database(
+        name="elsewhere", description="new", locationUri=str(tmp_path / "new"), managedLocationUri=str(tmp_path / "m2")
+    )
+    rpc.alter_database_req(ttypes.AlterDatabaseRequest(oldDbName="d", newDb=new))
+    found = rpc.get_database("d")  # a name is passed over
+    assert (found.name, found.description, found.parameters, found.ownerName) == ("d", "new", {}, None)
+    assert (found.locationUri, found.managedLocationUri) == (f"file:{tmp_path}/new", f"file:{tmp_path}/m2")
     with pytest.raises(NoSuchObjectError):
         rpc.alter_database_req(ttypes.AlterDatabaseRequest(oldDbName="nix", newDb=ttypes.Database(name="nix")))
 
@@ -113,7 +159,7 @@ def test_drop_refuses_tables_unless_cascade(rpc: Rpc, warehouse: Path) -> None:
     rpc.create_database(ttypes.Database(name="d"))
     rpc.create_table(table("t", "d", keys=(ttypes.FieldSchema(name="k", type="int"),)))
     rpc.add_partition(partition(["1"], "t", "d"))
-    with pytest.raises(InvalidOperationError, match="not empty"):
+    with pytest.raises(InvalidOperationError, match=r"^Database d is not empty\. One or more tables exist\.$"):
         rpc.drop_database("d", True, False)
     assert (warehouse / "d.db/t/k=1").is_dir()
     rpc.drop_database("D", True, True)
@@ -143,5 +189,63 @@ def test_drop_without_delete_data_keeps_directories(rpc: Rpc, warehouse: Path) -
 
 
 def test_the_default_database_stays(rpc: Rpc) -> None:
-    with pytest.raises(MetaError, match="default database"):
+    with pytest.raises(MetaError, match=r"^Can not drop default database in catalog hive$"):
         rpc.drop_database("default", True, True)
+
+
+def test_functions_stand_in_the_way_and_go_with_a_cascade(rpc: Rpc) -> None:
+    rpc.create_database(ttypes.Database(name="d"))
+    rpc.create_function(
+        ttypes.Function(functionName="f", dbName="d", className="F", ownerName="ann", ownerType=1, functionType=1)
+    )
+    with pytest.raises(InvalidOperationError, match=r"^Database d is not empty\. One or more functions exist\.$"):
+        rpc.drop_database("d", True, False)
+    rpc.drop_database("d", True, True)
+    assert rpc.get_functions("d", "*") == []
+
+
+@pytest.mark.parametrize(("spared", "stays"), [(None, False), (True, False), (False, True)])
+def test_the_managed_directory(rpc: Rpc, tmp_path: Path, spared: bool | None, stays: bool) -> None:
+    managed = tmp_path / "managed"
+    rpc.create_database_req(ttypes.CreateDatabaseRequest(databaseName="d", managedLocationUri=str(managed)))
+    assert managed.is_dir()
+    request = ttypes.DropDatabaseRequest(
+        name="d", ignoreUnknownDb=False, deleteData=True, cascade=False, deleteManagedDir=spared
+    )
+    rpc.drop_database_req(request)
+    assert managed.exists() == stays
+
+
+def test_without_directories_nothing_is_made_or_removed(
+    make_catalog: Callable[..., CatalogService], warehouse: Path
+) -> None:
+    rpc = Rpc(make_catalog(directories=False))
+    rpc.create_catalog(ttypes.CreateCatalogRequest(ttypes.Catalog(name="c", locationUri="/nowhere/c")))
+    rpc.create_database(ttypes.Database(name="d", managedLocationUri="/nowhere/managed"))
+    rpc.drop_database("d", True, True)
+    rpc.drop_catalog(ttypes.DropCatalogRequest(name="c"))
+    assert not warehouse.exists()
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_drop_in_the_clients_transaction(rpc: Rpc, world: AcidWorld, warehouse: Path, commits: bool) -> None:
+    """Hive's soft delete: the files of ACID tables go when it has committed, those of others at once."""
+    rpc.create_database(ttypes.Database(name="d"))
+    for name, parameters in (("acid", {"transactional": "true"}), ("plain", {})):
+        rpc.create_table(table(name, "d", parameters=parameters))
+        (warehouse / "d.db" / name / "data").write_text("data")
+    dropping = world.begin(TxnType.SOFT_DELETE)
+    request = ttypes.DropDatabaseRequest(
+        name="d", ignoreUnknownDb=False, deleteData=True, cascade=True, softDelete=True, txnId=dropping
+    )
+    rpc.drop_database_req(request)
+    assert rpc.get_all_databases() == ["default"]
+    assert not (warehouse / "d.db/plain").exists()
+    assert world.clean().removed == []
+    if commits:
+        world.txns.commit_txn(dropping)
+        assert world.clean().removed == [f"file:{warehouse}/d.db/acid"]
+    else:
+        world.txns.abort_txn(dropping)
+        assert world.clean().removed == []
+    assert (warehouse / "d.db/acid/data").exists() != commits

@@ -59,6 +59,16 @@ def p(rpc: Rpc) -> Rpc:
         ("d = '__HIVE_DEFAULT_PARTITION__'", set()),
         ("hr = 99999999999999999999", set()),
         ("hr = 'x'", set()),
+        ("hr != 'x'", {0, 1, 2, 3, 4}),
+        ("hr = '__HIVE_DEFAULT_PARTITION__'", {3}),
+        ("hr is null", {3}),
+        ("hr is not null and d like '2020%'", {0, 1, 2}),
+        ("not hr = 1", {1, 2, 4}),
+        ("not (hr = 1 or hr = 10)", {2, 4}),
+        ("hr = 01", {0}),
+        ("((hr = 1 or hr = 9) or hr = 10)", {0, 1, 2}),
+        ("d = '2020-01-01' and hr in (10, 'x')", {1}),
+        ("hr = 1.0", {0}),
     ],
 )
 def test_filters(p: Rpc, text: str, expected: set[int]) -> None:
@@ -91,9 +101,13 @@ def test_limit_and_request_form(p: Rpc) -> None:
         "(struct(d, hr)) in (struct(1))",
         "between 1 and 2",
         "\0",
+        "hr < 'x'",
+        "hr between 'a' and 'b'",
+        "hr is 1",
+        "not",
         "(" * 200 + "hr = 1" + ")" * 200,
     ],
 )
 def test_malformed(p: Rpc, text: str) -> None:
-    with pytest.raises(MetaError, match="partition filter"):
+    with pytest.raises(MetaError, match=r"filter|does not compare"):
         p.get_partitions_by_filter("default", "p", text, -1)

@@ -16,7 +16,7 @@ from hive_acid.errors import (
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
 from metastore.store.database import Database
-from tests.catalog.conftest import ACID, Rpc, column, partition, storage, table
+from tests.catalog.conftest import Rpc, column, partition, storage, table
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -235,13 +235,6 @@ def test_rename_moves_the_directory(p: Rpc, warehouse: Path) -> None:
         p.rename_partition("default", "p", ["nix", "1"], partition(["n", "1"]))
 
 
-def test_partitions_of_acid_tables_are_not_renamed(rpc: Rpc) -> None:
-    rpc.create_table(table("p", parameters=ACID, keys=(column("k"),)))
-    rpc.add_partition(partition(["1"]))
-    with pytest.raises(InvalidOperationError, match="transactions under way"):
-        rpc.rename_partition("default", "p", ["1"], partition(["2"]))
-
-
 def test_every_form_of_drop(p: Rpc, warehouse: Path) -> None:
     p.drop_partition("default", "p", ["a", "1"], True)
     assert not (warehouse / "p/day=a/hr=1").exists()
@@ -251,26 +244,29 @@ def test_every_form_of_drop(p: Rpc, warehouse: Path) -> None:
     with pytest.raises(NoSuchObjectError):
         p.drop_partition("default", "p", ["a", "1"], True)
     parts = ttypes.RequestPartsSpec(names=["day=c/hr=10", "day=nix/hr=1"])
-    request = ttypes.DropPartitionsRequest(dbName="default", tblName="p", parts=parts, deleteData=True)
+    request = ttypes.DropPartitionsRequest(dbName="default", tblName="p", parts=parts, deleteData=True, ifExists=False)
     with pytest.raises(NoSuchObjectError):
         p.drop_partitions_req(request)
     assert p.get_partition_names("default", "p", -1) == ["day=c/hr=10"]
-    request.ifExists = True
+    request.ifExists = None  # Hive's default is true
     assert names(p.drop_partitions_req(request).partitions) == [["c", "10"]]
     assert p.get_partition_names("default", "p", -1) == []
     assert p.undeclared == []
 
 
 def test_drop_by_filter_text_in_place_of_an_expression(p: Rpc) -> None:
-    def request(text: bytes) -> Any:
-        parts = ttypes.RequestPartsSpec(exprs=[ttypes.DropPartitionsExpr(expr=text)])
-        return ttypes.DropPartitionsRequest(dbName="default", tblName="p", parts=parts)
-
-    assert names(p.drop_partitions_req(request(b'day = "a" and hr > 1')).partitions) == [["a", "2"]]
+    assert names(p.drop_partitions_req(drop_request(b'day = "a" and hr > 1')).partitions) == [["a", "2"]]
+    assert p.drop_partitions_req(drop_request(b'day = "nix"')).partitions == []
     with pytest.raises(NoSuchObjectError, match="matches"):
-        p.drop_partitions_req(request(b'day = "nix"'))
-    with pytest.raises(MetaError, match="serialised expression"):
-        p.drop_partitions_req(request(b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDe\xe3"))
+        p.drop_partitions_req(drop_request(b'day = "a"', b'day = "nix"', ifExists=False))
+    with pytest.raises(MetaError, match="cannot decide"):
+        p.drop_partitions_req(drop_request(b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDe\xe3"))
+    assert len(p.get_partition_names("default", "p", -1)) == 3
+
+
+def drop_request(*expressions: bytes, **more: Any) -> Any:
+    parts = ttypes.RequestPartsSpec(exprs=[ttypes.DropPartitionsExpr(expr=data) for data in expressions])
+    return ttypes.DropPartitionsRequest(dbName="default", tblName="p", parts=parts, **more)
 
 
 def test_external_tables_keep_partition_files(rpc: Rpc, warehouse: Path) -> None:

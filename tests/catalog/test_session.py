@@ -1,9 +1,15 @@
-"""RPCs about the connection, the server, and what the metastore does not have."""
+"""RPCs about the connection and the server, and what the metastore does not have."""
+
+import uuid
+from collections.abc import Callable
 
 import pytest
 
-from hive_acid.errors import ConfigValSecurityError, MetaError, NoSuchObjectError
-from hive_acid.wire import service
+from hive_acid.errors import ConfigValSecurityError, MetaError
+from hive_acid.wire import service, ttypes
+from metastore.rpc.call import Session
+from metastore.rpc.handlers import session
+from tests.caller import INTERNAL, Caller, refused
 from tests.catalog.conftest import Rpc
 
 
@@ -41,22 +47,68 @@ def test_config_values_outside_may_not_be_read(rpc: Rpc) -> None:
 def test_meta_conf(rpc: Rpc) -> None:
     assert rpc.getMetaConf("hive.metastore.try.direct.sql") == "true"
     rpc.setMetaConf("metastore.try.direct.sql", "true")
-    with pytest.raises(MetaError, match="fixed while the server runs"):
-        rpc.setMetaConf("metastore.try.direct.sql", "false")
     for call in (lambda: rpc.getMetaConf("hive.nix"), lambda: rpc.setMetaConf("hive.nix", "1")):
         with pytest.raises(MetaError, match=r"^Invalid configuration key hive\.nix$"):
             call()
 
 
-def test_what_does_not_exist_is_empty(rpc: Rpc) -> None:
-    assert rpc.get_functions("default", "*") == []
-    assert rpc.get_all_functions().functions == []
-    assert rpc.get_all_materialized_view_objects_for_rewriting() == []
-    assert rpc.scheduled_query_poll(None).query is None
-    assert rpc.get_primary_keys(None).primaryKeys == []
-    assert rpc.get_all_table_constraints(None).allTableConstraints.checkConstraints == []
-    with pytest.raises(NoSuchObjectError, match=r"function d\.f does not exist"):
-        rpc.get_function("D", "f")
+def test_a_key_without_effect_holds_for_its_connection(rpc: Rpc) -> None:
+    rpc.setMetaConf("hive.metastore.try.direct.sql", "false")
+    assert rpc.getMetaConf("metastore.try.direct.sql") == "false"
+    rpc.session = Session(peer="another")
+    assert rpc.getMetaConf("metastore.try.direct.sql") == "true"
+
+
+def test_a_key_with_effect_is_fixed(metastore: Callable[..., str]) -> None:
+    with Caller(metastore(**{"metastore.partition.name.whitelist.pattern": "[a-z]+"})) as ann:
+        key = "hive.metastore.partition.name.whitelist.pattern"
+        assert ann.call("getMetaConf", key) == "[a-z]+"
+        ann.call("setMetaConf", key, "[a-z]+")
+        with refused("MetaException", "fixed while the server runs"):
+            ann.call("setMetaConf", key, "x")
+
+
+def test_the_metastore_has_an_identity_that_stays(metastore: Callable[..., str]) -> None:
+    with Caller(metastore()) as ann, Caller(metastore()) as bob:
+        found = ann.call("get_metastore_db_uuid")
+        assert uuid.UUID(found).version == 4
+        assert bob.call("get_metastore_db_uuid") == found
+
+
+def test_calls_are_counted(metastore: Callable[..., str]) -> None:
+    with Caller(metastore()) as ann:
+        for _ in range(3):
+            ann.call("get_all_databases")
+        with refused("NoSuchObjectException"):
+            ann.call("get_database", "nix")
+        found = ann.call("getCounters")
+        assert (found["get_all_databases"], found["get_database"]) == (3, 1)
+        assert ann.call("getCounter", "get_all_databases") == 3
+        assert ann.call("getCounter", "nix") == 0
+
+
+def test_options_are_kept(metastore: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with Caller(metastore()) as ann:
+        ann.call("setOption", "a", "1")
+        assert ann.call("getOption", "a") == "1"
+        assert ann.call("getOption", "nix") == ""
+        assert ann.call("getOptions") == {"a": "1"}
+        monkeypatch.setattr(session, "MAX_OPTIONS", 1)
+        ann.call("setOption", "a", "2")
+        with refused(INTERNAL, "one too many"):
+            ann.call("setOption", "b", "1")
+        assert ann.call("getOptions") == {"a": "2"}
+
+
+def test_the_rest_of_the_service(metastore: Callable[..., str]) -> None:
+    with Caller(metastore()) as ann:
+        assert ann.call("getCpuProfile", 1) == ""
+        assert ann.call("flushCache") is None
+        assert ann.call("get_dataconnectors") == []
+        with refused("NoSuchObjectException", "data connector c"):
+            ann.call("get_dataconnector_req", ttypes.GetDataConnectorRequest(connectorName="c"))
+        assert ann.call("get_config_value", "hive.txn.timeout", "x") == "300s"
+        assert ann.call("get_config_value", None, "x") == "x"
 
 
 def test_every_handler_is_a_method_of_the_interface(rpc: Rpc) -> None:

@@ -1,5 +1,6 @@
 """The transactional rules, each with its text (metastore-wire.md §5), as a client meets them."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,8 @@ import pytest
 
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError
 from hive_acid.wire import ttypes
+from metastore.catalog.service import CatalogService
+from metastore.store.database import Database
 from tests.catalog.conftest import ACID, ORC, Rpc, column, partition, storage, table
 
 INSERT_ONLY = ACID | {"transactional_properties": "insert_only"}
@@ -96,17 +99,33 @@ def test_transactional_cannot_be_unset(rpc: Rpc, parameters: dict[str, str]) -> 
     assert str(caught.value) == "TBLPROPERTIES with 'transactional'='true' cannot be unset"
 
 
-@pytest.mark.parametrize(("before", "after"), [("default", "insert_only"), ("insert_only", "default")])
-def test_the_kind_is_fixed(rpc: Rpc, before: str, after: str) -> None:
-    rpc.create_table(table("t", parameters=ACID | {"transactional_properties": before}))
+def test_the_kind_is_fixed(rpc: Rpc) -> None:
+    rpc.create_table(table("t", parameters=ACID | {"transactional_properties": "default"}))
     with pytest.raises(MetaError) as caught:
-        rpc.alter_table("default", "t", table("t", parameters=ACID | {"transactional_properties": after}))
+        rpc.alter_table("default", "t", table("t", parameters=INSERT_ONLY))
     assert (
         str(caught.value)
         == "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created"
     )
     rpc.alter_table("default", "t", table("t", parameters=ACID))
-    assert get(rpc, "t").parameters["transactional_properties"] == before
+    assert get(rpc, "t").parameters["transactional_properties"] == "default"
+
+
+def test_insert_only_tables_can_become_full_acid(rpc: Rpc, warehouse: Path) -> None:
+    for name, data_file in (("t", "000000_0"), ("u", "part-0.orc")):
+        rpc.create_table(table(name, parameters=INSERT_ONLY))
+        rpc.alter_table("default", name, table(name, parameters=ACID))  # says nothing of the kind, so it stays
+        assert get(rpc, name).parameters["transactional_properties"] == "insert_only"
+        (warehouse / name / "delta_0000001_0000001_0000").mkdir()
+        (warehouse / name / "delta_0000001_0000001_0000" / data_file).write_text("rows")
+    full = ACID | {"transactional_properties": "default"}
+    rpc.alter_table("default", "t", table("t", parameters=full))
+    assert get(rpc, "t").parameters["transactional_properties"] == "default"
+    with pytest.raises(MetaError, match=r"delta_0000001_0000001_0000/part-0\.orc is not named as Hive names files"):
+        rpc.alter_table("default", "u", table("u", parameters=full))
+    rpc.create_table(table("x", parameters=INSERT_ONLY, sd=storage(inputFormat="x", outputFormat="y")))
+    with pytest.raises(MetaError, match="must be stored using an ACID compliant format"):
+        rpc.alter_table("default", "x", table("x", parameters=full, sd=storage(inputFormat="x", outputFormat="y")))
 
 
 def test_a_transactional_table_stays_managed(rpc: Rpc) -> None:
@@ -122,15 +141,42 @@ def test_an_empty_table_can_become_transactional(rpc: Rpc) -> None:
     assert get(rpc, "t").parameters["transactional_properties"] == "default"
 
 
-def test_a_table_with_data_cannot_become_transactional(rpc: Rpc, warehouse: Path) -> None:
-    rpc.create_table(table("t"))
+@pytest.mark.parametrize("name", ["000000_0", "000001_12", "000000_0_copy_1", "_SUCCESS"])
+def test_data_named_as_by_hive_can_become_transactional(rpc: Rpc, db: Database, warehouse: Path, name: str) -> None:
+    """The write ids begin so high that rows of these files cannot be taken for newer ones (metastore-wire.md §5)."""
     rpc.create_table(table("p", keys=(column("k"),)))
     rpc.add_partition(partition(["1"]))
-    (warehouse / "t" / "part-0.orc").write_text("rows")
+    (warehouse / "p/k=1" / name).write_text("rows")
+    rpc.alter_table("default", "p", table("p", parameters=ACID, keys=(column("k"),)))
+    assert get(rpc, "p").parameters["transactional_properties"] == "default"
+    assert db.call("get_max_write_id", "default", "p") == [(10_000_000,)]
+
+
+@pytest.mark.parametrize("name", ["part-00000-8a1.c000.snappy.orc", "000000_0.orc", "000000_0_copy_x"])
+def test_other_data_cannot_become_transactional(
+    rpc: Rpc, db: Database, warehouse: Path, tmp_path: Path, name: str
+) -> None:
+    rpc.create_table(table("t"))
+    rpc.create_table(table("p", keys=(column("k"),)))
+    rpc.add_partition(partition(["1"], sd=storage(location=str(tmp_path / "far"))))
+    (warehouse / "t" / name).write_text("rows")
+    (tmp_path / "far" / name).write_text("rows")
     for changed in (table("t", parameters=ACID), table("p", parameters=ACID, keys=(column("k"),))):
-        with pytest.raises(MetaError, match="holds data, so it cannot be made transactional"):
+        with pytest.raises(MetaError, match=f"the file .*{name} is not named as Hive names files"):
             rpc.alter_table("default", changed.tableName, changed)
         assert "transactional" not in get(rpc, changed.tableName).parameters
+        assert db.call("get_max_write_id", "default", changed.tableName) == [(0,)]
+    rpc.alter_table("default", "t", table("t", parameters=INSERT_ONLY))
+    assert get(rpc, "t").parameters["transactional_properties"] == "insert_only"
+
+
+def test_files_that_cannot_be_looked_at_cannot_become_transactional(
+    make_catalog: Callable[..., CatalogService],
+) -> None:
+    rpc = Rpc(make_catalog(directories=False))
+    rpc.create_table(table("t"))
+    with pytest.raises(MetaError, match="does not look at files"):
+        rpc.alter_table("default", "t", table("t", parameters=ACID))
 
 
 COLUMNS = [column("a"), column("b", "string"), column("c", "decimal(10,2)"), column("d", "varchar(5)")]
@@ -176,10 +222,54 @@ def test_columns_of_acid_tables_may_grow(rpc: Rpc) -> None:
     ]
 
 
-def test_plain_tables_may_change_their_columns(rpc: Rpc) -> None:
-    rpc.create_table(table("t"))
-    rpc.alter_table("default", "t", table("t", sd=storage(column("z", "date"))))
-    assert get(rpc, "t").sd.cols == [column("z", "date")]
+WIDER = [
+    ("int", "bigint"),
+    ("tinyint", "decimal(10,2)"),
+    ("float", "double"),
+    ("date", "string"),
+    ("struct<a:int>", "struct<a:int>"),
+    ("string", "varchar(3)"),
+    ("varchar(9)", "double"),
+    ("decimal(5,2)", "decimal(4,1)"),
+]
+NARROWER = [
+    ("bigint", "int"),
+    ("string", "int"),
+    ("double", "float"),
+    ("int", "date"),
+    ("date", "timestamp"),
+    ("struct<a:int>", "struct<a:bigint>"),
+    ("array<int>", "string"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), WIDER)
+def test_plain_tables_may_change_their_columns(rpc: Rpc, before: str, after: str) -> None:
+    rpc.create_table(table("t", sd=storage(column("a", before), column("b"))))
+    rpc.alter_table("default", "t", table("t", sd=storage(column("z", after.upper()))))
+    assert get(rpc, "t").sd.cols == [column("z", after.upper())]
+
+
+@pytest.mark.parametrize(("before", "after"), NARROWER)
+def test_types_by_which_files_cannot_be_read_are_refused(
+    rpc: Rpc, make_catalog: Callable[..., CatalogService], before: str, after: str
+) -> None:
+    rpc.create_table(table("t", sd=storage(column("a", before), column("b"))))
+    changed = table("t", sd=storage(column("a", after), column("b")))
+    with pytest.raises(InvalidOperationError) as caught:
+        rpc.alter_table("default", "t", changed)
+    assert str(caught.value) == (
+        "The following columns have types incompatible with the existing columns in their respective positions : a"
+    )
+    Rpc(make_catalog(check_column_types=False)).alter_table("default", "t", changed)
+    assert get(rpc, "t").sd.cols[0] == column("a", after)
+
+
+def test_views_and_iceberg_tables_change_their_columns_as_they_like(rpc: Rpc) -> None:
+    for name, more in (("v", {"tableType": "VIRTUAL_VIEW"}), ("i", {"parameters": {"table_type": "ICEBERG"}})):
+        rpc.create_table(table(name, **more))
+        rpc.alter_table("default", name, table(name, sd=storage(column("z", "date")), **more))
+        assert get(rpc, name).sd.cols == [column("z", "date")]
 
 
 def test_partition_columns_cannot_change(rpc: Rpc) -> None:

@@ -64,9 +64,12 @@ class Tables:
     def partition_names(self, db: str, table: str) -> list[str]:
         return list(self.partitions.get((db, table), {}))
 
-    def remove_dropped(self, location: str) -> bool:
+    def remove_dropped(self, location: str, trash: str | None) -> bool:
         files.remove(location)
         return True
+
+    def forget_dropped(self, db: str, table: str) -> None:
+        pass
 
 
 @dataclass

@@ -283,7 +283,8 @@ VERBS: dict[str, Verb] = {
     "locks": Verb(
         "show_locks",
         lambda db, table, partition, txn: (
-            ttypes.ShowLocksRequest(dbname=db, tablename=table, partname=partition, txnid=txn),
+            # 0 is no transaction, said by a client of Hive 4: to elder ones EXCL_WRITE is shown as EXCLUSIVE.
+            ttypes.ShowLocksRequest(dbname=db, tablename=table, partname=partition, txnid=txn or 0),
         ),
         _locks_answer,
         lambda model, db, table, partition, txn: model.locks(db, table and table.lower(), partition, txn),

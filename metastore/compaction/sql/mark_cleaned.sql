@@ -15,6 +15,7 @@ BEGIN
     DELETE FROM compaction c
      WHERE c.type = 'c' AND c.state = 'r' AND c.db = this.db AND c.tbl = this.tbl
        AND c.partition IS NOT DISTINCT FROM this.partition;
+    PERFORM outdate_statistics(this.db, this.tbl, this.partition, this.highest_write_id);
     DELETE FROM completed_component c
      WHERE c.db = this.db AND c.tbl = this.tbl AND c.partition IS NOT DISTINCT FROM this.partition
        AND (this.highest_write_id IS NULL OR c.write_id <= this.highest_write_id);

@@ -1,0 +1,192 @@
+"""ORC files without rows, byte by byte: what stands for "all is gone" without Spark (acid-format.md §0, §3.6).
+
+A directory without a visible file is not seen by every engine, so the empty base of a TRUNCATE holds one such file. It
+has the complete schema, no compression and no stripes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from hive_acid.errors import FormatError
+
+ACID_FIELDS = (
+    ("operation", "int"),
+    ("originalTransaction", "bigint"),
+    ("bucket", "int"),
+    ("rowId", "bigint"),
+    ("currentTransaction", "bigint"),
+)
+"""The columns before ``row`` in a file of a full-ACID table."""
+
+_ACID_PROPERTIES = (("hive.acid.key.index", b""), ("hive.acid.stats", b"0,0,0"), ("hive.acid.version", b"2"))
+_MAGIC = b"ORC"
+_ROW_INDEX_STRIDE = 10_000
+_WRITER_VERSION = 6  # ORC-135, as Hive 3 and later write
+_KINDS = {
+    "boolean": 0, "tinyint": 1, "smallint": 2, "int": 3, "integer": 3, "bigint": 4, "float": 5, "double": 6,
+    "string": 7, "binary": 8, "timestamp": 9, "array": 10, "map": 11, "struct": 12, "uniontype": 13, "decimal": 14,
+    "date": 15, "varchar": 16, "char": 17, "timestamp with local time zone": 18,
+}  # fmt: skip
+_NESTED = ("array", "map", "struct", "uniontype")
+_TOKEN = re.compile(r"\s*([<>,:()]|[^<>,:()]+)")
+
+
+def empty_acid_file(columns: Sequence[tuple[str, str]]) -> bytes:
+    """A file of a full-ACID table without rows; `columns` are (name, Hive type), without the partition keys.
+
+    Raises FormatError for a type that is none of Hive's.
+    """
+    row = ("row", partial(_add_struct, _parsed(columns)))
+    return _file([*_parsed(ACID_FIELDS), row], _ACID_PROPERTIES)
+
+
+def empty_file(columns: Sequence[tuple[str, str]]) -> bytes:
+    """A plain file without rows; see `empty_acid_file`."""
+    return _file(_parsed(columns), ())
+
+
+_Field = tuple[str, Callable[[list[bytes]], int]]
+"""A name, and what adds the type to a list of ORC types in pre-order and returns its number there."""
+
+
+def _parsed(columns: Sequence[tuple[str, str]]) -> list[_Field]:
+    return [(name, _Parser(kind).add_to) for name, kind in columns]
+
+
+def _file(fields: Sequence[_Field], properties: Sequence[tuple[str, bytes]]) -> bytes:
+    types: list[bytes] = []
+    _add_struct(fields, types)
+    footer = b"".join(
+        [
+            _number(1, len(_MAGIC)),
+            _number(2, len(_MAGIC)),
+            *(_bytes(4, kind) for kind in types),
+            *(_bytes(5, _bytes(1, name.encode()) + _bytes(2, value)) for name, value in properties),
+            _number(6, 0),
+            *(_bytes(7, _number(1, 0)) for _ in types),
+            _number(8, _ROW_INDEX_STRIDE),
+        ]
+    )
+    postscript = b"".join(
+        [
+            _number(1, len(footer)),
+            _number(2, 0),
+            _bytes(4, _varint(0) + _varint(12)),
+            _number(5, 0),
+            _number(6, _WRITER_VERSION),
+            _bytes(8000, _MAGIC),
+        ]
+    )
+    return _MAGIC + footer + postscript + bytes([len(postscript)])
+
+
+def _add_struct(fields: Sequence[_Field], types: list[bytes]) -> int:
+    place = len(types)
+    types.append(b"")
+    types[place] = _type(_KINDS["struct"], [add_to(types) for _, add_to in fields], [name for name, _ in fields])
+    return place
+
+
+class _Parser:
+    """One Hive type in text, which adds itself and what is in it to a list of ORC types in pre-order."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens: Iterator[str] = (token for token in _TOKEN.findall(text) if token.strip())
+        self._next = next(self._tokens, "")
+
+    def add_to(self, types: list[bytes]) -> int:
+        """The number of the type among `types`. Raises FormatError unless the whole text is one type."""
+        number = self._type(types)
+        if self._next:
+            raise self._unfit()
+        return number
+
+    def _type(self, types: list[bytes]) -> int:
+        name = self._take().strip().lower()
+        kind = _KINDS.get(name)
+        if kind is None:
+            raise self._unfit()
+        place = len(types)
+        types.append(b"")
+        inner, names = self._inner(types, name == "struct") if name in _NESTED else ([], [])
+        given = self._parameters()
+        if name == "decimal":
+            precision, scale = (*given, 0)[:2] if given else (10, 0)
+            extra = _number(5, precision) + _number(6, scale)
+        elif name in ("varchar", "char"):
+            extra = _number(4, given[0]) if given else b""
+        else:
+            extra = b""
+        types[place] = _type(kind, inner, names) + extra
+        return place
+
+    def _inner(self, types: list[bytes], is_named: bool) -> tuple[list[int], list[str]]:
+        """The types between angle brackets, and the names of a struct's fields."""
+        numbers: list[int] = []
+        names: list[str] = []
+        self._expect("<")
+        while self._next != ">":
+            if is_named:
+                names.append(self._take().strip())
+                self._expect(":")
+            numbers.append(self._type(types))
+            if self._next != ">":
+                self._expect(",")
+        self._expect(">")
+        return numbers, names
+
+    def _parameters(self) -> list[int]:
+        """The numbers between round brackets, if there are any."""
+        if self._next != "(":
+            return []
+        found: list[int] = []
+        while self._take() != ")":
+            if self._next not in (",", ")"):
+                if not self._next.strip().isdigit():
+                    raise self._unfit()
+                found.append(int(self._next))
+        return found
+
+    def _take(self) -> str:
+        token, self._next = self._next, next(self._tokens, "")
+        if not token:
+            raise self._unfit()
+        return token
+
+    def _expect(self, wanted: str) -> None:
+        if self._take() != wanted:
+            raise self._unfit()
+
+    def _unfit(self) -> FormatError:
+        return FormatError(f"'{self._text}' is not a type of Hive's")
+
+
+def _type(kind: int, inner: Sequence[int], names: Sequence[str]) -> bytes:
+    packed = b"".join(map(_varint, inner))
+    return (
+        _number(1, kind) + (_bytes(2, packed) if inner else b"") + b"".join(_bytes(3, name.encode()) for name in names)
+    )
+
+
+# --- Protocol Buffers -----------------------------------------------------------------------------
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value)
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(value)) + value

@@ -1,0 +1,93 @@
+"""Which changes of columns the files that exist allow (acid-format.md §5, metastore-wire.md §5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hive_acid.errors import InvalidOperationError
+from metastore.catalog.models import Table
+from metastore.catalog.names import fold
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_NUMBERS = (*_INTEGERS, "decimal", "float", "double")
+_TEXTS = ("string", "varchar", "char")
+_PRIMITIVES = (*_NUMBERS, *_TEXTS, "boolean", "date", "timestamp", "binary", "timestamp with local time zone")
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_TEXT = re.compile(r"(?:var)?char\((\d+)\)")
+
+
+def check_acid_columns(old: Table, new: Table) -> None:
+    """Files of an ACID table are read by column position: what stands may only widen, new columns come at the end.
+
+    Raises InvalidOperationError.
+    """
+    refused = f"cannot alter the columns of the ACID table {old.full_name}: its files hold them by position"
+    if len(new.columns) < len(old.columns):
+        raise InvalidOperationError(f"{refused}, so none can be dropped")
+    for before, after in zip(old.columns, new.columns, strict=False):
+        if fold(before.name) != fold(after.name):
+            raise InvalidOperationError(
+                f"{refused}, so {before.name} cannot be renamed, moved or replaced by {after.name};"
+                " new columns go to the end"
+            )
+        if not _widens(before.type.lower(), after.type.lower()):
+            raise InvalidOperationError(
+                f"{refused}, so the type of {before.name} cannot change from {before.type} to {after.type}"
+            )
+
+
+def _widens(old: str, new: str) -> bool:
+    """Whether every value of type `old` is one of type `new`, and ORC readers convert it."""
+    if old == new:
+        return True
+    if old in _INTEGERS and new in _INTEGERS:
+        return _INTEGERS.index(old) < _INTEGERS.index(new)
+    if (old, new) == ("float", "double"):
+        return True
+    decimals = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
+    if decimals[0] and decimals[1]:
+        (old_digits, old_scale), (new_digits, new_scale) = _numbers(decimals[0]), _numbers(decimals[1])
+        return new_scale >= old_scale and new_digits - new_scale >= old_digits - old_scale
+    before, after = _TEXT.fullmatch(old), _TEXT.fullmatch(new)
+    if before and new == "string":
+        return old.startswith("varchar")
+    return bool(before and after) and old[0] == new[0] and _numbers(before)[0] <= _numbers(after)[0]
+
+
+def _numbers(match: re.Match[str] | None) -> Sequence[int]:
+    return [int(number) for number in match.groups()] if match else []
+
+
+def check_column_types(old: Table, new: Table) -> None:
+    """Columns of a plain table, by their positions, may take types that the values so far convert to.
+
+    That is Hive's rule: to text from any other, from text to the wide numbers, among numbers to a wider one; nested
+    types stay. Views and Iceberg tables, whose columns are kept elsewhere, may change as they like. Raises
+    InvalidOperationError.
+    """
+    if old.is_view or (old.parameter("table_type") or "").lower() == "iceberg":
+        return
+    unfit = [
+        after.name
+        for before, after in zip(old.columns, new.columns, strict=False)
+        if not _converts(before.type.lower(), after.type.lower())
+    ]
+    if unfit:
+        raise InvalidOperationError(
+            "The following columns have types incompatible with the existing columns in their respective positions :"
+            f" {', '.join(unfit)}"
+        )
+
+
+def _converts(old: str, new: str) -> bool:
+    if old == new:
+        return True
+    before, after = old.partition("(")[0].strip(), new.partition("(")[0].strip()
+    if before not in _PRIMITIVES or after not in _PRIMITIVES:
+        return False
+    if before == after or after in _TEXTS:
+        return True
+    if before in _TEXTS:
+        return after in ("decimal", "double")
+    return before in _NUMBERS and after in _NUMBERS and _NUMBERS.index(before) < _NUMBERS.index(after)

@@ -1,0 +1,1 @@
+"""Partitions: read, added, altered, dropped, moved; and the two languages in which clients choose them."""

@@ -1,0 +1,176 @@
+"""Adding and altering partitions, any number at once, in one statement each."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import IntegrityError
+
+from hive_acid.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, NoSuchObjectError
+from metastore.catalog import changes, records
+from metastore.catalog.directories import Directories, is_below, qualified
+from metastore.catalog.models import LAST_DDL_TIME, Partition, Table
+from metastore.catalog.names import name_of_values, partition_values
+from metastore.catalog.partition.partitions import Partitions, is_named
+from metastore.catalog.removal.removals import Removals
+from metastore.catalog.schema import PARTITION, is_missing_parent
+from metastore.catalog.statistics import upkeep as statistics_upkeep
+from metastore.catalog.statistics.accuracy import storable
+from metastore.catalog.statistics.models import Upkeep
+from metastore.catalog.tables import locked
+from metastore.catalog.validation import partition_columns
+from metastore.store.database import Database
+
+
+class PartitionChanges:
+    """New partitions, and other definitions for those there are."""
+
+    def __init__(self, db: Database, partitions: Partitions, directories: Directories, removals: Removals) -> None:
+        self._db = db
+        self._partitions = partitions
+        self._directories = directories
+        self._removals = removals
+
+    def add(
+        self, database: str, table: str, given: Sequence[Partition], if_not_exists: bool = False
+    ) -> tuple[Table, list[Partition]]:
+        """Add partitions, all or none, and make their directories; returns the table and those that are new.
+
+        Raises InvalidObjectError for an unknown table or values that do not fit, AlreadyExistsError unless
+        `if_not_exists`, MetaError if a directory cannot be made.
+        """
+        try:
+            owner = self._partitions.owner(database, table)
+        except NoSuchObjectError as error:  # none of the add methods declares it
+            raise InvalidObjectError(f"cannot add partitions: {error}") from None
+        new = {partition.name: partition for partition in self._completed(owner, given)}
+        if len(new) < len(given):
+            raise InvalidObjectError(f"a partition of {owner.full_name} is given twice in one request")
+        existing = self._existing(owner, new)
+        if existing and not if_not_exists:
+            raise AlreadyExistsError(f"partition {min(existing)} of {owner.full_name} exists already")
+        missing = [partition for name, partition in new.items() if name not in existing]
+        made: list[Partition] = []
+        try:
+            self._removals.wait_for(owner.location or "", below=True)
+            for partition in missing:
+                if not is_below(partition.location, owner.location):
+                    self._removals.wait_for(partition.location or "")
+                if self._directories.make(partition.location or ""):
+                    made.append(partition)
+            return owner, self._insert(owner, missing, if_not_exists)
+        except Exception:
+            existing = self._existing(owner, [partition.name for partition in made])
+            for partition in made:
+                if partition.name not in existing:
+                    self._directories.remove(partition.location or "", only_if_empty=True)
+            raise
+
+    def alter(
+        self,
+        database: str,
+        table: str,
+        given: Sequence[Partition],
+        upkeep: Upkeep = Upkeep(),  # noqa: B008 - frozen
+    ) -> None:
+        """Replace the definitions of partitions, all or none; what is left out of one stays.
+
+        `upkeep` is what the client says of statistics. Raises InvalidOperationError for an unknown table or partition.
+        """
+        try:
+            with self._db.engine.begin() as connection:
+                owner = locked(connection, database, table)
+                self._alter(connection, owner, self._named(owner, given), upkeep)
+        except NoSuchObjectError as error:  # none of the alter methods declares it
+            raise InvalidOperationError(f"cannot alter: {error}") from None
+
+    def altered(self, old: Partition, given: Partition) -> Partition:
+        """`old` with the definition that a client gives; what it leaves out stays."""
+        parameters = dict(given.parameters)
+        if parameters.get(LAST_DDL_TIME) in (None, old.parameters.get(LAST_DDL_TIME)):
+            parameters[LAST_DDL_TIME] = str(int(time.time()))
+        return replace(
+            given,
+            name=old.name,
+            values=old.values,
+            location=qualified(given.location, self._directories.root) if given.location else old.location,
+            created_s=given.created_s or old.created_s,
+            columns=partition_columns(given.columns) or old.columns,
+            parameters=parameters,
+            storage=given.storage if given.storage is not None else old.storage,
+        )
+
+    def _alter(self, connection: Connection, owner: Table, given: dict[str, Partition], upkeep: Upkeep) -> None:
+        query = select(*records.PARTITION_COLUMNS).where(PARTITION.c.table_id == owner.id, is_named(given))
+        read = records.partition_reader(owner)
+        standing = {partition.name: partition for partition in map(read, connection.execute(query.with_for_update()))}
+        for name in given:
+            if name not in standing:
+                raise NoSuchObjectError(f"partition {name} of {owner.full_name} does not exist")
+        altered = [(standing[name], self.altered(standing[name], new)) for name, new in given.items()]
+        altered = statistics_upkeep.partitions_altered(connection, owner, altered, upkeep)
+        rows = stored_rows(owner, (after for _, after in altered))
+        connection.execute(select(func.catalog_alter_partitions(owner.id, rows)))
+        changes.partitions_altered(connection, owner, altered)
+
+    def _named(self, owner: Table, given: Iterable[Partition]) -> dict[str, Partition]:
+        """By name; of a partition that is given twice the last definition counts."""
+        keys = [key.name for key in owner.partition_keys]
+        return {name_of_values(keys, partition_values(partition.values)): partition for partition in given}
+
+    def _existing(self, owner: Table, names: Collection[str]) -> set[str]:
+        query = select(PARTITION.c.name).where(PARTITION.c.table_id == owner.id, is_named(names))
+        with self._db.engine.connect() as connection:
+            return set(connection.execute(query).scalars())
+
+    def _completed(self, owner: Table, given: Iterable[Partition]) -> Iterable[Partition]:
+        """New partitions with their names, locations, time stamps and whatever they take from their table."""
+        if not owner.partition_keys:
+            raise InvalidObjectError(f"{owner.full_name} is not partitioned")
+        keys = [key.name for key in owner.partition_keys]
+        root = self._directories.root
+        now_s = int(time.time())
+        for partition in given:
+            values = partition_values(partition.values)
+            invalid = self._partitions.first_invalid(values)
+            if invalid is not None:
+                raise InvalidObjectError(f"partition value '{invalid}' does not match the server's whitelist")
+            name = name_of_values(keys, values)
+            own = partition.location
+            location = qualified(own, root) if own else self._directories.of_partition(owner, name)
+            yield replace(
+                partition,
+                values=values,
+                name=name,
+                location=None if owner.is_view else location,
+                created_s=partition.created_s or now_s,
+                columns=partition_columns(partition.columns) or owner.columns,
+                parameters={LAST_DDL_TIME: str(now_s), **storable(partition.parameters)},
+                storage=partition.storage if partition.storage is not None else owner.storage,
+            )
+
+    def _insert(self, owner: Table, partitions: Sequence[Partition], if_not_exists: bool) -> list[Partition]:
+        if not partitions:
+            return []
+        statement = select(func.catalog_add_partitions(owner.id, stored_rows(owner, partitions)))
+        try:
+            with self._db.engine.begin() as connection:
+                inserted = set(connection.execute(statement).scalars())
+                if len(inserted) < len(partitions) and not if_not_exists:
+                    raise AlreadyExistsError(f"a partition of {owner.full_name} was added meanwhile by another one")
+                added = [partition for partition in partitions if partition.name in inserted]
+                changes.partitions_added(connection, owner, added)
+        except IntegrityError as error:
+            if not is_missing_parent(error):
+                raise
+            raise InvalidObjectError(f"table {owner.full_name} does not exist") from error
+        return added
+
+
+def stored_rows(owner: Table, partitions: Iterable[Partition]) -> str:
+    """The rows of partitions as ``catalog_add_partitions`` takes them."""
+    return json.dumps([records.partition_row(owner, partition) for partition in partitions], separators=(",", ":"))

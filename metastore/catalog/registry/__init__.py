@@ -1,0 +1,1 @@
+"""What is kept for the engines that use it: functions, constraints, roles, privileges, tokens."""

@@ -1,0 +1,165 @@
+"""Dropping a table: its rows here and in the other slices, and what becomes of its files.
+
+They go at once, after the commit, except for these, where two may apply together:
+
+- Readers may be under way in an ACID table. Its files stay until all transactions have ended that were open at the drop
+  (`metastore.acid.soft.delete`), or at the commit of the client's own transaction, if it drops in one (Hive's soft
+  delete, transactions.md §1.5, §4.8); then the Cleaner takes them. Meanwhile a new table of the same name gets a
+  directory of its own (`free_place`), and the write ids stay for those who ask for them.
+- The table can be brought back for a while (`metastore.catalog.undrop.window`): its files go to the trash (`trash`).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ARRAY, ColumnElement, Connection, Text, bindparam, cast, delete, func, or_, select
+
+from hive_acid.errors import InvalidOperationError
+from metastore.catalog import changes
+from metastore.catalog.directories import is_below
+from metastore.catalog.models import Table
+from metastore.catalog.removal.removals import Removal, Removals
+from metastore.catalog.schema import DATABASE, PARTITION, TBL
+from metastore.catalog.transactions import forget_table
+
+AUTO_PURGE = "auto.purge"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DropRequest:
+    """How to drop; `txn_id` and `write_id` are of the client's own transaction, in which it drops softly."""
+
+    delete_data: bool
+    purge: bool = False
+    txn_id: int = 0
+    write_id: int = 0
+
+    @classmethod
+    def of_context(cls, delete_data: bool, properties: Mapping[str, str]) -> DropRequest:
+        """What a client says in the context of the call: ``ifPurge``, ``txnId`` and ``writeId``."""
+        return cls(
+            delete_data,
+            purge=properties.get("ifPurge", "").lower() == "true",
+            txn_id=_number(properties.get("txnId", "")),
+            write_id=_number(properties.get("writeId", "")),
+        )
+
+
+def drop_in(connection: Connection, removals: Removals, table: Table, request: DropRequest) -> list[Removal]:
+    """Delete a table's rows, here and in the other slices; returns the removals to run after the commit.
+
+    Raises InvalidOperationError if the client's transaction is not open.
+    """
+    with_client = request.txn_id > 0 and table.is_transactional and not request.delete_data
+    places = _own_places(connection, table) if (request.delete_data or with_client) and table.owns_files else []
+    trash = _kept(connection, removals, table, places, request)
+    planned: list[Removal] = []
+    if with_client:
+        _submit(connection, table, places, trash, request)
+        stays = True
+    else:
+        stays = _stays(connection, removals, table, places, trash, request)
+        if not stays:
+            planned = removals.plan(connection, places, trash=trash)
+    connection.execute(delete(TBL).where(TBL.c.id == table.id))  # takes the partitions along
+    changes.table_dropped(connection, table)
+    # Files that stay keep their write ids: a table made over them must not give those out again.
+    files_stay = stays or not request.delete_data
+    forget_table(connection, table, keep_write_ids=files_stay and table.is_transactional)
+    return planned
+
+
+def is_held(connection: Connection, place: str) -> bool:
+    """Whether files of a dropped table or partition that is still read are at, above or below a location."""
+    return bool(connection.execute(select(func.compaction_holds_place(place))).scalar())
+
+
+def free_place(connection: Connection, place: str) -> str:
+    """`place`, or one beside it if files of a dropped table that is still read are there."""
+    if not is_held(connection, place):
+        return place
+    # As Hive names the directories of tables that can be dropped softly (acid-format.md §1.1).
+    number = connection.execute(select(func.nextval("table_version"))).scalar_one()
+    return f"{place}.v{number:07d}"
+
+
+def _own_places(connection: Connection, table: Table) -> list[str]:
+    """The directories of a table in which nothing else of the catalogue lies, such as the warehouse's root."""
+    query = select(PARTITION.c.location).where(PARTITION.c.table_id == table.id)
+    elsewhere = [place for place in connection.execute(query).scalars() if not is_below(place, table.location)]
+    places = [place for place in [table.location, *sorted(set(elsewhere))] if place]
+    place = func.unnest(texts(places)).column_valued("place")
+    inside = [
+        select(rows.name).where(or_(rows.location == place, func.starts_with(rows.location, place + "/")), *others)
+        for rows, others in ((TBL.c, [TBL.c.id != table.id]), (DATABASE.c, []))
+    ]
+    shared = set(connection.execute(select(place).where(or_(*(query.exists() for query in inside)))).scalars())
+    if shared:
+        _log.warning("%s is dropped, but files of others lie in %s: they stay", table.full_name, sorted(shared))
+    return [place for place in places if place not in shared]
+
+
+def _kept(
+    connection: Connection, removals: Removals, table: Table, places: list[str], request: DropRequest
+) -> dict[str, str]:
+    """Where the directories go of a table that can be brought back; nothing, and no record, for one that cannot."""
+    window_ms = removals.config.undrop_window_ms
+    purge = request.purge or (table.parameter(AUTO_PURGE) or "").lower() == "true"
+    if window_ms == 0 or purge:
+        return {}
+    kept = func.catalog_keep_dropped(table.id, window_ms, removals.root, texts(places))
+    rows = connection.execute(select(kept.table_valued("location", "trash")))
+    return {row.location: row.trash for row in rows}
+
+
+def _stays(
+    connection: Connection,
+    removals: Removals,
+    table: Table,
+    places: list[str],
+    trash: dict[str, str],
+    request: DropRequest,
+) -> bool:
+    """Whether readers may need the files, which are handed to the Cleaner then."""
+    if not (places and request.delete_data and table.is_transactional and removals.config.soft_delete):
+        return False
+    trashes = texts([trash.get(place) for place in places])
+    query = func.compaction_keep_dropped(table.database, table.name, texts(places), trashes)
+    return bool(connection.execute(select(query)).scalar())
+
+
+def _submit(
+    connection: Connection, table: Table, places: list[str], trash: dict[str, str], request: DropRequest
+) -> None:
+    """Hand the files to the Cleaner for when the client's transaction has committed."""
+    for place in places:
+        properties = {"location": place, "ifPurge": str(request.purge).lower()}
+        if place in trash:
+            properties["trash"] = trash[place]
+        submitted = func.submit_for_cleanup(
+            "a", table.database, table.name, None, json.dumps(properties), None, None, None, None, request.txn_id
+        )
+        outcome = connection.execute(select(submitted)).scalar_one()
+        if outcome == "wrong_type":  # no soft delete, the files are just left
+            return
+        if outcome != "ok":
+            state = outcome.removeprefix("txn_")
+            raise InvalidOperationError(
+                f"{table.full_name} cannot be dropped in transaction {request.txn_id}, which is {state}"
+            )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def texts(values: Sequence[str | None]) -> ColumnElement[Any]:
+    """A list of texts as an argument of a function."""
+    return cast(bindparam(None, list(values), unique=True), ARRAY(Text))

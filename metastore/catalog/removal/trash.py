@@ -1,0 +1,103 @@
+"""Dropped tables that can be brought back: on record with partitions and write ids, their files in the trash.
+
+A drop puts them there (`drops`) if `metastore.catalog.undrop.window` says so. What had not committed at the drop is not
+brought back, and neither are statistics, constraints and privileges.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy.exc import IntegrityError
+
+from hive_acid.errors import AlreadyExistsError, MetaError, NoSuchObjectError
+from metastore.catalog import changes, records
+from metastore.catalog.directories import Directories
+from metastore.catalog.models import Table
+from metastore.catalog.names import fold
+from metastore.catalog.removal.removals import CLAIM, Removals
+from metastore.catalog.schema import DROPPED_DIRECTORY, DROPPED_TABLE, PARTITION
+from metastore.catalog.tables import Tables, locked
+from metastore.store.database import Database
+
+UNDROP = "metastore.catalog.undrop"
+"""The property by which a create_table, of which but the names count, asks for the table that was dropped."""
+_BATCH = 100
+
+
+class Trash:
+    """Brings tables back, and forgets those whose time is over."""
+
+    def __init__(self, db: Database, tables: Tables, directories: Directories, removals: Removals) -> None:
+        self._db = db
+        self._tables = tables
+        self._directories = directories
+        self._removals = removals
+
+    def restore(self, database: str, name: str, user: str | None) -> None:
+        """Bring back the table of this name that was dropped last; killed meanwhile, it can be asked for again.
+
+        Raises NoSuchObjectError if there is none, AlreadyExistsError if there is a table of that name, MetaError if
+        another one is at it.
+        """
+        database, name = fold(database), fold(name)
+        if self._tables.find(database, name) is not None:
+            raise AlreadyExistsError(f"table {database}.{name} exists: rename it, then the dropped one can come back")
+        dropped_id, places = self._claim(database, name)
+        for place, _ in places:
+            self._removals.wait_for(place)  # it may be on its way to the trash
+        moved = [(place, trash) for place, trash in places if self._directories.exists(trash)]
+        for place, trash in moved:
+            self._directories.move(trash, place)
+        try:
+            with self._db.engine.begin() as connection:
+                restored = func.catalog_restore_dropped(dropped_id, user or "")
+                outcome = connection.execute(select(restored)).scalar_one()
+                if outcome == "ok":
+                    _tell_restored(connection, locked(connection, database, name))
+        except IntegrityError as error:
+            for place, trash in moved:
+                self._directories.move(place, trash)
+            raise AlreadyExistsError(
+                f"table {database}.{name} cannot be brought back: its database is gone, or the name is taken"
+            ) from error
+        if outcome == "gone":
+            raise NoSuchObjectError(f"table {database}.{name} was brought back or purged by another one")
+        if outcome == "moving":
+            raise MetaError(f"the directory of {database}.{name} is being moved: try again")
+
+    def purge(self) -> int:
+        """Forget tables whose time is over and remove their directories; returns how many of these went."""
+        with self._db.engine.begin() as connection:
+            places = list(connection.execute(select(func.catalog_purge_dropped(_BATCH))).scalars())
+            planned = self._removals.plan(connection, places)
+        return self._removals.run(planned)
+
+    def _claim(self, database: str, name: str) -> tuple[int, list[tuple[str, str]]]:
+        """The table dropped last, which is not purged for a while, and its directories: where they were and are."""
+        dropped, directory = DROPPED_TABLE.c, DROPPED_DIRECTORY.c
+        newest = (
+            select(dropped.id)
+            .where(dropped.database == database, dropped.name == name)
+            .order_by(dropped.id.desc())
+            .limit(1)
+            .with_for_update()
+        )
+        with self._db.engine.begin() as connection:
+            found = connection.execute(newest).scalar()
+            if found is None:
+                raise NoSuchObjectError(
+                    f"no dropped table {database}.{name} is in the trash: it keeps those that were dropped within"
+                    " metastore.catalog.undrop.window and not purged"
+                )
+            later = func.clock_timestamp() + text("CAST(:claim AS interval)").bindparams(claim=CLAIM)
+            claim = update(DROPPED_TABLE).where(dropped.id == found)
+            connection.execute(claim.values(purge_at=func.greatest(dropped.purge_at, later)))
+            query = select(directory.location, directory.trash).where(directory.dropped_id == found)
+            return found, [(row.location, row.trash) for row in connection.execute(query)]
+
+
+def _tell_restored(connection: Connection, table: Table) -> None:
+    """To those who follow the notification log the table is a new one."""
+    changes.table_created(connection, table)
+    query = select(*records.PARTITION_COLUMNS).where(PARTITION.c.table_id == table.id).order_by(PARTITION.c.name)
+    changes.partitions_added(connection, table, list(map(records.partition_reader(table), connection.execute(query))))

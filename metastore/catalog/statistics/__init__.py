@@ -1,0 +1,1 @@
+"""Statistics of columns: stored, merged, aggregated, and vouched for only when they are exact for the reader."""

@@ -1,0 +1,219 @@
+"""The trash: dropped tables come back with partitions, files and write ids, for a while."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hive_acid import files
+from hive_acid.errors import AlreadyExistsError, NoSuchObjectError
+from hive_acid.wire import ttypes
+from metastore.catalog.service import CatalogService
+from metastore.store.database import Database
+from tests.catalog.acid_world import AcidWorld
+from tests.catalog.conftest import ACID, Rpc, column, partition, storage, table
+
+KEYS = (column("k", "string"),)
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def catalog(make_catalog: Callable[..., CatalogService]) -> CatalogService:
+    return make_catalog(undrop_window_ms=HOUR_MS)
+
+
+def undrop(rpc: Rpc, name: str, database: str = "default") -> None:
+    context = ttypes.EnvironmentContext(properties={"metastore.catalog.undrop": "true"})
+    rpc.create_table_with_environment_context(ttypes.Table(dbName=database, tableName=name), context)
+
+
+def age(db: Database) -> None:
+    """Let the window pass."""
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE dropped_table SET purge_at = clock_timestamp()")
+
+
+def trash(warehouse: Path) -> list[str]:
+    place = warehouse / ".trash"
+    return sorted(found.name for found in place.iterdir()) if place.exists() else []
+
+
+def test_a_plain_table_comes_back_as_it_was(rpc: Rpc, warehouse: Path, tmp_path: Path) -> None:
+    rpc.create_table(table("p", keys=KEYS, parameters={"a": "b"}))
+    rpc.add_partition(partition(["1"]))
+    rpc.add_partition(partition(["2"], sd=storage(column("x"), location=str(tmp_path / "far"))))
+    (warehouse / "p/k=1/data").write_text("near")
+    (tmp_path / "far/data").write_text("far")
+    before = rpc.get_table("default", "p"), rpc.get_partitions("default", "p", -1)
+    rpc.drop_table("default", "p", True)
+    assert not (warehouse / "p").exists()
+    assert not (tmp_path / "far").exists()
+    assert rpc.get_all_tables("default") == []
+    undrop(rpc, "P")
+    assert (rpc.get_table("default", "p"), rpc.get_partitions("default", "p", -1)) == before
+    assert (warehouse / "p/k=1/data").read_text() == "near"
+    assert (tmp_path / "far/data").read_text() == "far"
+    assert trash(warehouse) == []
+    with pytest.raises(AlreadyExistsError, match="exists"):
+        undrop(rpc, "p")
+    with pytest.raises(NoSuchObjectError, match="in the trash"):
+        undrop(rpc, "never")
+
+
+def test_an_acid_table_comes_back_with_its_write_ids(rpc: Rpc, world: AcidWorld) -> None:
+    rpc.create_table(table("t", parameters=ACID))
+    world.write("t", "one")
+    aborting, open_still = world.begin(), world.begin()
+    world.write("t", "aborted", txn_id=aborting)
+    world.txns.abort_txn(aborting)
+    world.write("t", "open", txn_id=open_still)
+    world.write("t", "two")
+    world.txns.abort_txn(world.begin())
+    rpc.drop_table("default", "t", True)
+    world.txns.commit_txn(open_still)
+    undrop(rpc, "t")
+    assert world.rows("t") == ["one", "two"]
+    assert world.write("t", "three") == 5
+    assert world.rows("t") == ["one", "three", "two"]
+
+
+def test_readers_go_on_while_the_table_is_dropped_and_comes_back(rpc: Rpc, world: AcidWorld, warehouse: Path) -> None:
+    rpc.create_table(table("t", parameters=ACID))
+    world.write("t", "row")
+    reader = world.reader("t")
+    rpc.drop_table("default", "t", True)
+    undrop(rpc, "t")
+    assert (reader.rows(), world.rows("t")) == (["row"], ["row"])
+    reader.end()
+    world.clean()
+    assert world.rows("t") == ["row"]
+    assert trash(warehouse) == []
+
+
+def test_the_cleaner_moves_to_the_trash_what_readers_had_held(rpc: Rpc, world: AcidWorld, warehouse: Path) -> None:
+    rpc.create_table(table("t", parameters=ACID))
+    world.write("t", "row")
+    reader = world.reader("t")
+    rpc.drop_table("default", "t", True)
+    reader.end()
+    world.clean()
+    assert not (warehouse / "t").exists()
+    assert len(trash(warehouse)) == 1
+    undrop(rpc, "t")
+    assert world.rows("t") == ["row"]
+
+
+def test_of_several_the_last_comes_back(rpc: Rpc, world: AcidWorld) -> None:
+    for text in ("first", "second"):
+        rpc.create_table(table("t", parameters=ACID))
+        world.write("t", text)
+        rpc.drop_table("default", "t", True)
+    undrop(rpc, "t")
+    assert world.rows("t") == ["second"]
+    with pytest.raises(AlreadyExistsError, match="exists"):
+        undrop(rpc, "t")
+    rpc.alter_table("default", "t", table("second", parameters=ACID))
+    undrop(rpc, "t")
+    assert (world.rows("t"), world.rows("second")) == (["first"], ["second"])
+
+
+def test_when_the_window_has_passed_the_files_go(
+    rpc: Rpc, catalog: CatalogService, db: Database, warehouse: Path
+) -> None:
+    rpc.create_table(table("t"))
+    rpc.drop_table("default", "t", True)
+    assert catalog.tidy() == 0
+    age(db)
+    assert catalog.tidy() == 1
+    assert trash(warehouse) == []
+    with pytest.raises(NoSuchObjectError):
+        undrop(rpc, "t")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "properties"), [({"auto.purge": "TRUE"}, {}), ({}, {"ifPurge": "TRUE"})], ids=["table", "call"]
+)
+def test_purge_goes_past_the_trash(
+    rpc: Rpc, warehouse: Path, parameters: dict[str, str], properties: dict[str, str]
+) -> None:
+    rpc.create_table(table("t", parameters=parameters))
+    context = ttypes.EnvironmentContext(properties=properties)
+    rpc.drop_table_req(ttypes.DropTableRequest(dbName="default", tableName="t", deleteData=True, envContext=context))
+    assert trash(warehouse) == []
+    with pytest.raises(NoSuchObjectError):
+        undrop(rpc, "t")
+
+
+def test_tables_of_a_dropped_database(rpc: Rpc, warehouse: Path) -> None:
+    rpc.create_database(ttypes.Database(name="d"))
+    rpc.create_table(table("t", "d"))
+    (warehouse / "d.db/t/data").write_text("rows")
+    rpc.drop_database("d", True, True)
+    assert not (warehouse / "d.db").exists()
+    with pytest.raises(AlreadyExistsError, match="its database is gone"):
+        undrop(rpc, "t", "d")
+    assert len(trash(warehouse)) == 1
+    rpc.create_database(ttypes.Database(name="d"))
+    undrop(rpc, "t", "d")
+    assert (warehouse / "d.db/t/data").read_text() == "rows"
+
+
+def test_external_tables_and_views_come_back_too(rpc: Rpc, warehouse: Path) -> None:
+    rpc.create_table(table("e", tableType="EXTERNAL_TABLE"))
+    rpc.create_table(table("v", tableType="VIRTUAL_VIEW", viewExpandedText="select 1"))
+    (warehouse / "e/data").write_text("rows")
+    for name in ("e", "v"):
+        rpc.drop_table("default", name, True)
+        undrop(rpc, name)
+    assert (warehouse / "e/data").read_text() == "rows"
+    assert rpc.get_table("default", "v").viewExpandedText == "select 1"
+
+
+def test_a_move_that_was_interrupted_is_finished_first(
+    rpc: Rpc, db: Database, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rpc.create_table(table("t"))
+    (warehouse / "t/data").write_text("rows")
+
+    def broken(source: str, target: str) -> None:
+        raise PermissionError("no access")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "rename", broken)
+        rpc.drop_table("default", "t", True)
+    assert (warehouse / "t").exists()
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE directory_removal SET claimed_at = claimed_at - interval '1 day'")
+    undrop(rpc, "t")
+    assert (warehouse / "t/data").read_text() == "rows"
+
+
+def test_of_two_who_ask_one_brings_it_back(rpc: Rpc, catalog: CatalogService) -> None:
+    rpc.create_table(table("t"))
+    rpc.drop_table("default", "t", True)
+    outcomes: list[str] = []
+
+    def ask() -> None:
+        try:
+            undrop(Rpc(catalog), "t")
+            outcomes.append("back")
+        except (AlreadyExistsError, NoSuchObjectError):
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(outcomes) == ["back", "refused", "refused", "refused"]
+    assert rpc.get_all_tables("default") == ["t"]
+
+
+def test_without_a_window_nothing_is_kept(make_catalog: Callable[..., CatalogService], warehouse: Path) -> None:
+    rpc = Rpc(make_catalog())
+    rpc.create_table(table("t"))
+    rpc.drop_table("default", "t", True)
+    assert trash(warehouse) == []
+    with pytest.raises(NoSuchObjectError):
+        undrop(rpc, "t")
