@@ -21,6 +21,10 @@ class Session:
     peer: str
     user: str | None = None
     groups: list[str] = field(default_factory=list)
+    meta_conf: dict[str, str] = field(default_factory=dict)
+    """What ``setMetaConf`` has set for this connection."""
+    is_hive_4: bool = False
+    """Whether it has called what only Hive 4 knows; an elder client stumbles over newer values of enums."""
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hive_acid.wire import ttypes
-from metastore.catalog.models import MANAGED_TABLE, USER, Column, DatabaseInfo, Partition, Table
-from metastore.catalog.names import DEFAULT_CATALOG, database_name, fold
+from metastore.catalog.models import MANAGED_TABLE, USER, CatalogInfo, Column, DatabaseInfo, Partition, Table
+from metastore.catalog.names import database_name, fold, split_key
 from metastore.rpc.plain import checked_text, from_plain, to_plain
 
 NO_BUCKETS = -1
@@ -41,6 +41,27 @@ def field_schemas(columns: Sequence[Column]) -> list[Any]:
     return [ttypes.FieldSchema(name=name, type=kind, comment=comment) for name, kind, comment in columns]
 
 
+def catalog_of(struct: Any) -> CatalogInfo:
+    """A catalog as a client defines it. Raises InvalidObjectError for values that cannot be stored."""
+    plain = to_plain(struct)
+    return CatalogInfo(
+        name=plain.get("name", ""),
+        description=plain.get("description"),
+        location=plain.get("locationUri") or "",
+        parameters=plain.get("parameters", {}),
+    )
+
+
+def catalog_struct(catalog: CatalogInfo) -> Any:
+    return ttypes.Catalog(
+        name=catalog.name,
+        description=catalog.description,
+        locationUri=catalog.location,
+        createTime=catalog.created_s,
+        parameters=catalog.parameters,
+    )
+
+
 def database_of(struct: Any) -> DatabaseInfo:
     """A Database, or a CreateDatabaseRequest, which differs in two names."""
     name = getattr(struct, "databaseName", None) or getattr(struct, "name", None)
@@ -53,7 +74,7 @@ def database_of(struct: Any) -> DatabaseInfo:
         managed_location=plain.get("managedLocationUri") or None,
         description=plain.get("description"),
         owner=plain.get("ownerName"),
-        owner_type=plain.get("ownerType") or USER,
+        owner_type=plain.get("ownerType"),
         created_s=plain.get("createTime") or 0,
         parameters=plain.get("parameters", {}),
         details=_kept(plain, _DATABASE_KEPT),
@@ -62,25 +83,27 @@ def database_of(struct: Any) -> DatabaseInfo:
 
 def database_struct(database: DatabaseInfo) -> Any:
     struct = from_plain(ttypes.Database, database.details)
-    struct.name = database.name
-    struct.description = database.description or ""
+    struct.catalogName, struct.name = split_key(database.name)
+    struct.description = database.description
     struct.locationUri = database.location
     struct.managedLocationUri = database.managed_location
     struct.parameters = database.parameters
     struct.ownerName = database.owner
     struct.ownerType = database.owner_type
-    struct.catalogName = DEFAULT_CATALOG
     struct.createTime = database.created_s
     struct.type = struct.type or ttypes.DatabaseType.NATIVE
     return struct
 
 
-def table_of(struct: Any) -> Table:
-    """A table as a client defines it. Raises InvalidObjectError for values that cannot be stored."""
+def table_of(struct: Any, database: str | None = None) -> Table:
+    """A table as a client defines it; in `database`, a key, where the struct does not say its own.
+
+    Raises InvalidObjectError for values that cannot be stored.
+    """
     plain = to_plain(struct, without={"sd", "partitionKeys", "privileges", "colStats", "fileMetadata", "dictionary"})
     storage = {} if struct.sd is None else to_plain(struct.sd, without=_STORAGE_OWN)
     return Table(
-        database=database_name(plain.get("dbName"), plain.get("catName")),
+        database=_database_in(plain.get("dbName"), plain.get("catName"), database),
         name=fold(plain.get("tableName", "")),
         table_type=plain.get("tableType") or None,
         owner=plain.get("owner"),
@@ -98,7 +121,7 @@ def table_of(struct: Any) -> Table:
 def table_struct(table: Table) -> Any:
     struct = from_plain(ttypes.Table, {"lastAccessTime": 0, "retention": 0, "temporary": False, **table.details})
     struct.tableName = table.name
-    struct.dbName = table.database
+    struct.catName, struct.dbName = split_key(table.database)
     struct.owner = table.owner
     struct.createTime = table.created_s
     struct.sd = storage_struct(table.columns, table.location, table.storage)
@@ -106,7 +129,6 @@ def table_struct(table: Table) -> Any:
     struct.parameters = table.parameters
     struct.tableType = table.table_type or MANAGED_TABLE
     struct.rewriteEnabled = bool(struct.rewriteEnabled)
-    struct.catName = DEFAULT_CATALOG
     struct.ownerType = table.owner_type or USER
     struct.id = table.id
     return struct
@@ -130,13 +152,12 @@ def partition_struct(database: str, table: str, partition: Partition, without_co
     """A Partition; `without_columns` for clients that take the columns from the table."""
     struct = from_plain(ttypes.Partition, {"lastAccessTime": 0, **partition.details})
     struct.values = partition.values
-    struct.dbName = database
+    struct.catName, struct.dbName = split_key(database)
     struct.tableName = table
     struct.createTime = partition.created_s
     columns = [] if without_columns else partition.columns or []
     struct.sd = storage_struct(columns, partition.location, partition.storage or {})
     struct.parameters = partition.parameters
-    struct.catName = DEFAULT_CATALOG
     return struct
 
 
@@ -157,6 +178,14 @@ def storage_struct(columns: Sequence[Column], location: str | None, storage: Map
     )
     struct.storedAsSubDirectories = bool(struct.storedAsSubDirectories)
     return struct
+
+
+def _database_in(name: str | None, catalog: str | None, outer: str | None) -> str:
+    """The key of what a struct names; what it leaves out is that of `outer`."""
+    if outer is None:
+        return database_name(name, catalog)
+    outer_catalog, outer_name = split_key(outer)
+    return database_name(name or outer_name, catalog or outer_catalog)
 
 
 def _location(storage: Any) -> str | None:

@@ -1,7 +1,7 @@
 """Messages to handler arguments, and results or errors to reply messages.
 
 The whole reply is encoded in memory before a byte is sent, so a value that does not fit its type becomes a clean error
-and never half a message (metastore-wire.md §7, point 3).
+and never half a message (metastore-wire.md §7, point 3). Long lists are the exception, see `streaming`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any
 
 from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.thrift import TApplicationException, TMessageType, TType
-from thriftpy2.transport import TCyMemoryBuffer
+from thriftpy2.transport import TCyBufferedTransport, TCyMemoryBuffer
 
 from hive_acid.errors import InvalidInputError, MetastoreError
 from hive_acid.wire import service, ttypes
+from metastore.rpc.generations import amend
+from metastore.rpc.list_keys import has_list_keys, read_arguments
 
 ONEWAY = frozenset({"shutdown", "reinitialize"})
 _VERSION_1 = 0x80010000
@@ -38,11 +40,17 @@ def decode_arguments(method: str, message: bytes) -> list[Any]:
 
     Raises InvalidInputError when a required field is missing or a text is not UTF-8.
     """
-    protocol = TCyBinaryProtocol(TCyMemoryBuffer(message))
-    protocol.read_message_begin()
     arguments = getattr(service, method + "_args")()
-    protocol.read_struct(arguments)
+    if has_list_keys(message):
+        read_arguments(message, arguments)
+    else:
+        protocol = TCyBinaryProtocol(TCyMemoryBuffer(message))
+        protocol.read_message_begin()
+        protocol.read_struct(arguments)
+    amend(method, message, arguments)
     values = [getattr(arguments, name) for name in _argument_names(method)]
+    if len(values) == 1 and values[0] is None and _takes_request(method):
+        raise InvalidInputError(f"{method} was called without its request")
     for value in values:
         if hasattr(value, "thrift_spec"):
             _check(value)
@@ -58,6 +66,17 @@ def encode_result(method: str, sequence: int, value: Any) -> bytes:
             value.body = _body(_result_class(method)(success=value.value))
         return _header(method, TMessageType.REPLY) + _I32.pack(sequence) + value.body
     return _message(method, TMessageType.REPLY, sequence, _result_class(method)(success=value))
+
+
+def write_result(method: str, sequence: int, value: Any, sink: Any, part_bytes: int) -> None:
+    """Write the reply that `encode_result` makes in parts of about `part_bytes`, each by one call of `sink.write`.
+
+    Lists in `value` may be anything with a length and an iterator.
+    """
+    transport = TCyBufferedTransport(sink, part_bytes)
+    transport.write(_header(method, TMessageType.REPLY) + _I32.pack(sequence))
+    TCyBinaryProtocol(transport).write_struct(_result_class(method)(success=value))
+    transport.flush()
 
 
 def encode_error(method: str, sequence: int, error: MetastoreError) -> bytes:
@@ -111,6 +130,13 @@ def _body(value: Any) -> bytes:
 def _argument_names(method: str) -> list[str]:
     spec = getattr(service, method + "_args").thrift_spec
     return [spec[number][1] for number in sorted(spec)]
+
+
+@functools.cache
+def _takes_request(method: str) -> bool:
+    """Whether the first argument is a struct."""
+    field = min(getattr(service, method + "_args").thrift_spec.items())[1]
+    return bool(field[0] == TType.STRUCT)
 
 
 @functools.cache

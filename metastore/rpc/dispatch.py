@@ -2,7 +2,7 @@
 
 Three ends are told apart: fine, refused (an error of `hive_acid.errors`, which the client expects) and crashed
 (anything else, which the log keeps with its traceback). No end closes the connection, since Java clients repeat their
-call on a closed one (metastore-wire.md §3, point 2).
+call on a closed one (metastore-wire.md §3, point 2); but for a long reply that ends in its middle (`streaming`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from hive_acid.errors import MetastoreError
+from hive_acid.errors import MetastoreError, UnknownMethodError
 from metastore.observe.calls import CallCounts, Outcome
 from metastore.observe.log import event
 from metastore.rpc import codec
 from metastore.rpc.call import Call, Handler, Session
+from metastore.rpc.generations import is_since_hive_4
+from metastore.rpc.streaming import BrokenOffError, Outlet, Streamed, Streams
 
 LOG = logging.getLogger("metastore.rpc")
 SLOW_MS = 1_000.0
@@ -30,14 +32,22 @@ class Dispatcher:
     """Serves calls by method name from a table of handlers."""
 
     def __init__(self, handlers: Mapping[str, Handler], workers: Executor, counts: CallCounts) -> None:
-        self._handlers = {name: (handler, inspect.iscoroutinefunction(handler)) for name, handler in handlers.items()}
+        self._handlers = {
+            name: (handler, inspect.iscoroutinefunction(handler), is_since_hive_4(name))
+            for name, handler in handlers.items()
+        }
         self._workers = workers
         self._counts = counts
+        self._streams = Streams()
 
-    async def serve(self, method: str, sequence: int, message: bytes, session: Session) -> bytes | None:
-        """The reply to one message; None for a oneway call."""
+    def close(self) -> None:
+        """Wait for the long replies under way; the server has stopped."""
+        self._streams.close()
+
+    async def serve(self, method: str, sequence: int, message: bytes, session: Session, outlet: Outlet) -> bytes | None:
+        """The reply to one message; None for a oneway call, and for a long reply, which goes to `outlet` itself."""
         started = time.perf_counter()
-        outcome, detail, reply = await self._answer(method, sequence, message, session)
+        outcome, detail, reply = await self._answer(method, sequence, message, session, outlet)
         duration_ms = (time.perf_counter() - started) * 1000
         self._counts.add(method if outcome is not Outcome.UNKNOWN else "?", outcome, duration_ms)
         level = _level(method, outcome, duration_ms)
@@ -47,12 +57,14 @@ class Dispatcher:
         return None if method in codec.ONEWAY else reply
 
     async def _answer(
-        self, method: str, sequence: int, message: bytes, session: Session
-    ) -> tuple[Outcome, dict[str, Any], bytes]:
+        self, method: str, sequence: int, message: bytes, session: Session, outlet: Outlet
+    ) -> tuple[Outcome, dict[str, Any], bytes | None]:
         found = self._handlers.get(method)
         if found is None:
             return Outcome.UNKNOWN, {}, codec.encode_unknown_method(method, sequence)
-        handler, is_coroutine = found
+        handler, is_coroutine, tells_hive_4 = found
+        if tells_hive_4:
+            session.is_hive_4 = True
         call = Call(method, session, self._workers)
         try:
             arguments = codec.decode_arguments(method, message)
@@ -60,10 +72,20 @@ class Dispatcher:
                 value = await handler(call, *arguments)
             else:
                 value = await call.run(handler, call, *arguments)
+            if isinstance(value, Streamed):
+                await self._streams.send(method, sequence, value, outlet)
+                return Outcome.FINE, {}, None
             return Outcome.FINE, {}, codec.encode_result(method, sequence, value)
         except MetastoreError as error:
             detail = {"error": error.thrift_name, "text": str(error)}
             return Outcome.REFUSED, detail, codec.encode_error(method, sequence, error)
+        except UnknownMethodError:  # for what the request holds
+            return Outcome.UNKNOWN, {}, codec.encode_unknown_method(method, sequence)
+        except BrokenOffError as error:
+            outlet.abort()
+            if not isinstance(error.__cause__, ConnectionError):  # that is the client's doing
+                LOG.exception("reply broken off method=%s", method)
+            return Outcome.BROKEN_OFF, {"text": str(error)}, None
         except Exception as error:
             LOG.exception("call failed method=%s", method)
             detail = {"error": type(error).__name__}
@@ -73,6 +95,8 @@ class Dispatcher:
 def _level(method: str, outcome: Outcome, duration_ms: float) -> int:
     if outcome is Outcome.CRASHED:
         return logging.ERROR
+    if outcome is Outcome.BROKEN_OFF:
+        return logging.WARNING
     if outcome is Outcome.REFUSED or (duration_ms > SLOW_MS and method not in POLLING):
         return logging.INFO
     return logging.DEBUG

@@ -32,6 +32,8 @@ MAX_MESSAGE_BYTES = 100 * 1024 * 1024
 READ_AHEAD_BYTES = 256 * 1024
 """A client that sends on while its call runs is held back beyond this."""
 STOP_WAIT_S = 10.0
+READER_PATIENCE_S = 60.0
+"""A client that takes nothing of a long reply for so long is cut off."""
 BACKLOG = 1024
 
 
@@ -45,6 +47,7 @@ class ThriftConnection(asyncio.Protocol):
         self._call: Coroutine[Any, None, bytes | None] | None = None
         self._method = ""
         self._is_paused = False
+        self._taken: asyncio.Future[None] | None = None  # until the client has taken enough of what is written
         self._transport: asyncio.Transport | None = None
         self._session = Session(peer="?")
 
@@ -59,6 +62,7 @@ class ThriftConnection(asyncio.Protocol):
         """The client is gone; a call it left behind runs to its end, unanswered."""
         self._server.connections.discard(self)
         self._transport = None
+        self.resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
@@ -69,6 +73,36 @@ class ThriftConnection(asyncio.Protocol):
                 self._transport.pause_reading()
             return
         self._next_message()
+
+    def pause_writing(self) -> None:
+        """Enough is written that the client has not taken."""
+        self._taken = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        """The client has taken most of what is written."""
+        taken, self._taken = self._taken, None
+        if taken is not None and not taken.done():
+            taken.set_result(None)
+
+    async def send(self, part: bytes) -> None:
+        """Write a part of a long reply; returns when the client is ready for the next.
+
+        Raises ConnectionError if it is gone, or has taken nothing for `READER_PATIENCE_S`.
+        """
+        if self._transport is not None:
+            self._transport.write(part)
+        if self._taken is not None:
+            try:
+                await asyncio.wait_for(self._taken, READER_PATIENCE_S)
+            except TimeoutError:
+                raise ConnectionError(f"the client has not read for {READER_PATIENCE_S:.0f} s") from None
+        if self._transport is None:
+            raise ConnectionError("the client is gone")
+
+    def abort(self) -> None:
+        """Cut the connection, whatever is still to be sent."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def _next_message(self) -> None:
         if self._call is not None or self._transport is None:
@@ -86,7 +120,7 @@ class ThriftConnection(asyncio.Protocol):
         scanner, self._scanner = self._scanner, MessageScanner(self._server.max_message_bytes)
         self._method = scanner.name
         self._server.alertness.call_begins()
-        self._call = self._server.dispatcher.serve(scanner.name, scanner.sequence, message, self._session)
+        self._call = self._server.dispatcher.serve(scanner.name, scanner.sequence, message, self._session, self)
         self._advance()
 
     def _advance(self, waited_for: asyncio.Future[Any] | None = None) -> None:
@@ -164,7 +198,10 @@ class ThriftServer:
         while any(connection.is_busy for connection in self.connections) and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
         for connection in list(self.connections):
-            connection.close()
+            if connection.is_busy:
+                connection.abort()  # its thread may wait for a client that does not read
+            else:
+                connection.close()
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

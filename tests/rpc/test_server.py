@@ -40,6 +40,7 @@ class Running:
 
     def close(self):
         self.stop()
+        self.server.dispatcher.close()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
         self.workers.shutdown()

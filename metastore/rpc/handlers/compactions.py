@@ -22,6 +22,12 @@ _TYPES = {
     ttypes.CompactionType.ABORT_TXN_CLEANUP: CompactionType.ABORT_TXN_CLEANUP,
 }
 _WIRE_TYPES = {ours: wire for wire, ours in _TYPES.items()}
+_ELDER_WIRE_TYPES = {
+    **_WIRE_TYPES,
+    CompactionType.REBALANCE: ttypes.CompactionType.MAJOR,
+    CompactionType.ABORT_TXN_CLEANUP: ttypes.CompactionType.MINOR,
+}
+"""For clients before Hive 4: they read a value they do not know as an absent one, and fail (metastore-wire.md §1)."""
 _METRIC_TYPES = (
     ttypes.CompactionMetricsMetricType.NUM_OBSOLETE_DELTAS,
     ttypes.CompactionMetricsMetricType.NUM_DELTAS,
@@ -52,7 +58,10 @@ def handlers(compactions: CompactionService, metrics: CompactionMetrics) -> dict
             order=request.order,
             limit=request.limit,
         )
-        return ttypes.ShowCompactResponse(compacts=[_element(compaction) for compaction in found])
+        # Every field of the request is of Hive 4; an elder client sends none.
+        is_hive_4 = call.session.is_hive_4 or any(value is not None for value in vars(request).values())
+        types = _WIRE_TYPES if is_hive_4 else _ELDER_WIRE_TYPES
+        return ttypes.ShowCompactResponse(compacts=[_element(compaction, types) for compaction in found])
 
     def find_next_compact(call: Call, worker_id: str) -> Any:
         return _optional_info(compactions.find_next(_worker(worker_id)))
@@ -212,12 +221,12 @@ def _info(compaction: Compaction) -> Any:
     )
 
 
-def _element(compaction: Compaction) -> Any:
+def _element(compaction: Compaction, types: Mapping[CompactionType, int]) -> Any:
     return ttypes.ShowCompactResponseElement(
         dbname=compaction.db,
         tablename=compaction.table,
         partitionname=compaction.partition,
-        type=_WIRE_TYPES[compaction.type],
+        type=types[compaction.type],
         state=compaction.state.words,
         workerid=compaction.worker,
         start=_ms(compaction.started_at),

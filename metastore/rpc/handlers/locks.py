@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hive_acid.errors import MetaError
@@ -22,6 +23,8 @@ _TYPES = {
     ttypes.LockType.EXCL_WRITE: LockType.EXCL_WRITE,
 }
 _WIRE_TYPES = {ours: wire for wire, ours in _TYPES.items()}
+_ELDER_WIRE_TYPES = {**_WIRE_TYPES, LockType.EXCL_WRITE: ttypes.LockType.EXCLUSIVE}
+"""For clients before Hive 4: they read a value they do not know as an absent one, and fail (metastore-wire.md §1)."""
 _WIRE_STATES = {LockState.ACQUIRED: ttypes.LockState.ACQUIRED, LockState.WAITING: ttypes.LockState.WAITING}
 _ANSWERS = {
     LockAnswer.ACQUIRED: ttypes.LockState.ACQUIRED,
@@ -50,7 +53,9 @@ def handlers(locks: LockService, polling: LockPolling) -> dict[str, Handler]:
 
     def show_locks(call: Call, request: Any) -> Any:
         found = locks.show_locks(request.dbname, request.tablename, request.partname, _txn_id(request))
-        return ttypes.ShowLocksResponse(locks=[_element(info) for info in found])
+        is_hive_4 = call.session.is_hive_4 or request.txnid is not None
+        types = _WIRE_TYPES if is_hive_4 else _ELDER_WIRE_TYPES
+        return ttypes.ShowLocksResponse(locks=[_element(info, types) for info in found])
 
     served: tuple[Handler, ...] = (lock, check_lock, unlock, show_locks)
     return {handler.__name__: handler for handler in served}
@@ -98,14 +103,14 @@ def _lock_response(result: LockResult) -> Any:
     return ttypes.LockResponse(lockid=result.lock_id, state=_ANSWERS[result.answer], errorMessage=result.message)
 
 
-def _element(info: LockInfo) -> Any:
+def _element(info: LockInfo, types: Mapping[LockType, int]) -> Any:
     return ttypes.ShowLocksResponseElement(
         lockid=info.lock_id,
         dbname=info.db,
         tablename=info.table,
         partname=info.partition,
         state=_WIRE_STATES[info.state],
-        type=_WIRE_TYPES[info.type],
+        type=types[info.type],
         txnid=info.txn_id,
         lastheartbeat=info.heartbeat_ms or 0,
         acquiredat=info.acquired_ms,

@@ -1,196 +1,71 @@
-"""RPCs of partitions: old and ``_req`` forms are brought to one request, then answered in the form asked."""
+"""RPCs that change partitions: old and ``_req`` forms are brought to one request, then answered in the form asked."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError, NoSuchObjectError
+from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError
 from hive_acid.wire import ttypes
-from metastore.catalog.models import Partition
-from metastore.catalog.names import database_name, fold, partition_values, spec_of_name, values_of_name
+from metastore.catalog.models import Partition, Table
+from metastore.catalog.names import database_name, fold, name_of_values, spec_of_name, values_of_name
+from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.catalog_structs import field_schemas, partition_of, partition_struct
-
-_PARAMETER_RUN = re.compile(r"%|\*")
+from metastore.rpc.catalog_structs import partition_of
+from metastore.rpc.handlers.partition_lists import storable, values_in
+from metastore.rpc.handlers.tables import properties_of
+from metastore.rpc.partition_structs import partitions_in, structs, table_columns
+from metastore.rpc.statistics_structs import upkeep_of
 
 
 def handlers(catalog: CatalogService) -> dict[str, Handler]:
     """RPC name to function."""
-    return (
-        _getting(catalog)
-        | _listing(catalog)
-        | _adding(catalog)
-        | _altering(catalog)
-        | _dropping(catalog)
-        | _names(catalog)
-    )
-
-
-def _structs(database: str, table: str, found: Sequence[Partition], request: Any = None) -> list[Any]:
-    """The partitions as structs, with what a ``_req`` form says about columns and parameters."""
-    without_columns = bool(getattr(request, "skipColumnSchemaForPartition", None))
-    structs = [partition_struct(database, fold(table), partition, without_columns) for partition in found]
-    include = _like(getattr(request, "includeParamKeyPattern", None))
-    exclude = _like(getattr(request, "excludeParamKeyPattern", None))
-    if include or exclude:
-        for struct in structs:
-            struct.parameters = {
-                key: value
-                for key, value in struct.parameters.items()
-                if (include is None or include.fullmatch(key)) and not (exclude and exclude.fullmatch(key))
-            }
-    return structs
-
-
-def _like(pattern: str | None) -> re.Pattern[str] | None:
-    return re.compile(".*".join(map(re.escape, _PARAMETER_RUN.split(pattern)))) if pattern else None
-
-
-def _getting(catalog: CatalogService) -> dict[str, Handler]:
-    def get(database: str, table: str, values: Sequence[str]) -> Any:
-        return partition_struct(database, fold(table), catalog.partitions.get(database, table, _storable(values)))
-
-    def get_partition(call: Call, database: str, table: str, values: Sequence[str], *authorisation: Any) -> Any:
-        return get(database_name(database), table, values or [])
-
-    def get_partition_req(call: Call, request: Any) -> Any:
-        found = get(database_name(request.dbName, request.catName), request.tblName, request.partVals)
-        return ttypes.GetPartitionResponse(partition=found)
-
-    def get_partition_by_name(call: Call, database: str, table: str, name: str) -> Any:
-        return get(database_name(database), table, _values_in(name))
-
-    return {
-        "get_partition": get_partition,
-        "get_partition_with_auth": get_partition,
-        "get_partition_req": get_partition_req,
-        "get_partition_by_name": get_partition_by_name,
-    }
-
-
-def _listing(catalog: CatalogService) -> dict[str, Handler]:
-    partitions = catalog.partitions
-
-    def get_partitions(call: Call, database: str, table: str, limit: int | None, *authorisation: Any) -> list[Any]:
-        database = database_name(database)
-        return _structs(database, table, partitions.matching(database, table, limit=limit))
-
-    def get_partitions_req(call: Call, request: Any) -> Any:
-        database = database_name(request.dbName, request.catName)
-        found = partitions.matching(database, request.tblName, limit=request.maxParts)
-        return ttypes.PartitionsResponse(partitions=_structs(database, request.tblName, found, request))
-
-    def get_partitions_ps(
-        call: Call, database: str, table: str, values: Sequence[str] | None, limit: int | None, *authorisation: Any
-    ) -> list[Any]:
-        database = database_name(database)
-        return _structs(database, table, partitions.matching(database, table, values or [], limit))
-
-    def get_partitions_ps_with_auth_req(call: Call, request: Any) -> Any:
-        database = database_name(request.dbName, request.catName)
-        if request.partNames is not None:
-            found = partitions.named(database, request.tblName, request.partNames)
-        else:
-            found = partitions.matching(database, request.tblName, request.partVals or [], request.maxParts)
-        return ttypes.GetPartitionsPsWithAuthResponse(partitions=_structs(database, request.tblName, found, request))
-
-    def get_partition_names(call: Call, database: str, table: str, limit: int | None) -> list[str]:
-        return partitions.names(database_name(database), table, limit=limit)
-
-    def fetch_partition_names_req(call: Call, request: Any) -> list[str]:
-        database = database_name(request.dbName, request.catName)
-        return partitions.names(database, request.tblName, limit=request.maxParts)
-
-    def get_partition_names_ps(
-        call: Call, database: str, table: str, values: Sequence[str] | None, limit: int | None
-    ) -> list[str]:
-        return partitions.names(database_name(database), table, values or [], limit)
-
-    def get_partition_names_ps_req(call: Call, request: Any) -> Any:
-        database = database_name(request.dbName, request.catName)
-        found = partitions.names(database, request.tblName, request.partValues or [], request.maxParts)
-        return ttypes.GetPartitionNamesPsResponse(names=found)
-
-    def get_partitions_by_names(call: Call, database: str, table: str, names: Sequence[str] | None) -> list[Any]:
-        database = database_name(database)
-        return _structs(database, table, partitions.named(database, table, names or []))
-
-    def get_partitions_by_names_req(call: Call, request: Any) -> Any:
-        database = database_name(request.db_name)
-        found = partitions.named(database, request.tbl_name, request.names or [])
-        return ttypes.GetPartitionsByNamesResult(partitions=_structs(database, request.tbl_name, found, request))
-
-    def get_partitions_by_filter(
-        call: Call, database: str, table: str, text: str | None, limit: int | None
-    ) -> list[Any]:
-        database = database_name(database)
-        return _structs(database, table, partitions.filtered(database, table, text or "", limit))
-
-    def get_partitions_by_filter_req(call: Call, request: Any) -> list[Any]:
-        database = database_name(request.dbName, request.catName)
-        found = partitions.filtered(database, request.tblName, request.filter or "", request.maxParts)
-        return _structs(database, request.tblName, found, request)
-
-    def get_num_partitions_by_filter(call: Call, database: str, table: str, text: str | None) -> int:
-        return partitions.count(database_name(database), table, text or "")
-
-    return {
-        "get_partitions": get_partitions,
-        "get_partitions_with_auth": get_partitions,
-        "get_partitions_req": get_partitions_req,
-        "get_partitions_ps": get_partitions_ps,
-        "get_partitions_ps_with_auth": get_partitions_ps,
-        "get_partitions_ps_with_auth_req": get_partitions_ps_with_auth_req,
-        "get_partition_names": get_partition_names,
-        "fetch_partition_names_req": fetch_partition_names_req,
-        "get_partition_names_ps": get_partition_names_ps,
-        "get_partition_names_ps_req": get_partition_names_ps_req,
-        "get_partitions_by_names": get_partitions_by_names,
-        "get_partitions_by_names_req": get_partitions_by_names_req,
-        "get_partitions_by_filter": get_partitions_by_filter,
-        "get_partitions_by_filter_req": get_partitions_by_filter_req,
-        "get_num_partitions_by_filter": get_num_partitions_by_filter,
-    }
+    return _adding(catalog) | _altering(catalog) | _moving(catalog) | _dropping(catalog) | _names(catalog)
 
 
 def _adding(catalog: CatalogService) -> dict[str, Handler]:
     def add(
-        database: str, table: str, structs: Sequence[Any], if_not_exists: bool = False, columns: Any = None
-    ) -> list[Partition]:
-        if columns is not None:  # sent once for all partitions
-            for struct in structs:
-                if struct.sd is not None and not struct.sd.cols:
-                    struct.sd.cols = columns
-        return catalog.partitions.add(database, table, [partition_of(struct) for struct in structs], if_not_exists)
+        database: str, table: str, given: Sequence[Any], if_not_exists: bool = False, columns: Any = None
+    ) -> tuple[Table, list[Partition]]:
+        found = [partition_of(struct) for struct in _with_columns(given, columns)]
+        return catalog.partition_changes.add(database, table, found, if_not_exists)
 
-    def add_partition(call: Call, struct: Any, context: Any = None) -> Any:
-        database = database_name(struct.dbName, struct.catName)
-        return _structs(database, struct.tableName, add(database, struct.tableName, [struct]))[0]
+    def add_one(database: str, table: str, struct: Any) -> Any:
+        owner, (added,) = add(database, table, [struct])
+        return structs(owner)(added)
 
-    def add_partitions(call: Call, structs: Sequence[Any] | None) -> int:
-        if not structs:
+    def add_all(given: Sequence[Any]) -> int:
+        if not given:
             return 0
-        targets = {(database_name(struct.dbName, struct.catName), fold(struct.tableName)) for struct in structs}
+        targets = {(database_name(struct.dbName, struct.catName), fold(struct.tableName)) for struct in given}
         if len(targets) > 1:
             raise InvalidObjectError("the partitions of one request must belong to one table")
-        return len(add(*targets.pop(), structs))
+        return len(add(*targets.pop(), given)[1])
+
+    def add_partition(call: Call, struct: Any, context: Any = None) -> Any:
+        return add_one(database_name(struct.dbName, struct.catName), struct.tableName, struct)
+
+    def add_partitions(call: Call, given: Sequence[Any] | None) -> int:
+        return add_all(given or [])
+
+    def add_partitions_pspec(call: Call, specs: Sequence[Any] | None) -> int:
+        return add_all(list(partitions_in(specs or [])))
 
     def add_partitions_req(call: Call, request: Any) -> Any:
         database = database_name(request.dbName, request.catName)
-        columns = request.partitionColSchema
-        added = add(database, request.tblName, request.parts or [], bool(request.ifNotExists), columns)
+        owner, added = add(
+            database, request.tblName, request.parts, bool(request.ifNotExists), request.partitionColSchema
+        )
         result = ttypes.AddPartitionsResult(isStatsCompliant=False)
         if request.needResult is not False:  # Hive's default is true
-            result.partitions = _structs(database, request.tblName, added, request)
+            result.partitions = list(map(structs(owner, request), added))
             if request.skipColumnSchemaForPartition:
-                result.partitionColSchema = field_schemas(catalog.tables.get(database, request.tblName).columns)
+                result.partitionColSchema = table_columns(owner)
         return result
 
     def append(database: str, table: str, values: Sequence[str]) -> Any:
-        return _structs(database, table, catalog.partitions.add(database, table, [Partition(list(values))]))[0]
+        return add_one(database, table, ttypes.Partition(values=list(values)))
 
     def append_partition(call: Call, database: str, table: str, values: Sequence[str], context: Any = None) -> Any:
         return append(database_name(database), table, values or [])
@@ -207,6 +82,7 @@ def _adding(catalog: CatalogService) -> dict[str, Handler]:
         "add_partition": add_partition,
         "add_partition_with_environment_context": add_partition,
         "add_partitions": add_partitions,
+        "add_partitions_pspec": add_partitions_pspec,
         "add_partitions_req": add_partitions_req,
         "append_partition": append_partition,
         "append_partition_with_environment_context": append_partition,
@@ -217,42 +93,29 @@ def _adding(catalog: CatalogService) -> dict[str, Handler]:
 
 
 def _altering(catalog: CatalogService) -> dict[str, Handler]:
-    partitions = catalog.partitions
-
-    def declared(change: Callable[[], None]) -> None:
-        try:
-            change()
-        except InvalidObjectError as error:  # none of these methods declares it
-            raise InvalidOperationError(str(error)) from None
+    def alter(database: str, table: str, given: Sequence[Any], context: Any, *write: Any) -> None:
+        upkeep = upkeep_of(context.properties if context is not None else None, *write)
+        changes = catalog.partition_changes
+        _declared(lambda: changes.alter(database, table, [partition_of(struct) for struct in given], upkeep))
 
     def alter_partition(call: Call, database: str, table: str, struct: Any, context: Any = None) -> None:
-        alter_partitions(call, database, table, [struct], context)
+        alter(database_name(database), table, [struct], context)
 
     def alter_partitions(
-        call: Call, database: str, table: str, structs: Sequence[Any] | None, context: Any = None
+        call: Call, database: str, table: str, given: Sequence[Any] | None, context: Any = None
     ) -> None:
-        name = database_name(database)
-        declared(lambda: partitions.alter(name, table, [partition_of(struct) for struct in structs or []]))
+        alter(database_name(database), table, given or [], context)
 
     def alter_partitions_req(call: Call, request: Any) -> Any:
-        database = database_name(request.dbName, request.catName)
-        structs = request.partitions or []
+        given = _with_columns(request.partitions, request.partitionColSchema)
         if request.writeId is not None and request.writeId > 0:
-            for struct in structs:
+            for struct in given:
                 struct.writeId = request.writeId
-        declared(lambda: partitions.alter(database, request.tableName, [partition_of(struct) for struct in structs]))
-        return ttypes.AlterPartitionsResponse()
-
-    def rename_partition(call: Call, database: str, table: str, values: Sequence[str] | None, struct: Any) -> None:
-        name = database_name(database)
-        declared(lambda: partitions.rename(name, table, values or [], partition_of(struct)))
-
-    def rename_partition_req(call: Call, request: Any) -> Any:
-        database = database_name(request.dbName, request.catName)
-        declared(
-            lambda: partitions.rename(database, request.tableName, request.partVals, partition_of(request.newPart))
+        write = (request.writeId, request.validWriteIdList)
+        alter(
+            database_name(request.dbName, request.catName), request.tableName, given, request.environmentContext, *write
         )
-        return ttypes.RenamePartitionResponse()
+        return ttypes.AlterPartitionsResponse()
 
     return {
         "alter_partition": alter_partition,
@@ -260,61 +123,90 @@ def _altering(catalog: CatalogService) -> dict[str, Handler]:
         "alter_partitions": alter_partitions,
         "alter_partitions_with_environment_context": alter_partitions,
         "alter_partitions_req": alter_partitions_req,
+    }
+
+
+def _moving(catalog: CatalogService) -> dict[str, Handler]:
+    moves = catalog.partition_moves
+
+    def rename_partition(call: Call, database: str, table: str, values: Sequence[str] | None, struct: Any) -> None:
+        name = database_name(database)
+        _declared(lambda: moves.rename(name, table, values or [], partition_of(struct)))
+
+    def rename_partition_req(call: Call, request: Any) -> Any:
+        database = database_name(request.dbName, request.catName)
+        _declared(
+            lambda: moves.rename(
+                database, request.tableName, request.partVals, partition_of(request.newPart), bool(request.clonePart)
+            )
+        )
+        return ttypes.RenamePartitionResponse()
+
+    def exchange_partitions(
+        call: Call,
+        spec: Mapping[str, str] | None,
+        source_database: str,
+        source: str,
+        target_database: str,
+        target: str,
+    ) -> list[Any]:
+        target_place = (database_name(target_database), target or "")
+        moved = moves.exchange(spec or {}, (database_name(source_database), source or ""), target_place)
+        return list(map(structs(catalog.partitions.owner(*target_place)), moved))
+
+    def exchange_partition(call: Call, *arguments: Any) -> Any:
+        """Java answers with an empty partition, however many there were, and its clients know no other answer."""
+        exchange_partitions(call, *arguments)
+        return ttypes.Partition()
+
+    return {
         "rename_partition": rename_partition,
         "rename_partition_req": rename_partition_req,
+        "exchange_partition": exchange_partition,
+        "exchange_partitions": exchange_partitions,
     }
 
 
 def _dropping(catalog: CatalogService) -> dict[str, Handler]:
-    partitions = catalog.partitions
+    drops = catalog.partition_drops
 
-    def drop(database: str, table: str, values: Sequence[str], delete_data: bool | None) -> bool:
-        partitions.drop(database, table, [_storable(values)], bool(delete_data))
+    def drop(database: str, table: str, values: Sequence[str], delete_data: bool | None, context: Any) -> bool:
+        try:
+            drops.one(database, table, values, DropRequest.of_context(bool(delete_data), properties_of(context)))
+        except InvalidObjectError as error:  # not declared
+            raise MetaError(str(error)) from None
         return True
 
     def drop_partition(
         call: Call, database: str, table: str, values: Sequence[str], delete_data: bool | None, context: Any = None
     ) -> bool:
-        return drop(database_name(database), table, values or [], delete_data)
+        return drop(database_name(database), table, values or [], delete_data, context)
 
     def drop_partition_by_name(
         call: Call, database: str, table: str, name: str, delete_data: bool | None, context: Any = None
     ) -> bool:
-        return drop(database_name(database), table, _values_in(name), delete_data)
+        return drop(database_name(database), table, values_in(name), delete_data, context)
 
     def drop_partition_req(call: Call, request: Any) -> bool:
-        values = _values_in(request.partName) if request.partName else request.partVals or []
-        return drop(database_name(request.dbName, request.catName), request.tblName, values, request.deleteData)
+        values = values_in(request.partName) if request.partName else request.partVals or []
+        database = database_name(request.dbName, request.catName)
+        return drop(database, request.tblName, values, request.deleteData, request.environmentContext)
 
     def drop_partitions_req(call: Call, request: Any) -> Any:
         database = database_name(request.dbName, request.catName)
+        owner = catalog.partitions.owner(database, request.tblName)
+        how = DropRequest.of_context(bool(request.deleteData), properties_of(request.environmentContext))
+        if_exists = request.ifExists is not False  # Hive's default is true
         if request.parts.names is not None:
-            chosen = [_values_in(name) for name in request.parts.names]
+            names = [_normal_name(owner, name) for name in request.parts.names]
+            dropped = drops.named(database, request.tblName, names, how, if_exists)
         else:
-            chosen = by_expressions(database, request.tblName, request.parts.exprs or [], bool(request.ifExists))
-        if_exists = bool(request.ifExists)
-        dropped = partitions.drop(database, request.tblName, chosen, bool(request.deleteData), if_exists)
+            expressions = [item.expr for item in request.parts.exprs or []]
+            dropped = drops.chosen(database, request.tblName, expressions, how, if_exists)
         result = ttypes.DropPartitionsResult()
-        if request.needResult is not False:  # Hive's default is true
-            result.partitions = _structs(database, request.tblName, dropped, request)
+        if request.needResult is not False:  # and here
+            result.partitions = list(map(structs(owner, request), dropped))
         return result
-
-    def by_expressions(database: str, table: str, expressions: Sequence[Any], if_exists: bool) -> list[list[str]]:
-        """The partitions that filter texts choose; Hive's MSCK sends text in place of a serialised plan."""
-        chosen: list[list[str]] = []
-        for expression in expressions:
-            try:
-                text = expression.expr if isinstance(expression.expr, str) else expression.expr.decode()
-                found = partitions.filtered(database, table, text)
-            except (UnicodeDecodeError, MetaError) as error:
-                raise MetaError(
-                    f"cannot drop partitions of {database}.{table} by a serialised expression: name them, or send a"
-                    f" filter text ({error})"
-                ) from None
-            if not found and not if_exists:
-                raise NoSuchObjectError(f"no partition of {database}.{table} matches {text}")
-            chosen += [partition.values for partition in found]
-        return chosen
 
     return {
         "drop_partition": drop_partition,
@@ -328,7 +220,7 @@ def _dropping(catalog: CatalogService) -> dict[str, Handler]:
 
 def _names(catalog: CatalogService) -> dict[str, Handler]:
     def to_values(call: Call, name: str) -> list[str]:
-        return _values_in(name) if name else []
+        return values_in(name) if name else []
 
     def to_spec(call: Call, name: str) -> dict[str, str]:
         try:
@@ -337,7 +229,7 @@ def _names(catalog: CatalogService) -> dict[str, Handler]:
             raise MetaError(str(error)) from None
 
     def has_valid_characters(call: Call, values: Sequence[str], throw: bool | None) -> bool:
-        invalid = catalog.partitions.first_invalid(_storable(values or []))
+        invalid = catalog.partitions.first_invalid(storable(values or []))
         if invalid is not None and throw:
             raise MetaError(f"partition value '{invalid}' does not match the server's whitelist")
         return invalid is None
@@ -349,17 +241,25 @@ def _names(catalog: CatalogService) -> dict[str, Handler]:
     }
 
 
-def _values_in(name: str) -> list[str]:
-    """The values in a partition name, for methods that do not declare InvalidObjectException."""
+def _with_columns(given: Sequence[Any], columns: Any) -> Sequence[Any]:
+    """Partition structs with the columns that were sent once for all."""
+    if columns is not None:
+        for struct in given:
+            if struct.sd is not None and not struct.sd.cols:
+                struct.sd.cols = columns
+    return given
+
+
+def _normal_name(owner: Table, name: str) -> str:
+    """The name as it is stored, whatever the case of its keys. Raises MetaError if it is not of the table's keys."""
     try:
-        return values_of_name(name)
+        return name_of_values([key.name for key in owner.partition_keys], values_in(name))
     except InvalidObjectError as error:
         raise MetaError(str(error)) from None
 
 
-def _storable(values: Sequence[str]) -> list[str]:
-    """Partition values as they are stored, for methods that do not declare InvalidObjectException."""
+def _declared(change: Callable[[], None]) -> None:
     try:
-        return partition_values(values)
-    except InvalidObjectError as error:
-        raise MetaError(str(error)) from None
+        change()
+    except InvalidObjectError as error:  # none of the alter and rename methods declares it
+        raise InvalidOperationError(str(error)) from None

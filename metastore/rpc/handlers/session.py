@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from hive_acid.errors import ConfigValSecurityError, MetaError
+from hive_acid.errors import ConfigValSecurityError, MetaError, NoSuchObjectError
 from hive_acid.wire import ttypes
+from metastore.observe.calls import CallCounts
 from metastore.rpc.call import Call, Handler
+from metastore.rpc.plain import checked_text
 from metastore.settings import spelling
 
 HIVE_VERSION = "4.0.1"
 """What `getVersion` says, since Java clients choose features by it."""
+
+MAX_OPTIONS = 100
+"""Of those that clients have set on a server; they mean nothing to it."""
 
 _READABLE = re.compile(r"(hive|hdfs|mapred|metastore)\..*")
 _SECRET = re.compile(r"password|secret|keystore|connectionurl|token|\.key$", re.IGNORECASE)
@@ -33,43 +39,90 @@ _META_CONF = {
 """The keys that getMetaConf and setMetaConf may name, and what holds here (metastore-wire.md §5)."""
 
 
-def handlers(settings: Mapping[str, str]) -> dict[str, Handler]:
-    """RPC name to function; `settings` are those of the running server, key to text."""
-    started_s = int(time.time())
+def handlers(settings: Mapping[str, str], counts: CallCounts, uuid: Callable[[], str]) -> dict[str, Handler]:
+    """RPC name to function; `settings` are those of the running server, key to text, `uuid` tells who it is."""
     known = {spelling(key): value for key, value in settings.items()}
+    return _connection() | _configuration(known) | _service(counts, uuid) | _options() | _dataconnectors()
 
+
+def _connection() -> dict[str, Handler]:
     def set_ugi(call: Call, user: str, groups: list[str] | None) -> list[str]:
         call.session.user = user
         call.session.groups = list(groups or [])
         return [*call.session.groups, user]  # the user must come last
 
-    def get_meta_conf(call: Call, key: str) -> str:
-        if spelling(key) not in _META_CONF:
+    def nothing(call: Call) -> None:
+        """The end of one client's connection, never of the server (metastore-wire.md §2)."""
+
+    return {"set_ugi": set_ugi, "shutdown": nothing, "reinitialize": nothing, "flushCache": nothing}
+
+
+def _configuration(known: Mapping[str, str]) -> dict[str, Handler]:
+    def get_meta_conf(call: Call, key: str | None) -> str:
+        name = spelling(key or "")
+        if name not in _META_CONF:
             raise MetaError(f"Invalid configuration key {key}")
-        return known.get(spelling(key), _META_CONF[spelling(key)])
+        return known.get(name) or call.session.meta_conf.get(name, _META_CONF[name])
 
-    def set_meta_conf(call: Call, key: str, value: str) -> None:
-        if get_meta_conf(call, key) != value:
+    def set_meta_conf(call: Call, key: str, value: str | None) -> None:
+        if get_meta_conf(call, key) == value:
+            return
+        if spelling(key) in known:
             raise MetaError(f"{key} is fixed while the server runs: give it to the server as a setting")
+        call.session.meta_conf[spelling(key)] = checked_text(value, key)
 
-    def get_config_value(call: Call, name: str, default: str | None) -> str | None:
+    def get_config_value(call: Call, name: str | None, default: str | None) -> str | None:
+        if name is None:
+            return default
         if not _READABLE.fullmatch(name):
             raise ConfigValSecurityError(f"the configuration value {name} may not be read")
         return default if _SECRET.search(name) else known.get(spelling(name), default)
 
-    def nothing(call: Call) -> None:
-        """The end of one client's connection, never of the server (metastore-wire.md §2)."""
+    return {"getMetaConf": get_meta_conf, "setMetaConf": set_meta_conf, "get_config_value": get_config_value}
+
+
+def _service(counts: CallCounts, uuid: Callable[[], str]) -> dict[str, Handler]:
+    """The server as an instance of Facebook's service."""
+    started_s = int(time.time())
+
+    def counters() -> dict[str, int]:
+        """How often each method was called."""
+        found: dict[str, int] = {}
+        for (method, _), count in counts.snapshot().items():
+            found[method] = found.get(method, 0) + count.calls
+        return found
 
     return {
-        "set_ugi": set_ugi,
-        "shutdown": nothing,
-        "reinitialize": nothing,
         "getStatus": lambda call: ttypes.fb_status.ALIVE,
         "getStatusDetails": lambda call: "",
         "getName": lambda call: "metastore",
         "getVersion": lambda call: HIVE_VERSION,
         "aliveSince": lambda call: started_s,
-        "getMetaConf": get_meta_conf,
-        "setMetaConf": set_meta_conf,
-        "get_config_value": get_config_value,
+        "getCpuProfile": lambda call, duration_s: "",
+        "getCounters": lambda call: counters(),
+        "getCounter": lambda call, key: counters().get(key, 0),
+        "get_metastore_db_uuid": lambda call: uuid(),
     }
+
+
+def _options() -> dict[str, Handler]:
+    """What clients set on a server and read again; nothing depends on it."""
+    options: dict[str, str] = {}
+
+    def set_option(call: Call, key: str, value: str) -> None:
+        if key not in options and len(options) >= MAX_OPTIONS:
+            raise MetaError(f"{MAX_OPTIONS} options are set already: {key} is one too many")
+        options[checked_text(key, "the option")] = checked_text(value, "its value")
+
+    return {
+        "setOption": set_option,
+        "getOption": lambda call, key: options.get(key, ""),
+        "getOptions": lambda call: dict(options),
+    }
+
+
+def _dataconnectors() -> dict[str, Handler]:
+    def get_dataconnector_req(call: Call, request: Any) -> None:
+        raise NoSuchObjectError(f"data connector {request.connectorName} does not exist: this metastore has none")
+
+    return {"get_dataconnectors": lambda call: [], "get_dataconnector_req": get_dataconnector_req}

@@ -1,9 +1,12 @@
-"""RPCs of tables and views: old and ``_req`` forms are brought to one request, then answered in the form asked."""
+"""RPCs of tables and views: old and ``_req`` forms are brought to one request, then answered in the form asked.
+
+Lists of tables are in `table_lists`.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,13 +19,20 @@ from hive_acid.errors import (
     UnknownTableError,
 )
 from hive_acid.wire import ttypes
-from metastore.catalog.capabilities import access_of
-from metastore.catalog.config import ALLOW, WARN
+from metastore.catalog.capabilities import INSERT_ONLY_TABLES, access_of, guard_of
+from metastore.catalog.config import REFUSE, WARN
 from metastore.catalog.models import Expectation, Table
-from metastore.catalog.names import DEFAULT_CATALOG, database_name, fold, split_catalog
+from metastore.catalog.names import database_name, fold
+from metastore.catalog.removal.drops import DropRequest
+from metastore.catalog.removal.trash import UNDROP
 from metastore.catalog.service import CatalogService
+from metastore.catalog.views import just_materialized
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.catalog_structs import field_schemas, table_of, table_struct
+from metastore.rpc.handlers.companions import companions_of
+from metastore.rpc.handlers.statistics import table_statistics
+from metastore.rpc.statistics_structs import engine_of, marked, reader_of, upkeep_of
+from metastore.txn.models import TxnOwner
 
 _log = logging.getLogger(__name__)
 
@@ -35,68 +45,40 @@ def handlers(catalog: CatalogService) -> dict[str, Handler]:
 def _reading(catalog: CatalogService) -> dict[str, Handler]:
     tables = catalog.tables
 
-    def is_refused(call: Call, table: Table) -> bool:
-        """Whether the guard keeps a full-ACID table from a client that did not say it knows such tables."""
-        if not table.is_full_acid or catalog.config.acid_guard == ALLOW:
-            return False
-        if catalog.config.acid_guard == WARN:
-            _log.warning(
-                "%s of the ACID table %s by %s, which may not know how", call.method, table.full_name, call.peer
-            )
-            return False
-        return True
-
     def get_table(call: Call, database: str, name: str) -> Any:
         table = tables.get(database_name(database), name)
-        if is_refused(call, table):
+        if is_refused(catalog, call, table):
             raise MetaError(
                 f"{table.full_name} is an ACID table, which this client would read and write wrongly: use"
-                " hive_acid.connect and hive_acid.spark, a client that sends get_table_req, or the server setting"
-                " metastore.acid.guard=allow"
+                " hive_acid.connect and hive_acid.spark, a client that sends get_table_req, or the server setting or"
+                " table property metastore.acid.guard=allow"
             )
+        check_insert_only(table, ())
         return table_struct(table)
 
     def get_table_req(call: Call, request: Any) -> Any:
-        table = tables.get(database_name(request.dbName, request.catName), request.tblName)
-        return ttypes.GetTableResult(table=_translated(table, request.processorCapabilities), isStatsCompliant=False)
-
-    def get_table_objects_by_name(call: Call, database: str, names: Sequence[str]) -> list[Any]:
-        # The method declares no exception, and one ACID table must not spoil the list of the others: it is left out.
-        found = tables.get_many(database_name(database), names or [])
-        return [table_struct(table) for table in found if not is_refused(call, table)]
-
-    def get_table_objects_by_name_req(call: Call, request: Any) -> Any:
-        database = database_name(request.dbName, request.catName)
-        if catalog.databases.find(database) is None:
-            raise UnknownDBError(f"database {database} does not exist")
-        if request.tblNames is not None:
-            found = tables.get_many(database, request.tblNames)
+        database, reader = database_name(request.dbName, request.catName), reader_of(request.validWriteIdList)
+        if reader is None:
+            table, is_compliant = tables.get(database, request.tblName), None
         else:
-            found = tables.matching(database, request.tablesPattern)
-        return ttypes.GetTablesResult(tables=[_translated(table, request.processorCapabilities) for table in found])
+            table, is_compliant = catalog.statistics.table_for(database, request.tblName, reader)
+        check_insert_only(table, (request.capabilities and request.capabilities.values) or ())
+        struct = translated(table, request.processorCapabilities)
+        if is_compliant is not None:
+            marked(struct, is_compliant)
+        if request.getColumnStats:
+            struct.colStats = table_statistics(catalog, table, engine_of(request.engine), reader)
+        return ttypes.GetTableResult(table=struct, isStatsCompliant=struct.isStatsCompliant)
 
-    def get_tables(call: Call, database: str, pattern: str | None) -> list[str]:
-        return tables.names(database_name(database), pattern)
-
-    def get_tables_by_type(call: Call, database: str, pattern: str | None, table_type: str | None) -> list[str]:
-        return tables.names(database_name(database), pattern, table_type)
-
-    def get_table_meta(
-        call: Call, databases: str | None, pattern: str | None, types: Sequence[str] | None
-    ) -> list[Any]:
-        found = tables.summaries(split_catalog(databases), pattern, types or [])
-        return [
-            ttypes.TableMeta(
-                dbName=table.database,
-                tableName=table.name,
-                tableType=table.table_type,
-                comments=table.comment,
-                catName=DEFAULT_CATALOG,
-                ownerName=table.owner,
-                ownerType=table.owner_type,
+    def check_insert_only(table: Table, capabilities: Collection[int]) -> None:
+        """Hive's own rule for clients that do not know insert-only tables, if it is switched on."""
+        if not catalog.config.capability_check or not table.is_transactional or table.is_full_acid:
+            return
+        if INSERT_ONLY_TABLES not in capabilities:
+            raise MetaError(
+                "Your client does not appear to support insert-only tables. To skip capability checks, please set"
+                f" metastore.client.capability.check to false. This setting can be set on the server. {table.full_name}"
             )
-            for table in found
-        ]
 
     def known(database: str, name: str) -> Table:
         try:
@@ -124,12 +106,6 @@ def _reading(catalog: CatalogService) -> dict[str, Handler]:
     return {
         "get_table": get_table,
         "get_table_req": get_table_req,
-        "get_table_objects_by_name": get_table_objects_by_name,
-        "get_table_objects_by_name_req": get_table_objects_by_name_req,
-        "get_tables": get_tables,
-        "get_tables_by_type": get_tables_by_type,
-        "get_all_tables": lambda call, database: tables.names(database_name(database)),
-        "get_table_meta": get_table_meta,
         "get_fields": get_fields,
         "get_fields_with_environment_context": get_fields,
         "get_fields_req": get_fields_req,
@@ -139,20 +115,37 @@ def _reading(catalog: CatalogService) -> dict[str, Handler]:
     }
 
 
+def is_refused(catalog: CatalogService, call: Call, table: Table) -> bool:
+    """Whether the guard keeps a full-ACID table from a client that did not say it knows such tables."""
+    guard = guard_of(table, catalog.config.acid_guard)
+    if guard == WARN:
+        _log.warning("%s of the ACID table %s by %s, which may not know how", call.method, table.full_name, call.peer)
+    return guard == REFUSE
+
+
 def _creating(catalog: CatalogService) -> dict[str, Handler]:
+    def create(
+        call: Call,
+        struct: Any,
+        context: Any,
+        constraints: Sequence[Sequence[Any] | None] = (),
+        capabilities: Sequence[str] | None = None,
+    ) -> None:
+        if properties_of(context).get(UNDROP, "").lower() == "true":
+            catalog.trash.restore(database_name(struct.dbName, struct.catName), struct.tableName or "", call.user)
+            return
+        table = just_materialized(table_of(struct))
+        companions = companions_of(struct, table, constraints)
+        catalog.tables.create(replace(table, owner=table.owner or call.user), capabilities, *companions)
+
     def create_table(call: Call, struct: Any, context: Any = None) -> None:
-        table = table_of(struct)
-        catalog.tables.create(replace(table, owner=table.owner or call.user))
+        create(call, struct, context)
 
     def create_table_with_constraints(call: Call, struct: Any, *constraints: Sequence[Any] | None) -> None:
-        if any(constraints):
-            raise InvalidObjectError("constraints are not supported: create the table without them")
-        create_table(call, struct)
+        create(call, struct, None, constraints)
 
     def create_table_req(call: Call, request: Any) -> None:
-        create_table_with_constraints(
-            call,
-            request.table,
+        constraints = (
             request.primaryKeys,
             request.foreignKeys,
             request.uniqueConstraints,
@@ -160,27 +153,42 @@ def _creating(catalog: CatalogService) -> dict[str, Handler]:
             request.defaultConstraints,
             request.checkConstraints,
         )
+        create(call, request.table, request.envContext, constraints, request.processorCapabilities)
+
+    def translate_table_dryrun(call: Call, request: Any) -> Any:
+        """The table as a create of it would be stored."""
+        table = table_of(request.table)
+        owned = replace(table, owner=table.owner or call.user)
+        return table_struct(catalog.tables.completed(owned, request.processorCapabilities))
 
     return {
         "create_table": create_table,
         "create_table_with_environment_context": create_table,
         "create_table_with_constraints": create_table_with_constraints,
         "create_table_req": create_table_req,
+        "translate_table_dryrun": translate_table_dryrun,
     }
 
 
 def _altering(catalog: CatalogService) -> dict[str, Handler]:
     def alter(
-        database: str, name: str, struct: Any, context: Any, expected: Expectation | None = None, cascade: bool = False
+        database: str,
+        name: str,
+        struct: Any,
+        context: Any,
+        expected: Expectation | None = None,
+        cascade: bool = False,
+        request: Any = None,
     ) -> None:
-        properties = (context.properties if context is not None else None) or {}
+        properties = properties_of(context)
         key, value = properties.get("expected_parameter_key"), properties.get("expected_parameter_value")
         if expected is None and key is not None and value is not None:
             expected = Expectation(key, value)
         cascade = cascade or properties.get("CASCADE", "").lower() == "true"
         try:
-            new = table_of(struct)
-            catalog.alterations.alter(database, fold(name), new, expected, cascade)
+            new = table_of(struct, database)
+            write = () if request is None else (request.writeId, request.validWriteIdList)
+            catalog.alterations.alter(database, fold(name), new, expected, cascade, upkeep_of(properties, *write))
         except InvalidObjectError as error:  # none of the alter methods declares it
             raise InvalidOperationError(str(error)) from None
 
@@ -198,7 +206,7 @@ def _altering(catalog: CatalogService) -> dict[str, Handler]:
         if request.expectedParameterKey is not None and request.expectedParameterValue is not None:
             expected = Expectation(request.expectedParameterKey, request.expectedParameterValue)
         database = database_name(request.dbName, request.catName)
-        alter(database, request.tableName, struct, request.environmentContext, expected)
+        alter(database, request.tableName, struct, request.environmentContext, expected, request=request)
         return ttypes.AlterTableResponse()
 
     return {
@@ -211,20 +219,39 @@ def _altering(catalog: CatalogService) -> dict[str, Handler]:
 
 def _dropping(catalog: CatalogService) -> dict[str, Handler]:
     def drop_table(call: Call, database: str, name: str, delete_data: bool | None, context: Any = None) -> None:
-        catalog.tables.drop(database_name(database), name, bool(delete_data))
+        request = DropRequest.of_context(bool(delete_data), properties_of(context))
+        catalog.tables.drop(database_name(database), name, request)
 
     def drop_table_req(call: Call, request: Any) -> None:
         database = database_name(request.dbName, request.catalogName)
-        catalog.tables.drop(database, request.tableName, bool(request.deleteData))
+        drop_table(call, database, request.tableName, request.deleteData, request.envContext)
+
+    def truncate(call: Call, database: str, name: str, partitions: Sequence[str] | None, write_id: int = 0) -> None:
+        owner = TxnOwner(call.user or "", call.peer, call.method)
+        catalog.truncations.truncate(database, name, partitions, owner, write_id)
+
+    def truncate_table(call: Call, database: str, name: str, partitions: Sequence[str] | None) -> None:
+        truncate(call, database_name(database), name, partitions)
+
+    def truncate_table_req(call: Call, request: Any) -> Any:
+        truncate(call, database_name(request.dbName), request.tableName, request.partNames, request.writeId or 0)
+        return ttypes.TruncateTableResponse()
 
     return {
         "drop_table": drop_table,
         "drop_table_with_environment_context": drop_table,
         "drop_table_req": drop_table_req,
+        "truncate_table": truncate_table,
+        "truncate_table_req": truncate_table_req,
     }
 
 
-def _translated(table: Table, capabilities: Sequence[str] | None) -> Any:
+def properties_of(context: Any) -> Mapping[str, str]:
+    """The properties of an EnvironmentContext, which may be absent."""
+    return (context.properties if context is not None else None) or {}
+
+
+def translated(table: Table, capabilities: Sequence[str] | None) -> Any:
     """The answer to a client that may have named its capabilities; Impala refuses a table without access type."""
     struct = table_struct(table)
     if capabilities:

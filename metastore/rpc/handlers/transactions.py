@@ -11,6 +11,7 @@ from hive_acid.ids import TxnId, WriteId
 from hive_acid.wire import ttypes
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.codec import Prepared
+from metastore.rpc.generations import NO_WRITE_ID
 from metastore.rpc.handlers.replication import (
     SpecialCalls,
     is_extended,
@@ -149,9 +150,12 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
     def add_dynamic_partitions(call: Call, request: Any) -> None:
         if request.operationType not in _OPERATIONS:
             raise MetaError(f"operation type {request.operationType} writes nothing: INSERT, UPDATE or DELETE do")
+        write_id = request.writeid
+        if write_id == NO_WRITE_ID:
+            ((_, write_id),) = write_ids.allocate(request.dbname, request.tablename, [request.txnid])
         txns.add_dynamic_partitions(
             request.txnid,
-            request.writeid,
+            write_id,
             request.dbname,
             request.tablename,
             request.partitionnames or [],

@@ -1,0 +1,18 @@
+"""What a client sends along with a new table: constraints, and the privileges of its owner and others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from metastore.catalog.models import Table
+from metastore.catalog.registry import constraints, privileges
+from metastore.catalog.tables import Companion
+from metastore.rpc.handlers.constraints import constraints_of
+from metastore.rpc.handlers.privileges import owner_grants
+
+
+def companions_of(struct: Any, table: Table, lists: Sequence[Sequence[Any] | None]) -> list[Companion]:
+    """What stores that of the table `struct`; `lists` are those of its constraints in the order of the wire, if any."""
+    given = constraints_of(table, lists) if lists else []
+    return [constraints.adder(given), privileges.adder(owner_grants(struct.privileges))]

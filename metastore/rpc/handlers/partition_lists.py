@@ -1,0 +1,309 @@
+"""RPCs that read partitions: old and ``_req`` forms are brought to one question, then answered in the form asked.
+
+Forms with a user and groups are answered without privileges: those are stored, but nothing is granted by partition
+here. Lists may be long and are then sent while they are read (`streaming`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from hive_acid.errors import InvalidObjectError, MetaError, UnknownMethodError
+from hive_acid.wire import ttypes
+from metastore.catalog.models import Partition, Table
+from metastore.catalog.names import database_name, name_of_values, partition_values, values_of_name
+from metastore.catalog.partition.expressions import filter_text
+from metastore.catalog.partition.partitions import ValuesRequest
+from metastore.catalog.service import CatalogService
+from metastore.rpc.call import Call, Handler
+from metastore.rpc.handlers.statistics import partition_statistics
+from metastore.rpc.partition_structs import partition_specs, projected, structs
+from metastore.rpc.statistics_structs import engine_of, marked, reader_of
+from metastore.rpc.streaming import listed
+from metastore.store.rows import Rows
+
+_BY_NAMES, _BY_VALUES, _BY_EXPR = range(3)  # PartitionFilterMode
+
+
+def handlers(catalog: CatalogService) -> dict[str, Handler]:
+    """RPC name to function."""
+    return _getting(catalog) | _listing(catalog) | _naming(catalog) | _by_expression(catalog) | _specs(catalog)
+
+
+def _getting(catalog: CatalogService) -> dict[str, Handler]:
+    partitions = catalog.partitions
+
+    def get(database: str, table: str, values: Sequence[str]) -> Any:
+        owner = partitions.owner(database, table)
+        return structs(owner)(partitions.get(database, table, values))
+
+    def get_partition(call: Call, database: str, table: str, values: Sequence[str], *authorisation: Any) -> Any:
+        return get(database_name(database), table, storable(values or []))
+
+    def get_partition_req(call: Call, request: Any) -> Any:
+        found = get(database_name(request.dbName, request.catName), request.tblName, storable(request.partVals))
+        return ttypes.GetPartitionResponse(partition=found)
+
+    def get_partition_by_name(call: Call, database: str, table: str, name: str) -> Any:
+        return get(database_name(database), table, values_in(name))
+
+    return {
+        "get_partition": get_partition,
+        "get_partition_with_auth": get_partition,
+        "get_partition_req": get_partition_req,
+        "get_partition_by_name": get_partition_by_name,
+    }
+
+
+def _listing(catalog: CatalogService) -> dict[str, Handler]:
+    partitions = catalog.partitions
+
+    def answer(owner: Table, found: Rows[Partition], request: Any = None, wrap: Any = lambda found: found) -> Any:
+        return listed(for_reader(catalog, owner, found, request), wrap)
+
+    def get_partitions(call: Call, database: str, table: str, limit: int | None, *authorisation: Any) -> Any:
+        owner = partitions.owner(database_name(database), table)
+        return answer(owner, partitions.matching(owner, limit=limit))
+
+    def get_partitions_req(call: Call, request: Any) -> Any:
+        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
+        found = partitions.matching(owner, limit=request.maxParts)
+        return answer(owner, found, request, lambda found: ttypes.PartitionsResponse(partitions=found))
+
+    def get_partitions_ps(
+        call: Call, database: str, table: str, values: Sequence[str] | None, limit: int | None, *authorisation: Any
+    ) -> Any:
+        owner = partitions.owner(database_name(database), table)
+        return answer(owner, partitions.matching(owner, values or [], limit))
+
+    def get_partitions_ps_with_auth_req(call: Call, request: Any) -> Any:
+        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
+        if request.partNames is not None:
+            found = partitions.named(owner, request.partNames)
+        else:
+            found = partitions.matching(owner, request.partVals or [], request.maxParts)
+        return answer(owner, found, request, lambda found: ttypes.GetPartitionsPsWithAuthResponse(partitions=found))
+
+    def get_partitions_by_names(call: Call, database: str, table: str, names: Sequence[str] | None) -> Any:
+        owner = partitions.owner(database_name(database), table)
+        return answer(owner, partitions.named(owner, names or []))
+
+    def get_partitions_by_names_req(call: Call, request: Any) -> Any:
+        owner = partitions.owner(database_name(request.db_name), request.tbl_name)
+        found = partitions.named(owner, request.names or [])
+        structs_found = for_reader(catalog, owner, found, request)
+        if request.get_col_stats:
+            reader = reader_of(request.validWriteIdList)
+            known = partition_statistics(catalog, owner, request.names or [], engine_of(request.engine), reader)
+            keys = [key.name for key in owner.partition_keys]
+
+            def with_statistics(struct: Any) -> Any:
+                struct.colStats = known.get(name_of_values(keys, struct.values))
+                return struct
+
+            structs_found = structs_found.each(with_statistics)
+        return listed(structs_found, lambda found: ttypes.GetPartitionsByNamesResult(partitions=found))
+
+    def get_partitions_by_filter(call: Call, database: str, table: str, text: str | None, limit: int | None) -> Any:
+        owner = partitions.owner(database_name(database), table)
+        return answer(owner, partitions.filtered(owner, text or "", limit))
+
+    def get_partitions_by_filter_req(call: Call, request: Any) -> Any:
+        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName or "")
+        return answer(owner, partitions.filtered(owner, request.filter or "", request.maxParts), request)
+
+    def get_num_partitions_by_filter(call: Call, database: str, table: str, text: str | None) -> int:
+        return partitions.count(partitions.owner(database_name(database), table), text or "")
+
+    return {
+        "get_partitions": get_partitions,
+        "get_partitions_with_auth": get_partitions,
+        "get_partitions_req": get_partitions_req,
+        "get_partitions_ps": get_partitions_ps,
+        "get_partitions_ps_with_auth": get_partitions_ps,
+        "get_partitions_ps_with_auth_req": get_partitions_ps_with_auth_req,
+        "get_partitions_by_names": get_partitions_by_names,
+        "get_partitions_by_names_req": get_partitions_by_names_req,
+        "get_partitions_by_filter": get_partitions_by_filter,
+        "get_partitions_by_filter_req": get_partitions_by_filter_req,
+        "get_num_partitions_by_filter": get_num_partitions_by_filter,
+    }
+
+
+def _naming(catalog: CatalogService) -> dict[str, Handler]:
+    partitions = catalog.partitions
+
+    def names(database: str, table: str, values: Sequence[str] | None, limit: int | None) -> Rows[str]:
+        return partitions.names(partitions.owner(database, table), values or [], limit)
+
+    def get_partition_names(call: Call, database: str, table: str, limit: int | None) -> Any:
+        return listed(names(database_name(database), table, None, limit))
+
+    def fetch_partition_names_req(call: Call, request: Any) -> Any:
+        return listed(names(database_name(request.dbName, request.catName), request.tblName, None, request.maxParts))
+
+    def get_partition_names_ps(
+        call: Call, database: str, table: str, values: Sequence[str] | None, limit: int | None
+    ) -> Any:
+        return listed(names(database_name(database), table, values, limit))
+
+    def get_partition_names_ps_req(call: Call, request: Any) -> Any:
+        database = database_name(request.dbName, request.catName)
+        found = names(database, request.tblName, request.partValues, request.maxParts)
+        return listed(found, lambda found: ttypes.GetPartitionNamesPsResponse(names=found))
+
+    def get_partition_names_req(call: Call, request: Any) -> Any:
+        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
+        order = _order(request.order)
+        return listed(partitions.chosen_names(owner, _expression(request.expr), order, request.maxParts))
+
+    def get_partition_values(call: Call, request: Any) -> Any:
+        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
+        found = partitions.values(
+            owner,
+            ValuesRequest(
+                keys=[field.name for field in request.partitionKeys],
+                text=request.filter or "",
+                distinct=request.applyDistinct is not False,  # Hive's default is true, and so is that of the next
+                ascending=request.ascending is not False,
+                limit=request.maxParts,
+            ),
+        )
+        rows = found.each(lambda row: ttypes.PartitionValuesRow(row=row))
+        return listed(rows, lambda found: ttypes.PartitionValuesResponse(partitionValues=found))
+
+    return {
+        "get_partition_names": get_partition_names,
+        "fetch_partition_names_req": fetch_partition_names_req,
+        "get_partition_names_ps": get_partition_names_ps,
+        "get_partition_names_ps_req": get_partition_names_ps_req,
+        "get_partition_names_req": get_partition_names_req,
+        "get_partition_values": get_partition_values,
+    }
+
+
+def _by_expression(catalog: CatalogService) -> dict[str, Handler]:
+    partitions = catalog.partitions
+
+    def chosen(request: Any) -> tuple[Table, Rows[Partition]]:
+        """Those that a filter text chooses.
+
+        Hive's own expressions are not known to these methods: it prunes by itself then, which is correct and costs it
+        one list of names (metastore-wire.md §3).
+        """
+        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
+        text = filter_text(request.expr)
+        if text is None:
+            raise UnknownMethodError("partitions are not chosen by Hive's expressions, but by filters and names")
+        return owner, partitions.filtered(owner, text, request.maxParts)
+
+    def get_partitions_by_expr(call: Call, request: Any) -> Any:
+        owner, found = chosen(request)
+        return listed(
+            for_reader(catalog, owner, found, request),
+            lambda found: ttypes.PartitionsByExprResult(partitions=found, hasUnknownPartitions=False),
+        )
+
+    def get_partitions_spec_by_expr(call: Call, request: Any) -> Any:
+        owner, found = chosen(request)
+        specs = partition_specs(owner, map(structs(owner, request), found.all()))
+        return ttypes.PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=False)
+
+    return {
+        "get_partitions_by_expr": get_partitions_by_expr,
+        "get_partitions_spec_by_expr": get_partitions_spec_by_expr,
+    }
+
+
+def _specs(catalog: CatalogService) -> dict[str, Handler]:
+    partitions = catalog.partitions
+
+    def grouped(owner: Table, found: Iterable[Partition]) -> list[Any]:
+        return partition_specs(owner, map(structs(owner), found))
+
+    def get_partitions_pspec(call: Call, database: str, table: str, limit: int | None) -> list[Any]:
+        owner = partitions.owner(database_name(database), table)
+        return grouped(owner, partitions.matching(owner, limit=limit).all())
+
+    def get_part_specs_by_filter(
+        call: Call, database: str, table: str, text: str | None, limit: int | None
+    ) -> list[Any]:
+        owner = partitions.owner(database_name(database), table)
+        return grouped(owner, partitions.filtered(owner, text or "", limit).all())
+
+    def get_partitions_with_specs(call: Call, request: Any) -> Any:
+        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName or "")
+        make = projected(owner, request.projectionSpec)
+        found = for_reader(catalog, owner, specified(owner, request.filterSpec), request, make).all()
+        return ttypes.GetPartitionsResponse(partitionSpec=partition_specs(owner, found))
+
+    def specified(owner: Table, spec: Any) -> Rows[Partition]:
+        filters = list(spec.filters or []) if spec is not None else []
+        mode = spec.filterMode if spec is not None else None
+        if mode is None and filters:
+            raise MetaError("the filters of the request need a filter mode: by names, values or expressions")
+        if mode is None:
+            return partitions.matching(owner)
+        if mode == _BY_NAMES:
+            return partitions.named(owner, filters)
+        if mode == _BY_VALUES:
+            return partitions.matching(owner, filters)
+        if mode == _BY_EXPR:
+            return partitions.filtered(owner, " and ".join(f"({text})" for text in filters))
+        raise MetaError(f"there is no filter mode {mode}")
+
+    return {
+        "get_partitions_pspec": get_partitions_pspec,
+        "get_part_specs_by_filter": get_part_specs_by_filter,
+        "get_partitions_with_specs": get_partitions_with_specs,
+    }
+
+
+def for_reader(
+    catalog: CatalogService,
+    owner: Table,
+    found: Rows[Partition],
+    request: Any = None,
+    make: Callable[[Partition], Any] | None = None,
+) -> Rows[Any]:
+    """The structs of partitions, their statistics as true as the snapshot in the request, if it has one, needs them."""
+    make = make or structs(owner, request)
+    reader = reader_of(getattr(request, "validWriteIdList", None))
+    if reader is None:
+        return found.each(make)
+    return catalog.statistics.partitions_for(owner, found, reader).each(lambda pair: marked(make(pair[0]), pair[1]))
+
+
+def values_in(name: str) -> list[str]:
+    """The values in a partition name, for methods that do not declare InvalidObjectException."""
+    try:
+        return values_of_name(name)
+    except InvalidObjectError as error:
+        raise MetaError(str(error)) from None
+
+
+def storable(values: Sequence[str]) -> list[str]:
+    """Partition values as they are stored, for methods that do not declare InvalidObjectException."""
+    try:
+        return partition_values(values)
+    except InvalidObjectError as error:
+        raise MetaError(str(error)) from None
+
+
+def _expression(data: bytes | str) -> bytes | str:
+    """Some clients send a lone byte in place of no expression."""
+    return b"" if len(data) <= 1 else data
+
+
+def _order(text: str | None) -> list[tuple[int, bool]]:
+    """Columns and directions of a text such as ``1,0:-+``: the second column downwards, then the first upwards."""
+    if not text:
+        return []
+    columns, colon, signs = text.partition(":")
+    positions = columns.split(",")
+    if not colon or len(positions) != len(signs) or not all(place.strip().isdecimal() for place in positions):
+        raise MetaError(f"the order '{text}' is not of the form 0,1:+-")
+    if set(signs) - {"+", "-"}:
+        raise MetaError(f"the order '{text}' has directions other than + and -")
+    return [(int(place), sign == "+") for place, sign in zip(positions, signs, strict=True)]
