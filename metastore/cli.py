@@ -1,4 +1,4 @@
-"""The ``metastore`` command: serve, doctor, and what is going on (transactions, locks, compactions)."""
+"""The ``metastore`` command: serve, doctor, what is going on (transactions, locks, compactions), moving in and out."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import hive_acid
 from hive_acid import show
 from hive_acid.errors import HiveAcidError
 from metastore import doctor, sources
+from metastore import transfer_commands as transfer
 from metastore.app import App, ServeOptions, StartError
 from metastore.config import Loaded, describe, load
 from metastore.observe import log
@@ -67,9 +68,16 @@ def _parser() -> argparse.ArgumentParser:
     _add_place(check)
     check.set_defaults(run=_doctor)
 
+    transfer.add_commands(commands, _add_place, _options)
+
     settings = commands.add_parser("config", help="print every setting with its value, source and meaning")
     _add_settings(settings)
     settings.set_defaults(run=_config)
+
+    undrop = commands.add_parser("undrop", help="bring back a table that was dropped within the undrop window")
+    undrop.add_argument("table", metavar="DATABASE.TABLE", help="the table, as it was called")
+    undrop.add_argument("--uri", default=DEFAULT_URI, help=f"the metastore ({DEFAULT_URI})")
+    undrop.set_defaults(run=_undrop)
 
     for name in LISTINGS:
         listing = commands.add_parser(name, help=f"show {name}")
@@ -147,6 +155,14 @@ def _doctor(options: argparse.Namespace) -> int:
 def _config(options: argparse.Namespace) -> int:
     for listing in describe(_loaded(options)):
         _print(listing, LEAST_WIDTH_OF_SETTINGS)
+    return 0
+
+
+def _undrop(options: argparse.Namespace) -> int:
+    database, _, name = options.table.rpartition(".")
+    with hive_acid.connect(options.uri) as connection:
+        connection.undrop_table(database or "default", name)
+    print(f"{database or 'default'}.{name} is back")
     return 0
 
 

@@ -1,0 +1,95 @@
+"""Into a file and back."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from hive_acid.errors import FormatError
+from metastore.transfer import file_format
+from metastore.transfer.importing import ABORTED
+from metastore.transfer.models import TransferError
+from tests.transfer.world import definitions, export, move_in, snapshots, write
+
+TABLES = ("sales.items", "sales.orders")
+
+
+def test_a_round_trip_is_exact(old, db, tmp_path):
+    first = export(old.db, tmp_path / "first.json")
+    assert move_in(db, tmp_path / "first.json").is_complete
+    assert export(db, tmp_path / "second.json") == first
+
+
+def test_compressed_exports_are_equal_bytes_too(old, db, tmp_path):
+    first = export(old.db, tmp_path / "first.json.gz")
+    assert gzip.decompress(first) == export(old.db, tmp_path / "plain.json")
+    move_in(db, tmp_path / "first.json.gz")
+    assert export(db, tmp_path / "second.json.gz") == first
+
+
+def test_on_another_server(old, new, tmp_path):
+    export(old.db, tmp_path / "all.json")
+    assert move_in(new.db, tmp_path / "all.json").is_complete
+    assert definitions(new.uri, *TABLES) == definitions(old.uri, *TABLES)
+    assert snapshots(new.uri, *TABLES) == snapshots(old.uri, *TABLES)
+
+
+def test_aborted_writes_keep_their_partitions_and_transactions(old, tmp_path):
+    lines = [json.loads(line) for line in export(old.db, tmp_path / "all.json").splitlines()]
+    writes = [line for line in lines if line["kind"] == "writes"]
+    assert [(one["high_water_mark"], one["aborted"]) for one in writes] == [
+        (2, [[2, 7, "day=2024-01-01/country=de", "i"]]),
+        (5, [[2, 2, "", "i"], [5, 5, "", "i"]]),
+    ]
+
+
+def test_partitions_say_only_what_is_their_own(old, new, tmp_path):
+    move_in(new.db, old.uri)
+    lines = [json.loads(line) for line in export(new.db, tmp_path / "all.json").splitlines()]
+    partition = next(line["value"] for line in lines if line["kind"] == "partition")
+    assert "columns" not in partition
+    assert "storage" not in partition
+    assert partition["name"] == "day=2024-01-01/country=de"
+
+
+def test_an_open_transaction_is_refused_or_counts_as_aborted(old, db, tmp_path):
+    with old.caller() as caller:
+        caller.write(caller.begin(), "sales/orders", "i")
+        with pytest.raises(TransferError, match="transactions are open"):
+            export(old.db, tmp_path / "all.json")
+        assert not list(tmp_path.glob("all*"))
+        export(old.db, tmp_path / "all.json", ABORTED)
+    move_in(db, tmp_path / "all.json")
+    lines = [json.loads(line) for line in export(db, tmp_path / "again.json").splitlines()]
+    assert [line["aborted"] for line in lines if line["kind"] == "writes"][1] == [
+        [2, 2, "", "i"],
+        [5, 5, "", "i"],
+        [6, 8, "", "i"],
+    ]
+
+
+def test_a_file_that_was_cut_off_is_found_out(old, db, tmp_path):
+    whole = export(old.db, tmp_path / "all.json")
+    (tmp_path / "cut.json").write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
+    with pytest.raises(FormatError, match="cut off"):
+        list(file_format.read(tmp_path / "cut.json"))
+    (tmp_path / "damaged.json").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FormatError, match="damaged in line"):
+        move_in(db, tmp_path / "damaged.json")
+
+
+def test_a_later_version_is_refused(tmp_path):
+    (tmp_path / "x").write_text('{"format": "hive-acid export", "kind": "header", "version": 2}\n')
+    with pytest.raises(FormatError, match="version 2, this hive-acid reads 1"):
+        list(file_format.read(tmp_path / "x"))
+
+
+def test_what_came_by_thrift_leaves_as_what_was_there(old, new, tmp_path):
+    """Nothing is lost on the way over Thrift but whose aborted writes they were and where."""
+    move_in(new.db, old.uri)
+    with new.caller() as caller:
+        write(caller, "sales.orders")
+    lines = [json.loads(line) for line in export(new.db, tmp_path / "all.json").splitlines()]
+    assert [one["high_water_mark"] for one in lines if one["kind"] == "writes"] == [2, 6]
