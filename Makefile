@@ -7,7 +7,7 @@ ARGS ?=
 TXNS ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-rpc isolation serve doctor lock clean
+.PHONY: help install demo test lint bench bench-rpc bench-catalogue isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,9 @@ bench: install ## Ratios: RPC cycles beside bare Postgres, an ACID scan beside p
 
 bench-rpc: install ## The transactional calls, measured (ARGS="--against thrift://host:9083 --only write,read …")
 	@$(BIN)/python -m tests.bench.rpc $(ARGS)
+
+bench-catalogue: install ## A table with 200,000 partitions: each call beside bare SQL (ARGS="--partitions N")
+	@$(BIN)/python -m tests.bench.catalogue $(ARGS)
 
 isolation: install ## Snapshot isolation under kills, restarts and lost calls (TXNS=100000 ARGS="--seed N")
 	@$(BIN)/python -m tests.isolation --txns $(TXNS) $(ARGS)

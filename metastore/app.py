@@ -117,7 +117,8 @@ class App:
             loop.set_default_executor(workers)
             slices = Slices(db, options.warehouse, config)
             stack.callback(slices.close)
-            dispatcher = Dispatcher(slices.handlers(), workers, self.counts)
+            dispatcher = Dispatcher(slices.handlers(self.counts), workers, self.counts)
+            stack.callback(dispatcher.close)
             server = ThriftServer(
                 dispatcher,
                 max_message_bytes=config.server.max_message_bytes,

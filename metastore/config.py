@@ -12,6 +12,7 @@ from typing import Any
 from hive_acid.show import Listing
 from metastore.catalog.config import CatalogConfig
 from metastore.compaction.config import CompactionConfig
+from metastore.events.config import EventsConfig
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.known_settings import KNOWN
 from metastore.lock.config import LockConfig
@@ -31,6 +32,7 @@ class Config:
 
     server: ServerConfig = field(default_factory=ServerConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
+    events: EventsConfig = field(default_factory=EventsConfig)
     txn: TxnConfig = field(default_factory=TxnConfig)
     lock: LockConfig = field(default_factory=LockConfig)
     catalog: CatalogConfig = field(default_factory=CatalogConfig)

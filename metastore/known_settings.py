@@ -112,9 +112,22 @@ _TRANSACTIONS = (
     KnownSetting(
         "hive.acid.renamepartition.makecopy", CLIENT, "false", None, "The client says in each call how it renames."
     ),
-    KnownSetting("hive.txn.stats.enabled", BOTH, "true", None, "Statistics are not kept by transaction."),
-    KnownSetting("hive.create.as.acid", BOTH, "false", None, "A table is what its creator says."),
-    KnownSetting("hive.create.as.insert.only", BOTH, "false", None, "A table is what its creator says."),
+    KnownSetting("hive.txn.stats.enabled", BOTH, "true", None, "Statistics of ACID tables always go by transactions."),
+    KnownSetting(
+        "hive.stats.autogather",
+        BOTH,
+        "true",
+        None,
+        "Numbers of files, bytes and rows are those that clients send: no directory is listed for them.",
+    ),
+    KnownSetting("hive.stats.fetch.kll", SERVER, "false", None, "Histograms are stored and sent as they are."),
+    KnownSetting(
+        "hive.metastore.stats.ndv.densityfunction",
+        SERVER,
+        "false",
+        None,
+        "Without bit vectors the number of distinct values is the largest of a partition.",
+    ),
     KnownSetting("metastore.jdbc.max.batch.size", SERVER, "1000", None, _SIZES),
     KnownSetting("metastore.direct.sql.max.elements.in.clause", SERVER, "1000", None, _SIZES),
     KnownSetting("metastore.direct.sql.max.query.length", SERVER, "100", None, _SIZES),
@@ -189,11 +202,32 @@ _SERVICES = (
     ),
 )
 
+_EVENTS = (
+    KnownSetting("metastore.event.listeners", SERVER, "", None, "No Java here; the notification log is built in."),
+    KnownSetting(
+        "metastore.event.message.factory",
+        SERVER,
+        "org.apache.hadoop.hive.metastore.messaging.json.gzip.GzipJSONMessageEncoder",
+        None,
+        "Messages are json-0.2, which clients of every release read.",
+    ),
+    KnownSetting("metastore.event.db.notification.api.auth", SERVER, "true", None, "Every client may follow the log."),
+    KnownSetting(
+        "metastore.event.db.listener.clean.startup.wait.interval",
+        SERVER,
+        "1d",
+        None,
+        "Old events go whenever they are old.",
+    ),
+    KnownSetting("hive.repl.event.db.listener.timetolive", SERVER, "10d", None, "All events are kept equally long."),
+    KnownSetting("hive.repl.cm.enabled", SERVER, "false", None, "Files are not copied away for replication."),
+)
+
 _PLACES = (
     KnownSetting("metastore.warehouse.dir", SERVER, "/user/hive/warehouse", None, f"{_PLACE}: --warehouse."),
     KnownSetting("metastore.thrift.port", SERVER, "9083", None, f"{_PLACE}: --port."),
     KnownSetting("hive.metastore.port", SERVER, "9083", None, f"{_PLACE}: --port."),
 )
 
-KNOWN = {spelling(known.key): known for known in (*_TRANSACTIONS, *_COMPACTION, *_SERVICES, *_PLACES)}
+KNOWN = {spelling(known.key): known for known in (*_TRANSACTIONS, *_COMPACTION, *_SERVICES, *_EVENTS, *_PLACES)}
 """By the spelling of their keys."""

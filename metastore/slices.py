@@ -14,13 +14,16 @@ from metastore.catalog.service import CatalogService
 from metastore.compaction.cleaner import Cleaner, CleanerRun
 from metastore.compaction.executor import executor_for
 from metastore.compaction.initiator import Initiator
+from metastore.compaction.materializations import Materializations
 from metastore.compaction.metrics import CompactionMetrics
 from metastore.compaction.models import TableInfo
 from metastore.compaction.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.worker import CompactionWorker
 from metastore.config import Config
+from metastore.events.service import EventLog
 from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper
+from metastore.housekeeping.event_cleaner import EventCleaner
 from metastore.housekeeping.housekeeper import AcidHouseKeeper
 from metastore.housekeeping.metrics import AcidMetrics
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
@@ -28,21 +31,29 @@ from metastore.lock.listener import LockListener
 from metastore.lock.polling import LockPolling
 from metastore.lock.service import LockService
 from metastore.lock.waiters import LockWaiters
+from metastore.observe.calls import CallCounts
 from metastore.observe.gauges import Gauges
 from metastore.rpc.call import Handler
 from metastore.rpc.handlers import (
     compactions,
+    constraints,
     databases,
+    events,
     functions,
     locks,
     min_history,
+    partition_lists,
     partitions,
+    privileges,
     rebuilds,
     replication,
+    security,
     session,
     statistics,
+    table_lists,
     tables,
     transactions,
+    views,
 )
 from metastore.rpc.handlers.replication import SpecialCalls
 from metastore.schedule import Service
@@ -51,13 +62,14 @@ from metastore.store.leases import Fenced, Lease
 from metastore.txn.commits import ExtendedCommits
 from metastore.txn.min_history import MinHistory
 from metastore.txn.rebuild import RebuildLocks
+from metastore.txn.recording import switch_recording
 from metastore.txn.replication import ReplicationService
 from metastore.txn.service import TxnService
 from metastore.txn.write_ids import WriteIdService
 
 HEARTBEATS_PER_TIMEOUT = 4
 REMOVALS_INTERVAL_MS = 60_000
-"""Pause between two attempts at directories of dropped objects that could not be removed at once."""
+"""Pause between two looks at directories of dropped objects: those that could not be removed, and the old trash."""
 
 
 class CatalogueOfCompaction:
@@ -87,9 +99,13 @@ class CatalogueOfCompaction:
         """The names of all partitions of a table."""
         return self._catalog.partition_names(db, table)
 
-    def remove_dropped(self, location: str) -> bool:
+    def remove_dropped(self, location: str, trash: str | None) -> bool:
         """Remove what is left of a dropped table or partition; False if something that exists lies there."""
-        return self._catalog.removals.remove_dropped(location)
+        return self._catalog.removals.remove_dropped(location, trash)
+
+    def forget_dropped(self, db: str, table: str) -> None:
+        """Forget the write ids of a table whose files are gone."""
+        self._catalog.tables.forget_dropped(db, table)
 
 
 class Slices:
@@ -98,8 +114,10 @@ class Slices:
     def __init__(self, db: Database, warehouse: str, config: Config) -> None:
         self._config = config
         self._waiters = LockWaiters()
-        self._catalog = CatalogService(db, warehouse, config.catalog)
+        self._events = EventLog(db, config.events)
+        switch_recording(db, config.events.records_txns)
         self._txns = TxnService(db, config.txn, self._waiters.wake)
+        self._catalog = CatalogService(db, warehouse, config.catalog, self._txns)
         self._write_ids = WriteIdService(db)
         self._replication = ReplicationService(db, config.txn, self._waiters.wake)
         self._special_calls = SpecialCalls(self._replication, ExtendedCommits(db, self._waiters.wake))
@@ -113,10 +131,12 @@ class Slices:
         fenced = Fenced(db, self.lease)
         self._housekeeper = AcidHouseKeeper(fenced, config.housekeeping, config.txn, self._waiters.wake)
         self._txn_cleaner = AcidTxnCleaner(fenced, config.housekeeping)
+        self._event_cleaner = EventCleaner(fenced, config.events, config.housekeeping)
         self.gauges = Gauges()
         self._metrics = AcidMetrics(fenced, config.housekeeping, self.gauges)
         self._compactions = CompactionService(db, config.compaction)
         self._compaction_metrics = CompactionMetrics(db)
+        self._materializations = Materializations(db)
         self._fenced_compactions = CompactionService(fenced, config.compaction)
         self._compaction_housekeeper = CompactionHouseKeeper(fenced, config.housekeeping, self._fenced_compactions)
         self._executor = executor_for(config.compaction)
@@ -145,14 +165,20 @@ class Slices:
             for number in range(config.worker_threads)
         ]
 
-    def handlers(self) -> Mapping[str, Handler]:
-        """RPC name to handler."""
+    def handlers(self, counts: CallCounts) -> Mapping[str, Handler]:
+        """RPC name to handler; `counts` are those of the calls to this server."""
         return {
-            **session.handlers(self._config.values()),
+            **session.handlers(self._config.values(), counts, self._catalog.uuid),
             **databases.handlers(self._catalog),
             **tables.handlers(self._catalog),
+            **table_lists.handlers(self._catalog),
             **partitions.handlers(self._catalog),
-            **functions.handlers(),
+            **partition_lists.handlers(self._catalog),
+            **functions.handlers(self._catalog.functions),
+            **constraints.handlers(self._catalog.constraints),
+            **privileges.handlers(self._catalog.roles, self._catalog.privileges),
+            **security.handlers(self._catalog.tokens),
+            **views.handlers(self._catalog.views, self._materializations),
             **transactions.handlers(self._txns, self._write_ids, self._special_calls),
             **replication.handlers(self._replication),
             **min_history.handlers(self._min_history),
@@ -160,11 +186,12 @@ class Slices:
             **locks.handlers(self._locks, self._polling),
             **compactions.handlers(self._compactions, self._compaction_metrics),
             **statistics.handlers(self._catalog),
+            **events.handlers(self._events, self._catalog),
         }
 
     def services(self) -> list[Service]:
         """What runs in the background."""
-        housekeeping, compaction = self._config.housekeeping, self._config.compaction
+        housekeeping, compaction, events = self._config.housekeeping, self._config.compaction, self._config.events
         found = [
             Service(
                 "AcidHouseKeeper",
@@ -173,12 +200,13 @@ class Slices:
                 housekeeping.first_run_delay_ms,
             ),
             Service("AcidTxnCleaner", housekeeping.txn_cleaner_interval_ms, partial(_done, self._txn_cleaner.run_once)),
+            Service("EventCleaner", events.clean_interval_ms, partial(_done, self._event_cleaner.run_once)),
             Service(
                 "CompactionHouseKeeper",
                 compaction.housekeeper_interval_ms,
                 partial(_done, self._compaction_housekeeper.run_once),
             ),
-            Service("removals", REMOVALS_INTERVAL_MS, self._catalog.removals.recover),
+            Service("removals", REMOVALS_INTERVAL_MS, self._catalog.tidy),
         ]
         if housekeeping.metrics_on:
             found.append(Service("AcidMetrics", housekeeping.metrics_interval_ms, self._metrics.run_once))

@@ -19,7 +19,7 @@ def test_the_drawings_are_those_of_the_tables():
 
 def test_settings_named_in_the_readme_exist():
     known = {spelling(key) for key in Config().values()} | set(KNOWN)
-    named = set(re.findall(r"\b(?:hive|metastore)\.[a-z]+(?:\.[a-z]+)+\b", (ROOT / "README.md").read_text()))
+    named = set(re.findall(r"(?<![.\w])(?:hive|metastore)\.[a-z]+(?:\.[a-z]+)+\b", (ROOT / "README.md").read_text()))
     assert {name for name in named if spelling(name) not in known} == set()
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 
 class Outcome(enum.Enum):
-    """How a call ended: well, refused as the IDL declares, or by a failure of ours."""
+    """How a call ended: well, refused as the IDL declares, by a failure of ours, or in the middle of its long reply."""
 
     FINE = "fine"
     REFUSED = "refused"
     CRASHED = "crashed"
+    BROKEN_OFF = "broken_off"
     UNKNOWN = "unknown_method"
 
 

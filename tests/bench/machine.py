@@ -41,8 +41,22 @@ def cpu_s(roots: Iterable[int]) -> float:
 
 def memory_mb(process: int) -> float:
     """Resident memory of one process."""
+    return _status_mb(process, "VmRSS")
+
+
+def peak_memory_mb(process: int) -> float:
+    """The most that it has been since `reset_peak_memory`."""
+    return _status_mb(process, "VmHWM")
+
+
+def reset_peak_memory(process: int) -> None:
+    """Let the peak count from now on."""
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+
+
+def _status_mb(process: int, name: str) -> float:
     for line in Path(f"/proc/{process}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
+        if line.startswith(name):
             return int(line.split()[1]) / 1024
     return 0.0
 

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 found += result.records
                 if not options.json:
                     for listing in result.listings:
-                        _print(listing)
+                        show(listing)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     if options.json:
@@ -86,7 +86,8 @@ def _others(options: argparse.Namespace) -> list[Server]:
     return [Server("other", options.against, process, postgres)]
 
 
-def _print(listing: Listing) -> None:
+def show(listing: Listing) -> None:
+    """Print a table."""
     table = TextTable(title=listing.title, title_justify="left", box=box.SIMPLE_HEAD)
     for number, column in enumerate(listing.columns):
         table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,9 +78,9 @@ class Machine:
         return self.postgres_url.replace("/metastore?", f"/{name}?")
 
     @contextlib.contextmanager
-    def daemon(self, database_url: str) -> Iterator[Daemon]:
+    def daemon(self, database_url: str, settings: Mapping[str, str] = SETTINGS) -> Iterator[Daemon]:
         """``metastore serve`` on a database."""
-        with Daemon(Path(tempfile.mkdtemp(dir=self._work)), SETTINGS, database_url) as daemon:
+        with Daemon(Path(tempfile.mkdtemp(dir=self._work)), settings, database_url) as daemon:
             yield daemon
 
     def start_seconds(self, database_url: str) -> float:
