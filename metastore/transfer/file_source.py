@@ -62,13 +62,9 @@ class _FileTable:
     """See `SourceTable`."""
 
     def __init__(self, table: Table, writes: TableWrites | None, lines: _Lines) -> None:
-        self._table = table
+        self.table = table
         self._writes = writes
         self._lines = lines
-
-    @property
-    def table(self) -> Table:
-        return self._table
 
     def writes(self) -> TableWrites | None:
         return self._writes

@@ -109,26 +109,22 @@ class OwnTable:
 
     def __init__(self, connection: Connection, table: Table) -> None:
         self._connection = connection
-        self._table = table
-
-    @property
-    def table(self) -> Table:
-        return self._table
+        self.table = table
 
     def writes(self) -> TableWrites | None:
-        if not self._table.is_transactional:
+        if not self.table.is_transactional:
             return None
-        return writes_of(self._connection, self._table.database, self._table.name) or TableWrites(0)
+        return writes_of(self._connection, self.table.database, self.table.name) or TableWrites(0)
 
     def entries(self) -> Iterator[Entry]:
-        return entries.read(self._connection, self._table)
+        return entries.read(self._connection, self.table)
 
     def partitions(self) -> Iterator[Sequence[Partition]]:
         last: Any = ""
         while True:
-            query = select(PARTITION).where(PARTITION.c.table_id == self._table.id, PARTITION.c.name > last)
+            query = select(PARTITION).where(PARTITION.c.table_id == self.table.id, PARTITION.c.name > last)
             rows = self._connection.execute(query.order_by(PARTITION.c.name).limit(PARTITIONS_PER_BATCH)).mappings()
-            batch = [records.partition_of(self._table, dict(row)) for row in rows]
+            batch = [records.partition_of(self.table, dict(row)) for row in rows]
             if not batch:
                 return
             yield batch

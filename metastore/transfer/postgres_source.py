@@ -200,17 +200,13 @@ class PostgresTable:
 
     def __init__(self, hive: HiveDatabase, table: Table, table_id: int) -> None:
         self._hive = hive
-        self._table = table
+        self.table = table
         self._id = table_id
 
-    @property
-    def table(self) -> Table:
-        return self._table
-
     def writes(self) -> TableWrites | None:
-        if not self._table.is_transactional:
+        if not self.table.is_transactional:
             return None
-        return _writes(self._hive, self._table.database, self._table.name)
+        return _writes(self._hive, self.table.database, self.table.name)
 
     def partitions(self) -> Iterator[Sequence[Partition]]:
         last = -1
@@ -223,7 +219,7 @@ class PostgresTable:
             last = rows[-1]["PART_ID"]
 
     def entries(self) -> Iterator[Entry]:
-        return table_entries(self._hive, self._table, self._id)
+        return table_entries(self._hive, self.table, self._id)
 
     def _partitions(self, rows: Sequence[Row]) -> list[Partition]:
         ids = [row["PART_ID"] for row in rows]

@@ -209,19 +209,15 @@ class ThriftTable:
 
     def __init__(self, peer: Peer, table: Table, ended_compactions: Sequence[AbortedWrite] = ()) -> None:
         self._peer = peer
-        self._table = table
+        self.table = table
         self._ended_compactions = ended_compactions
 
-    @property
-    def table(self) -> Table:
-        return self._table
-
     def writes(self) -> TableWrites | None:
-        if not self._table.is_transactional:
+        if not self.table.is_transactional:
             return None
         txns = self._peer.txns()
         try:
-            found = self._peer.writes(self._table.database, self._table.name, txns)
+            found = self._peer.writes(self.table.database, self.table.name, txns)
         except UnknownMethodError:
             # Before Hive 3 files carry transaction ids where write ids stand later; its upgrade goes on above them too.
             return TableWrites(
@@ -233,16 +229,16 @@ class ThriftTable:
 
     def partitions(self) -> Iterator[Sequence[Partition]]:
         for names in self._partition_names():
-            structs = self._peer.call("get_partitions_by_names", self._table.database, self._table.name, names)
+            structs = self._peer.call("get_partitions_by_names", self.table.database, self.table.name, names)
             yield [catalog_structs.partition_of(struct) for struct in structs]
 
     def entries(self) -> Iterator[Entry]:
-        return table_entries(self._peer, self._table, self._partition_names)
+        return table_entries(self._peer, self.table, self._partition_names)
 
     def _partition_names(self) -> list[list[str]]:
-        if not self._table.partition_keys:
+        if not self.table.partition_keys:
             return []
-        names = sorted(self._peer.call("get_partition_names", self._table.database, self._table.name, -1))
+        names = sorted(self._peer.call("get_partition_names", self.table.database, self.table.name, -1))
         return [names[first : first + PARTITIONS_PER_BATCH] for first in range(0, len(names), PARTITIONS_PER_BATCH)]
 
 

@@ -61,14 +61,7 @@ def _reading(catalog: CatalogService) -> dict[str, Handler]:
         return ttypes.TableStatsResult(tableStats=columns, isStatsCompliant=found.is_compliant)
 
     def get_partitions_statistics_req(call: Call, request: Any) -> Any:
-        found = statistics.of_partitions(
-            database_name(request.dbName, request.catName),
-            request.tblName,
-            request.partNames,
-            request.colNames,
-            engine_of(request.engine),
-            reader_of(request.validWriteIdList),
-        )
+        found = statistics.of_partitions(*_asked(request))
         by_name = {
             analysis.partition: [column_struct(column, with_bit_vectors) for column in analysis.columns]
             for analysis in found.analyses
@@ -76,14 +69,7 @@ def _reading(catalog: CatalogService) -> dict[str, Handler]:
         return ttypes.PartitionsStatsResult(partStats=by_name, isStatsCompliant=found.is_compliant)
 
     def get_aggr_stats_for(call: Call, request: Any) -> Any:
-        found = statistics.aggregated(
-            database_name(request.dbName, request.catName),
-            request.tblName,
-            request.partNames,
-            request.colNames,
-            engine_of(request.engine),
-            reader_of(request.validWriteIdList),
-        )
+        found = statistics.aggregated(*_asked(request))
         columns = [column_struct(column, with_bit_vectors) for column in found.columns]
         return ttypes.AggrStats(colStats=columns, partsFound=found.partitions, isStatsCompliant=found.is_compliant)
 
@@ -107,6 +93,18 @@ def _reading(catalog: CatalogService) -> dict[str, Handler]:
         "get_aggr_stats_for": get_aggr_stats_for,
         "find_columns_with_stats": find_columns_with_stats,
     }
+
+
+def _asked(request: Any) -> tuple[str, str, list[str], list[str], str, ValidWriteIdList | None]:
+    """Database, table, partitions, columns, engine and reader of a request for statistics of partitions."""
+    return (
+        database_name(request.dbName, request.catName),
+        request.tblName,
+        request.partNames,
+        request.colNames,
+        engine_of(request.engine),
+        reader_of(request.validWriteIdList),
+    )
 
 
 def table_statistics(catalog: CatalogService, table: Table, engine: str, reader: ValidWriteIdList | None) -> Any | None:

@@ -7,30 +7,15 @@ is kept beside: which committed writes each snapshot sees, and which the statist
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-
-import pytest
 
 from hive_acid.format.snapshot import ValidWriteIdList
 from tests.caller import Caller
-from tests.rpc.statistics_story import Story
-from tests.served import Served, served
+from tests.rpc.statistics.story import Story
+from tests.served import Served
 
 SEEDS, STEPS = 5, 70
 PARTITIONS = ("p=x", "p=y")
-
-
-@pytest.fixture(scope="module")
-def server(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(postgres_url, template, tmp_path_factory.mktemp("warehouse")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def ann(server: Served) -> Iterator[Caller]:
-    with server.caller() as caller:
-        yield caller
 
 
 @dataclass

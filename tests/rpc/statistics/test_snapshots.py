@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,24 +14,12 @@ from tests.caller import Caller
 from tests.catalog.conftest import table
 from tests.catalog.statistics import figures, long, statistics, text
 from tests.checklist.compactor import Table as Compacted
-from tests.rpc.statistics_story import Story
-from tests.served import Served, served
+from tests.rpc.statistics.story import Story
+from tests.served import Served
 
 _numbers = itertools.count(1)
 FRESH = '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}'
 """What Hive says of a table that it makes."""
-
-
-@pytest.fixture(scope="module")
-def server(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(postgres_url, template, tmp_path_factory.mktemp("warehouse")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def ann(server: Served) -> Iterator[Caller]:
-    with server.caller() as caller:
-        yield caller
 
 
 ALL, NOTHING = (["a"], True), ([], False)

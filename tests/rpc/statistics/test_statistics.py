@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from tests.catalog.statistics import (
     text,
     timestamp,
 )
-from tests.served import Served, served
+from tests.served import served
 
 NO_OBJECT, BAD_OBJECT, BAD_INPUT = "NoSuchObjectException", "InvalidObjectException", "InvalidInputException"
 KINDS = {
@@ -38,18 +37,6 @@ KINDS = {
     "timestamp": (timestamp(-1, 253402300799), "timestamp"),
 }
 _numbers = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def server(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(postgres_url, template, tmp_path_factory.mktemp("warehouse")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def ann(server: Served) -> Iterator[Caller]:
-    with server.caller() as caller:
-        yield caller
 
 
 @pytest.fixture
