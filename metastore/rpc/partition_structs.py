@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from hive_acid.errors import InvalidObjectError
 from hive_acid.wire import ttypes
-from metastore.catalog.directories import is_below
 from metastore.catalog.models import Partition, Table
 from metastore.catalog.names import split_key
 from metastore.rpc.catalog_structs import field_schemas, partition_struct, storage_struct
@@ -67,85 +64,6 @@ def projected(owner: Table, spec: Any) -> Callable[[Partition], Any]:
         return whole
     projection = Projection(fields)
     return lambda partition: projection.of(whole(partition))
-
-
-def partition_specs(owner: Table, found: Iterable[Any]) -> list[Any]:
-    """Partition structs in groups: those below the table by the storage descriptor they share, all others in a list."""
-    catalog, database = split_key(owner.database)
-    shared: dict[str, Any] = {}
-    others: list[Any] = []
-    known: dict[tuple[int, ...], str] = {}
-    for struct in found:
-        place = struct.sd.location if struct.sd is not None else None
-        if struct.sd is None or (place is not None and not is_below(place, owner.location)):
-            others.append(struct)
-            continue
-        key = _storage_key(struct.sd, known)
-        group = shared.get(key)
-        if group is None:
-            struct.sd.location = owner.location
-            group = shared[key] = ttypes.PartitionSpecWithSharedSD(partitions=[], sd=struct.sd)
-        relative = place.removeprefix(owner.location or "") if place is not None else ""
-        group.partitions.append(
-            ttypes.PartitionWithoutSD(
-                values=struct.values,
-                createTime=struct.createTime,
-                lastAccessTime=struct.lastAccessTime,
-                relativePath=relative,
-                parameters=struct.parameters,
-                privileges=struct.privileges,
-            )
-        )
-    made = [ttypes.PartitionSpec(sharedSDPartitionSpec=group) for group in shared.values()]
-    if others:
-        made.append(ttypes.PartitionSpec(partitionList=ttypes.PartitionListComposingSpec(partitions=others)))
-    for spec in made:
-        spec.catName, spec.dbName, spec.tableName, spec.rootPath = catalog, database, owner.name, owner.location
-    return made
-
-
-def partitions_in(specs: Sequence[Any]) -> Iterator[Any]:
-    """The partition structs that partition specs stand for, each with database and table.
-
-    Raises InvalidObjectError for a spec without partitions or a storage descriptor.
-    """
-    for spec in specs:
-        shared, composing = spec.sharedSDPartitionSpec, spec.partitionList
-        if shared is None and composing is None:
-            raise InvalidObjectError("a partition spec has neither a list of partitions nor a shared descriptor")
-        found = list(composing.partitions or []) if composing is not None else []
-        if shared is not None:
-            if shared.sd is None:
-                raise InvalidObjectError("a partition spec lacks the descriptor that its partitions share")
-            found += [_with_storage(shared.sd, spec.rootPath, partition) for partition in shared.partitions or []]
-        for struct in found:
-            struct.dbName = struct.dbName or spec.dbName
-            struct.tableName = struct.tableName or spec.tableName
-            struct.catName = struct.catName or spec.catName
-            yield struct
-
-
-def _with_storage(storage: Any, root: str | None, partition: Any) -> Any:
-    own = copy.copy(storage)
-    base, relative = storage.location or root, partition.relativePath
-    own.location = f"{base.rstrip('/')}/{relative.strip('/')}" if base and relative else None
-    return ttypes.Partition(
-        values=partition.values,
-        createTime=partition.createTime,
-        lastAccessTime=partition.lastAccessTime,
-        sd=own,
-        parameters=partition.parameters,
-    )
-
-
-def _storage_key(storage: Any, known: dict[tuple[int, ...], str]) -> str:
-    """The same text for equal descriptors, whatever their location; made once for the parts that structs share."""
-    names = [field[1] for field in storage.thrift_spec.values() if field[1] != "location"]
-    values = [getattr(storage, name) for name in names]
-    identity = tuple(map(id, values))
-    if identity not in known:
-        known[identity] = json.dumps(values, default=lambda part: sorted(vars(part).items()), sort_keys=True)
-    return known[identity]
 
 
 def table_columns(owner: Table) -> list[Any]:

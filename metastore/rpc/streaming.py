@@ -13,20 +13,18 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from hive_acid.errors import MetaError
 from metastore.rpc import codec
 from metastore.store.database import STREAMS
-from metastore.store.rows import Rows
 
 PART_BYTES = 64 * 1024
 TURN_S = 60.0
 """How long a reply waits for its turn, while `STREAMS` others are sent."""
 LONGEST_S = 600.0
 """How long a reply may take, since it holds a snapshot of the database so long. A client that is slower is cut off."""
-
-T = TypeVar("T")
 
 
 class Outlet(Protocol):
@@ -39,12 +37,22 @@ class Outlet(Protocol):
         """Cut the connection, whatever is still to be sent."""
 
 
+class Lazy(Protocol):
+    """A list that may be long, as `store.rows.Rows`."""
+
+    def short(self) -> list[Any] | None:
+        """The whole list if it is short."""
+
+    def opened(self) -> AbstractContextManager[Any]:
+        """The list with its length and an iterator, until the end of the body."""
+
+
 class Streamed:
     """A result that is made while it is sent."""
 
     __slots__ = ("rows", "wrap")
 
-    def __init__(self, rows: Rows[Any], wrap: Callable[[Any], Any]) -> None:
+    def __init__(self, rows: Lazy, wrap: Callable[[Any], Any]) -> None:
         """`wrap` makes the method's result of the list."""
         self.rows = rows
         self.wrap = wrap
@@ -54,7 +62,7 @@ class BrokenOffError(Exception):
     """A reply ended in its middle."""
 
 
-def listed(rows: Rows[T], wrap: Callable[[Any], Any] = lambda found: found) -> Any:
+def listed(rows: Lazy, wrap: Callable[[Any], Any] = lambda found: found) -> Any:
     """The result with this list in it, which `wrap` makes; a list itself where that is the result."""
     short = rows.short()
     return wrap(short) if short is not None else Streamed(rows, wrap)

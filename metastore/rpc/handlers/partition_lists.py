@@ -6,7 +6,7 @@ here. Lists may be long and are then sent while they are read (`streaming`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hive_acid.errors import InvalidObjectError, MetaError, UnknownMethodError
@@ -18,7 +18,8 @@ from metastore.catalog.partition.partitions import ValuesRequest
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.handlers.statistics import partition_statistics
-from metastore.rpc.partition_structs import partition_specs, projected, structs
+from metastore.rpc.partition_specs import PartitionSpecs
+from metastore.rpc.partition_structs import projected, structs
 from metastore.rpc.statistics_structs import engine_of, marked, reader_of
 from metastore.rpc.streaming import listed
 from metastore.store.rows import Rows
@@ -207,8 +208,10 @@ def _by_expression(catalog: CatalogService) -> dict[str, Handler]:
 
     def get_partitions_spec_by_expr(call: Call, request: Any) -> Any:
         owner, found = chosen(request)
-        specs = partition_specs(owner, map(structs(owner, request), found.all()))
-        return ttypes.PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=False)
+        return listed(
+            PartitionSpecs(owner, found.each(structs(owner, request))),
+            lambda specs: ttypes.PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=False),
+        )
 
     return {
         "get_partitions_by_expr": get_partitions_by_expr,
@@ -219,24 +222,19 @@ def _by_expression(catalog: CatalogService) -> dict[str, Handler]:
 def _specs(catalog: CatalogService) -> dict[str, Handler]:
     partitions = catalog.partitions
 
-    def grouped(owner: Table, found: Iterable[Partition]) -> list[Any]:
-        return partition_specs(owner, map(structs(owner), found))
-
-    def get_partitions_pspec(call: Call, database: str, table: str, limit: int | None) -> list[Any]:
+    def get_partitions_pspec(call: Call, database: str, table: str, limit: int | None) -> Any:
         owner = partitions.owner(database_name(database), table)
-        return grouped(owner, partitions.matching(owner, limit=limit).all())
+        return listed(PartitionSpecs(owner, partitions.matching(owner, limit=limit).each(structs(owner))))
 
-    def get_part_specs_by_filter(
-        call: Call, database: str, table: str, text: str | None, limit: int | None
-    ) -> list[Any]:
+    def get_part_specs_by_filter(call: Call, database: str, table: str, text: str | None, limit: int | None) -> Any:
         owner = partitions.owner(database_name(database), table)
-        return grouped(owner, partitions.filtered(owner, text or "", limit).all())
+        return listed(PartitionSpecs(owner, partitions.filtered(owner, text or "", limit).each(structs(owner))))
 
     def get_partitions_with_specs(call: Call, request: Any) -> Any:
         owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName or "")
         make = projected(owner, request.projectionSpec)
-        found = for_reader(catalog, owner, specified(owner, request.filterSpec), request, make).all()
-        return ttypes.GetPartitionsResponse(partitionSpec=partition_specs(owner, found))
+        found = for_reader(catalog, owner, specified(owner, request.filterSpec), request, make)
+        return listed(PartitionSpecs(owner, found), lambda specs: ttypes.GetPartitionsResponse(partitionSpec=specs))
 
     def specified(owner: Table, spec: Any) -> Rows[Partition]:
         filters = list(spec.filters or []) if spec is not None else []

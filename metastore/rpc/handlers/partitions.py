@@ -15,7 +15,8 @@ from metastore.rpc.call import Call, Handler
 from metastore.rpc.catalog_structs import partition_of
 from metastore.rpc.handlers.partition_lists import storable, values_in
 from metastore.rpc.handlers.tables import properties_of
-from metastore.rpc.partition_structs import partitions_in, structs, table_columns
+from metastore.rpc.partition_specs import partitions_in
+from metastore.rpc.partition_structs import structs, table_columns
 from metastore.rpc.statistics_structs import upkeep_of
 
 
