@@ -42,11 +42,19 @@ def _replies_are_complete(proxy: CheckingProxy) -> Iterator[None]:
 def hive_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], JavaHive]]:
     """The release of a generation, 2, 3 or 4; skips when it is not on this machine and cannot be fetched."""
     running: dict[int, JavaHive] = {}
+    missing: dict[int, str] = {}  # a network that does not answer is waited for once
     with ExitStack() as stack:
 
         def hive(generation: int) -> JavaHive:
+            if generation in missing:
+                pytest.skip(missing[generation])
             if generation not in running:
-                made = JavaHive(generation, _jars(generation), tmp_path_factory.mktemp(f"hive{generation}"))
+                try:
+                    jars = _jars(generation)
+                except NotFetchedError as error:
+                    missing[generation] = str(error)
+                    pytest.skip(missing[generation])
+                made = JavaHive(generation, jars, tmp_path_factory.mktemp(f"hive{generation}"))
                 running[generation] = stack.enter_context(made)
             return running[generation]
 
@@ -74,7 +82,4 @@ def walk_of(
 def _jars(generation: int) -> list[Path]:
     if generation == 2:
         return sorted(PYSPARK_JARS.glob("*.jar"))
-    try:
-        return jars_of(HIVE_3 if generation == 3 else HIVE_4)
-    except NotFetchedError as error:
-        pytest.skip(str(error))
+    return jars_of(HIVE_3 if generation == 3 else HIVE_4)

@@ -6,6 +6,7 @@ What is fetched is the client and the few libraries whose version matters; the r
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import urllib.error
 import urllib.request
@@ -15,7 +16,7 @@ from pathlib import Path
 from tests.clients.java import PYSPARK_JARS
 
 CENTRAL = "https://repo1.maven.org/maven2"
-TIMEOUT_S = 120
+TIMEOUT_S = 30
 
 
 class NotFetchedError(Exception):
@@ -36,9 +37,10 @@ class Jar:
             try:
                 with urllib.request.urlopen(f"{CENTRAL}/{self.path}", timeout=TIMEOUT_S) as reply:
                     content = reply.read()
-            except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+            except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
                 raise NotFetchedError(f"{self.path} cannot be fetched from Maven Central: {error}") from error
-            assert _sha256(content) == self.sha256, f"{self.path} on Maven Central is not the file it was"
+            if _sha256(content) != self.sha256:
+                raise NotFetchedError(f"what came for {self.path} from Maven Central is not that file")
             cache.mkdir(parents=True, exist_ok=True)
             part = kept.with_suffix(f".{os.getpid()}")
             part.write_bytes(content)
