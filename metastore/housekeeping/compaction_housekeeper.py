@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metastore.compaction.service import CompactionService
-from metastore.housekeeping.config import HousekeepingConfig
+from metastore.housekeeping.config import MAX_BATCHES, HousekeepingConfig
 from metastore.store.leases import Calls
-
-MAX_BATCHES = 2000
-"""Batches in one run; what is left over is for the next."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from metastore.settings import boolean, duration, integer
 
+MAX_BATCHES = 2000
+"""Batches of one kind in one run of a service that purges; what is left over is for the next."""
+
 
 @dataclass(frozen=True)
 class HousekeepingConfig:

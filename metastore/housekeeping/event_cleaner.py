@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 from metastore.events.config import EventsConfig
 from metastore.events.service import number_events
-from metastore.housekeeping.config import HousekeepingConfig
+from metastore.housekeeping.config import MAX_BATCHES, HousekeepingConfig
 from metastore.store.leases import Calls
-
-MAX_BATCHES = 2000
-"""Batches in one run; what is left over is for the next."""
 
 
 @dataclass(frozen=True, slots=True)

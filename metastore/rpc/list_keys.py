@@ -12,6 +12,7 @@ from typing import Any
 
 from thriftpy2.thrift import TType
 
+from metastore.rpc.field_tables import field_parts, item_parts
 from metastore.rpc.framing import BOOL, BYTE, DOUBLE, FIXED_SIZE, I16, I32, I64, LIST, MAP, SET, STOP, STRING, STRUCT
 
 _SKEWED_LOCATIONS = bytes([MAP, 0, 3, LIST, STRING])
@@ -88,7 +89,7 @@ class _Reader:
 
     def _list(self, inner: Any) -> list[Any]:
         kind, size = self._byte(), self._fixed(I32)
-        declared, deeper = _item(inner)
+        declared, deeper = item_parts(inner)
         is_asked = kind == _on_wire(declared)
         found = [self._value(kind, *((declared, deeper) if is_asked else (None, None))) for _ in range(size)]
         return found if is_asked else []
@@ -98,9 +99,9 @@ class _Reader:
         key_item, item = inner or (None, None)
         found = {}
         for _ in range(size):
-            key = self._value(key_kind, *_item(key_item))
-            found[tuple(key) if isinstance(key, list) else key] = self._value(kind, *_item(item))
-        is_asked = (key_kind, kind) == (_on_wire(_item(key_item)[0]), _on_wire(_item(item)[0]))
+            key = self._value(key_kind, *item_parts(key_item))
+            found[tuple(key) if isinstance(key, list) else key] = self._value(kind, *item_parts(item))
+        is_asked = (key_kind, kind) == (_on_wire(item_parts(key_item)[0]), _on_wire(item_parts(item)[0]))
         return found if is_asked else {}
 
     def _byte(self) -> int:
@@ -118,14 +119,7 @@ class _Reader:
 @functools.cache
 def _fields(struct_class: Any) -> dict[int, tuple[int, str, Any]]:
     """Field id to type, name and what it is made of; of a field that is only written, too."""
-    return {
-        int(number): (field[0], field[1], field[2] if len(field) > 3 else None)
-        for number, field in struct_class.thrift_spec.items()
-    }
-
-
-def _item(spec: Any) -> tuple[int | None, Any]:
-    return spec if isinstance(spec, tuple) else (spec, None)
+    return {int(number): field_parts(field) for number, field in struct_class.thrift_spec.items()}
 
 
 def _on_wire(declared: int | None) -> int | None:

@@ -13,6 +13,7 @@ from typing import Any
 from thriftpy2.thrift import TType
 
 from hive_acid.errors import InvalidObjectError
+from metastore.rpc.field_tables import field_parts, item_parts
 
 _LISTS = (TType.LIST, TType.SET)
 
@@ -21,7 +22,7 @@ def to_plain(struct: Any, without: Collection[str] = ()) -> dict[str, Any]:
     """The fields that are set, by name. Raises InvalidObjectError for text that Postgres cannot hold."""
     plain: dict[str, Any] = {}
     for field in type(struct).thrift_spec.values():
-        kind, name, inner = _parts(field)
+        kind, name, inner = field_parts(field)
         value = getattr(struct, name)
         if value is not None and name not in without:
             plain[name] = _plain_value(kind, inner, value, name)
@@ -32,7 +33,7 @@ def from_plain(struct_class: Any, plain: dict[str, Any]) -> Any:
     """A struct with the fields that `plain` has; the others stay absent."""
     struct = struct_class()
     for field in struct_class.thrift_spec.values():
-        kind, name, inner = _parts(field)
+        kind, name, inner = field_parts(field)
         if name in plain:
             setattr(struct, name, _thrift_value(kind, inner, plain[name]))
     return struct
@@ -45,14 +46,6 @@ def checked_text(value: Any, name: str) -> str:
     return value
 
 
-def _parts(field: tuple[Any, ...]) -> tuple[int, str, Any]:
-    return (field[0], field[1], None) if len(field) == 3 else (field[0], field[1], field[2])
-
-
-def _inner(spec: Any) -> tuple[int, Any]:
-    return spec if isinstance(spec, tuple) else (spec, None)
-
-
 def _plain_value(kind: int, inner: Any, value: Any, name: str) -> Any:
     if kind == TType.STRING:
         return checked_text(value, name)
@@ -61,10 +54,10 @@ def _plain_value(kind: int, inner: Any, value: Any, name: str) -> Any:
     if kind == TType.STRUCT:
         return to_plain(value)
     if kind in _LISTS:
-        item_kind, item_inner = _inner(inner)
+        item_kind, item_inner = item_parts(inner)
         return [_plain_value(item_kind, item_inner, item, name) for item in value]
     if kind == TType.MAP:
-        (key_kind, key_inner), (item_kind, item_inner) = map(_inner, inner)
+        (key_kind, key_inner), (item_kind, item_inner) = map(item_parts, inner)
         pairs = [
             [_plain_value(key_kind, key_inner, key, name), _plain_value(item_kind, item_inner, item, name)]
             for key, item in value.items()
@@ -79,10 +72,10 @@ def _thrift_value(kind: int, inner: Any, value: Any) -> Any:
     if kind == TType.STRUCT:
         return from_plain(inner, value)
     if kind in _LISTS:
-        item_kind, item_inner = _inner(inner)
+        item_kind, item_inner = item_parts(inner)
         return [_thrift_value(item_kind, item_inner, item) for item in value]
     if kind == TType.MAP:
-        (key_kind, key_inner), (item_kind, item_inner) = map(_inner, inner)
+        (key_kind, key_inner), (item_kind, item_inner) = map(item_parts, inner)
         pairs = value.items() if isinstance(value, dict) else value
         return {
             _key(_thrift_value(key_kind, key_inner, key)): _thrift_value(item_kind, item_inner, item)

@@ -15,6 +15,8 @@ from typing import Any
 
 from thriftpy2.thrift import TType
 
+from metastore.rpc.field_tables import field_parts, item_parts
+
 _TAGS = {
     TType.BOOL: "tf",
     TType.BYTE: "i8",
@@ -41,10 +43,10 @@ def thrift_json(struct: Any, shared: Mapping[int, str] = MappingProxyType({})) -
     """
     fields = []
     for number, field in sorted(type(struct).thrift_spec.items(), key=itemgetter(0)):
-        value = getattr(struct, field[1])
+        kind, name, inner = field_parts(field)
+        value = getattr(struct, name)
         if value is not None:
-            inner = field[2] if len(field) > 3 else None
-            fields.append(f'"{number}":{{"{_TAGS[field[0]]}":{_text(field[0], inner, value, shared)}}}')
+            fields.append(f'"{number}":{{"{_TAGS[kind]}":{_text(kind, inner, value, shared)}}}')
     return "{" + ",".join(fields) + "}"
 
 
@@ -67,12 +69,12 @@ def _text(kind: int, inner: Any, value: Any, shared: Mapping[int, str]) -> str:
     if kind in (TType.LIST, TType.SET):
         if id(value) in shared:
             return shared[id(value)]
-        item_kind, item_inner = _parts(inner)
+        item_kind, item_inner = item_parts(inner)
         items = [f'"{_TAGS[item_kind]}"', str(len(value))]
         items += [_text(item_kind, item_inner, item, shared) for item in value]
         return "[" + ",".join(items) + "]"
     if kind == TType.MAP:
-        (key_kind, key_inner), (item_kind, item_inner) = map(_parts, inner)
+        (key_kind, key_inner), (item_kind, item_inner) = map(item_parts, inner)
         pairs = [
             f"{_key(key_kind, key_inner, key)}:{_text(item_kind, item_inner, item, shared)}"
             for key, item in value.items()
@@ -92,7 +94,3 @@ def _double(value: float) -> str:
     if math.isinf(value):
         return '"Infinity"' if value > 0 else '"-Infinity"'
     return repr(float(value))
-
-
-def _parts(spec: Any) -> tuple[int, Any]:
-    return spec if isinstance(spec, tuple) else (spec, None)

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from hive_acid.wire import ttypes
 from tests.caller import Caller
 from tests.served import Served, served
 
@@ -28,9 +29,9 @@ def shared_caller(server: Served) -> Iterator[Caller]:
 
 @pytest.fixture
 def ann(shared_caller: Caller) -> Iterator[Caller]:
-    """The client most tests need; it leaves no transaction open."""
+    """The client most tests need; it leaves no transaction open, a read-only one neither."""
     yield shared_caller
-    open_ids = [*shared_caller.snapshot().open_ids]
+    open_ids = shared_caller.call("get_open_txns_req", ttypes.GetOpenTxnsRequest(excludeTxnTypes=[])).open_txns
     if open_ids:
         shared_caller.abort_all(*open_ids)
 

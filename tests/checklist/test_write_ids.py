@@ -170,9 +170,6 @@ def test_31_renamed_and_made_anew(ann: Caller, name: str) -> None:
     found = ann.write_ids(f"{name}.renamed", snapshot=ann.snapshot())
     assert (found.writeIdHighWaterMark, found.invalidWriteIds) == (2, [2])
     assert ann.max_write_id(f"{name}.t") == 0
-    # While transactions are open, the write ids of what is dropped are kept for them.
-    for txn_id in ann.call("get_open_txns_req", ttypes.GetOpenTxnsRequest(excludeTxnTypes=[])).open_txns:
-        ann.abort(txn_id)
     ann.call("drop_table", name, "renamed", True)
     create_table(ann, name, "renamed")
     assert get_table(ann, name, "renamed").tableName == "renamed"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +37,7 @@ class JavaObject:
         return self.fields[name]
 
 
-class KryoReader:
+class KryoReader(ABC):
     """What both dialects share."""
 
     registered: Mapping[int, str]
@@ -78,8 +79,9 @@ class KryoReader:
             "java.sql.Date": self._sql_date,
         }
 
+    @abstractmethod
     def expression(self) -> Any:
-        raise NotImplementedError
+        """The expression that the bytes hold."""
 
     # --- objects ---
 
@@ -158,12 +160,13 @@ class KryoReader:
         elif self._count():
             self._count()
 
+    @abstractmethod
     def _list(self) -> list[Any]:
-        raise NotImplementedError
+        """An ``ArrayList``."""
 
+    @abstractmethod
     def _texts(self) -> list[Any]:
         """A list of strings, of a field declared as such."""
-        raise NotImplementedError
 
     def _fixed_list(self) -> list[Any]:
         """Hive writes ``Arrays.asList`` in its own way: the length, the declared class, then each."""
@@ -275,11 +278,13 @@ class KryoReader:
             return (first & 0x0F) << 12 | (self._byte() & 0x3F) << 6 | self._byte() & 0x3F
         raise KryoError("it has text that is not of Java's form")
 
+    @abstractmethod
     def _date(self) -> datetime.date:
-        raise NotImplementedError
+        """Hive's own class of dates."""
 
+    @abstractmethod
     def _datetime(self) -> tuple[datetime.datetime, int]:
-        raise NotImplementedError
+        """Hive's own class of timestamps: the time, and its nanoseconds."""
 
     def _sql_date(self) -> datetime.date:
         """Midnight of a day in the client's time zone, which nobody tells.
