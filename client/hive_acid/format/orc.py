@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from hive_acid.errors import FormatError
+from hive_acid.format.protobuf import bytes_field, number_field, varint
 
 ACID_FIELDS = (
     ("operation", "int"),
@@ -61,23 +62,23 @@ def _file(fields: Sequence[_Field], properties: Sequence[tuple[str, bytes]]) -> 
     _add_struct(fields, types)
     footer = b"".join(
         [
-            _number(1, len(_MAGIC)),
-            _number(2, len(_MAGIC)),
-            *(_bytes(4, kind) for kind in types),
-            *(_bytes(5, _bytes(1, name.encode()) + _bytes(2, value)) for name, value in properties),
-            _number(6, 0),
-            *(_bytes(7, _number(1, 0)) for _ in types),
-            _number(8, _ROW_INDEX_STRIDE),
+            number_field(1, len(_MAGIC)),
+            number_field(2, len(_MAGIC)),
+            *(bytes_field(4, kind) for kind in types),
+            *(bytes_field(5, bytes_field(1, name.encode()) + bytes_field(2, value)) for name, value in properties),
+            number_field(6, 0),
+            *(bytes_field(7, number_field(1, 0)) for _ in types),
+            number_field(8, _ROW_INDEX_STRIDE),
         ]
     )
     postscript = b"".join(
         [
-            _number(1, len(footer)),
-            _number(2, 0),
-            _bytes(4, _varint(0) + _varint(12)),
-            _number(5, 0),
-            _number(6, _WRITER_VERSION),
-            _bytes(8000, _MAGIC),
+            number_field(1, len(footer)),
+            number_field(2, 0),
+            bytes_field(4, varint(0) + varint(12)),
+            number_field(5, 0),
+            number_field(6, _WRITER_VERSION),
+            bytes_field(8000, _MAGIC),
         ]
     )
     return _MAGIC + footer + postscript + bytes([len(postscript)])
@@ -116,9 +117,9 @@ class _Parser:
         given = self._parameters()
         if name == "decimal":
             precision, scale = (*given, 0)[:2] if given else (10, 0)
-            extra = _number(5, precision) + _number(6, scale)
+            extra = number_field(5, precision) + number_field(6, scale)
         elif name in ("varchar", "char"):
-            extra = _number(4, given[0]) if given else b""
+            extra = number_field(4, given[0]) if given else b""
         else:
             extra = b""
         types[place] = _type(kind, inner, names) + extra
@@ -166,27 +167,9 @@ class _Parser:
 
 
 def _type(kind: int, inner: Sequence[int], names: Sequence[str]) -> bytes:
-    packed = b"".join(map(_varint, inner))
+    packed = b"".join(map(varint, inner))
     return (
-        _number(1, kind) + (_bytes(2, packed) if inner else b"") + b"".join(_bytes(3, name.encode()) for name in names)
+        number_field(1, kind)
+        + (bytes_field(2, packed) if inner else b"")
+        + b"".join(bytes_field(3, name.encode()) for name in names)
     )
-
-
-# --- Protocol Buffers -----------------------------------------------------------------------------
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _bytes(field: int, value: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(value)) + value

@@ -13,12 +13,9 @@ use. ``with acid.snapshot():`` gives several reads the same one.
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
@@ -27,14 +24,13 @@ from hive_acid.catalog import Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import (
     ColumnError,
-    HiveAcidError,
     TableNotAcidError,
-    TransactionClosedError,
     TransactionsOffError,
 )
 from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark import dml, plain, write
 from hive_acid.spark import merge as merging
+from hive_acid.spark.blocks import Blocks, Result
 from hive_acid.spark.dml import Expression
 from hive_acid.spark.frame import AcidTable, as_table, leased
 from hive_acid.spark.listing import check_full_acid
@@ -46,20 +42,7 @@ from hive_acid.spark.timezone import ZoneGuard
 from hive_acid.spark.types import check_distinct, hive_columns
 from hive_acid.transaction import Transaction, TransactionKind, read_component
 
-LOG = logging.getLogger(__name__)
 DEFAULT_DATABASE = "default"
-
-Result = TypeVar("Result")
-
-
-@dataclass
-class _Block:
-    """A ``with`` block on this thread: its transaction, and the error that has spoilt it."""
-
-    transaction: Transaction
-    session: SparkSession
-    writable: bool
-    failure: BaseException | None = None
 
 
 class AcidSession:
@@ -77,9 +60,8 @@ class AcidSession:
         self.spark = spark
         self.connection = connection
         self.manager = manager
-        self._lock_timeout_ms = lock_timeout_ms
         self._context = Context(spark, connection, ZoneGuard(spark), compression)
-        self._local = threading.local()
+        self._blocks = Blocks(spark, connection, lock_timeout_ms)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -95,10 +77,10 @@ class AcidSession:
         table = self._lookup(name)
         if self._is_dummy:
             return self._plain_frame(table, row_id=row_id)
-        block = self._block()
+        block = self._blocks.current()
         if block is not None:
             return self._frame(block.session, block.transaction, table, row_id=row_id)
-        transaction = self._begin(TransactionKind.READ)
+        transaction = self._blocks.begin(TransactionKind.READ)
         try:
             return self._frame(leased(self.spark, transaction.end_later), transaction, table, row_id=row_id)
         except BaseException:
@@ -108,7 +90,8 @@ class AcidSession:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """All reads inside the block see the same snapshot."""
-        with self._entered(TransactionKind.READ):
+        self._refuse_without_transactions()
+        with self._blocks.entered(TransactionKind.READ):
             yield
 
     # --- changing ------------------------------------------------------------------------------
@@ -120,7 +103,8 @@ class AcidSession:
         It commits at the end, or aborts when an error leaves the block or a verb in it has failed. Raises
         WriteConflictError at the end if another transaction changed the same data first.
         """
-        with self._entered(TransactionKind.WRITE) as transaction:
+        self._refuse_without_transactions()
+        with self._blocks.entered(TransactionKind.WRITE) as transaction:
             yield transaction
 
     def insert(self, table: str | Table, frame: DataFrame) -> int:
@@ -230,6 +214,10 @@ class AcidSession:
     def _is_dummy(self) -> bool:
         return self.manager is TransactionManager.DUMMY
 
+    def _refuse_without_transactions(self) -> None:
+        if self._is_dummy:
+            raise TransactionsOffError(f"this session has no transactions: {TURN_ON}")
+
     def _plain_frame(self, table: Table, *, row_id: bool) -> AcidTable:
         refuse_acid(table)
         if row_id:
@@ -238,57 +226,12 @@ class AcidSession:
 
     # --- transactions --------------------------------------------------------------------------
 
-    def _begin(self, kind: TransactionKind) -> Transaction:
-        return self.connection.begin(kind, lock_timeout_ms=self._lock_timeout_ms)
-
-    def _block(self) -> _Block | None:
-        block: _Block | None = getattr(self._local, "block", None)
-        if block is not None and block.failure is not None:
-            raise TransactionClosedError(f"a statement of this transaction failed: {block.failure}") from block.failure
-        return block
-
-    @contextmanager
-    def _entered(self, kind: TransactionKind) -> Iterator[Transaction]:
-        if self._is_dummy:
-            raise TransactionsOffError(f"this session has no transactions: {TURN_ON}")
-        if getattr(self._local, "block", None) is not None:
-            raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
-        transaction = self._begin(kind)
-        reading = kind is TransactionKind.READ
-        session = leased(self.spark, transaction.end_later) if reading else self.spark
-        block = _Block(transaction, session, writable=not reading)
-        self._local.block = block
-        try:
-            yield transaction
-            if block.failure is not None:
-                raise TransactionClosedError(
-                    f"transaction {transaction.id} was aborted, since a statement in it failed: {block.failure}"
-                ) from block.failure
-            if not reading:
-                transaction.commit()
-        except BaseException:
-            if not reading:
-                _abort(transaction)
-            raise
-        finally:
-            self._local.block = None
-
     def _change(self, table: str | Table, run: Callable[[Transaction, Table], Result]) -> Result:
         found = self._lookup(table)
         if self._is_dummy:
             refuse_acid(found)
         check_full_acid(found)
-        block = self._block()
-        if block is None:
-            with self._entered(TransactionKind.WRITE) as transaction:
-                return run(transaction, found)
-        if not block.writable:
-            raise TransactionClosedError("a snapshot block only reads: use acid.transaction() to change tables")
-        try:
-            return run(block.transaction, found)
-        except BaseException as error:
-            block.failure = error
-            raise
+        return self._blocks.changing(lambda transaction: run(transaction, found))
 
     def _frame(self, spark: SparkSession, transaction: Transaction, table: Table, *, row_id: bool) -> AcidTable:
         check_full_acid(table)
@@ -326,11 +269,3 @@ def _parts(name: str) -> tuple[str, str]:
     if not table or "." in database:
         raise ValueError(f"'{name}' is not a table's name: give database.table")
     return database or DEFAULT_DATABASE, table
-
-
-def _abort(transaction: Transaction) -> None:
-    """Abort, and let no error of that hide the one that led here."""
-    try:
-        transaction.abort()
-    except HiveAcidError as error:
-        LOG.warning("transaction %d could not be aborted: %s", transaction.id, error)

@@ -1,0 +1,102 @@
+"""Transactions around the verbs of a session: a ``with`` block of the thread, or one made for a single statement."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+
+from hive_acid.connection import Connection
+from hive_acid.errors import HiveAcidError, TransactionClosedError
+from hive_acid.spark.frame import leased
+from hive_acid.transaction import Transaction, TransactionKind
+
+LOG = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Block:
+    """A ``with`` block on this thread: its transaction, and the error that has spoilt it.
+
+    `session` makes the frames that are read inside.
+    """
+
+    transaction: Transaction
+    session: SparkSession
+    writable: bool
+    failure: BaseException | None = None
+
+
+class Blocks:
+    """The blocks of one session, one per thread at a time."""
+
+    def __init__(self, spark: SparkSession, connection: Connection, lock_timeout_ms: int) -> None:
+        self._spark = spark
+        self._connection = connection
+        self._lock_timeout_ms = lock_timeout_ms
+        self._local = threading.local()
+
+    def begin(self, kind: TransactionKind) -> Transaction:
+        """A transaction of no block."""
+        return self._connection.begin(kind, lock_timeout_ms=self._lock_timeout_ms)
+
+    def current(self) -> Block | None:
+        """This thread's block. Raises TransactionClosedError if a statement in it has failed."""
+        block: Block | None = getattr(self._local, "block", None)
+        if block is not None and block.failure is not None:
+            raise TransactionClosedError(f"a statement of this transaction failed: {block.failure}") from block.failure
+        return block
+
+    @contextmanager
+    def entered(self, kind: TransactionKind) -> Iterator[Transaction]:
+        """A block of this thread: a writing one commits at its end, or aborts when an error leaves it."""
+        if getattr(self._local, "block", None) is not None:
+            raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
+        transaction = self.begin(kind)
+        reading = kind is TransactionKind.READ
+        session = leased(self._spark, transaction.end_later) if reading else self._spark
+        block = Block(transaction, session, writable=not reading)
+        self._local.block = block
+        try:
+            yield transaction
+            if block.failure is not None:
+                raise TransactionClosedError(
+                    f"transaction {transaction.id} was aborted, since a statement in it failed: {block.failure}"
+                ) from block.failure
+            if not reading:
+                transaction.commit()
+        except BaseException:
+            if not reading:
+                _abort(transaction)
+            raise
+        finally:
+            self._local.block = None
+
+    def changing(self, run: Callable[[Transaction], Result]) -> Result:
+        """`run` in this thread's transaction, or in one of its own. An error spoils the block."""
+        block = self.current()
+        if block is None:
+            with self.entered(TransactionKind.WRITE) as transaction:
+                return run(transaction)
+        if not block.writable:
+            raise TransactionClosedError("a snapshot block only reads: use acid.transaction() to change tables")
+        try:
+            return run(block.transaction)
+        except BaseException as error:
+            block.failure = error
+            raise
+
+
+def _abort(transaction: Transaction) -> None:
+    """Abort, and let no error of that hide the one that led here."""
+    try:
+        transaction.abort()
+    except HiveAcidError as error:
+        LOG.warning("transaction %d could not be aborted: %s", transaction.id, error)
