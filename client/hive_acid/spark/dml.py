@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.assign import assign, quoted
-from hive_acid.spark.events import change_events, deletions, replacements
+from hive_acid.spark.changes import change_events, deletions, replacements
 from hive_acid.spark.statement import Context, Statement, column_errors
 from hive_acid.spark.types import check_distinct, row_type
 from hive_acid.transaction import Operation, Transaction

@@ -20,8 +20,9 @@ from hive_acid import catalog
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, MergeCardinalityError
 from hive_acid.spark.assign import assign, quoted
+from hive_acid.spark.changes import additions, change_events, deletions
 from hive_acid.spark.dml import Expression, checked_names, expression
-from hive_acid.spark.events import additions, change_events, deletions, key_column
+from hive_acid.spark.events import key_column
 from hive_acid.spark.read import KEY_COLUMNS, partition_columns
 from hive_acid.spark.statement import Statement, column_errors
 from hive_acid.spark.types import row_type, spark_type
