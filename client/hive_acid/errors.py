@@ -169,9 +169,48 @@ class ColumnError(HiveAcidError):
     """A column is unknown, has the wrong type or may not be assigned."""
 
 
+class SqlError(HiveAcidError):
+    """A SQL text is not understood, or asks for what hive-acid does not do."""
+
+
 class MergeCardinalityError(HiveAcidError):
     """A target row of a MERGE matches more than one source row."""
 
 
+class CompactionFailedError(HiveAcidError):
+    """A compaction that was waited for has failed, or did not end in time."""
+
+
 class TimeZoneMismatchError(HiveAcidError):
     """Spark's session time zone differs from the JVM's, so timestamps would shift."""
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+
+class StreamingError(HiveAcidError):
+    """A stream cannot do what it was asked to."""
+
+
+class StreamingConnectionError(StreamingError):
+    """No stream can be opened: the metastore does not answer, or the table is none to stream into."""
+
+
+class InvalidTransactionStateError(StreamingError):
+    """A stream's call that is out of order, as a write outside of a transaction."""
+
+
+class SerializationError(StreamingError):
+    """A record cannot be stored as a row of the table; none of those given in the same call is taken."""
+
+
+class PartitionCreationError(StreamingError):
+    """A partition for new rows cannot be made."""
+
+
+class StreamingTransactionError(StreamingError):
+    """A stream's transaction could not be begun or has been aborted; its rows are not in the table."""
+
+
+class StreamFencedError(StreamingError):
+    """Another writer has written a batch of this stream: two use its name, or batches count from the start again."""

@@ -3,16 +3,31 @@
 Locations are what the metastore stores: ``file:/a/b``, ``file:///a/b``, ``/a/b``, ``hdfs://host/a`` or ``s3://bucket/a``.
 Every operation is safe to repeat: making what exists, removing what is gone and renaming what was renamed already
 succeed, so a killed step can be run again.
+
+Object stores have no directories and no rename: an empty directory does not exist there, and a rename copies every file
+before it removes the first one. Credentials and end points are fsspec's (``AWS_ACCESS_KEY_ID``,
+``FSSPEC_S3_ENDPOINT_URL``); Spark has its own (``spark.hadoop.fs.s3a.*``).
 """
 
 from __future__ import annotations
 
+import os
 import posixpath
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "cos", "cosn", "oci"})
+"""Schemes of file systems that are lists of objects: a rename there is a copy."""
+
+LISTING_THREADS = 16
+_COPY_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,11 @@ def _open(location: str) -> tuple[Any, str]:
     return filesystem, path.rstrip("/") or "/"
 
 
+def rename_is_copy(location: str) -> bool:
+    """Whether a rename at this location copies data, file by file."""
+    return urlsplit(location).scheme.lower() in OBJECT_STORES
+
+
 def join(location: str, *parts: str) -> str:
     """`location` with `parts` below it."""
     return "/".join([location.rstrip("/"), *(part.strip("/") for part in parts)])
@@ -48,6 +68,12 @@ def parent(location: str) -> str:
     return posixpath.dirname(location.rstrip("/"))
 
 
+def is_below(location: str, root: str) -> bool:
+    """Whether a location is `root` or below it, in whichever form the two are written."""
+    (_, path), (_, above) = _open(location), _open(root)
+    return f"{path}/".startswith(f"{above.rstrip('/')}/")
+
+
 def exists(location: str) -> bool:
     """Whether a file or directory is there."""
     filesystem, path = _open(location)
@@ -55,14 +81,53 @@ def exists(location: str) -> bool:
 
 
 def make_directory(location: str) -> None:
-    """Make a directory and all above it."""
+    """Make a directory and all above it; nothing to do where directories do not exist."""
+    if rename_is_copy(location):
+        return
     filesystem, path = _open(location)
     filesystem.makedirs(path, exist_ok=True)
 
 
 def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
     """All files and directories below `location`, sorted by path; an absent location has none."""
-    return sorted(_walk(location, max_depth), key=lambda entry: entry.path)
+    if rename_is_copy(location):
+        found = _objects(location, max_depth)
+    elif location.startswith(("/", "file:")):
+        found = _local(_open(location)[1], "", max_depth)
+    else:
+        found = _walk(location, max_depth)
+    return sorted(found, key=lambda entry: entry.path)
+
+
+def list_trees(locations: Sequence[str]) -> list[list[FileEntry]]:
+    """`list_tree` of each location, many at a time where a listing is a request."""
+    if len(locations) < 2 or all(location.startswith(("/", "file:")) for location in locations):
+        return [list_tree(location) for location in locations]
+    with ThreadPoolExecutor(min(LISTING_THREADS, len(locations)), thread_name_prefix="list-tree") as pool:
+        return list(pool.map(list_tree, locations))
+
+
+def _local(directory: str, at: str, max_depth: int | None) -> Iterator[FileEntry]:
+    """As `_walk`, with one look at each entry; what vanishes meanwhile is not there."""
+    try:
+        entries = list(os.scandir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    below = None if max_depth is None else max_depth - 1
+    for entry in entries:
+        try:
+            status = entry.stat()
+        except FileNotFoundError:
+            if not entry.is_symlink():
+                continue
+            status = entry.stat(follow_symlinks=False)
+        modified_ms = status.st_mtime_ns // 1_000_000
+        if entry.is_dir(follow_symlinks=False):
+            yield FileEntry(f"{at}{entry.name}/", 0, modified_ms)
+            if below != 0:
+                yield from _local(entry.path, f"{at}{entry.name}/", below)
+        else:
+            yield FileEntry(f"{at}{entry.name}", status.st_size, modified_ms)
 
 
 def _walk(location: str, max_depth: int | None) -> Iterator[FileEntry]:
@@ -77,6 +142,31 @@ def _walk(location: str, max_depth: int | None) -> Iterator[FileEntry]:
                 yield FileEntry(posixpath.join(at, name), int(detail.get("size") or 0), _modified_ms(detail))
 
 
+def _objects(location: str, max_depth: int | None) -> Iterator[FileEntry]:
+    """The objects below a location, by one listing of all keys; directories are what stands before a slash in a key."""
+    filesystem, root = _open(location)
+    prefix = len(root.rstrip("/")) + 1
+    directories: dict[str, int] = {}
+    for path, detail in filesystem.find(root, detail=True).items():
+        below = path[prefix:].rstrip("/")
+        if not below or not path.startswith(root + "/"):
+            continue
+        modified_ms = _modified_ms(detail)
+        parts = below.split("/")
+        for depth in range(1, len(parts) + (detail.get("type") == "directory" or path.endswith("/"))):
+            at = "/".join(parts[:depth]) + "/"
+            directories[at] = max(directories.get(at, 0), modified_ms)
+        if not path.endswith("/") and detail.get("type") != "directory" and _is_within(below, max_depth):
+            yield FileEntry(below, int(detail.get("size") or 0), modified_ms)
+    for at, modified_ms in directories.items():
+        if _is_within(at.rstrip("/"), max_depth):
+            yield FileEntry(at, 0, modified_ms)
+
+
+def _is_within(path: str, max_depth: int | None) -> bool:
+    return max_depth is None or path.count("/") < max_depth
+
+
 def _modified_ms(detail: dict[str, Any]) -> int:
     when = detail.get("mtime") or detail.get("LastModified") or 0
     seconds = when.timestamp() if hasattr(when, "timestamp") else float(when)
@@ -88,6 +178,9 @@ def rename(source: str, target: str) -> None:
 
     Raises FileExistsError if the target exists beside the source, FileNotFoundError if neither exists.
     """
+    if rename_is_copy(source):
+        _move_objects(source, target)
+        return
     filesystem, source_path = _open(source)
     _, target_path = _open(target)
     if filesystem.exists(target_path):
@@ -98,6 +191,54 @@ def rename(source: str, target: str) -> None:
         raise FileNotFoundError(f"cannot rename {source}: it does not exist")
     filesystem.makedirs(posixpath.dirname(target_path), exist_ok=True)
     filesystem.mv(source_path, target_path, recursive=True)
+
+
+def _move_objects(source: str, target: str) -> None:
+    """Copy all, then remove all; after a kill the same call goes on, as a complete copy has the size of its source."""
+    filesystem, source_path = _open(source)
+    _, target_path = _open(target)
+    sizes = _sizes(filesystem, source_path)
+    there = _sizes(filesystem, target_path)
+    if not sizes:
+        if there:
+            return
+        raise FileNotFoundError(f"cannot rename {source}: it does not exist")
+    if differing := [below for below, size in sizes.items() if there.get(below, size) != size]:
+        raise FileExistsError(f"cannot rename {source}: {target}{differing[0]} exists already")
+    missing = [below for below in sizes if below not in there]
+    if missing:
+        filesystem.copy([source_path + below for below in missing], [target_path + below for below in missing])
+    filesystem.rm([source_path + below for below in sizes])
+
+
+def _sizes(filesystem: Any, path: str) -> dict[str, int]:
+    """Size by what follows `path` in the key: of the object itself, or of all below it."""
+    found = filesystem.find(path, detail=True)
+    return {key[len(path) :]: int(detail.get("size") or 0) for key, detail in found.items()}
+
+
+def copy(source: str, target: str, *, share: bool = False) -> None:
+    """Copy a file; the directories above the target are made.
+
+    With `share`, for a source that is about to be removed, the copy may be a second name of the same file.
+    """
+    source_filesystem, source_path = _open(source)
+    target_filesystem, target_path = _open(target)
+    target_filesystem.makedirs(posixpath.dirname(target_path), exist_ok=True)
+    if source_filesystem is not target_filesystem:
+        with source_filesystem.open(source_path, "rb") as given, target_filesystem.open(target_path, "wb") as made:
+            shutil.copyfileobj(given, made, _COPY_BYTES)
+        return
+    if share and isinstance(source_filesystem, LocalFileSystem):
+        try:
+            os.link(source_path, target_path)
+        except FileExistsError:
+            if not os.path.samefile(source_path, target_path):
+                raise
+        except OSError:  # another disk, or a file system without second names
+            source_filesystem.cp_file(source_path, target_path)
+        return
+    source_filesystem.cp_file(source_path, target_path)
 
 
 def remove(location: str) -> bool:
@@ -116,8 +257,29 @@ def write(location: str, content: bytes) -> None:
     filesystem.pipe_file(path, content)
 
 
+def create(location: str) -> Any:
+    """A new file, open for writing bytes; the directories above it are made."""
+    filesystem, path = _open(location)
+    filesystem.makedirs(posixpath.dirname(path), exist_ok=True)
+    return filesystem.open(path, "wb")
+
+
 def read(location: str) -> bytes:
     """The content of a small file."""
     filesystem, path = _open(location)
     content: bytes = filesystem.cat_file(path)
+    return content
+
+
+def append(location: str, content: bytes) -> None:
+    """Add to the end of a file; not safe to repeat."""
+    filesystem, path = _open(location)
+    with filesystem.open(path, "ab") as file:
+        file.write(content)
+
+
+def read_end(location: str, size: int, length: int) -> bytes:
+    """The last `length` bytes of a file of `size` bytes, all of it if it has fewer."""
+    filesystem, path = _open(location)
+    content: bytes = filesystem.cat_file(path, start=max(0, size - length), end=size)
     return content

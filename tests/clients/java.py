@@ -110,6 +110,13 @@ class JavaHive:
             array[place] = value
         return array
 
+    def objects(self, *values: Any) -> Any:
+        """An array of Object."""
+        array = self._gateway.new_array(self.jvm.java.lang.Object, len(values))
+        for place, value in enumerate(values):
+            array[place] = value
+        return array
+
     def list_of(self, *values: Any) -> Any:
         """An empty or filled ArrayList that Java may change."""
         made = self.jvm.java.util.ArrayList()

@@ -72,6 +72,18 @@ HIVE_4 = (
         "3f03026ae4a7b0663cca6acb80d58247e83178e2ebb5533c95df54d6822ad5e0",
     ),
 )
+HIVE_4_READERS = (
+    Jar(
+        "org/apache/hive/hive-exec/4.0.1/hive-exec-4.0.1.jar",
+        "dd5e22aed78a7e62d8351e314fb438d90219f5c10014391448d30878c3ed3b03",
+    ),
+    Jar(
+        "commons-collections/commons-collections/3.2.2/commons-collections-3.2.2.jar",
+        "eeeae917917144a68a741d4c0dff66aa5c5c5fd85593ff217bced3fc8ca783b8",
+    ),
+    *HIVE_4,
+)
+"""The classes by which Hive 4 reads tables, beside those of its client."""
 
 
 def cache_directory() -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 VERSION_MARKER = "_orc_acid_version"
@@ -19,6 +20,12 @@ VERSION_CONTENT = b"2"
 
 METADATA_MARKER = "_metadata_acid"
 """The JSON file by which Hive before version 4 tells a compacted base from an overwrite."""
+
+COMPACTED_CONTENT = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
+"""What `METADATA_MARKER` says of a compacted base."""
+
+HIVE_3_PROPERTY = "hive_acid.hive31"
+"""The table property, ``true`` where Apache Hive 3.1 reads the table as well (acid-format.md §6.6)."""
 
 STAGING_PREFIX = "_tmp_spark_"
 """How the hidden directories begin in which output is made before it is renamed into place."""
@@ -35,6 +42,7 @@ _DELTA = re.compile(r"(delete_)?delta_([0-9]+)_([0-9]+)(?:_([0-9]+))?(?:_v([0-9]
 _BUCKET = re.compile(r"bucket_([0-9]+)(?:_[0-9]+)?")
 _SIDE_FILE = re.compile(r"bucket_[0-9]+(?:_[0-9]+)?_flush_length")
 _ORIGINAL = re.compile(r"([0-9]+)_[0-9]+(?:_copy_[0-9]+)?")
+_SPARK_FILE = re.compile(r"part-[0-9]+-.+")
 _STAGING = re.compile(STAGING_PREFIX + r"([0-9]+)_[0-9A-Za-z-]+")
 _TOKEN = re.compile(r"[0-9A-Za-z-]+")
 _DATA_PREFIXES = ("base_", "delta_", "delete_delta_")
@@ -115,6 +123,11 @@ def delete_delta_name(
     return "delete_" + delta_name(min_write_id, max_write_id, statement_id, visibility_txn_id)
 
 
+def is_for_hive_3(parameters: Mapping[str, str]) -> bool:
+    """Whether a table's parameters say that Apache Hive 3.1 reads it."""
+    return parameters.get(HIVE_3_PROPERTY, "").strip().lower() == "true"
+
+
 def bucket_file_name(bucket: int) -> str:
     """The one file of a bucket, or of a writer task, in a data directory."""
     _check("bucket", bucket, 0, MAX_BUCKET)
@@ -131,6 +144,11 @@ def parse_original_file(name: str) -> int | None:
     """The bucket number of an original file, ``000003_0`` or ``000003_0_copy_1``; else None."""
     match = _ORIGINAL.fullmatch(name)
     return int(match[1]) if match else None
+
+
+def is_spark_file(name: str) -> bool:
+    """Whether a file is named as Spark names those of its own tables: ``part-00003-…``."""
+    return _SPARK_FILE.fullmatch(name) is not None
 
 
 def is_side_file(name: str) -> bool:

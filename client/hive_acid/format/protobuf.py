@@ -70,3 +70,23 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 def zigzag(value: int) -> int:
     """The signed number that a varint of kind ``sint64`` stands for."""
     return value >> 1 ^ -(value & 1)
+
+
+def number_fields(message: bytes) -> dict[int, int]:
+    """The numbers of a message by field, of a repeated one the last."""
+    return {field: value for field, value in fields(message) if isinstance(value, int)}
+
+
+def bytes_fields(message: bytes) -> dict[int, bytes]:
+    """What of a message is no number, by field, of a repeated one the last."""
+    return {field: value for field, value in fields(message) if isinstance(value, bytes)}
+
+
+def packed_numbers(data: bytes) -> list[int]:
+    """The numbers of a packed field. Raises FormatError where one has no end."""
+    found: list[int] = []
+    at = 0
+    while at < len(data):
+        value, at = read_varint(data, at)
+        found.append(value)
+    return found

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from hive_acid.errors import FormatError, NotEnoughHistoryError
 from hive_acid.format.names import (
     METADATA_MARKER,
     ORIGINALS_WRITE_ID,
+    VERSION_MARKER,
     Directory,
     Kind,
     claims_to_be_data,
@@ -51,14 +52,21 @@ class ListedEntry(Protocol):
     @property
     def size(self) -> int: ...
 
+    @property
+    def modified_ms(self) -> int: ...
+
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file with rows: path relative to the listed directory, size in bytes, and the bucket that its name gives."""
+    """A file with rows: path relative to the listed directory, size in bytes, and the bucket that its name gives.
+
+    `modified_ms` is 0 where the listing did not say.
+    """
 
     path: str
     size: int
     bucket: int | None
+    modified_ms: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +75,16 @@ class DataDirectory:
 
     `validity` is SOME where the rows have to be filtered by their current write id; of a base all rows are valid.
     `unfinished` says that a streaming writer still has a file open, whose readable length only its side file knows.
+    `is_marked` is false where the version marker is missing: Hive before version 3 wrote so, updates among its inserts.
+    `is_whole` is false where files have been left out that need not be read.
     """
 
     directory: Directory
     files: tuple[DataFile, ...]
     validity: RangeValidity
     unfinished: bool
+    is_marked: bool = True
+    is_whole: bool = True
 
     @property
     def name(self) -> str:
@@ -155,23 +167,26 @@ class _Content(NamedTuple):
     files: list[DataFile]
     unfinished: bool
     has_metadata: bool
+    is_marked: bool
 
 
 def _classify(
     entries: Iterable[tuple[str, int] | ListedEntry],
 ) -> tuple[dict[Directory, _Content], list[DataFile]]:
     """The data directories with their contents, and the original files in path order."""
-    paths: dict[str, list[tuple[str, int]]] = {}
+    paths: dict[str, list[tuple[str, int, int]]] = {}
     originals: list[DataFile] = []
     for entry in entries:
-        path, size = entry if isinstance(entry, tuple) else (entry.path, entry.size)
+        path, size, modified_ms = (
+            (*entry, 0) if isinstance(entry, tuple) else (entry.path, entry.size, entry.modified_ms)
+        )
         top, slash, below = path.partition("/")
         if is_hidden(top):
             continue
         if slash and claims_to_be_data(top):
-            paths.setdefault(top, []).append((below, size))
+            paths.setdefault(top, []).append((below, size, modified_ms))
         elif not path.endswith("/") and not is_hidden(path):
-            originals.append(DataFile(path, size, parse_original_file(path.rpartition("/")[2])))
+            originals.append(DataFile(path, size, parse_original_file(path.rpartition("/")[2]), modified_ms))
     found: dict[Directory, _Content] = {}
     for name in sorted(paths):
         directory = parse_directory(name)
@@ -181,20 +196,24 @@ def _classify(
     return found, sorted(originals, key=lambda file: file.path)
 
 
-def _content(name: str, below: list[tuple[str, int]]) -> _Content:
+def _content(name: str, below: list[tuple[str, int, int]]) -> _Content:
     files: list[DataFile] = []
-    unfinished = has_metadata = False
-    for path, size in below:
+    unfinished = has_metadata = is_marked = False
+    for path, size, modified_ms in below:
         if path == METADATA_MARKER:
             has_metadata = True
+        elif path == VERSION_MARKER:
+            is_marked = True
         elif not path or path.endswith("/") or is_hidden(path):
             continue
         elif is_side_file(last := path.rpartition("/")[2]):
             unfinished = True
         else:
             bucket = parse_bucket_file(last)
-            files.append(DataFile(f"{name}/{path}", size, parse_original_file(last) if bucket is None else bucket))
-    return _Content(sorted(files, key=lambda file: file.path), unfinished, has_metadata)
+            if bucket is None:
+                bucket = parse_original_file(last)
+            files.append(DataFile(f"{name}/{path}", size, bucket, modified_ms))
+    return _Content(sorted(files, key=lambda file: file.path), unfinished, has_metadata, is_marked)
 
 
 def _is_visible(directory: Directory, txns: ValidTxnList) -> bool:
@@ -220,7 +239,7 @@ class _Sweep:
             # A compactor's list calls the whole range valid, but rows of aborted writes still have to go.
             if self._aborted(directory) is RangeValidity.SOME:
                 validity = RangeValidity.SOME
-        return DataDirectory(directory, tuple(content.files), validity, content.unfinished)
+        return DataDirectory(directory, tuple(content.files), validity, content.unfinished, content.is_marked)
 
     def choose_base(self, visible: Iterable[Directory], metadata: Metadata | None) -> Directory | None:
         """The accepted base with the highest write id, a compacted one before an overwrite of the same id."""

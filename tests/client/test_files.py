@@ -1,0 +1,58 @@
+"""Listings of the local file system: what the general walk finds, and what happens to what vanishes."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hive_acid import files
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("b/c/f", "b/g", "a", "b-c/h", "é/ü ö"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * len(name))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "b")
+    (tmp_path / "broken").symlink_to(tmp_path / "nowhere")
+    return tmp_path
+
+
+@pytest.mark.parametrize("depth", [None, 1, 2])
+def test_a_local_listing_is_that_of_the_general_walk(tree: Path, depth: int | None) -> None:
+    found = files.list_tree(f"file:{tree}", depth)
+    general = sorted(files._walk(str(tree), depth), key=lambda entry: entry.path)
+    assert [entry.path for entry in found] == [entry.path for entry in general]
+    for one, other in zip(found, general, strict=True):
+        if one.path not in ("linked", "broken"):
+            assert one.size == other.size
+            assert abs(one.modified_ms - other.modified_ms) <= 1
+    assert ("b/c/" in {entry.path for entry in found}) == (depth != 1)
+
+
+def test_what_is_not_there_is_not_listed(tree: Path) -> None:
+    assert files.list_tree(str(tree / "no such")) == []
+    assert files.list_tree(str(tree / "a")) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read all")
+def test_what_may_not_be_read_is_an_error_and_not_an_empty_directory(tree: Path) -> None:
+    (tree / "b").chmod(0)
+    try:
+        with pytest.raises(PermissionError):
+            files.list_tree(str(tree))
+    finally:
+        (tree / "b").chmod(0o755)
+
+
+def test_several_listings(tree: Path) -> None:
+    found = files.list_trees([str(tree / "b"), f"file://{tree}/empty", str(tree / "b-c")])
+    assert [[entry.path for entry in of] for of in found] == [["c/", "c/f", "g"], [], ["h"]]
+
+
+def test_the_end_of_a_file(tree: Path) -> None:
+    (tree / "f").write_bytes(b"0123456789")
+    assert files.read_end(str(tree / "f"), 10, 4) == b"6789"
+    assert files.read_end(f"file:{tree}/f", 10, 40) == b"0123456789"
