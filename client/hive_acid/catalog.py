@@ -10,6 +10,8 @@ from hive_acid.errors import ColumnError
 from hive_acid.format.partitions import DEFAULT_PARTITION, parse_partition_name, partition_name
 from hive_acid.wire import ttypes
 
+DEFAULT_DATABASE = "default"
+
 ORC_INPUT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 ORC_OUTPUT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
@@ -29,7 +31,7 @@ class Table:
     """A table's definition.
 
     `columns` are those in the files; `partition_keys` come from the directories. `bucket_columns` is empty unless the
-    table is CLUSTERED BY some columns.
+    table is CLUSTERED BY some columns INTO `buckets` buckets. `id` is the metastore's, 0 if the table is not there yet.
     """
 
     database: str
@@ -39,8 +41,12 @@ class Table:
     parameters: dict[str, str] = field(default_factory=dict)
     location: str = ""
     bucket_columns: tuple[str, ...] = ()
+    buckets: int = -1
     table_type: str = "MANAGED_TABLE"
     input_format: str = ORC_INPUT
+    id: int = 0
+    serde: str = ORC_SERDE
+    serde_parameters: dict[str, str] = field(default_factory=dict)
 
     @property
     def full_name(self) -> str:
@@ -56,6 +62,11 @@ class Table:
     def is_full_acid(self) -> bool:
         """Whether rows can be updated and deleted: transactional, and not insert-only."""
         return self.is_transactional and self.parameters.get("transactional_properties", "default") != "insert_only"
+
+    @property
+    def bucketing_version(self) -> int:
+        """Which hash of Hive's places rows of a CLUSTERED table; 1, the older one, where nothing is said."""
+        return 2 if self.parameters.get("bucketing_version", "").strip() == "2" else 1
 
     def partition_name(self, values: Sequence[str | None]) -> str:
         """The partition's name, ``k=v/…``, for its values in the order of the keys."""
@@ -77,7 +88,7 @@ class Table:
             inputFormat=self.input_format,
             outputFormat=ORC_OUTPUT,
             compressed=False,
-            numBuckets=-1,
+            numBuckets=self.buckets,
             serdeInfo=ttypes.SerDeInfo(serializationLib=ORC_SERDE, parameters={"serialization.format": "1"}),
             bucketCols=list(self.bucket_columns),
             sortCols=[],
@@ -94,8 +105,17 @@ class Table:
         )
 
 
+def table_parts(name: str) -> tuple[str, str]:
+    """Database and table of ``db.table`` or ``table``, in lower case. Raises ValueError for another form."""
+    database, _, table = name.lower().rpartition(".")
+    if not table or "." in database:
+        raise ValueError(f"'{name}' is not a table's name: give database.table")
+    return database or DEFAULT_DATABASE, table
+
+
 def table_from_wire(table: Any) -> Table:
     """The table that a Thrift struct describes."""
+    serde = table.sd.serdeInfo
     return Table(
         database=table.dbName,
         name=table.tableName,
@@ -104,8 +124,12 @@ def table_from_wire(table: Any) -> Table:
         parameters=dict(table.parameters or {}),
         location=table.sd.location or "",
         bucket_columns=tuple(column.lower() for column in table.sd.bucketCols or ()),
+        buckets=-1 if table.sd.numBuckets is None else table.sd.numBuckets,
         table_type=table.tableType or "MANAGED_TABLE",
         input_format=table.sd.inputFormat or "",
+        id=table.id or 0,
+        serde=(serde.serializationLib or "") if serde else "",
+        serde_parameters=dict(serde.parameters or {}) if serde else {},
     )
 
 

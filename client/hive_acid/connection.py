@@ -11,6 +11,7 @@ import select
 import socket
 import threading
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -57,6 +58,11 @@ class Connection:
     def uri(self) -> str:
         """The address in the form that Hive's clients use."""
         return f"thrift://{self.host}:{self.port}"
+
+    @cached_property
+    def keeps_by_table(self) -> bool:
+        """Whether the metastore keeps of a snapshot only the tables that its reader has named, if it has named any."""
+        return str(self.call("get_config_value", "hive.txn.use.minhistorywriteid", "false")).lower() == "true"
 
     # --- calls ---------------------------------------------------------------------------------
 
@@ -136,6 +142,10 @@ class Connection:
 
     def table(self, database: str, name: str) -> Table:
         """The table's definition. Raises NoSuchObjectError."""
+        return table_from_wire(self.wire_table(database, name))
+
+    def wire_table(self, database: str, name: str) -> Any:
+        """As `table`, with all that the metastore says of it, as a Thrift struct."""
         request = ttypes.GetTableRequest(
             dbName=database,
             tblName=name,
@@ -143,14 +153,22 @@ class Connection:
             processorCapabilities=["HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD"],
             processorIdentifier="hive-acid",
         )
-        return table_from_wire(self.call("get_table_req", request).table)
+        return self.call("get_table_req", request).table
 
     def partitions(self, table: Table) -> dict[str, str]:
         """Partition name to location, of all partitions of a table."""
-        names = self.call("get_partition_names", table.database, table.name, -1)
+        return self.partitions_named(table, self.partition_names(table))
+
+    def partition_names(self, table: Table) -> list[str]:
+        """The names of all partitions of a table, ``k=v/…``."""
+        names: list[str] = self.call("get_partition_names", table.database, table.name, -1)
+        return names
+
+    def partitions_named(self, table: Table, names: Sequence[str]) -> dict[str, str]:
+        """Partition name to location, of those of the named partitions that there are."""
         found: dict[str, str] = {}
         for first in range(0, len(names), 1000):
-            some = names[first : first + 1000]
+            some = list(names[first : first + 1000])
             for partition in self.call("get_partitions_by_names", table.database, table.name, some):
                 found[table.partition_name(partition.values)] = partition.sd.location
         return found
@@ -178,12 +196,31 @@ class Connection:
             )
             self.call("add_partitions_req", request)
 
-    def create_database(self, name: str, *, location: str | None = None, if_not_exists: bool = False) -> None:
+    def create_database(
+        self,
+        name: str,
+        *,
+        location: str | None = None,
+        comment: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        if_not_exists: bool = False,
+    ) -> None:
         """Create a database; its directory is made by the metastore."""
+        database = ttypes.Database(
+            name=name, locationUri=location, description=comment, parameters=dict(properties or {})
+        )
         try:
-            self.call("create_database", ttypes.Database(name=name, locationUri=location, parameters={}))
+            self.call("create_database", database)
         except THRIFT_ERRORS["AlreadyExistsException"]:
             if not if_not_exists:
+                raise
+
+    def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
+        """Drop a database, with `cascade` its tables too. Raises InvalidOperationError if it has some without."""
+        try:
+            self.call("drop_database", name, True, cascade)
+        except THRIFT_ERRORS["NoSuchObjectException"]:
+            if not if_exists:
                 raise
 
     def create_table(self, table: Table, *, if_not_exists: bool = False) -> None:
@@ -194,13 +231,31 @@ class Connection:
             if not if_not_exists:
                 raise
 
-    def drop_table(self, database: str, name: str, *, if_exists: bool = False) -> None:
-        """Drop a table with its data."""
+    def drop_table(self, database: str, name: str, *, purge: bool = False, if_exists: bool = False) -> None:
+        """Drop a table with its data, with `purge` past the metastore's trash."""
+        context = ttypes.EnvironmentContext(properties={"ifPurge": str(purge).lower()})
         try:
-            self.call("drop_table", database, name, True)
+            self.call("drop_table_with_environment_context", database, name, True, context)
         except THRIFT_ERRORS["NoSuchObjectException"]:
             if not if_exists:
                 raise
+
+    def drop_partitions(self, table: Table, names: Sequence[str]) -> None:
+        """Drop partitions (``k=v/…``) with their data, all or none. Raises NoSuchObjectError if one is not there."""
+        if names:
+            request = ttypes.DropPartitionsRequest(
+                dbName=table.database,
+                tblName=table.name,
+                parts=ttypes.RequestPartsSpec(names=list(names)),
+                deleteData=True,
+                ifExists=False,
+                needResult=False,
+            )
+            self.call("drop_partitions_req", request)
+
+    def abort_transactions(self, ids: Sequence[int]) -> None:
+        """Abort transactions, whoever has opened them; those that have ended are passed by."""
+        self.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=list(ids)))
 
     def undrop_table(self, database: str, name: str) -> None:
         """Bring back the table of this name that was dropped last, with its partitions and data.

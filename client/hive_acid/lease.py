@@ -12,9 +12,11 @@ import queue
 import re
 import threading
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hive_acid.errors import HiveAcidError, NoSuchTxnError, TxnAbortedError
+from hive_acid.wire import ttypes
 
 if TYPE_CHECKING:
     from hive_acid.connection import Connection
@@ -97,14 +99,40 @@ class Heartbeats:
 
     def _beat(self) -> None:
         with self._guard:
-            transactions = list(self._transactions.values())
-        for transaction in transactions:
+            transactions = dict(self._transactions)
+        for txn_ids in _runs(transactions):
             try:
-                transaction.heartbeat()
+                if len(txn_ids) == 1:
+                    transactions[txn_ids[0]].heartbeat()
+                else:
+                    self._beat_range(transactions, txn_ids)
             except (TxnAbortedError, NoSuchTxnError) as error:
-                with self._guard:  # one that has ended meanwhile by its owner's wish is no news
-                    is_ours = self._transactions.pop(transaction.id, None) is not None
-                if is_ours:
-                    LOG.warning("transaction %d is gone: %s", transaction.id, error)
+                self._forget(txn_ids[0], error)
             except HiveAcidError as error:
-                LOG.warning("no heartbeat for transaction %d: %s", transaction.id, error)
+                LOG.warning("no heartbeat for transactions %d to %d: %s", txn_ids[0], txn_ids[-1], error)
+
+    def _beat_range(self, transactions: Mapping[int, Transaction], txn_ids: Sequence[int]) -> None:
+        """One call for transactions with ids one after the other, as a stream opens them."""
+        request = ttypes.HeartbeatTxnRangeRequest(min=txn_ids[0], max=txn_ids[-1])
+        answer = self._connection.call("heartbeat_txn_range", request)
+        for txn_id in sorted({*answer.aborted, *answer.nosuch}.intersection(txn_ids)):
+            words = f"No transaction {txn_id} is open"
+            transactions[txn_id].given_up(words)
+            self._forget(txn_id, words)
+
+    def _forget(self, txn_id: int, reason: object) -> None:
+        with self._guard:  # one that has ended meanwhile by its owner's wish is no news
+            is_ours = self._transactions.pop(txn_id, None) is not None
+        if is_ours:
+            LOG.warning("transaction %d is gone: %s", txn_id, reason)
+
+
+def _runs(txn_ids: Iterable[int]) -> list[list[int]]:
+    """The ids in order, cut where one is missing."""
+    runs: list[list[int]] = []
+    for txn_id in sorted(txn_ids):
+        if runs and txn_id == runs[-1][-1] + 1:
+            runs[-1].append(txn_id)
+        else:
+            runs.append([txn_id])
+    return runs

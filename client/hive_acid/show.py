@@ -34,10 +34,10 @@ def transactions(connection: Connection) -> Listing:
     )
 
 
-def locks(connection: Connection) -> Listing:
+def locks(connection: Connection, database: str | None = None, table: str | None = None) -> Listing:
     """Locks held and waited for."""
     # A field that only Hive 4 has, here as in `compactions`: elder clients are not told of newer kinds.
-    answer = connection.call("show_locks", ttypes.ShowLocksRequest(txnid=0))
+    answer = connection.call("show_locks", ttypes.ShowLocksRequest(dbname=database, tablename=table, txnid=0))
     states, kinds = ttypes.LockState._VALUES_TO_NAMES, ttypes.LockType._VALUES_TO_NAMES
     rows = tuple(
         (

@@ -10,7 +10,7 @@ import enum
 import logging
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from hive_acid.errors import (
@@ -21,10 +21,12 @@ from hive_acid.errors import (
     TransactionClosedError,
     TransactionExpiredError,
     TxnAbortedError,
+    UnsupportedTableError,
     WriteConflictError,
 )
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import TxnId, WriteId
+from hive_acid.locks import Operation
 from hive_acid.wire import table_name, ttypes
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 CHECK_LOCK_PAUSE_S = 0.05
+AGENT_INFO = "hive-acid"
+"""By what the metastore names us where the user has given no name."""
 
 
 class TransactionKind(enum.Enum):
@@ -50,46 +54,6 @@ class TransactionState(enum.Enum):
     UNKNOWN = "of unknown outcome"
 
 
-class Operation(enum.Enum):
-    """What a write does to existing rows; decides the commit-time conflict check (transactions.md §1.6)."""
-
-    INSERT = "INSERT"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-
-
-def read_component(database: str, table: str) -> Any:
-    """The lock of a reader: it keeps the table from being dropped, and no writer waits for it."""
-    return ttypes.LockComponent(
-        type=ttypes.LockType.SHARED_READ,
-        level=ttypes.LockLevel.TABLE,
-        dbname=database,
-        tablename=table,
-        operationType=ttypes.DataOperationType.SELECT,
-        isTransactional=True,
-    )
-
-
-def write_component(
-    database: str, table: str, operation: Operation, *, partition: str | None = None, dynamic: bool = False
-) -> Any:
-    """The lock of a writer: beside other writers (the first to commit wins), never beside a drop.
-
-    `dynamic` says that the partitions are not known yet: they follow by `Transaction.add_dynamic_partitions`.
-    """
-    insert = operation is Operation.INSERT
-    return ttypes.LockComponent(
-        type=ttypes.LockType.SHARED_READ if insert else ttypes.LockType.SHARED_WRITE,
-        level=ttypes.LockLevel.PARTITION if partition else ttypes.LockLevel.TABLE,
-        dbname=database,
-        tablename=table,
-        partitionname=partition,
-        operationType=getattr(ttypes.DataOperationType, operation.value),
-        isTransactional=True,
-        isDynamicPartitionWrite=dynamic,
-    )
-
-
 class Transaction:
     """An open transaction; make one with `Connection.begin`, use it as a context manager.
 
@@ -98,7 +62,13 @@ class Transaction:
     """
 
     def __init__(
-        self, connection: Connection, txn_id: TxnId, snapshot: ValidTxnList, kind: TransactionKind, lock_timeout_ms: int
+        self,
+        connection: Connection,
+        txn_id: TxnId,
+        snapshot: ValidTxnList,
+        kind: TransactionKind,
+        lock_timeout_ms: int,
+        agent_info: str = AGENT_INFO,
     ) -> None:
         self.id = txn_id
         self.snapshot = snapshot
@@ -106,34 +76,54 @@ class Transaction:
         self.state = TransactionState.OPEN
         self._connection = connection
         self._lock_timeout_ms = lock_timeout_ms
+        self._agent_info = agent_info
         self._expired: str | None = None
         self._statements = 0
+        self._overwritten: dict[str, set[str]] = {}
         self._read: dict[str, ValidWriteIdList] = {}
         self._written: dict[str, WriteId] = {}
         self._undo: list[Callable[[], None]] = []
+        self._parameter: Any = None
+        self._afterwards: list[Callable[[], None]] = []
 
     @classmethod
     def begin(cls, connection: Connection, kind: TransactionKind, *, lock_timeout_ms: int) -> Transaction:
         """Open a transaction and take its snapshot."""
+        return cls.begin_many(connection, 1, kind, lock_timeout_ms=lock_timeout_ms)[0]
+
+    @classmethod
+    def begin_many(
+        cls,
+        connection: Connection,
+        count: int,
+        kind: TransactionKind,
+        *,
+        lock_timeout_ms: int,
+        agent_info: str = AGENT_INFO,
+    ) -> list[Self]:
+        """Open `count` transactions in one call; each sees what had committed when all of them were open."""
         request = ttypes.OpenTxnRequest(
-            num_txns=1,
+            num_txns=count,
             user=connection.user,
             hostname=socket.gethostname(),
-            agentInfo="hive-acid",
+            agentInfo=agent_info,
             txn_type=getattr(ttypes.TxnType, kind.value),
         )
-        txn_id = TxnId(connection.call("open_txns", request).txn_ids[0])
+        txn_ids = [TxnId(txn_id) for txn_id in connection.call("open_txns", request).txn_ids]
         try:
             answer = connection.call("get_open_txns")
-            snapshot = ValidTxnList.from_open_txns(
-                answer.txn_high_water_mark, answer.open_txns, answer.abortedBits, own_txn_id=txn_id
-            )
-            transaction = cls(connection, txn_id, snapshot, kind, lock_timeout_ms)
-            connection.heartbeats.add(transaction)
+            transactions = []
+            for txn_id in txn_ids:
+                snapshot = ValidTxnList.from_open_txns(
+                    answer.txn_high_water_mark, answer.open_txns, answer.abortedBits, own_txn_id=txn_id
+                )
+                transactions.append(cls(connection, txn_id, snapshot, kind, lock_timeout_ms, agent_info))
+            for transaction in transactions:
+                connection.heartbeats.add(transaction)
         except BaseException:
-            connection.call("abort_txn", ttypes.AbortTxnRequest(txnid=txn_id))
+            connection.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=txn_ids))
             raise
-        return transaction
+        return transactions
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -147,26 +137,82 @@ class Transaction:
             self._read[name] = _valid_write_ids(found)
         return self._read[name]
 
+    def reads_only(self, *tables: tuple[str, str]) -> None:
+        """Promise the metastore that the transaction reads no table (database, name) but these and those named before.
+
+        A metastore that waits for readers by table (``hive.txn.use.minhistorywriteid``) then cleans all others;
+        until the first promise it keeps everything that the snapshot can see (transactions.md §2.4).
+        """
+        if not self._connection.keeps_by_table:
+            return
+        lowest = {}
+        for database, table in tables:
+            found = self.write_ids(database, table)
+            some_open = found.open_ids or found.aborted_ids
+            lowest[table_name(database, table)] = found.min_open if some_open else found.high_water_mark + 1
+        self._connection.call("add_write_ids_to_min_history", self.id, lowest)
+
     # --- writing -------------------------------------------------------------------------------
 
     def write_id(self, database: str, table: str) -> WriteId:
         """This transaction's write id for the table, allocated at the first call."""
         name = table_name(database, table)
         if name not in self._written:
-            self._check_open()
-            request = ttypes.AllocateTableWriteIdsRequest(
-                dbName=database.lower(), tableName=table.lower(), txnIds=[self.id]
-            )
-            answer = self._call("allocate_table_write_ids", request)
-            self._written[name] = WriteId(answer.txnToWriteIds[0].writeId)
-            self._read.pop(name, None)  # asked again under the same snapshot, the list includes our own write
+            self.allocate_write_ids([self], database, table)
         return self._written[name]
+
+    @classmethod
+    def allocate_write_ids(cls, transactions: Sequence[Transaction], database: str, table: str) -> None:
+        """Allocate the write ids of all `transactions` for one table, in one call."""
+        for transaction in transactions:
+            transaction._check_open()
+        name = table_name(database, table)
+        of = {transaction.id: transaction for transaction in transactions}
+        request = ttypes.AllocateTableWriteIdsRequest(
+            dbName=database.lower(), tableName=table.lower(), txnIds=sorted(of)
+        )
+        for pair in transactions[0]._call("allocate_table_write_ids", request).txnToWriteIds:
+            of[pair.txnId]._written[name] = WriteId(pair.writeId)
+            of[pair.txnId]._read.pop(name, None)
 
     def next_statement_id(self) -> int:
         """0, 1, 2, … within the transaction: rows of a later statement may be deletes of an earlier one's."""
         statement = self._statements
         self._statements += 1
         return statement
+
+    def note_directories(
+        self, database: str, table: str, partitions: Iterable[str], *, overwrite: bool = False
+    ) -> set[str]:
+        """Note that this transaction is about to write to `partitions` ("" is an unpartitioned table's one).
+
+        Returns those that it has overwritten before: their base is to be replaced by the new one. Raises
+        UnsupportedTableError for other writes to them, which readers would not see: a base hides all deltas of its
+        own write (acid-format.md §2.2).
+        """
+        noted = self._overwritten.setdefault(table_name(database, table), set())
+        again = noted.intersection(partitions)
+        if again and not overwrite:
+            where = ", ".join(sorted(again)) if again != {""} else "the table"
+            raise UnsupportedTableError(
+                f"this transaction has overwritten {where} of {database}.{table} already, and what it adds or changes "
+                "there now would not be seen: put it into the overwrite, or commit first"
+            )
+        if overwrite:
+            noted.update(partitions)
+        return again
+
+    def use_statement_ids(self, first: int, last: int) -> None:
+        """The statement that was given `first` has used all up to `last`; it has to be the latest one.
+
+        Raises TransactionClosedError if another one was given an id meanwhile, which would then be used twice.
+        """
+        if last > first and self._statements != first + 1:
+            raise TransactionClosedError(
+                f"transaction {self.id} ran two statements at a time, of which one needs several statement ids: run "
+                "them one after another"
+            )
+        self._statements = max(self._statements, last + 1)
 
     def add_dynamic_partitions(self, database: str, table: str, names: Sequence[str], operation: Operation) -> None:
         """Tell the metastore which partitions a dynamic write has touched; it checks conflicts on them at commit.
@@ -198,7 +244,7 @@ class Transaction:
             txnid=self.id,
             user=self._connection.user,
             hostname=socket.gethostname(),
-            agentInfo="hive-acid",
+            agentInfo=self._agent_info,
         )
         answer = self._call("lock", request)
         while answer.state == ttypes.LockState.WAITING:
@@ -226,6 +272,31 @@ class Transaction:
         """Call `undo` if the transaction aborts, the last given first: it removes what was written."""
         self._undo.append(undo)
 
+    def on_commit(self, do: Callable[[], None]) -> None:
+        """Call `do` once the transaction has committed, in the order given: for what must not be done before.
+
+        Nothing that it does may matter to the table: whoever is killed in between does not do it.
+        """
+        self._afterwards.append(do)
+
+    def set_with_commit(self, table_id: int, key: str, value: str) -> None:
+        """Let the commit give a table's parameter a new value, or fail and do neither (transactions.md §1.5).
+
+        `key` begins with ``_meta``; the parameter must exist, unless it tells how far a stream got
+        (`hive_acid.format.progress`). One parameter can go with a commit.
+        """
+        self._check_open()
+        self._parameter = ttypes.CommitTxnKeyValue(tableId=table_id, key=key, value=value)
+
+    def given_up(self, reason: str) -> None:
+        """The metastore has ended the transaction, as a heartbeat has learnt."""
+        self._expired = reason
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the metastore is known to have ended the transaction for want of heartbeats."""
+        return self._expired is not None
+
     # --- the end -------------------------------------------------------------------------------
 
     def heartbeat(self) -> None:
@@ -242,9 +313,10 @@ class Transaction:
         """
         self._check_open()
         try:
-            self._connection.call(
-                "commit_txn", ttypes.CommitTxnRequest(txnid=self.id, exclWriteEnabled=False, txn_type=self._wire_type())
+            request = ttypes.CommitTxnRequest(
+                txnid=self.id, keyValue=self._parameter, exclWriteEnabled=False, txn_type=self._wire_type()
             )
+            self._connection.call("commit_txn", request)
         except TxnAbortedError as error:
             self._end(TransactionState.ABORTED)
             self._run_undo()
@@ -260,6 +332,11 @@ class Transaction:
             self._end(TransactionState.UNKNOWN)
             raise
         self._end(TransactionState.COMMITTED)
+        for do in self._afterwards:
+            try:
+                do()
+            except (OSError, HiveAcidError) as error:
+                LOG.warning("transaction %d has committed, but what was to follow failed: %s", self.id, error)
 
     def abort(self) -> None:
         """Undo everything; allowed again and again, and after the metastore's own abort."""

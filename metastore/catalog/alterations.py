@@ -20,6 +20,7 @@ from metastore.catalog.removal.drops import free_place
 from metastore.catalog.removal.removals import Removals
 from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.statistics import upkeep as statistics_upkeep
+from metastore.catalog.statistics.accuracy import with_statistics
 from metastore.catalog.statistics.models import Upkeep
 from metastore.catalog.tables import Tables, locked
 from metastore.catalog.transactions import in_transaction, rename_table
@@ -65,6 +66,8 @@ class Alterations:
         )
         try:
             old = self._tables.get(database, name)
+            if upkeep.is_all:
+                new = _with_statistics(old, new)
             if (new.database, new.name) != (old.database, old.name):
                 return self._rename(old, new, expected, cascade, upkeep)
             altered = self._altered(old, new)
@@ -150,6 +153,8 @@ class Alterations:
         upkeep: Upkeep,
     ) -> Table:
         """Check and store a change of the locked table `old`."""
+        if upkeep.is_all:
+            new = _with_statistics(old, new)
         if expected is not None and old.parameters.get(expected.key) != expected.value:
             # Iceberg's clients look for the first sentence (metastore-wire.md §4).
             raise MetaError(
@@ -177,6 +182,10 @@ class Alterations:
             _move_partitions(connection, old, altered)
         changes.table_altered(connection, old, altered)
         return altered
+
+
+def _with_statistics(table: Table, sent: Table) -> Table:
+    return replace(table, parameters=with_statistics(table.parameters, sent.parameters))
 
 
 def _move_partitions(connection: Connection, old: Table, new: Table) -> None:

@@ -17,24 +17,31 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _TEXT = re.compile(r"(?:var)?char\((\d+)\)")
 
 
-def check_acid_columns(old: Table, new: Table) -> None:
-    """Files of an ACID table are read by column position: what stands may only widen, new columns come at the end.
+def check_acid_columns(old: Table, new: Table) -> bool:
+    """Files of an ACID table are read by column position: what stands may get another name and a wider type, new
+    columns come at the end. Returns whether a column was renamed.
 
     Raises InvalidOperationError.
     """
     refused = f"cannot alter the columns of the ACID table {old.full_name}: its files hold them by position"
     if len(new.columns) < len(old.columns):
         raise InvalidOperationError(f"{refused}, so none can be dropped")
+    old_names, new_names = ([fold(column.name) for column in table.columns] for table in (old, new))
+    renamed = False
     for before, after in zip(old.columns, new.columns, strict=False):
         if fold(before.name) != fold(after.name):
-            raise InvalidOperationError(
-                f"{refused}, so {before.name} cannot be renamed, moved or replaced by {after.name};"
-                " new columns go to the end"
-            )
+            # A name that stands elsewhere before or after: somebody wants to move columns, not to rename one.
+            if fold(after.name) in old_names or fold(before.name) in new_names:
+                raise InvalidOperationError(
+                    f"{refused}, so {before.name} cannot be moved or replaced by {after.name};"
+                    " new columns go to the end"
+                )
+            renamed = True
         if not _widens(before.type.lower(), after.type.lower()):
             raise InvalidOperationError(
                 f"{refused}, so the type of {before.name} cannot change from {before.type} to {after.type}"
             )
+    return renamed
 
 
 def _widens(old: str, new: str) -> bool:

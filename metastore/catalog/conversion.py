@@ -1,7 +1,7 @@
 """Making a table transactional that holds data already, its files left as they are (metastore-wire.md §5).
 
-Readers give each row of such a file an id from the number in the file's name and the row's place. So the names must be
-Hive's, and new rows begin at a write id that is larger than all that could be read from them.
+Readers give each row of such a file an id from the file's name and the row's place. So the names must be Hive's or
+Spark's, and new rows begin at a write id that is larger than all that could be read from them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from hive_acid import files
 from hive_acid.errors import MetaError
-from hive_acid.format.names import is_hidden, parse_bucket_file, parse_original_file
+from hive_acid.format.names import is_hidden, is_spark_file, parse_bucket_file, parse_original_file
 from metastore.catalog.directories import Directories, is_below
 from metastore.catalog.models import Table
 from metastore.catalog.schema import PARTITION
@@ -23,8 +23,8 @@ CONVERTED_WRITE_ID = 10_000_000
 def check_convertible(db: Database, directories: Directories, old: Table, new: Table) -> None:
     """Whether `old`, with the files that it has, can become `new`, which is transactional.
 
-    Raises MetaError for files of other names than Hive gives, as Spark's, if the table becomes full-ACID; and if the
-    files cannot be looked at.
+    Raises MetaError for files of other names than Hive or Spark gives, if the table becomes full-ACID, for those of
+    Spark in a CLUSTERED table, where the name tells the bucket; if the files cannot be looked at.
     """
     if not new.is_full_acid:
         return
@@ -39,9 +39,15 @@ def check_convertible(db: Database, directories: Directories, old: Table, new: T
         elsewhere = {place for place in connection.execute(query).scalars() if not is_below(place, old.location)}
     for place in (old.location, *sorted(filter(None, elsewhere))):
         for path in directories.files_below(place):
-            name = path.rpartition("/")[2]
-            if not is_hidden(path) and parse_original_file(name) is None and parse_bucket_file(name) is None:
-                raise MetaError(
-                    f"{old.full_name} holds data, so it cannot be made transactional: the file"
-                    f" {files.join(place, path)} is not named as Hive names files, such as 000000_0; {advice}"
-                )
+            if is_hidden(path) or _is_known(path.rpartition("/")[2], is_clustered=bool(new.bucket_columns)):
+                continue
+            raise MetaError(
+                f"{old.full_name} holds data, so it cannot be made transactional: the file {files.join(place, path)} is"
+                f" not named as Hive names files, such as 000000_0; {advice}"
+            )
+
+
+def _is_known(name: str, *, is_clustered: bool) -> bool:
+    if parse_original_file(name) is not None or parse_bucket_file(name) is not None:
+        return True
+    return is_spark_file(name) and not is_clustered

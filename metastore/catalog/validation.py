@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError
+from hive_acid.format.evolution import RENAMED, is_marked_renamed
+from hive_acid.format.progress import kept_progress
 from metastore.catalog.column_changes import check_acid_columns, check_column_types
 from metastore.catalog.config import ALLOW, GUARD_PROPERTY, REFUSE, WARN
 from metastore.catalog.models import (
@@ -73,11 +75,12 @@ def altered_table(old: Table, new: Table, check_types: bool = True) -> Table:
     _check_partition_keys(old, new)
     new = _transactional(new, old)
     _check_guard(new)
+    parameters = kept_progress(old.parameters, new.parameters)
     if old.is_full_acid:
-        check_acid_columns(old, new)
+        if check_acid_columns(old, new) or is_marked_renamed(old.parameters):
+            parameters[RENAMED] = "true"
     elif check_types:
         check_column_types(old, new)
-    parameters = dict(new.parameters)
     if parameters.get(LAST_DDL_TIME) in (None, old.parameters.get(LAST_DDL_TIME)):
         parameters[LAST_DDL_TIME] = str(int(time.time()))
     return replace(new, parameters=parameters)

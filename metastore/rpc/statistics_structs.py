@@ -10,7 +10,7 @@ from hive_acid.errors import FormatError, InvalidInputError, InvalidObjectError,
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.wire import ttypes
 from metastore.catalog.names import fold, split_key
-from metastore.catalog.statistics.accuracy import ACCURATE, DO_NOT_UPDATE, GENERATED_BY, Accuracy
+from metastore.catalog.statistics.accuracy import ACCURATE, DO_NOT_UPDATE, GENERATED_BY, ONLY, Accuracy
 from metastore.catalog.statistics.models import DEFAULT_ENGINE, Analysis, ColumnStatistics, Kind, Upkeep, Writer
 from metastore.rpc.plain import checked_text
 
@@ -60,6 +60,7 @@ def upkeep_of(properties: Mapping[str, str] | None, write_id: int | None = None,
         is_left_alone=said.get(DO_NOT_UPDATE, "").lower() == "true",
         is_computed=said.get(GENERATED_BY, "").upper() == "TASK",
         writer=writer_of(write_id, snapshot),
+        is_all=said.get(ONLY, "").lower() == "true",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hive_acid.errors import MetaError, MetastoreError
+from hive_acid.format.progress import PROGRESS_PREFIX, is_batch
 from hive_acid.ids import TxnId, WriteId
 from metastore.store.database import Database
 from metastore.txn.calls import Commit, CommitCall, LocksFreed
@@ -17,7 +18,11 @@ PARAMETER_PREFIX = "_meta"
 
 @dataclass(frozen=True, slots=True)
 class CommitParameter:
-    """A new value for a parameter that a table has; streams keep how far they got in one."""
+    """A new value for a parameter that a table has; streams keep how far they got in one.
+
+    One whose name begins with `PROGRESS_PREFIX` holds the number of a stream's last batch: it is only raised, and made
+    with the first batch.
+    """
 
     table_id: int
     key: str
@@ -73,6 +78,11 @@ class ExtendedCommits:
                 f"transaction {txn_id} is not committed: a commit sets only parameters whose names begin with"
                 f" {PARAMETER_PREFIX}, and '{parameter.key}' does not"
             )
+        if parameter is not None and parameter.key.startswith(PROGRESS_PREFIX) and not is_batch(parameter.value):
+            raise MetaError(
+                f"transaction {txn_id} is not committed: '{parameter.key}' holds the number of a batch, and"
+                f" '{parameter.value}' is none"
+            )
         rows = self._db.call(
             "commit_txn_with",
             txn_id,
@@ -91,6 +101,11 @@ class ExtendedCommits:
             raise MetaError(
                 f"transaction {txn_id} is not committed: table id {parameter.table_id} has no parameter"
                 f" '{parameter.key}' to be set; give it one by an ALTER TABLE first"
+            )
+        if outcome == "not_newer" and parameter is not None:
+            raise MetaError(
+                f"transaction {txn_id} is not committed: batch {parameter.value} of '{parameter.key}' or a later one is"
+                f" in table id {parameter.table_id} already"
             )
         if outcome in ("no_database", "no_table") and state is not None:
             missing = f"database {state.db}" if outcome == "no_database" else f"table {state.db}.{state.table}"

@@ -69,6 +69,27 @@ KEEP = {"DO_NOT_UPDATE_STATS": "true"}
 COMPUTED = {"STATS_GENERATED": "TASK"}
 
 
+def test_figures_alone_undo_no_alteration_of_another_one(t: Rpc, p: Rpc) -> None:
+    stale, stale_partition = t.get_table("default", "t"), p.get_partition_by_name("default", "p", "k=1")
+    alter(t, "t", cols=[*stale.sd.cols, column("new")], parameters={"owner_of": "x"})
+    moved = p.get_partition_by_name("default", "p", "k=1")
+    moved.parameters["mine"] = "y"
+    p.alter_partition("default", "p", moved)
+    told = {"numRows": "7", "totalSize": "9", "other": "z", "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+    only = ttypes.EnvironmentContext(properties={**COMPUTED, "hive_acid.statistics.only": "true"})
+    stale.parameters |= told
+    stale_partition.parameters |= told
+    t.alter_table_with_environment_context("default", "t", stale, only)
+    p.alter_partitions_with_environment_context("default", "p", [stale_partition], only)
+    found, of_partition = t.get_table("default", "t"), p.get_partition_by_name("default", "p", "k=1")
+    assert [one.name for one in found.sd.cols][-1] == "new"
+    assert (found.parameters["owner_of"], of_partition.parameters["mine"]) == ("x", "y")
+    for struct in (found, of_partition):
+        assert (struct.parameters["numRows"], struct.parameters["totalSize"]) == ("7", "9")
+        assert accuracy(struct) == {"BASIC_STATS": "true"}
+        assert "other" not in struct.parameters
+
+
 def test_a_rename_carries_them_over(t: Rpc) -> None:
     renamed = alter(t, "t", KEEP, tableName="u")
     assert known(t, "u") == ["a", "b"]

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError
+from hive_acid.format.evolution import RENAMED
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
 from metastore.store.database import Database
 from tests.catalog.conftest import ACID, ORC, Rpc, column, partition, storage, table
 
 INSERT_ONLY = ACID | {"transactional_properties": "insert_only"}
+SPARK_FILE = "part-00000-8a1.c000.snappy.orc"
 
 
 def get(rpc: Rpc, name: str) -> Any:
@@ -141,8 +143,10 @@ def test_an_empty_table_can_become_transactional(rpc: Rpc) -> None:
     assert get(rpc, "t").parameters["transactional_properties"] == "default"
 
 
-@pytest.mark.parametrize("name", ["000000_0", "000001_12", "000000_0_copy_1", "_SUCCESS"])
-def test_data_named_as_by_hive_can_become_transactional(rpc: Rpc, db: Database, warehouse: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["000000_0", "000001_12", "000000_0_copy_1", "_SUCCESS", SPARK_FILE])
+def test_data_named_as_by_hive_or_spark_can_become_transactional(
+    rpc: Rpc, db: Database, warehouse: Path, name: str
+) -> None:
     """The write ids begin so high that rows of these files cannot be taken for newer ones (metastore-wire.md §5)."""
     rpc.create_table(table("p", keys=(column("k"),)))
     rpc.add_partition(partition(["1"]))
@@ -152,7 +156,7 @@ def test_data_named_as_by_hive_can_become_transactional(rpc: Rpc, db: Database, 
     assert db.call("get_max_write_id", "default", "p") == [(10_000_000,)]
 
 
-@pytest.mark.parametrize("name", ["part-00000-8a1.c000.snappy.orc", "000000_0.orc", "000000_0_copy_x"])
+@pytest.mark.parametrize("name", ["part-0.orc", "000000_0.orc", "000000_0_copy_x"])
 def test_other_data_cannot_become_transactional(
     rpc: Rpc, db: Database, warehouse: Path, tmp_path: Path, name: str
 ) -> None:
@@ -168,6 +172,14 @@ def test_other_data_cannot_become_transactional(
         assert db.call("get_max_write_id", "default", changed.tableName) == [(0,)]
     rpc.alter_table("default", "t", table("t", parameters=INSERT_ONLY))
     assert get(rpc, "t").parameters["transactional_properties"] == "insert_only"
+
+
+def test_sparks_names_do_not_tell_the_buckets_of_a_clustered_table(rpc: Rpc, warehouse: Path) -> None:
+    clustered = storage(numBuckets=4, bucketCols=["a"])
+    rpc.create_table(table("t", sd=clustered))
+    (warehouse / "t" / SPARK_FILE).write_text("rows")
+    with pytest.raises(MetaError, match="is not named as Hive names files"):
+        rpc.alter_table("default", "t", table("t", parameters=ACID, sd=clustered))
 
 
 def test_files_that_cannot_be_looked_at_cannot_become_transactional(
@@ -186,9 +198,9 @@ COLUMNS = [column("a"), column("b", "string"), column("c", "decimal(10,2)"), col
     ("columns", "words"),
     [
         (COLUMNS[:3], "none can be dropped"),
-        ([COLUMNS[1], COLUMNS[0], *COLUMNS[2:]], "a cannot be renamed, moved or replaced by b"),
-        ([column("z"), *COLUMNS[1:]], "a cannot be renamed, moved or replaced by z"),
-        ([column("n"), *COLUMNS], "a cannot be renamed, moved or replaced by n"),
+        ([COLUMNS[1], COLUMNS[0], *COLUMNS[2:]], "a cannot be moved or replaced by b"),
+        ([column("n"), *COLUMNS], "a cannot be moved or replaced by n"),
+        ([column("z", "string"), *COLUMNS[1:]], "type of a cannot change from int to string"),
         ([column("a", "smallint"), *COLUMNS[1:]], "type of a cannot change from int to smallint"),
         ([column("a", "string"), *COLUMNS[1:]], "type of a cannot change from int to string"),
         ([*COLUMNS[:2], column("c", "decimal(10,3)"), COLUMNS[3]], "type of c"),
@@ -201,6 +213,16 @@ def test_columns_of_acid_tables_keep_their_place(rpc: Rpc, columns: list[Any], w
     with pytest.raises(InvalidOperationError, match=words):
         rpc.alter_table("default", "t", table("t", parameters=ACID, sd=storage(*columns)))
     assert get(rpc, "t").sd.cols == COLUMNS
+
+
+def test_a_renamed_column_of_an_acid_table_leaves_a_mark_for_readers(rpc: Rpc) -> None:
+    rpc.create_table(table("t", parameters=ACID, sd=storage(*COLUMNS)))
+    rpc.alter_table("default", "t", table("t", parameters=ACID, sd=storage(column("A"), *COLUMNS[1:])))
+    assert RENAMED not in get(rpc, "t").parameters, "another case is the same name"
+    rpc.alter_table("default", "t", table("t", parameters=ACID, sd=storage(column("z", "bigint"), *COLUMNS[1:])))
+    assert [found.name for found in get(rpc, "t").sd.cols] == ["z", "b", "c", "d"]
+    rpc.alter_table("default", "t", table("t", parameters=ACID, sd=storage(column("z", "bigint"), *COLUMNS[1:])))
+    assert get(rpc, "t").parameters[RENAMED] == "true", "the files stay, and so does the mark"
 
 
 def test_columns_of_acid_tables_may_grow(rpc: Rpc) -> None:

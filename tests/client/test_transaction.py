@@ -17,7 +17,8 @@ from hive_acid.errors import (
     TransactionExpiredError,
     WriteConflictError,
 )
-from hive_acid.transaction import Operation, TransactionKind, TransactionState, read_component, write_component
+from hive_acid.locks import Operation, read_component, write_component
+from hive_acid.transaction import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
 
 

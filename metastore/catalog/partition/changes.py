@@ -19,7 +19,7 @@ from metastore.catalog.partition.partitions import Partitions, is_named
 from metastore.catalog.removal.removals import Removals
 from metastore.catalog.schema import PARTITION, is_missing_parent
 from metastore.catalog.statistics import upkeep as statistics_upkeep
-from metastore.catalog.statistics.accuracy import storable
+from metastore.catalog.statistics.accuracy import storable, with_statistics
 from metastore.catalog.statistics.models import Upkeep
 from metastore.catalog.tables import locked
 from metastore.catalog.validation import partition_columns
@@ -111,6 +111,11 @@ class PartitionChanges:
         for name in given:
             if name not in standing:
                 raise NoSuchObjectError(f"partition {name} of {owner.full_name} does not exist")
+        if upkeep.is_all:
+            given = {
+                name: replace(standing[name], parameters=with_statistics(standing[name].parameters, new.parameters))
+                for name, new in given.items()
+            }
         altered = [(standing[name], self.altered(standing[name], new)) for name, new in given.items()]
         altered = statistics_upkeep.partitions_altered(connection, owner, altered, upkeep)
         rows = stored_rows(owner, (after for _, after in altered))

@@ -21,6 +21,9 @@ DO_NOT_UPDATE = "DO_NOT_UPDATE_STATS"
 Never stored."""
 GENERATED_BY = "STATS_GENERATED"
 """Key of an environment context: TASK if the client has just computed the statistics that it sends."""
+ONLY = "hive_acid.statistics.only"
+"""Key of an environment context, true if an alteration means the statistics alone. Ours: a client that sends a whole
+definition to tell a number would else undo what another one has altered since it read that definition."""
 
 _BASIC, _COLUMNS = "BASIC_STATS", "COLUMN_STATS"
 
@@ -68,6 +71,12 @@ class Accuracy:
         if self.columns:
             said[_COLUMNS] = dict.fromkeys(sorted(self.columns), "true")
         return json.dumps(said, separators=(",", ":"), ensure_ascii=False)
+
+
+def with_statistics(parameters: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, str]:
+    """`parameters` with the basic figures, and what is said of their accuracy, as `sent`."""
+    figures = {key: sent[key] for key in (*BASIC_FIGURES, ACCURATE) if key in sent}
+    return {**{key: value for key, value in parameters.items() if key != ACCURATE}, **figures}
 
 
 def storable(parameters: Mapping[str, str]) -> dict[str, str]:

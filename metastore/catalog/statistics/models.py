@@ -96,3 +96,5 @@ class Upkeep:
     """The client has just computed those it sends (STATS_GENERATED)."""
     writer: Writer | None = None
     """In whose transaction; ACID tables only."""
+    is_all: bool = False
+    """Nothing else is to change, whatever the definition says."""

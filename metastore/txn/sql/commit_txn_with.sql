@@ -1,10 +1,11 @@
 -- Commits a transaction and, in the same database transaction, what goes with it (transactions.md §1.5):
 --   policy       not null: a replay; `committing` is the other warehouse's transaction. One that has no transaction here
 --                has ended before: committed_before. What it wrote is in `event_…`, not in components of its own.
---   param_…      a table parameter that exists gets a new value, by which a stream stores how far it got
+--   param_…      a table parameter that exists gets a new value, by which a stream stores how far it got; one whose name
+--                begins with `_meta.batch.` need not exist, and is only raised
 --   repl_…       `repl.last.id` of a database, and of the table and partitions named
 -- Outcomes are those of commit_txns, or, and nothing is done and the transaction still open: no_parameter (the table
--- has none of that name, or is gone), no_database, no_table. Safe to repeat.
+-- has none of that name, or is gone), not_newer (the batch is there already), no_database, no_table. Safe to repeat.
 CREATE OR REPLACE FUNCTION commit_txn_with(
     committing bigint, skip_conflict_check boolean, conflict_reason text, policy text,
     param_table_id bigint, param_key text, param_value text,

@@ -1,0 +1,67 @@
+"""What a statement locks: the components of lock requests, and what a write does to rows (transactions.md §1.6, §3)."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from hive_acid.wire import ttypes
+
+
+class Operation(enum.Enum):
+    """What a write does to existing rows; decides the commit-time conflict check (transactions.md §1.6)."""
+
+    INSERT = "INSERT"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+def read_component(database: str, table: str) -> Any:
+    """The lock of a reader: it keeps the table from being dropped, and no writer waits for it."""
+    return ttypes.LockComponent(
+        type=ttypes.LockType.SHARED_READ,
+        level=ttypes.LockLevel.TABLE,
+        dbname=database,
+        tablename=table,
+        operationType=ttypes.DataOperationType.SELECT,
+        isTransactional=True,
+    )
+
+
+def write_component(
+    database: str, table: str, operation: Operation, *, partition: str | None = None, dynamic: bool = False
+) -> Any:
+    """The lock of a writer: beside other writers (the first to commit wins), never beside a drop.
+
+    `dynamic` says that the partitions are not known yet: they follow by `Transaction.add_dynamic_partitions`.
+    """
+    insert = operation is Operation.INSERT
+    return ttypes.LockComponent(
+        type=ttypes.LockType.SHARED_READ if insert else ttypes.LockType.SHARED_WRITE,
+        level=ttypes.LockLevel.PARTITION if partition else ttypes.LockLevel.TABLE,
+        dbname=database,
+        tablename=table,
+        partitionname=partition,
+        operationType=getattr(ttypes.DataOperationType, operation.value),
+        isTransactional=True,
+        isDynamicPartitionWrite=dynamic,
+    )
+
+
+def overwrite_component(
+    database: str, table: str, *, partition: str | None = None, dynamic: bool = False, beside_readers: bool = False
+) -> Any:
+    """The lock of an overwrite: alone with the table or partition, and in conflict with who changed it meanwhile.
+
+    With `beside_readers` those that read are not waited for: only for such as ignore a base that is not committed.
+    """
+    return ttypes.LockComponent(
+        type=ttypes.LockType.EXCL_WRITE if beside_readers else ttypes.LockType.EXCLUSIVE,
+        level=ttypes.LockLevel.PARTITION if partition else ttypes.LockLevel.TABLE,
+        dbname=database,
+        tablename=table,
+        partitionname=partition,
+        operationType=ttypes.DataOperationType.UPDATE,
+        isTransactional=True,
+        isDynamicPartitionWrite=dynamic,
+    )
