@@ -19,6 +19,7 @@ from metastore.compaction.metrics import CompactionMetrics
 from metastore.compaction.models import TableInfo
 from metastore.compaction.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
+from metastore.compaction.trino import TrinoGuard
 from metastore.compaction.worker import CompactionWorker
 from metastore.config import Config
 from metastore.events.service import EventLog
@@ -147,6 +148,7 @@ class Slices:
         config = self._config.compaction
         catalogue = CatalogueOfCompaction(self._catalog)
         snapshots = Snapshots(self._txns, self._write_ids)
+        self._trino_guard = TrinoGuard(catalogue, snapshots) if self._config.lock.refuses_trino else None
         self._initiator = Initiator(self._fenced_compactions, snapshots, catalogue, config, self._name)
         self._cleaner = Cleaner(self._fenced_compactions, snapshots, catalogue, config, self.lease.check)
         self._workers = [
@@ -183,7 +185,7 @@ class Slices:
             **replication.handlers(self._replication),
             **min_history.handlers(self._min_history),
             **rebuilds.handlers(self._rebuilds),
-            **locks.handlers(self._locks, self._polling),
+            **locks.handlers(self._locks, self._polling, self._trino_guard),
             **compactions.handlers(self._compactions, self._compaction_metrics),
             **statistics.handlers(self._catalog),
             **events.handlers(self._events, self._catalog),

@@ -7,18 +7,23 @@ bucket and the version marker in each, and touches nothing else; the worker chec
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataDirectory
 from metastore.compaction.plan import CompactionInput, CompactionPlan
 from metastore.compaction.states import CompactionType
 
+_OURS = "hive_acid."
+"""How those parameters of a table begin that say something of its files to the program."""
+
 
 @dataclass(frozen=True, slots=True)
 class CompactionJob:
     """What is to be merged. Directories are (path below `location`, ``all`` or ``some``): of ``some`` only the rows
-    count whose current write id is valid in `write_ids`.
+    count whose current write id is valid in `write_ids`. `raw` are paths of files whose rows have no ids of their own,
+    `parameters` those of the table that tell how its files are read.
     """
 
     id: int
@@ -28,10 +33,12 @@ class CompactionJob:
     schema: tuple[tuple[str, str], ...]
     write_ids: str
     data: tuple[tuple[str, str], ...]
+    raw: tuple[str, ...]
     deletes: tuple[tuple[str, str], ...]
     insert_output: str | None
     delete_output: str | None
     compression: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The job as one line."""
@@ -81,8 +88,9 @@ def compaction_job(
     found: CompactionInput,
     plan: CompactionPlan,
     compression: str,
+    parameters: Mapping[str, str],
 ) -> CompactionJob:
-    """The job that carries out `plan`."""
+    """The job that carries out `plan` for a table with `parameters`."""
     return CompactionJob(
         id=compaction_id,
         type=kind.name.lower(),
@@ -91,10 +99,12 @@ def compaction_job(
         schema=schema,
         write_ids=str(found.write_ids),
         data=_directories(plan.data),
+        raw=tuple(file.path for file in plan.raw),
         deletes=_directories(plan.deletes),
         insert_output=plan.insert_output,
         delete_output=plan.delete_output,
         compression=compression,
+        parameters={key: value for key, value in parameters.items() if key.lower().startswith(_OURS)},
     )
 
 

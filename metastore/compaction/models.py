@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from hive_acid.format.names import is_for_hive_3
 from hive_acid.ids import CompactionId, TxnId, WriteId
 from metastore.compaction.states import CompactionState, CompactionType
 
@@ -128,6 +129,11 @@ class TableInfo:
         """Whether the table has ACID columns, which insert-only tables have not."""
         folded = {key.lower(): value.lower() for key, value in self.parameters.items()}
         return folded.get("transactional") == "true" and folded.get("transactional_properties") != "insert_only"
+
+    @property
+    def is_for_hive_3(self) -> bool:
+        """Whether Apache Hive 3.1 reads the table, which knows no directory that bears a transaction's number."""
+        return is_for_hive_3(self.parameters)
 
 
 class Catalogue(Protocol):

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from hive_acid import files
 from hive_acid.errors import FormatError
-from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, is_hidden, parse_bucket_file, parse_directory
+from hive_acid.format.names import (
+    COMPACTED_CONTENT,
+    METADATA_MARKER,
+    VERSION_CONTENT,
+    VERSION_MARKER,
+    is_hidden,
+    parse_bucket_file,
+    parse_directory,
+)
 
 
 def check_output(staging: str, outputs: Sequence[str]) -> None:
@@ -49,6 +57,11 @@ def _check_directory(location: str, name: str, contents: list[tuple[str, int]]) 
         raise FormatError(f"the compaction made {name} without {VERSION_MARKER}")
     if files.read(files.join(location, VERSION_MARKER)) != VERSION_CONTENT:
         raise FormatError(f"{name}/{VERSION_MARKER} does not say {VERSION_CONTENT.decode()}")
+
+
+def mark_compacted_base(directory: str) -> None:
+    """Say as Hive before version 4 does that a base, which bears no transaction's number, is a compaction's result."""
+    files.write(files.join(directory, METADATA_MARKER), COMPACTED_CONTENT)
 
 
 def publish_output(staging: str, location: str, outputs: Sequence[str]) -> None:

@@ -7,7 +7,10 @@ A plan keeps to these rules:
    hide what is left of it.
 3. A minor compaction never merges the statements of a single write id: deletes would no longer apply to the rows that
    their own transaction inserted.
-4. The output ends at the highest write id of its input, so that its name says what is in it.
+4. The output ends at the highest write id of its input, so that its name says what is in it; that of files from before
+   the table was transactional, alone, has a name of its own (acid-format.md §1.1).
+5. Rows without ids of their own get those by which readers know them, so deletes that name them stay right whoever
+   commits them meanwhile: no lock is needed for it.
 """
 
 from __future__ import annotations
@@ -16,9 +19,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hive_acid.files import FileEntry
-from hive_acid.format.names import Kind, base_name, delete_delta_name, delta_name, parse_bucket_file, parse_directory
+from hive_acid.format.names import (
+    ORIGINALS_WRITE_ID,
+    Kind,
+    base_name,
+    delete_delta_name,
+    delta_name,
+    parse_bucket_file,
+    parse_directory,
+)
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from hive_acid.format.state import DataDirectory, DirectoryState, Metadata, directory_state
+from hive_acid.format.state import DataDirectory, DataFile, DirectoryState, Metadata, directory_state
 from hive_acid.ids import TxnId, WriteId
 from metastore.compaction.states import CompactionType
 
@@ -47,12 +58,23 @@ class CompactionInput:
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """Directories to merge, and the names of the results; a name is None where that kind is not in the input."""
+    """Directories to merge, and the names of the results; a name is None where that kind is not in the input.
+
+    `raw` are files without ACID columns: those from before the table was transactional, and those of LOAD DATA, whose
+    directories are not in `data`.
+    """
 
     data: tuple[DataDirectory, ...]
+    raw: tuple[DataFile, ...]
     deletes: tuple[DataDirectory, ...]
     insert_output: str | None
     delete_output: str | None
+
+    @property
+    def kind(self) -> CompactionType:
+        """What it is, whatever was asked for: only a major one makes a base."""
+        is_base = self.insert_output is not None and self.insert_output.startswith(Kind.BASE.value)
+        return CompactionType.MAJOR if is_base else CompactionType.MINOR
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -90,8 +112,13 @@ def _deltas(entries: Iterable[FileEntry], txns: ValidTxnList) -> set[tuple[int, 
     }
 
 
-def plan_compaction(found: CompactionInput, kind: CompactionType, txn_id: TxnId) -> CompactionPlan | None:
+def plan_compaction(
+    found: CompactionInput, kind: CompactionType, txn_id: TxnId, *, hive_3: bool = False
+) -> CompactionPlan | None:
     """How to compact, None if the input is as compact as this kind of compaction can make it.
+
+    With `hive_3` the result bears no transaction's number. Twins of that kind could not take effect at once, so a minor
+    compaction is a major one then.
 
     Raises CompactionRefusedError for what we do not compact.
     """
@@ -99,16 +126,23 @@ def plan_compaction(found: CompactionInput, kind: CompactionType, txn_id: TxnId)
         raise CompactionRefusedError(
             f"compactions of type {kind.name} are not supported: ask for a minor or a major one"
         )
-    _refuse_foreign_files(found)
+    _refuse_unreadable(found)
+    if hive_3:
+        kind, txn_id = CompactionType.MAJOR, TxnId(0)
     state, deltas = found.state, found.deltas
-    if not deltas or not _is_enough(found, kind):
+    if not _is_enough(found, kind):
         return None
+    if kind is CompactionType.MAJOR:
+        highest = max((directory.directory.max_write_id for directory in (*state.data, *deltas)), default=None)
+        output = base_name(ORIGINALS_WRITE_ID if highest is None else highest, txn_id)
+        return CompactionPlan(
+            _with_ids(state.data), (*state.originals, *_raw_files(state.data)), state.delete_deltas, output, None
+        )
     lowest = min(delta.directory.min_write_id for delta in deltas)
     highest = max(delta.directory.max_write_id for delta in deltas)
-    if kind is CompactionType.MAJOR:
-        return CompactionPlan(state.data, state.delete_deltas, base_name(highest, txn_id), None)
     return CompactionPlan(
-        data=state.insert_deltas,
+        data=_with_ids(state.insert_deltas),
+        raw=_raw_files(state.insert_deltas),
         deletes=state.delete_deltas,
         insert_output=delta_name(lowest, highest, None, txn_id) if state.insert_deltas else None,
         delete_output=delete_delta_name(lowest, highest, None, txn_id) if state.delete_deltas else None,
@@ -118,6 +152,8 @@ def plan_compaction(found: CompactionInput, kind: CompactionType, txn_id: TxnId)
 def _is_enough(found: CompactionInput, kind: CompactionType) -> bool:
     """Whether the compaction would leave fewer directories than there are (transactions.md §4.6)."""
     if kind is CompactionType.MAJOR:
+        if found.state.originals or _raw_files(found.state.data):
+            return True
         return len(found.deltas) + (found.state.base is not None) > 1
     if len({delta.directory.max_write_id for delta in found.deltas}) < 2:
         return False
@@ -125,18 +161,27 @@ def _is_enough(found: CompactionInput, kind: CompactionType) -> bool:
     return not is_pair
 
 
-def _refuse_foreign_files(found: CompactionInput) -> None:
-    if found.state.originals:
-        raise CompactionRefusedError(
-            f"there are files from before the table was transactional ({found.state.originals[0].path}): "
-            "they are not compacted yet, rewrite the table with INSERT OVERWRITE"
-        )
+def _is_raw(directory: DataDirectory, file: DataFile) -> bool:
+    return parse_bucket_file(file.path.removeprefix(f"{directory.name}/")) is None
+
+
+def _with_ids(directories: Iterable[DataDirectory]) -> tuple[DataDirectory, ...]:
+    return tuple(found for found in directories if not any(_is_raw(found, file) for file in found.files))
+
+
+def _raw_files(directories: Iterable[DataDirectory]) -> tuple[DataFile, ...]:
+    return tuple(file for found in directories for file in found.files if _is_raw(found, file))
+
+
+def _refuse_unreadable(found: CompactionInput) -> None:
     for directory in (*found.state.data, *found.state.delete_deltas):
         if directory.unfinished:
             raise CompactionRefusedError(f"a streaming writer has not closed its files in {directory.name}")
-        for file in directory.files:
-            if parse_bucket_file(file.path.removeprefix(f"{directory.name}/")) is None:
-                raise CompactionRefusedError(
-                    f"{file.path} is not a file with ACID columns: it is not compacted yet, "
-                    "rewrite the table with INSERT OVERWRITE"
-                )
+        raw = [file for file in directory.files if _is_raw(directory, file)]
+        if not raw:
+            continue
+        of = directory.directory
+        if of.kind is Kind.DELETE_DELTA or len(raw) < len(directory.files):
+            raise CompactionRefusedError(f"{raw[0].path} is not a file with ACID columns, as it must be there")
+        if of.kind is Kind.INSERT_DELTA and of.min_write_id != of.max_write_id:
+            raise CompactionRefusedError(f"{raw[0].path} has no ACID columns: which write its rows are of is not known")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from metastore.compaction.config import CompactionConfig
 from metastore.compaction.executor import CompactionExecutor
 from metastore.compaction.job import CompactionCancelledError, CompactionJobError, compaction_job
 from metastore.compaction.models import Catalogue, Compaction, TableInfo
-from metastore.compaction.output import check_output, publish_output, remove_output
+from metastore.compaction.output import check_output, mark_compacted_base, publish_output, remove_output
 from metastore.compaction.plan import CompactionInput, CompactionRefusedError, compaction_input, plan_compaction
 from metastore.compaction.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
@@ -44,6 +45,9 @@ from metastore.txn.states import TxnType
 log = logging.getLogger(__name__)
 
 _ABORTED_BY_COMPACTOR = 50006
+_OLDER_SNAPSHOTS_S = 600.0
+"""How long the compaction of a table that Hive 3.1 reads waits for readers with older snapshots."""
+_PAUSE_S = 0.2
 
 
 @dataclass
@@ -191,7 +195,7 @@ class CompactionWorker:
         txns = self._snapshots.txns(txn_id)
         write_ids = self._snapshots.write_ids(compaction.db, compaction.table, txns)
         found = self._look(attempt.location, write_ids, txns)
-        plan = plan_compaction(found, compaction.type, txn_id)
+        plan = plan_compaction(found, compaction.type, txn_id, hive_3=table.is_for_hive_3)
         if plan is None and not found.state.obsolete and not found.state.aborted:
             raise CompactionRefusedError(
                 f"nothing to do: {len(found.deltas)} deltas up to write id {found.highest_write_id} of "
@@ -204,18 +208,24 @@ class CompactionWorker:
         attempt.outputs = plan.outputs
         job = compaction_job(
             compaction.id,
-            compaction.type,
+            plan.kind,
             attempt.location,
             attempt.staging,
             table.columns,
             found,
             plan,
             self._config.compression,
+            table.parameters,
         )
         result = self._executor.run(job, attempt.cancelled)
         check_output(attempt.staging, plan.outputs)
+        if table.is_for_hive_3:
+            self._prepare_for_all(attempt, txns)
         # The last moment to learn that the transaction is lost: later the Cleaner may have forgotten it already.
         self._txns.heartbeat(txn_id)
+        if table.is_for_hive_3:
+            # Visible to everybody at once, whatever becomes of the transaction: from here on nothing is undone.
+            attempt.outputs = ()
         publish_output(attempt.staging, attempt.location, plan.outputs)
         log.info(
             "compaction %d made %s: %d rows, %d deletes, %d bytes in %.1f s",
@@ -228,6 +238,22 @@ class CompactionWorker:
                 result.seconds,
             ),
         )
+
+    def _prepare_for_all(self, attempt: _Attempt, txns: ValidTxnList) -> None:
+        """Make ready a base that every reader will see: wait until nobody has an older snapshot than it shows.
+
+        Such a reader would find the history gone that it needs (acid-format.md §6.6). Raises MetaError if transactions
+        that were open when `txns` was taken do not end in time.
+        """
+        for name in attempt.outputs:
+            mark_compacted_base(files.join(attempt.staging, name))
+        deadline = time.monotonic() + _OLDER_SNAPSHOTS_S
+        while older := set(txns.open_ids).intersection(self._snapshots.txns().open_ids):
+            if time.monotonic() > deadline or attempt.cancelled.wait(_PAUSE_S):
+                raise MetaError(
+                    f"transaction {min(older)} and {len(older) - 1} others are open since before the compaction of "
+                    f"{attempt.compaction.target}, which Hive 3.1 reads: it waits until they have ended"
+                )
 
     def _look(self, location: str, write_ids: ValidWriteIdList, txns: ValidTxnList) -> CompactionInput:
         return compaction_input(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.settings import duration
+from metastore.settings import boolean, duration
 
 
 @dataclass(frozen=True)
@@ -16,4 +16,9 @@ class LockConfig:
         "5000ms",
         "lock and check_lock answer WAITING only after waiting this long for the lock; well below the time that clients"
         " wait for an answer, 10 s for the least patient.",
+    )
+    refuses_trino: bool = boolean(
+        "metastore.lock.refuse.trino",
+        "true",
+        "Whether Trino may not change tables with rows in buckets above 0, where it would lose its deletes.",
     )

@@ -41,7 +41,7 @@ NEVER = threading.Event()
 
 
 def job(what: str = "work", staging: str = "") -> CompactionJob:
-    return CompactionJob(7, "major", what, staging, (), "db.t:1::", (), (), "base_0000001_v0000002", None, "zlib")
+    return CompactionJob(7, "major", what, staging, (), "db.t:1::", (), (), (), "base_0000001_v0000002", None, "zlib")
 
 
 @pytest.fixture

@@ -88,8 +88,7 @@ def test_streaming_delta_is_taken_whole_or_not_at_all(world: World) -> None:
         (MAJOR, lambda world: world.write(), "nothing to do"),
         (MINOR, lambda world: world.write(), "nothing to do"),
         (MINOR, lambda world: (world.write(), world.write(inserts=0, deletes=world.read())), "nothing to do"),
-        (MAJOR, lambda world: files.write(files.join(world.location, "000000_0"), b"x"), "before the table was"),
-        (MAJOR, lambda world: _raw_file(world), "is not a file with ACID columns"),
+        (MAJOR, lambda world: _raw_file(world), "is not a file with ACID columns, as it must be there"),
         (CompactionType.REBALANCE, lambda world: world.write(), "not supported"),
         (MAJOR, lambda world: world.catalogue.tables.clear(), "does not exist any more"),
     ],
@@ -109,6 +108,20 @@ def _raw_file(world: World) -> None:
     world.write()
     world.write()
     files.write(files.join(world.location, "delta_0000001_0000001_0000", "000000_0"), b"x")
+
+
+def test_the_first_base_of_a_converted_table_replaces_its_files(world: World) -> None:
+    for name in ("000000_0", "part-00000-1-c000.orc", "HIVE_UNION_SUBDIR_1/000000_0"):
+        files.make_directory(files.parent(files.join(world.location, name)))
+        files.write(files.join(world.location, name), b"x")
+    assert world.compact(MAJOR).state is CompactionState.READY_FOR_CLEANING
+    (job,) = world.executor.jobs
+    assert job.raw == ("000000_0", "HIVE_UNION_SUBDIR_1/000000_0", "part-00000-1-c000.orc")
+    world.cleaner().run_once()
+    left = {entry.path for entry in files.list_tree(world.location) if not entry.is_directory}
+    assert {path.partition("/")[0] for path in left} == {f"{job.insert_output}"}
+    assert job.insert_output is not None
+    assert job.insert_output.startswith("base_-9223372036854775808_v")
 
 
 def test_statements_of_one_write_are_not_merged_by_a_minor(world: World) -> None:

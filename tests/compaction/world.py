@@ -202,7 +202,9 @@ class World:
     def read(self, snapshot: tuple[ValidWriteIdList, ValidTxnList] | None = None) -> set[RowId]:
         """The rows that a snapshot sees in the files, by default the present one."""
         write_ids, txns = snapshot or self.snapshot()
-        state = directory_state(files.list_tree(self.location), write_ids, txns)
+        state = directory_state(
+            files.list_tree(self.location), write_ids, txns, lambda path: files.read(files.join(self.location, path))
+        )
         rows = visible_rows(
             self._rows(state.insert_deltas),
             self._rows(state.delete_deltas),

@@ -8,12 +8,14 @@ from typing import Any
 from hive_acid.errors import MetaError
 from hive_acid.ids import LockId, TxnId
 from hive_acid.wire import ttypes
+from metastore.compaction.trino import TrinoGuard, is_trino
 from metastore.lock.models import LockComponent, LockInfo, LockRequest, LockResult
 from metastore.lock.polling import LockPolling
 from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer, LockState, LockType
 from metastore.rpc.call import Call, Handler
 from metastore.txn.models import TxnOwner
+from metastore.txn.names import stored_name
 from metastore.txn.states import Operation
 
 _TYPES = {
@@ -36,13 +38,16 @@ _WRITES = {
     ttypes.DataOperationType.UPDATE: Operation.UPDATE,
     ttypes.DataOperationType.DELETE: Operation.DELETE,
 }
+_CHANGES = (ttypes.DataOperationType.UPDATE, ttypes.DataOperationType.DELETE)
 _WRITES_NOTHING = (ttypes.DataOperationType.SELECT, ttypes.DataOperationType.NO_TXN)
 
 
-def handlers(locks: LockService, polling: LockPolling) -> dict[str, Handler]:
-    """The handlers by RPC name."""
+def handlers(locks: LockService, polling: LockPolling, guard: TrinoGuard | None) -> dict[str, Handler]:
+    """The handlers by RPC name; `guard` is asked where Trino changes rows."""
 
     async def lock(call: Call, request: Any) -> Any:
+        if guard is not None and is_trino(request.agentInfo):
+            await call.run(_check_changes, guard, request)
         return _lock_response(await polling.lock(_lock_request(request)))
 
     async def check_lock(call: Call, request: Any) -> Any:
@@ -59,6 +64,13 @@ def handlers(locks: LockService, polling: LockPolling) -> dict[str, Handler]:
 
     served: tuple[Handler, ...] = (lock, check_lock, unlock, show_locks)
     return {handler.__name__: handler for handler in served}
+
+
+def _check_changes(guard: TrinoGuard, request: Any) -> None:
+    """Raise MetaError if a component is a change that the guard refuses."""
+    for component in request.component or ():
+        if component.operationType in _CHANGES and component.dbname and component.tablename:
+            guard.check(stored_name(component.dbname), stored_name(component.tablename))
 
 
 def _txn_id(request: Any) -> TxnId | None:
