@@ -1,14 +1,29 @@
-"""What must hold of every file of a table, whoever wrote it: read with pyarrow, not with Spark."""
+"""What must hold of every file of a table, whoever wrote it: read with pyarrow, not with Spark.
+
+`check_table` looks at all files, committed or not. `check_snapshot` looks at what a snapshot sees of them, and is a
+reader of its own: it gives the rows with their ROW__IDs, by the rules in `hive_acid.format` and in plain Python.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pyarrow.orc
 
-from hive_acid.format.names import Directory, Kind, parse_bucket_file, parse_directory
-from hive_acid.format.rows import DELETE, INSERT, RowEvent, check_file
+from hive_acid import files
+from hive_acid.format.names import (
+    Directory,
+    Kind,
+    parse_bucket_file,
+    parse_directory,
+    parse_original_file,
+)
+from hive_acid.format.rows import DELETE, INSERT, RowEvent, RowId, check_file, encode_bucket, visible_rows
+from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
+from hive_acid.format.state import DataDirectory, directory_state
+from hive_acid.transaction import TransactionKind
 
 COLUMNS = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
 TYPES = ["int32", "int64", "int32", "int64", "int64"]
@@ -28,7 +43,8 @@ def events(file: Path) -> list[RowEvent]:
 def check_table(location: Path) -> dict[str, dict[str, list[RowEvent]]]:
     """Check all directories below a table's location; returns directory (relative) to file name to events.
 
-    Raises AssertionError, or FormatError for a row in the wrong place.
+    Raises AssertionError, or FormatError for a row in the wrong place. Files that LOAD DATA took in as they were have
+    no events and are left out.
     """
     found: dict[str, dict[str, list[RowEvent]]] = {}
     for path in sorted(location.rglob("*")):
@@ -42,12 +58,17 @@ def check_table(location: Path) -> dict[str, dict[str, list[RowEvent]]]:
             assert path.read_bytes() == b"2", relative
         else:
             assert directory is not None, f"{relative} is in no data directory"
-            assert parse_bucket_file(path.name) is not None, f"{relative} is no bucket file"
+            if parse_original_file(path.name) is not None and directory.kind is not Kind.DELETE_DELTA:
+                continue
+            bucket = parse_bucket_file(path.name)
+            assert bucket is not None, f"{relative} is no bucket file"
             assert (path.parent / "_orc_acid_version").exists(), f"{path.parent} lacks its marker"
             of_file = events(path)
             check_file(path.name, of_file)
             _check_events(relative, directory, of_file)
-            found.setdefault(str(path.parent.relative_to(location)), {})[path.name] = of_file
+            in_directory = found.setdefault(str(path.parent.relative_to(location)), {})
+            assert bucket not in map(parse_bucket_file, in_directory), f"{relative} is a second file of its bucket"
+            in_directory[path.name] = of_file
     _check_unique(found)
     return found
 
@@ -57,7 +78,9 @@ def _check_events(name: str, directory: Directory, of_file: list[RowEvent]) -> N
     for event in of_file:
         assert event.operation == (DELETE if deletes else INSERT), (name, event)
         assert (event.row is None) == deletes, (name, event)
-        assert directory.min_write_id <= event.current_write_id <= directory.max_write_id, (name, event)
+        # Rows from before the table was transactional have write id 0, and a base of them alone the lowest number.
+        highest = max(0, directory.max_write_id)
+        assert directory.min_write_id <= event.current_write_id <= highest, (name, event)
         if not deletes:
             assert event.original_write_id == event.current_write_id, (name, event)
         if not deletes and directory.statement_id is not None:
@@ -78,7 +101,59 @@ def _check_unique(found: dict[str, dict[str, list[RowEvent]]]) -> None:
                 seen.add((partition, event.key))
 
 
+def check_snapshot(acid: Any, name: str) -> dict[str, list[RowEvent]]:
+    """Check what a snapshot of now sees of a table; returns the visible rows of each partition ("" for the only one).
+
+    Beyond what holds of each file: no row is deleted twice, none is deleted that is not there, no two rows have the
+    same ROW__ID. Raises AssertionError, or FormatError.
+    """
+    table = acid.connection.table(*name.split("."))
+    with acid.connection.begin(TransactionKind.READ) as transaction:
+        write_ids = transaction.write_ids(table.database, table.name)
+        places = acid.connection.partitions(table) if table.partition_keys else {"": table.location}
+        return {
+            partition: _visible(_local(location), write_ids, transaction.snapshot)
+            for partition, location in places.items()
+        }
+
+
+def _visible(location: Path, write_ids: ValidWriteIdList, txns: ValidTxnList) -> list[RowEvent]:
+    state = directory_state(
+        files.list_tree(str(location)), write_ids, txns, lambda path: (location / path).read_bytes()
+    )
+    assert not state.originals, f"{location} has files from before the table was ACID"
+    base = _of_directory(location, state.base) if state.base else []
+    data = [event for delta in state.insert_deltas for event in _of_directory(location, delta)]
+    deletes = [event for delta in state.delete_deltas for event in _of_directory(location, delta)]
+    current = [event.key for event in deletes if write_ids.is_valid(event.current_write_id)]
+    assert not (twice := [key for key, count in Counter(current).items() if count > 1]), f"{location}: {twice} twice"
+    there: set[RowId] = {event.key for event in (*base, *data)}
+    assert not (missing := [key for key in current if key not in there]), f"{location} deletes {missing}: not there"
+    return visible_rows(data, deletes, write_ids, base)
+
+
+def _of_directory(location: Path, directory: DataDirectory) -> list[RowEvent]:
+    found: list[RowEvent] = []
+    rows_of_bucket: Counter[int] = Counter()
+    for file in sorted(directory.files, key=lambda file: file.path):
+        path = location / file.path
+        raw = parse_original_file(path.name)
+        if raw is None:
+            found += events(path)
+            continue
+        write_id = directory.directory.max_write_id
+        bucket = encode_bucket(raw, directory.directory.statement_id or 0)
+        for row in pyarrow.orc.ORCFile(path).read().to_pylist():
+            event = RowEvent(INSERT, write_id, bucket, rows_of_bucket[raw], write_id, tuple(row.values()))
+            rows_of_bucket[raw] += 1
+            found.append(event)
+    return found
+
+
+def _local(location: str) -> Path:
+    return Path("/" + location.removeprefix("file:").lstrip("/"))
+
+
 def location_of(acid: Any, name: str) -> Path:
     """The directory of a table."""
-    database, _, table = name.partition(".")
-    return Path("/" + acid.connection.table(database, table).location.removeprefix("file:").lstrip("/"))
+    return _local(acid.connection.table(*name.split(".")).location)

@@ -50,4 +50,5 @@ def plan(transaction: Any, table: Any, location: str, kind: str) -> str | None:
         return None
     schema = tuple((column.name, column.type) for column in table.columns)
     staging = files.join(location, staging_name(transaction.id, uuid.uuid4().hex[:8]))
-    return compaction_job(7, compaction_type, location, staging, schema, found, planned, "zlib").to_json()
+    job = compaction_job(7, compaction_type, location, staging, schema, found, planned, "zlib", table.parameters)
+    return job.to_json()

@@ -1,8 +1,11 @@
 """One Spark session for all tests here, and an `AcidSession` over a metastore of each test's own."""
 
+import os
+import traceback
 from collections.abc import Callable, Iterator
 
 import pytest
+from pyspark.errors import PySparkAttributeError
 from pyspark.sql import SparkSession
 
 import hive_acid.spark
@@ -11,11 +14,43 @@ from hive_acid.spark.java import ensure_java
 
 pytest.register_assert_rewrite("tests.spark.checker")
 
+OVER_CONNECT = os.environ.get("HIVE_ACID_TEST_CONNECT") == "1"
+"""Whether the tests run as a client of a Spark Connect server, as `make test-connect` has it."""
+
+OF_ITS_OWN = {"test_the_process_answers_each_line_with_a_line", "test_spark_runs_on_the_wheels_java"}
+"""Tests of processes with a Spark of their own; they would inherit the word for Connect."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Over Connect, a test that looks into the JVM is skipped; the product must not look there."""
+    if OVER_CONNECT and item.name in OF_ITS_OWN:
+        pytest.skip("a Spark of its own is started without Connect")
+    try:
+        return (yield)
+    except PySparkAttributeError as error:
+        ours = [
+            frame.filename
+            for frame in traceback.extract_tb(error.__traceback__)
+            if "site-packages" not in frame.filename
+        ]
+        if not OVER_CONNECT or "/tests/" not in ours[-1]:
+            raise
+        pytest.skip("a client of Spark Connect cannot look into the JVM")
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    session = started()
+    yield session
+    session.stop()
+
+
+def started() -> SparkSession:
+    """A session as the tests want it."""
     ensure_java()
-    builder = SparkSession.builder.master("local[2]").appName("hive-acid tests")
+    builder = SparkSession.builder.appName("hive-acid tests")
+    builder = builder.remote("local[2]") if OVER_CONNECT else builder.master("local[2]")
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -29,9 +64,7 @@ def spark() -> Iterator[SparkSession]:
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+    return builder.getOrCreate()
 
 
 @pytest.fixture

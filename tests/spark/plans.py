@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame
+import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 
 class Scan(NamedTuple):
@@ -38,3 +39,37 @@ def _nodes(node: Any) -> list[Any]:
     for position in range(children.size()):
         found += _nodes(children.apply(position))
     return found
+
+
+class Written(NamedTuple):
+    """What a write did: the tree of its plan, the plan's words about each node, and sums of metrics by their names."""
+
+    tree: str
+    text: str
+    metrics: dict[str, int]
+
+
+def last_write(spark: SparkSession) -> Written:
+    """The last write of a session, from what Spark keeps of it."""
+    if not hasattr(spark, "_jsparkSession"):
+        pytest.skip("a client of Spark Connect cannot look at the executed plan")
+    store: Any = spark._jsparkSession.sharedState().statusStore()
+    executions = store.executionsList()
+    for at in reversed(range(executions.size())):
+        found = executions.apply(at)
+        plan = found.physicalPlanDescription()
+        if "WriteFiles" in plan:
+            return Written(plan.partition("== Initial Plan ==")[0], plan, _sums(store, found))
+    raise AssertionError("nothing has been written")
+
+
+def _sums(store: Any, execution: Any) -> dict[str, int]:
+    values = store.executionMetrics(execution.executionId())
+    sums: dict[str, int] = {}
+    # A metric is listed again with each change that adaptive execution makes to the plan.
+    listed = {m.accumulatorId(): m for m in map(execution.metrics().apply, range(execution.metrics().size()))}
+    for accumulator, metric in listed.items():
+        value = values.get(accumulator)
+        if value.isDefined() and value.get().replace(",", "").isdigit():
+            sums[metric.name()] = sums.get(metric.name(), 0) + int(value.get().replace(",", ""))
+    return sums

@@ -33,7 +33,7 @@ def history(acid, spark):
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
         for first in (0, 100, 200):
-            acid.insert("d.t", spark.range(first, first + 100, 1, 3).selectExpr(*rows))
+            acid.insert("d.t", spark.range(first, first + 100).repartition(3).selectExpr(*rows))
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
     acid.update("d.t", {"name": "'u'"}, "id % 10 = 0")

@@ -3,7 +3,9 @@
 import pytest
 from pyspark.sql import functions as F
 
-from hive_acid.errors import ColumnError
+import hive_acid.spark
+from hive_acid.errors import ColumnError, MergeCardinalityError, WriteConflictError
+from hive_acid.format.hashing import bucket_number
 from tests.spark.checker import check_table, location_of
 
 BUCKET_0 = 536870912
@@ -91,7 +93,7 @@ def test_a_value_is_computed_once_per_row(numbers):
 def test_bad_updates_are_refused_and_leave_nothing(numbers):
     before = check_table(location_of(numbers, "d.t"))
     for change, said in (
-        ({"p": "1"}, "partition column p"),
+        ({"p": "'x'"}, r"d\.t\.p"),
         ({"nothing": "1"}, "no column nothing"),
         ({"n": "'x'"}, r"d\.t\.n"),
         ({"n": "date'2020-01-01'"}, r"d\.t\.n is bigint"),
@@ -113,8 +115,8 @@ def test_one_file_per_bucket_whatever_the_number_of_tasks(acid, spark):
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        acid.insert("d.t", spark.range(0, 400, 1, 8).selectExpr("int(id) id", "int(id % 3) p"))
-        acid.insert("d.t", spark.range(400, 800, 1, 8).selectExpr("int(id) id", "int(id % 3) p"))
+        acid.insert("d.t", spark.range(400).repartition(8).selectExpr("int(id) id", "int(id % 3) p"))
+        acid.insert("d.t", spark.range(400, 800).repartition(8).selectExpr("int(id) id", "int(id % 3) p"))
         assert acid.update("d.t", {"id": "-id"}, "id % 5 = 0") == 160
         assert acid.delete("d.t", "id % 7 = 0") == 115
     finally:
@@ -123,3 +125,102 @@ def test_one_file_per_bucket_whatever_the_number_of_tasks(acid, spark):
     assert len(found["p=0/delete_delta_0000003_0000003_0000"]) == 8
     values = [-i if i % 5 == 0 else i for i in range(800) if i % 7]
     assert [row[0] for row in read(acid)] == sorted(values)
+
+
+def test_a_row_moves_when_its_partition_column_is_updated(numbers, spark):
+    assert numbers.update("d.t", {"p": "7 + p", "n": "-n"}, "id < 4") == 4
+    assert numbers.update("d.t", {"p": "p"}, "id = 10") == 1
+    assert numbers.update("d.t", {"p": F.lit(None)}, "id = 99") == 1
+    expected = [(i, -i if i < 4 else i, None if i == 99 else i % 2 + 7 * (i < 4)) for i in range(100)]
+    assert sorted(map(tuple, numbers.table("d.t").collect()), key=str) == sorted(expected, key=str)
+    assert numbers.table("d.t").partitions() == ["p=0", "p=1", "p=7", "p=8", "p=__HIVE_DEFAULT_PARTITION__"]
+    found = check_table(location_of(numbers, "d.t"))
+    assert "p=0/delta_0000002_0000002_0000" not in found, "what has moved is not in its old partition"
+    assert numbers.delete("d.t", "p = 7") == 2
+    other = hive_acid.spark.session(spark, numbers.connection)
+
+    def lose():
+        with numbers.transaction():
+            numbers.update("d.t", {"p": "8"}, "id = 20")
+            other.delete("d.t", "id = 22")
+
+    with pytest.raises(WriteConflictError):
+        lose()
+    with numbers.transaction():
+        numbers.update("d.t", {"p": "8"}, "id = 20")
+        other.delete("d.t", "id = 21")
+        other.insert("d.t", spark.createDataFrame([(200, 200, 8)], "id int, n bigint, p int"))
+    assert {r.id for r in numbers.table("d.t").where("p = 8").collect()} == {1, 3, 20, 200}
+
+
+def test_update_from_a_source(numbers, spark):
+    source = spark.createDataFrame([(1, 1000, 0), (2, 2000, 9), (500, 1, 1)], "k int, v int, q int")
+    assert numbers.update("d.t", {"n": "s.v + t.n", "p": "q"}, "t.id > 0", source=source, on="t.id = s.k") == 2
+    assert {row for row in read(numbers) if row[1] >= 1000} == {(1, 1001, 0), (2, 2002, 9)}
+    assert numbers.update("d.t", {"n": F.col("x.v")}, source=source, on="d.id = x.k AND x.v < 1500", target_alias="d",
+                          source_alias="x") == 1  # fmt: skip
+    assert (1, 1000, 0) in read(numbers)
+    with pytest.raises(MergeCardinalityError, match=r"UPDATE of d\.t: 2 of its rows match more than one"):
+        numbers.update("d.t", {"n": "s.v"}, source=source.union(source), on="t.id = s.k")
+    with pytest.raises(ColumnError, match="condition that joins"):
+        numbers.update("d.t", {"n": "s.v"}, source=source)
+    with pytest.raises(ColumnError, match="sets no column"):
+        numbers.update("d.t", {}, source=source, on="t.id = s.k")
+    assert (1, 1000, 0) in read(numbers)
+    check_table(location_of(numbers, "d.t"))
+
+
+def test_delete_using_a_source(numbers, spark):
+    source = spark.range(40).selectExpr("int(id % 10) k", "id v")
+    assert numbers.delete("d.t", "s.v > 10 AND t.p = 1", source=source, on="t.id = s.k") == 5
+    assert numbers.delete("d.t", source=source, on=F.col("t.id") == F.col("s.k")) == 5
+    assert numbers.delete("d.t", source=source.where("k > 100"), on="t.id = s.k") == 0
+    assert [row[0] for row in read(numbers)] == list(range(10, 100))
+    with pytest.raises(ColumnError, match="nothing"):
+        numbers.delete("d.t", source=source, on="t.id = s.nothing")
+    check_table(location_of(numbers, "d.t"))
+
+
+def test_subqueries_in_conditions(numbers, spark):
+    spark.createDataFrame([(1, 5), (2, 6), (None, 7)], "k int, v int").createOrReplaceTempView("source")
+    assert numbers.delete("d.t", "EXISTS (SELECT 1 FROM source s WHERE s.k = t.id)") == 2
+    assert numbers.update("d.t", {"n": "-1"}, "id = (SELECT max(v) FROM source)") == 1
+    assert numbers.update("d.t", {"n": "(SELECT min(v) FROM source)"}, "id IN (SELECT v FROM source)") == 3
+    assert numbers.delete("d.t", "id NOT IN (SELECT k FROM source)") == 0, "null is in it"
+    with numbers.transaction():
+        numbers.insert("d.t", spark.createDataFrame([(300, 5, 0)], "id int, n bigint, p int"))
+        numbers.table("d.t").createOrReplaceTempView("seen")
+        assert numbers.delete("d.t", "id < (SELECT max(id) FROM seen) - 201") == 97
+    assert [row[:2] for row in read(numbers)] == [(99, 99), (300, 5)]
+    check_table(location_of(numbers, "d.t"))
+
+
+def test_rows_of_the_same_transaction_are_changed_and_deleted(numbers, spark):
+    with numbers.transaction():
+        numbers.insert("d.t", spark.createDataFrame([(200, 0, 0), (201, 0, 1)], "id int, n bigint, p int"))
+        assert numbers.update("d.t", {"n": "n + 1", "p": "1 - p"}, "id >= 200") == 2
+        assert numbers.update("d.t", {"n": "n + 1"}, "id >= 200") == 2
+        assert numbers.delete("d.t", "id = 200 OR id = 0") == 2
+        assert numbers.delete("d.t", "id = 200 OR id = 0") == 0
+    assert [row for row in read(numbers) if row[0] >= 200] == [(201, 2, 0)]
+    assert len(read(numbers)) == 100
+    check_table(location_of(numbers, "d.t"))
+
+
+def test_rows_of_a_clustered_table_are_placed_by_their_hash(acid, spark):
+    acid.create_table("d.t", {"id": "int", "n": "int"}, partitioned_by={"p": "int"}, clustered_by=("id",), buckets=3)
+    table = acid.connection.table("d", "t")
+    acid.insert("d.t", spark.range(30).selectExpr("int(id) id", "0 n", "int(id % 2) p"))
+    assert acid.update("d.t", {"id": "id + 100", "n": "1"}, "id % 3 = 0") == 10
+    source = spark.createDataFrame([(1, 5, 1), (900, 6, 0), (901, 6, 2)], "id int, n int, p int")
+    assert tuple(
+        acid.merge("d.t", source, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    ) == (2, 1, 0)
+    assert acid.delete("d.t", "id = 900") == 1
+    rows = [(i + 100, 1, i % 2) if i % 3 == 0 else (i, 5 if i == 1 else 0, i % 2) for i in range(30)]
+    assert read(acid) == sorted([*rows, (901, 6, 2)])
+    for path, files in check_table(location_of(acid, "d.t")).items():
+        if "delete_delta" not in path:
+            for name, events in files.items():
+                buckets = {bucket_number(["int"], event.row[:1], table.buckets) for event in events}
+                assert buckets == {int(name[-5:])}, path

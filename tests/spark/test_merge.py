@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, MergeCardinalityError
 from tests.spark.checker import check_table, location_of
+from tests.spark.plans import last_write
 
 
 @pytest.fixture
@@ -75,12 +76,23 @@ def test_all_columns_by_name(acid, spark):
     assert tuple(merged) == (2, 2, 0)
     assert read(acid, "d.t") == [(i, "old" if i < 4 else "new", i % 2) for i in range(8)]
     check_table(location_of(acid, "d.t"))
-    moved = source.withColumn("P", F.lit(9))
-    with pytest.raises(ColumnError, match="partition"):
-        acid.merge("d.t", moved, "t.id = s.id").whenMatchedUpdateAll().execute()
-    assert read(acid, "d.t") == [(i, "old" if i < 4 else "new", i % 2) for i in range(8)]
     with pytest.raises(ColumnError, match="no column name"):
-        acid.merge("d.t", source.drop("NAME"), "t.id = s.id").whenMatchedUpdateAll()
+        acid.merge("d.t", source.drop("NAME"), "t.id = s.id").whenMatchedUpdateAll().execute()
+    with pytest.raises(ColumnError, match="no column p"):
+        acid.merge("d.t", source.drop("P"), "t.id = s.id").whenNotMatchedInsertAll().execute()
+    kept = acid.merge("d.t", source.drop("P").limit(1), "t.id = s.id").whenMatchedUpdateAll()
+    assert kept.execute().updated == 1
+
+
+def test_rows_move_between_partitions(acid, spark):
+    acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
+    acid.insert("d.t", spark.range(6).selectExpr("int(id) id", "'old' name", "int(id % 2) p"))
+    source = spark.range(3, 7).selectExpr("int(id) id", "'new' name", "if(id < 5, 9, int(id % 2)) p")
+    merged = acid.merge("d.t", source, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    assert tuple(merged) == (1, 3, 0)
+    moved = [(3, "new", 9), (4, "new", 9), (5, "new", 1), (6, "new", 0)]
+    assert read(acid, "d.t") == [(0, "old", 0), (1, "old", 1), (2, "old", 0), *moved]
+    check_table(location_of(acid, "d.t"))
 
 
 def test_a_row_matched_twice_fails_and_leaves_nothing(states, counties):
@@ -148,7 +160,9 @@ def test_bad_merges_are_refused(states, counties, spark):
     with pytest.raises(ColumnError, match="never apply"):
         merge().whenMatchedDelete().whenMatchedUpdate(set={"state": "'x'"})
     with pytest.raises(ColumnError, match="no column nothing"):
-        merge().whenMatchedUpdate(set={"nothing": "1"})
+        merge().whenMatchedUpdate(set={"nothing": "1"}).execute()
+    with pytest.raises(ColumnError, match="given twice"):
+        merge().whenMatchedUpdate(set={"state": "1", "STATE": "2"}).execute()
     with pytest.raises(ColumnError, match="nothing"):
         merge("t.nothing = s.id").whenMatchedDelete().execute()
     with pytest.raises(ColumnError, match="nothing"):
@@ -159,3 +173,105 @@ def test_bad_merges_are_refused(states, counties, spark):
         merge().whenMatchedUpdate(set={"id": "date'2020-01-01'"}).execute()
     assert len(check_table(location_of(states, "d.target"))) == 1
     assert read(states)[0] == (1, "CA", "LA")
+
+
+def test_rows_that_no_source_row_matches(states, counties):
+    def merge():
+        return states.merge("d.target", counties, "t.id = s.id")
+
+    updated = merge().whenNotMatchedBySourceUpdate("t.id = 2", {"county": "concat(county, '?')"})
+    assert tuple(updated.whenNotMatchedBySourceDelete().execute()) == (0, 1, 1)
+    assert read(states) == [(1, "CA", "LA"), (2, "MA", "Norfolk?"), (7, "MA", "Suffolk")]
+    everything = (
+        merge()
+        .whenMatchedDelete("t.state = 'CA'")
+        .whenMatchedUpdate(set={"county": "s.value"})
+        .whenNotMatchedInsert("s.id > 50", {"id": "s.id"})
+        .whenNotMatchedBySourceUpdate(set={"state": F.lit("gone")})
+    )
+    assert tuple(everything.execute()) == (1, 2, 1)
+    assert read(states) == [(2, "gone", "Norfolk?"), (7, "MA", "80.0"), (100, None, None)]
+    only_deletes = states.merge("d.target", counties.where("id = 7"), "t.id = s.id").whenNotMatchedBySourceDelete()
+    assert tuple(only_deletes.execute()) == (0, 0, 2)
+    empty = states.merge("d.target", counties.where("false"), "t.id = s.id")
+    assert tuple(empty.whenMatchedDelete().whenNotMatchedBySourceDelete("t.id > 7").execute()) == (0, 0, 0)
+    check_table(location_of(states, "d.target"))
+
+
+def test_one_source_row_may_match_many(acid, spark):
+    acid.create_table("d.t", {"id": "int", "k": "int"})
+    acid.insert("d.t", spark.range(0, 1000, 1, 3).selectExpr("int(id) id", "int(id % 5) k"))
+    source = spark.createDataFrame([(0,), (1,), (7,), (None,)], "k int")
+    merged = (
+        acid.merge("d.t", source, "t.k = s.k")
+        .whenMatchedUpdate("t.id < 500", {"id": "-t.id"})
+        .whenNotMatchedInsert(values={"id": "5000", "k": "s.k"})
+        .execute()
+    )
+    assert tuple(merged) == (2, 200, 0)
+    expected = [(-i if i < 500 and i % 5 < 2 else i, i % 5) for i in range(1000)]
+    assert sorted(map(tuple, acid.table("d.t").collect()), key=str) == sorted(
+        [*expected, (5000, 7), (5000, None)], key=str
+    )
+
+
+def test_columns_that_the_table_lacks_are_added(acid, spark):
+    acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
+    acid.insert("d.t", spark.range(4).selectExpr("int(id) id", "'old' name", "int(id % 2) p"))
+    source = spark.range(2, 6).selectExpr("int(id) id", "'x' More", "id * 2 AS twice", "int(id % 2) p")
+    merge = acid.merge("d.t", source, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    with pytest.raises(ColumnError, match="no column name"):
+        merge.execute()
+    assert tuple(merge.withSchemaEvolution().execute()) == (2, 2, 0)
+    assert [(c.name, c.type) for c in acid.connection.table("d", "t").columns] == [
+        ("id", "int"), ("name", "string"), ("more", "string"), ("twice", "bigint"),
+    ]  # fmt: skip
+    assert sorted(map(tuple, acid.table("d.t").collect()), key=str) == [
+        (0, "old", None, None, 0), (1, "old", None, None, 1), (2, "old", "x", 4, 0), (3, "old", "x", 6, 1),
+        (4, None, "x", 8, 0), (5, None, "x", 10, 1),
+    ]  # fmt: skip
+    one = source.selectExpr("id", "p", "'n' AS note", "'i' AS ignored")
+    named = (
+        acid.merge("d.t", one, "t.id = s.id").withSchemaEvolution().whenMatchedUpdate("t.id = 5", {"note": "s.note"})
+    )
+    assert named.execute().updated == 1
+    assert acid.table("d.t").columns == ["id", "name", "more", "twice", "note", "p"]
+    again = acid.merge("d.t", one.drop("ignored"), "t.id = s.id").withSchemaEvolution().whenMatchedUpdateAll()
+    assert again.execute().updated == 4
+    check_table(location_of(acid, "d.t"))
+
+
+def test_only_what_can_match_is_read(acid, spark):
+    acid.create_table("d.t", {"id": "int", "v": "string", "w": "string"}, partitioned_by={"p": "int"})
+    for first in (0, 100, 200):
+        acid.insert(
+            "d.t", spark.range(first, first + 100).selectExpr("int(id) id", "'old' v", "'w' w", "int(id % 2) p")
+        )
+    source = spark.range(110, 130, 2).selectExpr("int(id) id", "'new' v", "0 p")
+    clauses = acid.merge("d.t", source, "t.id = s.id AND t.p = s.p")
+    merged = clauses.whenMatchedUpdate(set={"v": "s.v"}).whenNotMatchedInsert(values={"id": "s.id", "p": "s.p"})
+    assert tuple(merged.execute()) == (0, 10, 0)
+    written = last_write(spark)
+    assert written.metrics["number of files read"] == 1, "of three per partition"
+    assert written.tree.count("Scan orc") == 1, "the target is read once"
+    assert "BroadcastHashJoin Inner BuildRight" in written.tree
+    assert "SortMergeJoin" not in written.tree
+    assert "Python" not in written.tree
+    assert acid.delete("d.t", source=source, on="t.id = s.id") == 10
+    assert last_write(spark).metrics["number of files read"] == 4, "data files of one write and their deletes"
+    assert acid.update("d.t", {"v": "'x'"}, "id >= 290 AND p = 1") == 5
+    written = last_write(spark)
+    assert written.metrics["number of files read"] == 1
+    assert "w:string" in written.text, "an update keeps what it does not set"
+    assert acid.delete("d.t", "v = 'x'") == 5
+    assert "w:string" not in last_write(spark).text, "a delete reads what its condition names"
+
+
+def test_a_merge_sorts_its_events_once(acid, spark):
+    acid.create_table("d.t", {"id": "int", "v": "int"})
+    acid.insert("d.t", spark.range(20).selectExpr("int(id) id", "0 v"))
+    source = spark.range(5, 25).selectExpr("int(id) id", "1 v")
+    acid.merge("d.t", source, "t.id = s.id").whenMatchedUpdateAll().execute()
+    plan = last_write(spark).tree
+    assert plan.count("Exchange") == plan.count("BroadcastExchange") + 1, "only changed rows are shuffled, and once"
+    assert plan.count("Sort (") == 1, "the check for rows that match twice takes the writer's order"

@@ -44,6 +44,7 @@ def test_both_ways(name):
         ("numeric( 7 , 2 )", t.DecimalType(7, 2)),
         ("double precision", t.DoubleType()),
         ("varchar(10)", t.StringType()),
+        ("timestamp  with local\ttime zone", t.TimestampType()),
         ("char( 3 )", t.StringType()),
         ("struct< A : int , b:array< string > >", spark_type("struct<a:int,b:array<string>>")),
     ],
@@ -54,7 +55,7 @@ def test_other_spellings(name, type_):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "interval", "interval_year_month", "uniontype<int,string>", "timestamp with local time zone", "void",
+    ["", "interval", "interval_year_month", "uniontype<int,string>", "void",
      "varchar", "decimal(39,0)", "decimal(3,4)", "array<int", "array<int,int>", "map<int>", "struct<a>", "struct<>",
      "array<void>"],
 )  # fmt: skip

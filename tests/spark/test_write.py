@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.errors import ColumnError
 from hive_acid.format.rows import decode_bucket
 from tests.spark.checker import check_table, location_of
 
@@ -33,11 +33,7 @@ def test_a_small_insert_of_many_tasks_is_one_file_in_the_order_given(simple, spa
 
 
 def test_several_tasks_are_several_buckets(simple, spark):
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    try:
-        simple.insert("d.t", spark.range(100).selectExpr("cast(id AS int) id", "'x' name"))
-    finally:
-        spark.conf.unset("spark.sql.adaptive.enabled")
+    simple.insert("d.t", spark.range(100).coalesce(2).selectExpr("cast(id AS int) id", "'x' name"))
     found = check_table(location_of(simple, "d.t"))["delta_0000001_0000001_0000"]
     assert list(found) == ["bucket_00000", "bucket_00001"]
     for events in found.values():
@@ -199,7 +195,8 @@ def test_rows_too_many_for_one_task_keep_their_order_and_stay_unique(simple, spa
     spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", "64k")
     spark.conf.set("spark.sql.adaptive.coalescePartitions.minPartitionSize", "16k")
     try:
-        simple.insert("d.t", spark.range(200_000).selectExpr("int(id) id", "concat('name ', id) name"))
+        ids = spark.range(200_000).select(F.explode(F.array("id")).alias("id"))
+        simple.insert("d.t", ids.selectExpr("int(id) id", "concat('name ', id) name"))
     finally:
         spark.conf.unset("spark.sql.adaptive.advisoryPartitionSizeInBytes")
         spark.conf.unset("spark.sql.adaptive.coalescePartitions.minPartitionSize")
@@ -228,22 +225,31 @@ def test_snappy(spark, metastore):
             hive_acid.spark.session(spark, acid.connection, compression="gzip")
 
 
-def test_clustered_tables_take_deletes_only(acid, spark):
-    from dataclasses import replace
+@pytest.mark.parametrize("value", ["parse_json('1')", "INTERVAL '1' DAY", "INTERVAL '1' MONTH", "TIME'10:00:00'"])
+def test_types_that_hive_has_not_are_refused_by_name(acid, spark, value):
+    frame = spark.sql(f"SELECT {value} AS v")
+    with pytest.raises(ColumnError, match=frame.schema["v"].dataType.simpleString().partition("(")[0]):
+        acid.create_table("d.t", frame.schema)
+    acid.create_table("d.t", {"v": "string"})
+    with pytest.raises(ColumnError, match=r"d\.t\.v is string"):
+        acid.insert("d.t", frame)
 
-    acid.create_table("d.t", {"id": "int"})
-    acid.insert("d.t", spark.createDataFrame([(1,), (2,)], "id int"))
-    clustered = replace(acid.connection.table("d", "t"), bucket_columns=("id",))
-    for change in (
-        lambda: acid.insert(clustered, spark.createDataFrame([(3,)], "id int")),
-        lambda: acid.update(clustered, {"id": "3"}),
-        lambda: (
-            acid.merge(clustered, spark.createDataFrame([(3,)], "id int"), "t.id = s.id")
-            .whenNotMatchedInsertAll()
-            .execute()
-        ),
-    ):
-        with pytest.raises(UnsupportedTableError, match="CLUSTERED BY"):
-            change()
-    assert acid.delete(clustered, "id = 1") == 1
-    assert read(acid) == [(2,)]
+
+def test_a_collation_stays_out_of_the_files(acid, spark):
+    import pyarrow.orc
+
+    acid.create_table("d.t", {"v": "string", "l": "array<string>"})
+    acid.insert("d.t", spark.sql("SELECT 'a' COLLATE UTF8_LCASE AS v, array('b' COLLATE UTF8_LCASE) AS l"))
+    assert read(acid) == [("a", ["b"])]
+    (file,) = location_of(acid, "d.t").rglob("bucket_*")
+    assert b"LCASE" not in file.read_bytes()
+    assert pyarrow.orc.ORCFile(file).nrows == 1
+
+
+def test_days_and_times_of_long_ago(acid, spark):
+    acid.create_table("d.t", {"day": "date", "at": "timestamp"})
+    texts = ["0001-01-01", "1500-02-28", "1582-10-04", "1582-10-15", "1883-11-18", "1899-12-31", "9999-12-31"]
+    frame = spark.createDataFrame([(text,) for text in texts], "day string")
+    acid.insert("d.t", frame.selectExpr("day", "concat(day, ' 01:02:03.000004') AS at"))
+    found = acid.table("d.t").selectExpr("string(day) day", "string(at) at").collect()
+    assert sorted(tuple(row) for row in found) == [(text, f"{text} 01:02:03.000004") for text in texts]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from tests.served import Served
 from tests.walk.chooser import Chooser
+from tests.walk.shortening import shortest
 from tests.walk.verbs import Step
 from tests.walk.walk import Broken, Walk
 
 Fresh = Callable[[], AbstractContextManager[Served]]
 """Serves a fresh database each time it is called."""
-
-MOST_REPLAYS = 200
-MOST_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -49,29 +46,11 @@ def run(plan: Plan, fresh: Fresh) -> set[tuple[str, str]]:
             count += len(groups[-1])
         else:
             return walk.seen
-    raise AssertionError("\n".join([*_tell(plan, shortest(groups, fresh), fresh), "First seen as:", *found]))
-
-
-def shortest(groups: Sequence[Sequence[Step]], fresh: Fresh) -> list[Sequence[Step]]:
-    """As few of the groups as still break: parts are left out as long as it does, within limits."""
-    kept = list(groups)
-    deadline = time.monotonic() + MOST_SECONDS
-    replays = 0
-    part = max(1, len(kept) // 2)
-    while part:
-        at = 0
-        while at < len(kept):
-            if replays >= MOST_REPLAYS or time.monotonic() > deadline:
-                return kept
-            tried = kept[:at] + kept[at + part :]
-            replays += 1
-            broken_at, _, _ = replay(tried, fresh)
-            if broken_at is None:
-                at += part
-            else:
-                kept = tried[: broken_at + 1]
-        part //= 2
-    return kept
+    raise AssertionError(
+        "\n".join(
+            [*_tell(plan, shortest(groups, lambda story: replay(story, fresh)[0]), fresh), "First seen as:", *found]
+        )
+    )
 
 
 def replay(groups: Sequence[Sequence[Step]], fresh: Fresh) -> tuple[int | None, list[str], str]:

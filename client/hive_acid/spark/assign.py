@@ -101,7 +101,8 @@ def _failure(message: str, value: SparkColumn) -> SparkColumn:
 def _is_same(source: t.DataType, target: t.DataType) -> bool:
     """Whether values need no cast: the types are equal but for nullability, names' case and char lengths."""
     if isinstance(target, t.StringType):
-        return isinstance(source, t.StringType | t.VarcharType | t.CharType)
+        # A collation is Spark's alone and may not get into the file.
+        return source == target or isinstance(source, t.VarcharType | t.CharType)
     if isinstance(target, t.StructType):
         return (
             isinstance(source, t.StructType)

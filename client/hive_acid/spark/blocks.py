@@ -79,6 +79,28 @@ class Blocks:
         finally:
             self._local.block = None
 
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """This thread's transaction, or one that ends with the ``with`` block: for work that leaves no frame behind."""
+        block = self.current()
+        if block is not None:
+            yield block.transaction
+            return
+        with self.entered(TransactionKind.READ) as transaction:
+            yield transaction
+
+    @contextmanager
+    def joined(self, kind: TransactionKind) -> Iterator[Transaction | None]:
+        """This thread's block, whatever its kind, or one of this `kind` for several verbs that belong together.
+
+        It gives the transaction that is for them alone.
+        """
+        if self.current() is not None:
+            yield None
+            return
+        with self.entered(kind) as transaction:
+            yield transaction
+
     def changing(self, run: Callable[[Transaction], Result]) -> Result:
         """`run` in this thread's transaction, or in one of its own. An error spoils the block."""
         block = self.current()

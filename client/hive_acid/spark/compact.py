@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql import types as t
 
 from hive_acid import files
-from hive_acid.catalog import Column
+from hive_acid.catalog import Column, Table
 from hive_acid.errors import FormatError
-from hive_acid.format.names import is_hidden, parse_directory
+from hive_acid.format.names import is_for_hive_3, parse_directory
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
-from hive_acid.format.snapshot import ValidWriteIdList
-from hive_acid.spark.events import BUCKET_COLUMN, KEY, Events, file_of_row
-from hive_acid.spark.read import BROADCAST_LIMIT_BYTES, anti_join, delete_events
-from hive_acid.spark.scan import ID_COLUMNS, ROW_COLUMN, ScanDirectory, row_fields, scan
+from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
+from hive_acid.format.state import DataDirectory, directory_state
+from hive_acid.spark.assign import quoted
+from hive_acid.spark.events import BUCKET_COLUMN, DELETE, INSERT, KEY, Events, file_of_row
+from hive_acid.spark.listing import UNPARTITIONED, PartitionState, TableState
+from hive_acid.spark.read import KEY_COLUMNS, delete_events, has_old_shape, read_rows
+from hive_acid.spark.scan import ID_COLUMNS, ROW_COLUMN
 from hive_acid.spark.stage import Staging
-from hive_acid.spark.types import row_type
+from hive_acid.spark.types import refuse_instants, row_type
 
 KINDS = ("minor", "major")
 _EVENTS = "events"
 _NTH = "__acid_nth"
+_ALL_TXNS = ValidTxnList.parse(f"{2**63 - 1}:{2**63 - 1}::")
+"""A job names directories that its compaction sees: whose transactions they are of has been looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,13 @@ class CompactionJob:
     staging: str
     columns: tuple[Column, ...]
     write_ids: ValidWriteIdList
-    data: tuple[ScanDirectory, ...]
-    deletes: tuple[ScanDirectory, ...]
+    data: tuple[str, ...]
+    raw: tuple[str, ...]
+    deletes: tuple[str, ...]
     insert_output: str | None
     delete_output: str | None
     compression: str
+    parameters: Mapping[str, str]
 
     @classmethod
     def from_json(cls, job: Mapping[str, Any]) -> CompactionJob:
@@ -53,8 +59,9 @@ class CompactionJob:
 
         ``type`` is minor or major; ``location`` the table's or partition's directory; ``staging`` a hidden directory
         for the output; ``schema`` the columns in the files as [name, Hive type]; ``write_ids`` the snapshot's text;
-        ``data`` and ``deletes`` the directories to read, as [name, "all" or "some"] of their rows; ``insert_output``
-        and ``delete_output`` the names of the directories to make, or null; ``compression`` zlib or snappy.
+        ``data`` and ``deletes`` the directories to read, as [name, "all" or "some"] of their rows; ``raw`` the paths of
+        files without ACID columns; ``insert_output`` and ``delete_output`` the names of the directories to make, or
+        null; ``compression`` zlib or snappy; ``parameters`` those of the table that tell how its files are read.
 
         Raises FormatError for a job that cannot be understood.
         """
@@ -66,11 +73,13 @@ class CompactionJob:
                 staging=job["staging"],
                 columns=tuple(Column(name, type_) for name, type_ in job["schema"]),
                 write_ids=ValidWriteIdList.parse(job["write_ids"]),
-                data=tuple(_directory(location, *found) for found in job["data"]),
-                deletes=tuple(_directory(location, *found) for found in job["deletes"]),
+                data=tuple(_name(*found) for found in job["data"]),
+                raw=tuple(job.get("raw") or ()),
+                deletes=tuple(_name(*found) for found in job["deletes"]),
                 insert_output=job.get("insert_output"),
                 delete_output=job.get("delete_output"),
                 compression=job.get("compression") or "zlib",
+                parameters=dict(job.get("parameters") or {}),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"the compaction job lacks or misstates {error}") from error
@@ -96,14 +105,18 @@ def compact(spark: SparkSession, job: CompactionJob) -> CompactionResult:
     """Make the output of `job` below its staging directory; what an earlier attempt has left there is removed first."""
     started = time.monotonic()
     files.remove(job.staging)
-    row = row_type(job.columns)
+    state = _state(job)
+    found = state.partitions[0].state
     rows = deletes = 0
     if job.insert_output:
-        rows = _write(job, job.insert_output, _rows(spark, row, job), one_task=_has_one_bucket(job.data))
+        refuse_instants(job.columns)
+        one_task = not job.raw and _has_one_bucket(found.data)
+        rows = _write(job, job.insert_output, _rows(spark, state, job.kind), one_task=one_task)
     if job.delete_output:
-        found = delete_events(spark, job.deletes, job.write_ids)
-        events = found.select(*ID_COLUMNS, F.lit(None).cast(row).alias(ROW_COLUMN))
-        deletes = _write(job, job.delete_output, events, one_task=_has_one_bucket(job.deletes), distinct=True)
+        events = delete_events(spark, state.partitions[0].scan_directories(found.delete_deltas), job.write_ids)
+        nothing = F.lit(None).cast(row_type(job.columns)).alias(ROW_COLUMN)
+        one_task = _has_one_bucket(found.delete_deltas)
+        deletes = _write(job, job.delete_output, events.select(*ID_COLUMNS, nothing), one_task=one_task, distinct=True)
     made = tuple(name for name in (job.insert_output, job.delete_output) if name)
     return CompactionResult(
         rows=rows,
@@ -114,17 +127,39 @@ def compact(spark: SparkSession, job: CompactionJob) -> CompactionResult:
     )
 
 
-def _rows(spark: SparkSession, row: t.StructType, job: CompactionJob) -> DataFrame:
+def _state(job: CompactionJob) -> TableState:
+    """What the job is to merge, as the state of a table of which that is all: the reader makes rows of it."""
+    chosen = (*job.data, *job.deletes)
+    entries = [
+        entry
+        for entry in files.list_tree(job.location)
+        if entry.path in job.raw or entry.path.partition("/")[0] in chosen
+    ]
+    found = directory_state(entries, job.write_ids, _ALL_TXNS, lambda path: files.read(files.join(job.location, path)))
+    table = Table("", job.location, job.columns, parameters=dict(job.parameters), location=job.location)
+    return TableState(table, job.write_ids, (PartitionState(UNPARTITIONED, job.location, found),))
+
+
+def _rows(spark: SparkSession, state: TableState, kind: str) -> DataFrame:
     """The insert events of the output: all of them for a minor compaction, those not deleted for a major one."""
-    events = scan(spark, row, job.data, job.write_ids)
-    if job.kind == "major":
-        if job.deletes:
-            broadcast = sum(map(_size, job.deletes)) <= BROADCAST_LIMIT_BYTES
-            events = anti_join(events, delete_events(spark, job.deletes, job.write_ids), broadcast=broadcast)
-        events = events.withColumns(
-            {"operation": F.lit(INSERT_OPERATION), "currentTransaction": F.col("originalTransaction")}
-        )
-    return events.select(*ID_COLUMNS, F.struct(*row_fields(row.names)).alias(ROW_COLUMN))
+    (partition,) = state.partitions
+    if kind == "minor":
+        if has_old_shape(spark, partition):
+            raise FormatError(
+                f"{partition.location} has updates among its inserts, as Hive before version 3 wrote them: they are "
+                "merged by a major compaction"
+            )
+        partition = replace(partition, state=replace(partition.state, delete_deltas=()))
+    rows = read_rows(spark, replace(state, partitions=(partition,)))
+    write_id, bucket, row_id = KEY_COLUMNS
+    return rows.select(
+        F.lit(INSERT_OPERATION).alias("operation"),
+        F.col(write_id).alias("originalTransaction"),
+        F.col(bucket).alias("bucket"),
+        F.col(row_id).alias("rowId"),
+        F.col(write_id).alias("currentTransaction"),
+        F.struct(*(F.col(quoted(column.name)) for column in state.table.columns)).alias(ROW_COLUMN),
+    )
 
 
 def _write(job: CompactionJob, name: str, events: DataFrame, *, one_task: bool, distinct: bool = False) -> int:
@@ -139,12 +174,16 @@ def _write(job: CompactionJob, name: str, events: DataFrame, *, one_task: bool, 
     ordered = placed.observe(counts, F.count(F.lit(1)).alias(_EVENTS)).sortWithinPartitions(BUCKET_COLUMN, *KEY)
     frame = ordered.select(BUCKET_COLUMN, *ID_COLUMNS, ROW_COLUMN)
     staging = Staging(job.staging)
-    written = staging.write(Events(frame, (BUCKET_COLUMN,), counts), job.compression, step=name)[_EVENTS]
+    holds = DELETE if name == job.delete_output else INSERT
+    hive_3 = is_for_hive_3(job.parameters)
+    written = staging.write(Events(frame, (BUCKET_COLUMN,), counts, holds), job.compression, step=name, hive_3=hive_3)[
+        _EVENTS
+    ]
     if not written:
         # A directory has at least one file: engines that list files do not see it otherwise (acid-format.md §2.7).
         nothing = Observation()
         empty = frame.drop(BUCKET_COLUMN).limit(0).coalesce(1).observe(nothing, F.count(F.lit(1)).alias(_EVENTS))
-        staging.write(Events(empty, (), nothing), job.compression, step=f"{name}-empty")
+        staging.write(Events(empty, (), nothing, holds), job.compression, step=f"{name}-empty", hive_3=hive_3)
         name_of_step = f"{name}-empty"
     else:
         name_of_step = name
@@ -152,18 +191,12 @@ def _write(job: CompactionJob, name: str, events: DataFrame, *, one_task: bool, 
     return written
 
 
-def _directory(location: str, name: str, visible: str) -> ScanDirectory:
-    directory = parse_directory(name)
-    if directory is None or visible not in ("all", "some"):
+def _name(name: str, visible: str) -> str:
+    if parse_directory(name) is None or visible not in ("all", "some"):
         raise ValueError(f"directory {name} ({visible})")
-    return ScanDirectory(files.join(location, name), directory, visible == "all")
+    return name
 
 
-def _size(directory: ScanDirectory) -> int:
-    return sum(entry.size for entry in files.list_tree(directory.path))
-
-
-def _has_one_bucket(directories: Sequence[ScanDirectory]) -> bool:
+def _has_one_bucket(directories: Sequence[DataDirectory]) -> bool:
     """Whether all files have the same name: then one task reads and writes them, and nothing is shuffled."""
-    names = (entry.path for found in directories for entry in files.list_tree(found.path, max_depth=1))
-    return len({name for name in names if not is_hidden(name)}) <= 1
+    return len({file.path.rpartition("/")[2] for directory in directories for file in directory.files}) <= 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
@@ -16,8 +15,9 @@ from pyspark.sql import types as t
 
 from hive_acid.format import rows
 from hive_acid.format.partitions import DEFAULT_PARTITION
-from hive_acid.ids import WriteId
+from hive_acid.spark.layout import Write
 from hive_acid.spark.scan import ROW_COLUMN
+from hive_acid.spark.spread import Spread
 
 KEY = ("originalTransaction", "bucket", "rowId")
 """The columns that identify a row within its partition, in the order by which files are sorted."""
@@ -30,23 +30,17 @@ _SPREAD = "__acid_spread"
 _ORDER = "__acid_order"
 
 
-class Write(NamedTuple):
-    """The write id and the statement id under which events are written."""
-
-    write_id: WriteId
-    statement_id: int
-
-
 @dataclass(frozen=True, slots=True)
 class Events:
     """Events ready to be written: `frame` has the columns of `divided_by`, which become directories, and the six.
 
-    `counts` knows the number of events per kind once they are written.
+    `counts` knows the number of events per kind once they are written; `holds` is the kind if all are of one.
     """
 
     frame: DataFrame
     divided_by: tuple[str, ...]
     counts: Observation
+    holds: str | None = None
 
 
 def key_column(position: int) -> str:
@@ -54,53 +48,85 @@ def key_column(position: int) -> str:
     return f"key{position}"
 
 
-def insert_events(values: DataFrame, row: Sequence[Column], keys: Sequence[Column], write: Write) -> Events:
-    """Rows of `values` as insert events; `row` are their columns, `keys` the texts of their partition keys.
+def insert_events(
+    values: DataFrame, row: Sequence[Column], keys: Sequence[Column], write: Write, spread: Spread
+) -> Events:
+    """Rows of `values` as insert events, in tasks as `spread` says; each task's number becomes that of its file.
 
-    Spark chooses the number of files by size: a small insert is one task, hence bucket 0. Within a file rows keep the
-    order they came in.
+    `row` are the columns of `values` that are stored, `keys` the texts of their partition keys. Within a file rows keep
+    the order they came in.
     """
     names = _names(keys)
-    counts = Observation()
+    shaped = values.select(*key_texts(keys), F.struct(*row).alias(ROW_COLUMN), *_order(names, spread))
+    placed = _placed(shaped, names, spread)
+    return _inserts(placed, names, write, F.spark_partition_id(), _order_names(names, spread))
+
+
+def clustered_events(
+    values: DataFrame, row: Sequence[Column], keys: Sequence[Column], write: Write, bucket: Column
+) -> Events:
+    """Rows of `values` as insert events of a CLUSTERED table: those of each partition and `bucket` are one file."""
+    names = [*_names(keys), BUCKET_COLUMN]
     shaped = values.select(
-        *key_texts(keys), F.struct(*row).alias(ROW_COLUMN), F.monotonically_increasing_id().alias(_ORDER)
+        *key_texts(keys),
+        # Spark has to know that it is never null, as with the keys.
+        F.coalesce(bucket, F.lit(0)).alias(BUCKET_COLUMN),
+        F.struct(*row).alias(ROW_COLUMN),
+        F.monotonically_increasing_id().alias(_ORDER),
     )
-    placed = (
-        _rebalanced(shaped, names).observe(counts, F.count(F.lit(1)).alias(INSERT)).sortWithinPartitions(*names, _ORDER)
-    )
+    placed = shaped.repartition(*names)
+    return _inserts(placed, names, write, F.col(BUCKET_COLUMN), [*names, _ORDER])
+
+
+def _inserts(placed: DataFrame, names: Sequence[str], write: Write, file: Column, order: Sequence[str]) -> Events:
+    counts = Observation()
+    counted = placed.observe(counts, F.count(F.lit(1)).alias(INSERT))
+    ordered = counted.sortWithinPartitions(*order) if order else counted
     write_id = F.lit(write.write_id).cast("bigint")
-    frame = placed.select(
+    frame = ordered.select(
         *names,
         F.lit(rows.INSERT).alias("operation"),
         write_id.alias("originalTransaction"),
-        own_bucket(write).alias("bucket"),
+        write.bucket_property(file).alias("bucket"),
         own_row_id().alias("rowId"),
         write_id.alias("currentTransaction"),
         ROW_COLUMN,
     )
-    return Events(frame, tuple(names), counts)
+    return Events(frame, tuple(names), counts, INSERT)
 
 
-def file_of_row() -> Column:
-    """The number of the file to which an event belongs, decoded from its bucket property (acid-format.md §3.2)."""
-    return F.expr("CASE WHEN shiftright(bucket, 29) = 0 THEN bucket ELSE shiftright(bucket, 16) & 4095 END")
+def _order(names: Sequence[str], spread: Spread) -> list[Column]:
+    """The order in which rows come, where it would be lost."""
+    return [F.monotonically_increasing_id().alias(_ORDER)] if names or spread.shuffled else []
 
 
-def _rebalanced(shaped: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Rows spread over tasks of a good size, those of a partition together.
+def _order_names(names: Sequence[str], spread: Spread) -> list[str]:
+    return [*names, _ORDER] if names or spread.shuffled else []
+
+
+def _placed(shaped: DataFrame, names: Sequence[str], spread: Spread) -> DataFrame:
+    """Rows in the tasks that write them; after a shuffle those of a partition are together.
 
     Without columns to spread by, Spark sorts all rows by their hash first, which takes twice the time and leaves an
     order that compresses badly. So rows are spread by their content; a task that is run again sends each row where it
     went before.
     """
+    if not spread.shuffled:
+        return shaped if spread.tasks is None else shaped.coalesce(spread.tasks)
+    tasks = [] if spread.tasks is None else [spread.tasks]
     if names:
-        return shaped.hint("rebalance", *names)
+        return shaped.hint("rebalance", *tasks, *names)
     row = shaped.schema[ROW_COLUMN].dataType
     assert isinstance(row, t.StructType)
     hashed = [F.col(ROW_COLUMN).getField(field.name) for field in row.fields if _is_hashable(field.dataType)]
     if not hashed:
-        return shaped.hint("rebalance")
-    return shaped.withColumn(_SPREAD, F.xxhash64(*hashed)).hint("rebalance", _SPREAD)
+        return shaped.hint("rebalance", *tasks)
+    return shaped.withColumn(_SPREAD, F.xxhash64(*hashed)).hint("rebalance", *tasks, _SPREAD)
+
+
+def file_of_row() -> Column:
+    """The number of the file to which an event belongs, decoded from its bucket property (acid-format.md §3.2)."""
+    return F.expr("CASE WHEN shiftright(bucket, 29) = 0 THEN bucket ELSE shiftright(bucket, 16) & 4095 END")
 
 
 def _is_hashable(type_: t.DataType) -> bool:
@@ -126,11 +152,6 @@ def key_texts(keys: Sequence[Column]) -> list[Column]:
         F.coalesce(F.nullif(key, F.lit("")), F.lit(DEFAULT_PARTITION)).alias(name)
         for key, name in zip(keys, _names(keys), strict=True)
     ]
-
-
-def own_bucket(write: Write) -> Column:
-    """The bucket property of rows that this task writes."""
-    return F.spark_partition_id() * F.lit(1 << 16) + F.lit(rows.encode_bucket(0, write.statement_id))
 
 
 def own_row_id() -> Column:

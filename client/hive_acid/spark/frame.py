@@ -7,23 +7,28 @@ was; take `acid.table` again to see the change.
 
 from __future__ import annotations
 
-import copy
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.catalog import Table
-from hive_acid.spark.dml import Expression
+from hive_acid.spark.expressions import Expression
 from hive_acid.spark.merge import MergeBuilder
+from hive_acid.spark.narrowing import Narrowing, NarrowingFrame, of_kind
 
 if TYPE_CHECKING:
     from hive_acid.spark.session import AcidSession
+    from hive_acid.spark.tables.specs import PartitionSpec
+    from hive_acid.spark.tables.statistics import TableStatistics
 
 
-class AcidTable(DataFrame):
-    """The rows of a table as one snapshot sees them, and the verbs that change the table."""
+class AcidTable(NarrowingFrame):
+    """The rows of a table as one snapshot sees them, and the verbs that change the table.
+
+    What `filter` gives is a frame without the verbs, that reads only what may meet the condition.
+    """
 
     _acid: AcidSession
     _table: Table
@@ -37,26 +42,60 @@ class AcidTable(DataFrame):
         """
         return self._acid.insert(self._table, frame)
 
+    def overwrite(self, frame: DataFrame, *, partition: Mapping[str, str | None] | None = None) -> int:
+        """Replace rows by those of `frame`, and return their number.
+
+        An unpartitioned table is replaced as a whole, of a partitioned one each partition that rows of `frame` fall
+        into. `partition` gives values of the first partition columns, which `frame` then has not; with all of them that
+        partition is replaced, even by nothing.
+
+        Raises WriteConflictError if another transaction changed the same partition first, and what `insert` raises.
+        """
+        return self._acid.overwrite(self._table, frame, partition=partition)
+
     def update(
         self,
         set: Mapping[str, Expression],  # noqa: A002 - the name that Delta's users know
         where: Expression | None = None,
+        *,
+        source: DataFrame | None = None,
+        on: Expression | None = None,
+        target_alias: str | None = None,
+        source_alias: str = "s",
     ) -> int:
         """Give the rows for which `where` is true the values of `set`, and return their number.
 
-        Values are Columns or SQL text over the old row: ``update({"n": "n + 1"}, "id = 7")``.
+        Values are Columns or SQL text over the old row: ``update({"n": "n + 1"}, "id = 7")``. A row whose partition
+        columns change moves to that partition.
+
+        With a `source`, rows are updated that match one of its rows by `on`, and all expressions name columns by two
+        aliases, of the table (``t``) and of the source: ``update({"n": "s.n"}, source=frame, on="t.id = s.id")``.
 
         Raises WriteConflictError if another transaction changed the same partition first, ColumnError for a column that
-        is unknown or a partition column, or a value that does not fit.
+        is unknown or a value that does not fit, MergeCardinalityError for a row that matches several of the source.
         """
-        return self._acid.update(self._table, set, where)
+        return self._acid.update(
+            self._table, set, where, source=source, on=on, target_alias=target_alias, source_alias=source_alias
+        )
 
-    def delete(self, where: Expression | None = None) -> int:
+    def delete(
+        self,
+        where: Expression | None = None,
+        *,
+        source: DataFrame | None = None,
+        on: Expression | None = None,
+        target_alias: str | None = None,
+        source_alias: str = "s",
+    ) -> int:
         """Delete the rows for which `where` is true, all rows without it, and return their number.
+
+        With a `source`, rows are deleted that match one or more of its rows by `on`; see `update` for the aliases.
 
         Raises WriteConflictError if another transaction changed the same partition first.
         """
-        return self._acid.delete(self._table, where)
+        return self._acid.delete(
+            self._table, where, source=source, on=on, target_alias=target_alias, source_alias=source_alias
+        )
 
     def merge(
         self, source: DataFrame, on: Expression, *, target_alias: str = "t", source_alias: str = "s"
@@ -67,21 +106,34 @@ class AcidTable(DataFrame):
         """
         return self._acid.merge(self._table, source, on, target_alias=target_alias, source_alias=source_alias)
 
+    def load_data(
+        self, path: str, *, overwrite: bool = False, partition: PartitionSpec | None = None, copy: bool = False
+    ) -> int:
+        """Make files part of the table without reading them, as `AcidSession.load_data`; their number."""
+        return self._acid.load_data(self._table, path, overwrite=overwrite, partition=partition, copy=copy)
+
+    def truncate(self, partition: PartitionSpec | None = None) -> None:
+        """Remove all rows, or those of the partitions that `partition` covers, as `AcidSession.truncate`."""
+        self._acid.truncate(self._table, partition)
+
+    def concatenate(self, partition: PartitionSpec | None = None, *, wait: bool = False) -> list[int]:
+        """Ask for a major compaction, as `AcidSession.concatenate`; ids of those queued."""
+        return self._acid.concatenate(self._table, partition, wait=wait)
+
+    def analyze(self, *, columns: Sequence[str] | None = None) -> TableStatistics:
+        """Count rows, files and bytes and tell the metastore, as `AcidSession.analyze`."""
+        return self._acid.analyze(self._table, columns=columns)
+
     def partitions(self) -> list[str]:
         """The names of the table's partitions, ``k=v/…``, as the metastore knows them now."""
         return sorted(self._acid.connection.partitions(self._table)) if self._table.partition_keys else []
 
 
-def as_table(frame: DataFrame, acid: AcidSession, table: Table) -> AcidTable:
+def as_table(frame: DataFrame, acid: AcidSession, table: Table, narrowing: Narrowing | None = None) -> AcidTable:
     """`frame` as the frame of `table`: a true DataFrame of its own kind, classic or Connect, with the verbs."""
-    made = object.__new__(_table_class(type(frame)))
-    made.__dict__.update(frame.__dict__)
-    made._acid, made._table = acid, table
+    made = of_kind(AcidTable, frame)
+    made._acid, made._table, made._narrowing = acid, table, narrowing
     return made
-
-
-def _table_class(kind: type[DataFrame]) -> type[AcidTable]:
-    return type(AcidTable.__name__, (AcidTable, kind), {"__doc__": AcidTable.__doc__, "__module__": __name__})
 
 
 def leased(spark: SparkSession, end: Callable[[], None]) -> SparkSession:
@@ -90,7 +142,9 @@ def leased(spark: SparkSession, end: Callable[[], None]) -> SparkSession:
     Every frame keeps the session that made it, and hands it on to the frames derived from it. A join keeps that of its
     left side only.
     """
-    session = copy.copy(spark)
+    # Not by `copy`, which follows the rules of pickling: by those Connect's session would be itself again.
+    session: SparkSession = object.__new__(type(spark))
+    session.__dict__.update(spark.__dict__)
     if hasattr(type(spark), "__del__"):
         # Connect's session closes its channel when it goes; this one only borrows it.
         session.__class__ = _borrowing_class(type(spark))

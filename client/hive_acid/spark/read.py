@@ -4,25 +4,48 @@ A delete event is matched by its whole key over all delete files of its partitio
 (acid-format.md §2.8). The join is by one long that mixes the key, since Spark's hash tables are fastest for that, and
 the columns of the key are compared behind it: keys that mix to the same long cost time and never rows. Directories
 that no visible delete event can reach are read without a join.
+
+Partitions whose paths tell their values are read together; one that lies elsewhere is read by itself, and so are files
+without ACID columns, files with former names of columns, and partitions of Hive before version 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
+from hive_acid import catalog
 from hive_acid.catalog import Table
+from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.names import Directory
+from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.format.state import DataFile
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.events import KEY
-from hive_acid.spark.listing import TableState
-from hive_acid.spark.scan import PATH_COLUMN, ScanDirectory, partition_path, partition_texts, row_fields, scan
-from hive_acid.spark.types import row_type, spark_type
+from hive_acid.spark.evolution import names_in_directories, names_in_originals
+from hive_acid.spark.listing import PartitionState, TableState
+from hive_acid.spark.old_shapes import hold_updates, latest_events, may_hold_updates
+from hive_acid.spark.originals import Names, OriginalFile, original_events, original_files
+from hive_acid.spark.predicates import Predicate
+from hive_acid.spark.scan import (
+    ID_COLUMNS,
+    PATH_COLUMN,
+    ROW_COLUMN,
+    ScanDirectory,
+    partition_path,
+    partition_texts,
+    row_fields,
+    scan,
+)
+from hive_acid.spark.skipping import spared_by_deletes
+from hive_acid.spark.types import row_type, spark_type, stored_text
 
 ROW_ID = "ROW__ID"
 """The name under which Hive shows a row's identity."""
@@ -39,12 +62,14 @@ def partition_columns(table: Table) -> list[str]:
     return [f"__acid_part_{position}" for position in range(len(table.partition_keys))]
 
 
-def read_table(spark: SparkSession, state: TableState, *, row_id: bool = False) -> DataFrame:
+def read_table(
+    spark: SparkSession, state: TableState, *, row_id: bool = False, wanted: Predicate | None = None
+) -> DataFrame:
     """The rows that the snapshot sees: the table's columns, then its partition columns.
 
     With `row_id`, a first column `ROW_ID` as Hive has it: ``struct<writeId, bucketId, rowId>``.
     """
-    rows = read_rows(spark, state)
+    rows = read_rows(spark, state, with_ids=row_id, wanted=wanted)
     shown = [F.col(quoted(column.name)) for column in (*state.table.columns, *state.table.partition_keys)]
     if row_id:
         names = ("writeId", "bucketId", "rowId")
@@ -52,37 +77,141 @@ def read_table(spark: SparkSession, state: TableState, *, row_id: bool = False) 
     return rows.select(*shown)
 
 
-def read_rows(spark: SparkSession, state: TableState) -> DataFrame:
-    """As `read_table`, with the hidden columns that a change needs: `KEY_COLUMNS` and `partition_columns`."""
-    table = state.table
-    untouched, touched, deletes = _split(state)
-    depth = len(table.partition_keys)
-    row, with_path = row_type(table.columns), depth > 0
-    parts: list[DataFrame] = []
-    if untouched or not touched:
-        parts.append(scan(spark, row, untouched, state.write_ids, with_path=with_path))
-    if touched:
-        several = len({directory.path.rpartition("/")[0] for directory in deletes}) > 1
-        parts.append(
-            anti_join(
-                scan(spark, row, touched, state.write_ids, with_path=with_path),
-                delete_events(spark, deletes, state.write_ids, with_path=with_path),
-                depth,
-                several=several,
-                broadcast=_delete_bytes(state) <= BROADCAST_LIMIT_BYTES,
-            )
+def read_rows(
+    spark: SparkSession, state: TableState, *, with_ids: bool = True, wanted: Predicate | None = None
+) -> DataFrame:
+    """As `read_table`, with the hidden columns that a change needs: `KEY_COLUMNS` and `partition_columns`.
+
+    Unless `with_ids`, the former may be null: rows of files without ACID columns are not numbered then. Of rows that
+    are not `wanted` there may be some, or none.
+    """
+    together = _Place(spark, state, tuple(found for found in state.partitions if found.is_told_by_path), wanted)
+    apart = [_Place(spark, state, (found,), wanted) for found in state.partitions if not found.is_told_by_path]
+    parts = [part for place in (together, *apart) for part in place.rows(with_ids=with_ids)]
+    return reduce(DataFrame.unionByName, parts) if parts else together.no_rows()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Partitions that are read together: all those whose paths tell their values, or one that lies elsewhere."""
+
+    spark: SparkSession
+    state: TableState
+    partitions: tuple[PartitionState, ...]
+    wanted: Predicate | None
+
+    def rows(self, *, with_ids: bool) -> list[DataFrame]:
+        """The frames that together are these partitions' part of `read_rows`."""
+        of_old_shape = [partition for partition in self.partitions if has_old_shape(self.spark, partition)]
+        split = _split([partition for partition in self.partitions if partition not in of_old_shape])
+        renamed = names_in_directories(
+            self.spark, self._table, [(at.location, found) for at in self.partitions for found in at.with_ids]
         )
-    events = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
-    texts = partition_texts(depth, (partition.name for partition in state.partitions))
-    return events.select(
-        *(F.col(name).alias(hidden) for name, hidden in zip(KEY, KEY_COLUMNS, strict=True)),
-        *(text.alias(name) for text, name in zip(texts, partition_columns(table), strict=True)),
-        *row_fields(column.name for column in table.columns),
-        *(
-            text.try_cast(spark_type(key.type)).alias(key.name)
-            for text, key in zip(texts, table.partition_keys, strict=True)
-        ),
-    )
+        parts = self._events(split.untouched, renamed, self.wanted)
+        if split.untouched_originals:
+            parts.append(self._originals(split.untouched_originals, with_ids=with_ids))
+        touched = self._events(split.touched, renamed, self.wanted)
+        if split.touched_originals:
+            touched.append(self._originals(split.touched_originals, with_ids=True))
+        parts += [self._without(events, split.deletes, split.delete_bytes) for events in touched]
+        parts += [self._latest(partition, renamed) for partition in of_old_shape]
+        return [self._shown(events) for events in parts]
+
+    def no_rows(self) -> DataFrame:
+        """An empty part."""
+        return self._shown(self._scan([]))
+
+    @property
+    def _table(self) -> Table:
+        return self.state.table
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        return any(not partition.is_told_by_path for partition in self.partitions)
+
+    @property
+    def _depth(self) -> int:
+        """How many directories of a file's path are partition keys."""
+        return 0 if self._is_elsewhere else len(self._table.partition_keys)
+
+    def _scan(
+        self,
+        found: Sequence[ScanDirectory],
+        columns: Sequence[catalog.Column] | None = None,
+        wanted: Predicate | None = None,
+    ) -> DataFrame:
+        row = row_type(self._table.columns if columns is None else columns)
+        return scan(self.spark, row, found, self.state.write_ids, with_path=self._depth > 0, wanted=wanted)
+
+    def _events(
+        self, found: Sequence[ScanDirectory], renamed: Mapping[str, Names], wanted: Predicate | None = None
+    ) -> list[DataFrame]:
+        """The events in directories: one frame for those with the table's names, one for each set of others."""
+        by_names: dict[Names | None, list[ScanDirectory]] = {}
+        for directory in found:
+            by_names.setdefault(renamed.get(directory.path), []).append(directory)
+        return [
+            self._scan(of, wanted=wanted) if names is None else self._renamed(of, names)
+            for names, of in by_names.items()
+        ]
+
+    def _renamed(self, found: Sequence[ScanDirectory], names: Names) -> DataFrame:
+        columns = self._table.columns
+        present = [catalog.Column(name, of.type) for name, of in zip(names, columns, strict=True) if name]
+        events = self._scan(found, present)
+        fields = [
+            (F.col(ROW_COLUMN).getField(name.lower()) if name else F.lit(None).cast(spark_type(of.type))).alias(of.name)
+            for name, of in zip(names, columns, strict=True)
+        ]
+        path = [PATH_COLUMN] if self._depth else []
+        return events.select(*ID_COLUMNS, F.struct(*fields).alias(ROW_COLUMN), *path)
+
+    def _originals(self, found: Sequence[tuple[PartitionState, Sequence[DataFile]]], *, with_ids: bool) -> DataFrame:
+        known: list[OriginalFile] = []
+        for partition, of in found:
+            names = names_in_originals(self.spark, self._table, partition.location, of)
+            known += original_files(partition.location, of, names)
+        return original_events(self.spark, self._table.columns, known, with_ids=with_ids)
+
+    def _without(self, events: DataFrame, deletes: Sequence[ScanDirectory], delete_bytes: int) -> DataFrame:
+        several = self._depth > 0 and len({directory.path.rpartition("/")[0] for directory in deletes}) > 1
+        found = delete_events(self.spark, deletes, self.state.write_ids, with_path=self._depth > 0)
+        broadcast = delete_bytes <= BROADCAST_LIMIT_BYTES
+        return anti_join(events, found, self._depth, several=several, broadcast=broadcast)
+
+    def _latest(self, partition: PartitionState, renamed: Mapping[str, Names]) -> DataFrame:
+        """The rows of a partition that has updates among its inserts."""
+        split = _split([partition])
+        if split.untouched_originals or split.touched_originals:
+            raise UnsupportedTableError(
+                f"{partition.location} has files from before the table was ACID, and updates of their rows by Hive "
+                "before version 3: let that Hive run a major compaction first"
+            )
+        events = reduce(DataFrame.unionByName, self._events([*split.untouched, *split.touched], renamed))
+        latest = latest_events(events, self._depth)
+        return self._without(latest, split.deletes, split.delete_bytes) if split.deletes else latest
+
+    def _shown(self, events: DataFrame) -> DataFrame:
+        table, texts = self._table, partition_columns(self._table)
+        keyed = events.select("*", *(text.alias(name) for text, name in zip(self._texts(), texts, strict=True)))
+        values = zip(table.columns, row_fields(column.name for column in table.columns), strict=True)
+        # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
+        return keyed.selectExpr(
+            *(f"{name} AS {hidden}" for name, hidden in zip(KEY, KEY_COLUMNS, strict=True)),
+            *texts,
+            *(f"{stored_text(column.type, value)} AS {quoted(column.name)}" for column, value in values),
+            *(
+                f"try_cast({text} AS {spark_type(key.type).simpleString()}) AS {quoted(key.name)}"
+                for text, key in zip(texts, table.partition_keys, strict=True)
+            ),
+        )
+
+    def _texts(self) -> list[Column]:
+        """The text of each partition key."""
+        if self._is_elsewhere:
+            values = parse_partition_name(self.partitions[0].name)
+            return [F.lit(value).cast("string") for _, value in values]
+        return partition_texts(self._depth, (partition.name for partition in self.partitions))
 
 
 def delete_events(
@@ -91,26 +220,57 @@ def delete_events(
     """The visible delete events in `directories`.
 
     They are found by a comparison: of an equation Spark would conclude that the scan's own filter, which names
-    `operation`, is always true, and drop it.
+    `operation`, is always true, and drop it. It is one of a difference, which Spark does not push: see `row_fields`.
     """
     events = scan(spark, t.StructType([]), directories, write_ids, with_path=with_path)
-    return events.where(F.col("operation") >= DELETE)
+    return events.where(F.col("operation") - DELETE >= 0)
 
 
-def _split(state: TableState) -> tuple[list[ScanDirectory], list[ScanDirectory], list[ScanDirectory]]:
-    """Data without reachable deletes, data with them, and those deletes."""
-    untouched: list[ScanDirectory] = []
-    touched: list[ScanDirectory] = []
-    deletes: list[ScanDirectory] = []
-    for partition in state.partitions:
-        events = partition.scan_directories(partition.state.delete_deltas)
-        data = partition.scan_directories(partition.state.data)
-        reached = [found for found in data if any(_reaches(event.directory, found.directory) for event in events)]
-        untouched += [found for found in data if found not in reached]
-        touched += reached
-        if reached:
-            deletes += events
-    return untouched, touched, deletes
+@dataclass(slots=True)
+class _Split:
+    """Data without reachable deletes, data with them, and those deletes, whose files have `delete_bytes`."""
+
+    untouched: list[ScanDirectory] = field(default_factory=list)
+    touched: list[ScanDirectory] = field(default_factory=list)
+    untouched_originals: list[tuple[PartitionState, Sequence[DataFile]]] = field(default_factory=list)
+    touched_originals: list[tuple[PartitionState, Sequence[DataFile]]] = field(default_factory=list)
+    deletes: list[ScanDirectory] = field(default_factory=list)
+    delete_bytes: int = 0
+
+
+def _split(partitions: Iterable[PartitionState]) -> _Split:
+    split = _Split()
+    for partition in partitions:
+        state = partition.state
+        events = partition.scan_directories(state.delete_deltas)
+        # Of what the latest deletes do not reach, earlier ones reach nothing.
+        highest = max((event.directory.max_write_id for event in events), default=0)
+        latest = [event.directory for event in events if event.directory.max_write_id == highest]
+        reached = [found for found in state.data if any(_reaches(deletes, found.directory) for deletes in latest)]
+        names = {found.name for found in reached}
+        missed = [found for found in state.data if found.name not in names]
+        reached, spared = spared_by_deletes(partition, reached)
+        missed += spared
+        split.untouched += partition.scan_directories(missed)
+        split.touched += partition.scan_directories(reached)
+        # Original files are older than any write.
+        originals = [file for file in state.originals if file.size]
+        reached_files = [*(originals if events else []), *partition.raw_files(reached)]
+        missed_files = [*([] if events else originals), *partition.raw_files(missed)]
+        if missed_files:
+            split.untouched_originals.append((partition, missed_files))
+        if reached_files:
+            split.touched_originals.append((partition, reached_files))
+        if reached or reached_files:
+            split.deletes += events
+            split.delete_bytes += sum(found.size for found in state.delete_deltas)
+    return split
+
+
+def has_old_shape(spark: SparkSession, partition: PartitionState) -> bool:
+    """Whether a partition has updates among its inserts, as Hive before version 3 wrote them."""
+    asked = [found for found in partition.state.insert_deltas if may_hold_updates(found)]
+    return bool(asked) and hold_updates(spark, partition.location, asked)
 
 
 def _reaches(deletes: Directory, data: Directory) -> bool:
@@ -121,10 +281,6 @@ def _reaches(deletes: Directory, data: Directory) -> bool:
     if data.min_write_id == deletes.max_write_id and None not in (data.statement_id, deletes.statement_id):
         return (data.statement_id or 0) < (deletes.statement_id or 0)
     return data.min_write_id <= deletes.max_write_id
-
-
-def _delete_bytes(state: TableState) -> int:
-    return sum(found.size for partition in state.partitions for found in partition.state.delete_deltas)
 
 
 def anti_join(

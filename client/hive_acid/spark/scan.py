@@ -2,7 +2,8 @@
 
 ORC recognises a file by the six ACID columns and, as soon as Spark asks for fewer, wraps the request a second time and
 fails. So every scan keeps all six, by a filter that names them and is never false (data-path.md §1.1). For the user's
-row it names a ghost column that no file has: it costs no bytes and leaves Spark free to prune all others.
+row it names a ghost column that no file has: it costs no bytes and leaves Spark free to prune all others. Spark cannot
+push this filter, and need not open the file once more to find that out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from pyspark.sql import types as t
 from hive_acid.format.names import Directory
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.spark.assign import quoted
+from hive_acid.spark.predicates import Predicate
+from hive_acid.spark.sarg import search_options
 
 ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 ROW_COLUMN = "row"
@@ -31,20 +35,27 @@ _ID_FIELDS = [
     t.StructField("rowId", t.LongType()),
     t.StructField("currentTransaction", t.LongType()),
 ]
-_NEVER_FALSE = " OR ".join(
-    ["operation <> -1", *(f"{name} IS NULL" for name in ID_COLUMNS[1:]), f"{ROW_COLUMN}.{_GHOST} IS NULL"]
-)
+_NEVER_FALSE = f"operation <> -1 OR hash({', '.join(ID_COLUMNS[1:])}, {ROW_COLUMN}.{_GHOST}) = 0"
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]*")
 _GLOB = re.compile(r"([\\*?\[\]{}^,])")
 
 
 @dataclass(frozen=True, slots=True)
 class ScanDirectory:
-    """A data directory to scan: its full path, what its name says, and whether all its rows are visible."""
+    """A data directory to scan: its full path, what its name says, and whether all its rows are visible.
+
+    `files` are the full paths of the files to read, None for all in the directory.
+    """
 
     path: str
     directory: Directory
     all_visible: bool
+    files: tuple[str, ...] | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What Spark has to read: some files, or the directory."""
+        return (self.path,) if self.files is None else self.files
 
 
 def scan(
@@ -54,23 +65,33 @@ def scan(
     write_ids: ValidWriteIdList,
     *,
     with_path: bool = False,
+    wanted: Predicate | None = None,
 ) -> DataFrame:
     """The visible events in `directories`, none of which may hold a file that is not an ACID one.
 
     Columns are the five ids and `row` with the fields of `row`; if asked for, the file's path (`PATH_COLUMN`,
-    URI-encoded), from which `partition_texts` derives partition columns. Without directories the frame is empty.
+    URI-encoded), from which `partition_texts` derives partition columns. Without directories the frame is empty. Row
+    groups in which no row is `wanted`, which speaks of the fields of `row`, are left out; take the fields by
+    `row_fields` then.
     """
     whole = [directory for directory in directories if directory.all_visible]
     partial = [directory for directory in directories if not directory.all_visible]
     parts = []
     if whole or not partial:
-        parts.append(_events(spark, row, whole, with_path))
+        parts.append(_events(spark, row, whole, with_path, wanted))
     if partial:
-        parts.append(_events(spark, row, partial, with_path).where(_is_current(partial, write_ids)))
+        parts.append(_events(spark, row, partial, with_path, wanted).where(_is_current(partial, write_ids)))
     return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
 
-def _events(spark: SparkSession, row: t.StructType, directories: Sequence[ScanDirectory], with_path: bool) -> DataFrame:
+def _events(
+    spark: SparkSession,
+    row: t.StructType,
+    directories: Sequence[ScanDirectory],
+    with_path: bool,
+    wanted: Predicate | None,
+) -> DataFrame:
+    search = search_options(wanted, row.names) if wanted is not None else {}
     row = t.StructType([*row.fields, t.StructField(_GHOST, t.BooleanType())])
     schema = t.StructType([*_ID_FIELDS, t.StructField(ROW_COLUMN, row)])
     names = [*ID_COLUMNS, ROW_COLUMN]
@@ -78,9 +99,15 @@ def _events(spark: SparkSession, row: t.StructType, directories: Sequence[ScanDi
         nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
         path = [F.lit(None).cast("string").alias(PATH_COLUMN)] if with_path else []
         return spark.range(0).select(*nothing, *path)
-    paths = [_GLOB.sub(r"\\\1", directory.path) for directory in directories]
+    paths = [literal_path(path) for directory in directories for path in directory.paths]
     path = [F.col("_metadata.file_path").alias(PATH_COLUMN)] if with_path else []
-    return spark.read.format("orc").schema(schema).load(paths).where(_NEVER_FALSE).select(*names, *path)
+    read = spark.read.format("orc").options(**search).schema(schema).load(paths)
+    return read.where(_NEVER_FALSE).select(*names, *path)
+
+
+def literal_path(path: str) -> str:
+    """A path as Spark's reader takes it, which would understand some characters as patterns."""
+    return _GLOB.sub(r"\\\1", path)
 
 
 def _is_current(directories: Sequence[ScanDirectory], write_ids: ValidWriteIdList) -> Column:
@@ -88,13 +115,18 @@ def _is_current(directories: Sequence[ScanDirectory], write_ids: ValidWriteIdLis
     lowest = min(found.directory.min_write_id for found in directories)
     highest = max(found.directory.max_write_id for found in directories)
     invalid = [i for i in (*write_ids.open_ids, *write_ids.aborted_ids) if lowest <= i <= highest]
-    current = F.col("currentTransaction")
-    return (current <= write_ids.high_water_mark) & ~current.isin(invalid)
+    # Differences, which Spark does not push: ORC would take the name for one of a column in the row.
+    current = F.col("currentTransaction") - 0
+    return (current - write_ids.high_water_mark <= 0) & ~current.isin(invalid)
 
 
-def row_fields(names: Iterable[str]) -> list[Column]:
-    """The user's columns out of `row`."""
-    return [F.col(ROW_COLUMN).getField(name).alias(name) for name in names]
+def row_fields(names: Iterable[str]) -> list[str]:
+    """The user's columns out of `row`, as SQL, in a form that lets Spark prune them, and keeps it from pushing filters.
+
+    It would push them under a name by which ORC finds no statistics, read each file's tail twice for it, and replace
+    the search argument of the scan (data-path.md §1.2).
+    """
+    return [f"if(operation = -1, null, {ROW_COLUMN}.{quoted(name)})" for name in names]
 
 
 def partition_path(depth: int) -> Column:
@@ -121,10 +153,10 @@ def _partition_text(position: int, depth: int, *, escaped: bool, with_default: b
     name = F.substring_index(directory, "=", -1)
     text = name
     if escaped:
-        name = _undo_percent(name)
-        text = _undo_percent(name)
+        name = undo_percent(name)
+        text = undo_percent(name)
     return F.when(name != DEFAULT_PARTITION, text) if with_default else text
 
 
-def _undo_percent(text: Column) -> Column:
+def undo_percent(text: Column) -> Column:
     return F.url_decode(F.replace(text, F.lit("+"), F.lit("%2B")))

@@ -15,37 +15,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Self
+from functools import partial
+from typing import Self, overload
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as t
 
-from hive_acid.catalog import Table
+from hive_acid.catalog import Table, table_parts
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import (
-    ColumnError,
     TableNotAcidError,
     TransactionsOffError,
 )
+from hive_acid.format.progress import progress_parameter
+from hive_acid.locks import read_component
 from hive_acid.settings import TransactionManager, transaction_manager
-from hive_acid.spark import dml, plain, write
-from hive_acid.spark import merge as merging
+from hive_acid.spark import dml, insert_only, merge_job, plain, write
+from hive_acid.spark import overwrite as overwriting
 from hive_acid.spark.blocks import Blocks, Result
-from hive_acid.spark.dml import Expression
+from hive_acid.spark.definitions import DefinitionVerbs
+from hive_acid.spark.expressions import Expression
 from hive_acid.spark.frame import AcidTable, as_table, leased
-from hive_acid.spark.listing import check_full_acid
+from hive_acid.spark.listing import check_full_acid, check_transactional
 from hive_acid.spark.merge import MergeBuilder, RowCounts
+from hive_acid.spark.multi_insert import MultiInsert
+from hive_acid.spark.narrowing import Narrowing
 from hive_acid.spark.plain import TURN_ON, refuse_acid
+from hive_acid.spark.predicates import Predicate, predicate_of
 from hive_acid.spark.read import ROW_ID, read_table
-from hive_acid.spark.statement import Context, Statement
+from hive_acid.spark.skipping import narrowed
+from hive_acid.spark.source import Join, joined
+from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES
+from hive_acid.spark.sql import Sql
+from hive_acid.spark.sql.arguments import Arguments
+from hive_acid.spark.statement import Context
+from hive_acid.spark.stream import Sink, SinkMode, SinkPlan
+from hive_acid.spark.tables import insert_only as insert_only_writes
+from hive_acid.spark.tables.verbs import TableVerbs
 from hive_acid.spark.timezone import ZoneGuard
-from hive_acid.spark.types import check_distinct, hive_columns
-from hive_acid.transaction import Transaction, TransactionKind, read_component
-
-DEFAULT_DATABASE = "default"
+from hive_acid.transaction import Transaction, TransactionKind
 
 
-class AcidSession:
+class AcidSession(DefinitionVerbs, TableVerbs):
     """ACID tables for one Spark session; safe to share between threads, of which each has its own transaction."""
 
     def __init__(
@@ -55,18 +65,40 @@ class AcidSession:
         *,
         compression: str = "zlib",
         lock_timeout_ms: int = 300_000,
+        target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
+        statistics: bool = False,
         manager: TransactionManager = TransactionManager.DB,
     ) -> None:
         self.spark = spark
         self.connection = connection
         self.manager = manager
-        self._context = Context(spark, connection, ZoneGuard(spark), compression)
+        self._context = Context(spark, connection, ZoneGuard(spark), compression, target_file_size_bytes, statistics)
         self._blocks = Blocks(spark, connection, lock_timeout_ms)
+        self._sql = Sql(self, self._blocks)
+        # How a sink makes sessions, with whatever Spark session its batches come.
+        self._derived = partial(
+            AcidSession,
+            compression=compression,
+            lock_timeout_ms=lock_timeout_ms,
+            target_file_size_bytes=target_file_size_bytes,
+            statistics=statistics,
+        )
 
     # --- reading -------------------------------------------------------------------------------
 
-    def table(self, name: str, *, row_id: bool = False) -> AcidTable:
+    @overload
+    def table(self, name: str | Table, *, row_id: bool = False) -> AcidTable: ...
+
+    @overload
+    def table(self, name: str | Table, *, row_id: bool = False, where: Expression | None) -> DataFrame: ...
+
+    def table(
+        self, name: str | Table, *, row_id: bool = False, where: Expression | None = None
+    ) -> AcidTable | DataFrame:
         """The table ``db.name`` as the current snapshot sees it; with `row_id`, Hive's ROW__ID as first column.
+
+        With `where`, the rows of it for which that is true: partitions and files that can have none are not even
+        looked at.
 
         The snapshot's files are kept while the frame, or one derived from it, is alive. A join keeps those of its left
         side, a temporary view keeps none: hold the frame itself, or read inside ``with acid.snapshot():``.
@@ -76,13 +108,17 @@ class AcidSession:
         """
         table = self._lookup(name)
         if self._is_dummy:
-            return self._plain_frame(table, row_id=row_id)
+            plain_frame = self._plain_frame(table, row_id=row_id)
+            return plain_frame if where is None else plain_frame.filter(where)
         block = self._blocks.current()
         if block is not None:
-            return self._frame(block.session, block.transaction, table, row_id=row_id)
+            return self._frame(block.session, block.transaction, table, row_id=row_id, where=where)
         transaction = self._blocks.begin(TransactionKind.READ)
         try:
-            return self._frame(leased(self.spark, transaction.end_later), transaction, table, row_id=row_id)
+            session = leased(self.spark, transaction.end_later)
+            frame = self._frame(session, transaction, table, row_id=row_id, where=where)
+            transaction.reads_only((table.database, table.name))
+            return frame
         except BaseException:
             transaction.end_later()
             raise
@@ -93,6 +129,16 @@ class AcidSession:
         self._refuse_without_transactions()
         with self._blocks.entered(TransactionKind.READ):
             yield
+
+    def sql(self, text: str, args: Arguments = None) -> DataFrame:
+        """Run one SQL statement: Spark's queries and Hive's and Spark's statements on ACID tables, as a transaction.
+
+        A name means a CTE, else a temporary view, else the metastore's table, else what Spark knows. All tables that a
+        statement reads are read in one snapshot, which a query's frame keeps as `table` does. Changes run at once and
+        give a row of counts. `args` stand for ``:name``, or in a list for ``?``. Raises SqlError for what is not
+        understood, and what the verb behind the statement raises.
+        """
+        return self._sql.run(text, args)
 
     # --- changing ------------------------------------------------------------------------------
 
@@ -113,15 +159,58 @@ class AcidSession:
             found = self._lookup(table)
             refuse_acid(found)
             return plain.insert(self._context, found, frame)
-        return self._change(table, lambda txn, of: write.insert(self._context, txn, of, frame))
 
-    def update(self, table: str | Table, set: Mapping[str, Expression], where: Expression | None = None) -> int:  # noqa: A002
-        """As `AcidTable.update`, without a read of the table."""
-        return self._change(table, lambda txn, of: dml.update(self._context, txn, of, set, where))
+        def run(transaction: Transaction, of: Table) -> int:
+            by = write.insert if of.is_full_acid else insert_only_writes.insert
+            return by(self._context, transaction, of, frame)
 
-    def delete(self, table: str | Table, where: Expression | None = None) -> int:
-        """As `AcidTable.delete`, without a read of the table."""
-        return self._change(table, lambda txn, of: dml.delete(self._context, txn, of, where))
+        return self._change(table, run, also_insert_only=True)
+
+    def overwrite(
+        self, table: str | Table, frame: DataFrame, *, partition: Mapping[str, str | None] | None = None
+    ) -> int:
+        """As `AcidTable.overwrite`, without a read of the table."""
+
+        def run(transaction: Transaction, of: Table) -> int:
+            by = overwriting.overwrite if of.is_full_acid else insert_only_writes.overwrite
+            return by(self._context, transaction, of, frame, partition)
+
+        return self._change(table, run, also_insert_only=True)
+
+    def update(
+        self,
+        table: str | Table,
+        set: Mapping[str, Expression],  # noqa: A002 - the name that Delta's users know
+        where: Expression | None = None,
+        *,
+        source: DataFrame | None = None,
+        on: Expression | None = None,
+        target_alias: str | None = None,
+        source_alias: str = "s",
+    ) -> int:
+        """As `AcidTable.update`, without a read of the table; SQL text may call the table by `target_alias`."""
+        if source is not None:
+            builder = self._merging("UPDATE", table, joined(source, on, target_alias, source_alias))
+            return builder.whenMatchedUpdate(where, set).execute().updated
+        return self._change(
+            table, lambda txn, of: dml.update(self._context, txn, of, set, where, target_alias=target_alias)
+        )
+
+    def delete(
+        self,
+        table: str | Table,
+        where: Expression | None = None,
+        *,
+        source: DataFrame | None = None,
+        on: Expression | None = None,
+        target_alias: str | None = None,
+        source_alias: str = "s",
+    ) -> int:
+        """As `AcidTable.delete`, without a read of the table; SQL text may call the table by `target_alias`."""
+        join = None if source is None else joined(source, on, target_alias, source_alias)
+        return self._change(
+            table, lambda txn, of: dml.delete(self._context, txn, of, where, join=join, target_alias=target_alias)
+        )
 
     def merge(
         self,
@@ -133,68 +222,47 @@ class AcidSession:
         source_alias: str = "s",
     ) -> MergeBuilder:
         """As `AcidTable.merge`, without a read of the table."""
+        return self._merging("MERGE", table, Join(source, on, target_alias, source_alias))
+
+    def multi_insert(self, frame: DataFrame) -> MultiInsert:
+        """Begin an INSERT of one frame into several tables, in one transaction: add `into` for each, then `execute`."""
+        self._refuse_without_transactions()
+        return MultiInsert(self, self._lookup, self._blocks.changing, frame)
+
+    def sink(
+        self,
+        table: str,
+        *,
+        query: str,
+        mode: str = "append",
+        keys: Sequence[str] = (),
+        order_by: str | None = None,
+        change_column: str = "change",
+    ) -> Sink:
+        """What ``writeStream.foreachBatch`` takes: each micro-batch is a transaction, and is in the table once.
+
+        `query` names the stream; it belongs to the checkpoint, and a new checkpoint needs a new name. Mode ``append``
+        inserts the rows; ``upsert`` updates the row that has the same `keys`, or inserts; ``changes`` does what
+        `change_column` says: insert and update as upsert does, or delete. Of several rows with one key the last by
+        `order_by` counts; without it they fail the batch. Columns that the table lacks are left out but for ``append``.
+
+        Raises ColumnError for keys that do not fit the mode or the table, ValueError for another mode or name.
+        """
+        self._refuse_without_transactions()
+        progress_parameter(query)
+        found = self._lookup(table)
+        check_transactional(found)
+        plan = SinkPlan(SinkMode(mode), tuple(keys), order_by, change_column)
+        plan.check(found)
+        return Sink(self.connection, found.full_name, query, plan, self._derived)
+
+    def _merging(self, verb: str, table: str | Table, join: Join) -> MergeBuilder:
         found = self._lookup(table)
 
         def run(builder: MergeBuilder) -> RowCounts:
-            return self._change(found, lambda txn, of: merging.merge(Statement(self._context, txn, of), builder))
+            return self._change(found, lambda txn, of: merge_job.merge(self._context, txn, of, builder, verb))
 
-        return MergeBuilder(found, source, on, target_alias, source_alias, run)
-
-    # --- the catalogue -------------------------------------------------------------------------
-
-    def create_database(self, name: str, *, location: str | None = None, if_not_exists: bool = False) -> None:
-        """Create a database."""
-        self.connection.create_database(name.lower(), location=location, if_not_exists=if_not_exists)
-
-    def create_table(
-        self,
-        name: str,
-        columns: Mapping[str, str] | t.StructType,
-        *,
-        partitioned_by: Mapping[str, str] | Sequence[str] = (),
-        properties: Mapping[str, str] | None = None,
-        location: str | None = None,
-        if_not_exists: bool = False,
-    ) -> None:
-        """Create a full-ACID table.
-
-        `columns` are names with Hive's types (``{"id": "int", "name": "varchar(20)"}``), or a frame's schema.
-        `partitioned_by` gives the partition columns in the same way, or names some of `columns`. `properties` are added
-        to ``transactional=true``; ``{"transactional": "false"}`` makes it a plain one. Raises AlreadyExistsError, and
-        ColumnError for types that are not supported.
-        """
-        given = hive_columns(columns)
-        if isinstance(partitioned_by, Mapping):
-            keys = hive_columns(partitioned_by)
-        else:
-            by_name = {column.name: column for column in given}
-            if unknown := [key for key in partitioned_by if key.lower() not in by_name]:
-                raise ColumnError(f"partitioned_by names {', '.join(unknown)}, which the columns do not have")
-            keys = tuple(by_name[key.lower()] for key in partitioned_by)
-            given = tuple(column for column in given if column not in keys)
-        check_distinct(column.name for column in (*given, *keys))
-        if not given:
-            raise ColumnError("a table needs a column beside its partition columns")
-        database, table = _parts(name)
-        definition = Table(
-            database=database,
-            name=table,
-            columns=given,
-            partition_keys=keys,
-            parameters={"transactional": "true", **(properties or {})},
-            location=location or "",
-        )
-        if self._is_dummy:
-            refuse_acid(definition)
-        self.connection.create_table(definition, if_not_exists=if_not_exists)
-
-    def drop_table(self, name: str, *, if_exists: bool = False) -> None:
-        """Drop a table with its data."""
-        self.connection.drop_table(*_parts(name), if_exists=if_exists)
-
-    def compact(self, name: str, kind: str = "major", partitions: Sequence[str] = ()) -> list[int]:
-        """Ask for compactions, ``major`` or ``minor``, of the table or of some partitions; ids of those queued."""
-        return self.connection.compact(*_parts(name), kind, partitions)
+        return MergeBuilder(found, join, run)
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -226,21 +294,39 @@ class AcidSession:
 
     # --- transactions --------------------------------------------------------------------------
 
-    def _change(self, table: str | Table, run: Callable[[Transaction, Table], Result]) -> Result:
+    def _change(
+        self, table: str | Table, run: Callable[[Transaction, Table], Result], *, also_insert_only: bool = False
+    ) -> Result:
         found = self._lookup(table)
         if self._is_dummy:
             refuse_acid(found)
-        check_full_acid(found)
+        (check_transactional if also_insert_only else check_full_acid)(found)
         return self._blocks.changing(lambda transaction: run(transaction, found))
 
-    def _frame(self, spark: SparkSession, transaction: Transaction, table: Table, *, row_id: bool) -> AcidTable:
-        check_full_acid(table)
+    def _frame(
+        self, spark: SparkSession, transaction: Transaction, table: Table, *, row_id: bool, where: Expression | None
+    ) -> AcidTable | DataFrame:
+        check_transactional(table)
+        if not table.is_full_acid and row_id:
+            raise TableNotAcidError(f"{table.full_name} is an insert-only table: its rows have no {ROW_ID}")
         transaction.lock(read_component(table.database, table.name))
-        state = self._context.state(transaction, table)
-        return as_table(read_table(spark, state, row_id=row_id), self, table)
+        said = predicate_of(where, table)
+        state = self._context.state(transaction, table, wanted=said)
+
+        def read(wanted: Predicate | None) -> DataFrame:
+            some = state if wanted == said else narrowed(state, wanted)
+            if not table.is_full_acid:
+                return insert_only.read_table(spark, some)
+            return read_table(spark, some, row_id=row_id, wanted=wanted)
+
+        narrowing = Narrowing(table, read)
+        if where is not None and (found := narrowing.filtered(where)) is not None:
+            return found
+        frame = narrowing.frame()
+        return as_table(frame, self, table, narrowing) if where is None else frame.filter(where)
 
     def _lookup(self, table: str | Table) -> Table:
-        return table if isinstance(table, Table) else self.connection.table(*_parts(table))
+        return table if isinstance(table, Table) else self.connection.table(*table_parts(table))
 
 
 def session(
@@ -249,23 +335,28 @@ def session(
     *,
     compression: str = "zlib",
     lock_timeout_ms: int = 300_000,
+    target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
+    statistics: bool = False,
     settings: Mapping[str, str] | None = None,
 ) -> AcidSession:
     """ACID tables of the `metastore` for `spark`.
 
-    `metastore` is an address or an open connection; `compression` of new files is ``zlib`` or ``snappy``;
-    `lock_timeout_ms` is how long a statement waits for its lock. `settings` are Hive's ``hive.support.concurrency`` and
-    ``hive.txn.manager`` (`hive_acid.settings`), by default true and DbTxnManager: with transactions. Raises
-    MetastoreUnreachableError, and ValueError for other settings or ones that contradict each other.
+    `metastore` is an address or an open connection; `compression` of new files is ``zlib``, ``snappy``, ``zstd``,
+    ``lz4`` or ``none``; `lock_timeout_ms` is how long a statement waits for its lock; `target_file_size_bytes` about
+    how large new files should be, where there is so much to write. With `statistics` each statement tells the metastore
+    what rows, files and bytes it adds, by two more calls; without it, `analyze` counts them. `settings` are Hive's
+    ``hive.support.concurrency`` and ``hive.txn.manager`` (`hive_acid.settings`), by default true and DbTxnManager: with
+    transactions. Raises MetastoreUnreachableError, and ValueError for other settings or ones that contradict each
+    other.
     """
     manager = transaction_manager(settings or {})
     connection = metastore if isinstance(metastore, Connection) else connect(metastore)
-    return AcidSession(spark, connection, compression=compression, lock_timeout_ms=lock_timeout_ms, manager=manager)
-
-
-def _parts(name: str) -> tuple[str, str]:
-    """Database and table of ``db.table`` or ``table``."""
-    database, _, table = name.lower().rpartition(".")
-    if not table or "." in database:
-        raise ValueError(f"'{name}' is not a table's name: give database.table")
-    return database or DEFAULT_DATABASE, table
+    return AcidSession(
+        spark,
+        connection,
+        compression=compression,
+        lock_timeout_ms=lock_timeout_ms,
+        target_file_size_bytes=target_file_size_bytes,
+        statistics=statistics,
+        manager=manager,
+    )

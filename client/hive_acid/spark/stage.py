@@ -3,21 +3,27 @@
 Spark's own committer makes each task's file safe against retries; this module names the files as Hive wants them,
 checks that each directory has one file per bucket, and renames (acid-format.md §4 "Recommended for Spark"). Nothing is
 visible before the transaction commits, and all of it can be removed again until then.
+
+Where a rename is a copy, each file is copied once, straight to its place, and the marker comes last.
 """
 
 from __future__ import annotations
 
 import re
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hive_acid import files
-from hive_acid.errors import FormatError, UnsupportedTableError
-from hive_acid.format.names import MAX_BUCKET, VERSION_CONTENT, VERSION_MARKER, bucket_file_name, staging_name
+from hive_acid.catalog import Table
+from hive_acid.errors import FormatError
+from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name, staging_name
+from hive_acid.format.orc import empty_acid_file
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.ids import TxnId
-from hive_acid.spark.events import BUCKET_COLUMN, INSERT, KIND_COLUMN, Events, key_column
+from hive_acid.spark.events import BUCKET_COLUMN, DELETE, INSERT, KIND_COLUMN, Events, key_column
+from hive_acid.spark.tails import add_tails, flattened, is_readable
 
 _PART_FILE = re.compile(r"part-(\d+)-.+\.orc")
 _WRITTEN = "written"
@@ -26,11 +32,23 @@ _READY = "ready"
 
 @dataclass(frozen=True, slots=True)
 class StagedFiles:
-    """The files of one kind for one partition: bucket to path below the staging directory."""
+    """The files of one kind for one partition: number, a bucket's or a task's, to path below the staging directory.
+
+    `statement_id` is that of the directory they go to, once it is known; `size` the bytes of all of them.
+    """
 
     kind: str
     values: tuple[str | None, ...]
     buckets: Mapping[int, str]
+    statement_id: int = 0
+    size: int = 0
+
+
+def _deletes_in(events: Events) -> Callable[[str], bool]:
+    """Whether the file of a path has delete events, of those that a job has written."""
+    if events.holds is not None:
+        return lambda _: events.holds == DELETE
+    return lambda path: path.startswith(f"{KIND_COLUMN}={DELETE}/")
 
 
 @dataclass
@@ -45,20 +63,33 @@ class Staging:
         """A new one in a table's directory."""
         return cls(files.join(root, staging_name(txn_id, uuid.uuid4().hex[:12])))
 
-    def write(self, events: Events, compression: str, *, step: str = "job") -> dict[str, int]:
-        """Run a job that writes `events`; the number of events of each kind."""
-        writer = events.frame.write.format("orc").option("compression", compression).option("maxRecordsPerFile", 0)
+    def write(self, events: Events, compression: str, *, step: str = "job", hive_3: bool = False) -> dict[str, int]:
+        """Run a job that writes `events`; the number of events of each kind.
+
+        With `hive_3` the files are such as Apache Hive 3.1 reads; they are compressed by zlib then.
+        """
+        compression = "zlib" if hive_3 else compression
+        frame, names = flattened(events.frame) if self._may_move(events, compression) else (events.frame, [])
+        writer = frame.write.format("orc").option("compression", compression).option("maxRecordsPerFile", 0)
         if events.divided_by:
             writer = writer.partitionBy(*events.divided_by)
-        writer.save(files.join(self.location, _WRITTEN, step))
+        location = files.join(self.location, _WRITTEN, step)
+        writer.save(location)
+        if names or hive_3:
+            add_tails(location, names, _deletes_in(events) if hive_3 else None)
         return {kind: int(count or 0) for kind, count in events.counts.get.items()}
+
+    def _may_move(self, events: Events, compression: str) -> bool:
+        """Whether columns may be written beside `row` and moved into it: no row is null, and tails can be replaced."""
+        return events.holds == INSERT and not files.rename_is_copy(self.location) and is_readable(compression)
 
     def staged(self, keys: int, *, step: str = "job") -> list[StagedFiles]:
         """What the job of `step` has written, of a table with `keys` partition keys.
 
-        Raises UnsupportedTableError for more than 4096 writing tasks, FormatError if a bucket has two files.
+        Raises FormatError if a bucket has two files.
         """
         found: dict[tuple[str, tuple[str | None, ...]], dict[int, str]] = {}
+        sizes: Counter[tuple[str, tuple[str | None, ...]]] = Counter()
         written = files.join(_WRITTEN, step)
         for entry in files.list_tree(files.join(self.location, written)):
             directory, _, name = entry.path.rpartition("/")
@@ -67,39 +98,54 @@ class Staging:
                 continue
             divided = dict(parse_partition_name(directory)) if directory else {}
             bucket = int(divided.get(BUCKET_COLUMN) or match[1])
-            if bucket > MAX_BUCKET:
-                raise UnsupportedTableError(
-                    f"the write has more than {MAX_BUCKET + 1} tasks, as many as a table can have buckets: "
-                    "repartition the rows into fewer and larger parts"
-                )
             key = (divided.get(KIND_COLUMN) or INSERT, tuple(divided[key_column(i)] for i in range(keys)))
             buckets = found.setdefault(key, {})
             if bucket in buckets:
                 raise FormatError(f"two files for bucket {bucket}: {buckets[bucket]} and {entry.path}")
             buckets[bucket] = files.join(written, entry.path)
-        return [StagedFiles(kind, values, buckets) for (kind, values), buckets in found.items()]
+            sizes[key] += entry.size
+        return [StagedFiles(*key, buckets, size=sizes[key]) for key, buckets in found.items()]
+
+    def nothing(self, table: Table, values: tuple[str | None, ...]) -> StagedFiles:
+        """A file without rows for the partition of `values`: engines that list files need one (acid-format.md §2.7)."""
+        path = files.join(_WRITTEN, "nothing", bucket_file_name(0))
+        content = empty_acid_file([(column.name, column.type) for column in table.columns])
+        files.make_directory(files.parent(files.join(self.location, path)))
+        files.write(files.join(self.location, path), content)
+        return StagedFiles(INSERT, values, {0: path}, size=len(content))
 
     def publish(self, found: Iterable[StagedFiles], place: Callable[[StagedFiles], tuple[str, str]]) -> None:
-        """Rename all of `found` to where `place` says: the partition's location, and the directory's name in it.
+        """Put all of `found` where `place` says: the partition's location, and the directory's name in it.
 
-        Directories are complete before they are renamed, marker included.
+        Directories are complete before they are renamed, marker included; where that is not to be had, the marker says
+        that all is there.
         """
         for position, staged in enumerate(found):
             location, name = place(staged)
-            ready = files.join(self.location, _READY, str(position), name)
-            for bucket, path in staged.buckets.items():
-                files.rename(files.join(self.location, path), files.join(ready, bucket_file_name(bucket)))
-            files.write(files.join(ready, VERSION_MARKER), VERSION_CONTENT)
             target = files.join(location, name)
+            if files.rename_is_copy(target):
+                self.published.append(target)
+                self._fill(target, staged)
+                continue
+            ready = files.join(self.location, _READY, str(position), name)
+            self._fill(ready, staged)
             self.published.append(target)
             files.rename(ready, target)
+
+    def _fill(self, directory: str, staged: StagedFiles) -> None:
+        for bucket, path in staged.buckets.items():
+            files.rename(files.join(self.location, path), files.join(directory, bucket_file_name(bucket)))
+        files.write(files.join(directory, VERSION_MARKER), VERSION_CONTENT)
 
     def remove(self) -> None:
         """Remove the hidden directory with what was not published."""
         files.remove(self.location)
 
     def undo(self) -> None:
-        """Remove everything, published directories included; only for a transaction that does not commit."""
-        for target in self.published:
+        """Remove everything, published directories included; only for a transaction that does not commit.
+
+        What came last goes first: a base, which other engines read before it is committed (acid-format.md §0.11).
+        """
+        for target in reversed(self.published):
             files.remove(target)
         self.remove()

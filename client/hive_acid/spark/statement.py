@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -20,18 +20,26 @@ from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, UnsupportedTableError
-from hive_acid.format.names import MAX_STATEMENT_ID, delete_delta_name, delta_name
-from hive_acid.format.partitions import parse_partition_name
-from hive_acid.spark.events import DELETE, INSERT, Events, Write
-from hive_acid.spark.listing import UNPARTITIONED, TableState, check_full_acid, table_state
+from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delete_delta_name, delta_name, is_for_hive_3
+from hive_acid.locks import Operation, write_component
+from hive_acid.spark.events import DELETE, INSERT, Events
+from hive_acid.spark.hashing import check_version
+from hive_acid.spark.layout import Write, layout_of
+from hive_acid.spark.listing import UNPARTITIONED, TableState, check_full_acid, check_transactional, table_state
+from hive_acid.spark.predicates import Predicate
 from hive_acid.spark.read import KEY_COLUMNS, partition_columns, read_rows
+from hive_acid.spark.skipping import chosen_partitions, without_hopeless_files
+from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES, Spreader
 from hive_acid.spark.stage import StagedFiles, Staging
+from hive_acid.spark.tables.upkeep import Written, keep_up
 from hive_acid.spark.timezone import ZoneGuard
-from hive_acid.spark.types import row_type
-from hive_acid.transaction import Operation, Transaction, write_component
+from hive_acid.spark.types import refuse_instants, row_type
+from hive_acid.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
-COMPRESSIONS = ("zlib", "snappy")
+COMPRESSIONS = ("zlib", "snappy", "zstd", "lz4", "none")
+MANY_FILES, SMALL_FILES_BELOW = 64, 8
+"""From so many files on, and below this part of the target size, a warning is due."""
 
 _OUR_WORDS = "[USER_RAISED_EXCEPTION] "
 
@@ -53,24 +61,51 @@ def column_errors(table: Table) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where statements run: Spark, the metastore, the guard over time zones, and how files are compressed."""
+    """Where statements run: Spark, the metastore, the guard over time zones, how files are compressed and how large.
+
+    `spreader` decides in how many tasks an INSERT is written.
+    """
 
     spark: SparkSession
     connection: Connection
     zones: ZoneGuard
     compression: str = "zlib"
+    target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES
+    statistics: bool = False
+    """Whether each statement tells the metastore what it has added (`hive_acid.spark.tables.upkeep`)."""
+    spreader: Spreader = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "spreader", Spreader(self.spark, self.target_file_size_bytes))
         if self.compression not in COMPRESSIONS:
             raise ValueError(f"compression '{self.compression}' is none of {', '.join(COMPRESSIONS)}")
 
-    def state(self, transaction: Transaction, table: Table) -> TableState:
-        """The table as the transaction sees it. Raises TableNotAcidError and what `table_state` raises."""
-        check_full_acid(table)
+    def state(self, transaction: Transaction, table: Table, *, wanted: Predicate | None = None) -> TableState:
+        """The table as the transaction sees it, without partitions and files in which surely no row is `wanted`.
+
+        Raises TableNotAcidError and what `table_state` raises.
+        """
+        check_transactional(table)
         self.zones.check(row_type(table.columns))
         write_ids = transaction.write_ids(table.database, table.name)
-        partitions = self.connection.partitions(table) if table.partition_keys else {}
-        return table_state(table, partitions, write_ids, transaction.snapshot)
+        partitions: Mapping[str, str] = {}
+        pruned = False
+        if table.partition_keys:
+            names = self.connection.partition_names(table)
+            chosen = chosen_partitions(table, names, wanted)
+            pruned = len(chosen) < len(names)
+            partitions = self.connection.partitions_named(table, chosen)
+        state = table_state(table, partitions, write_ids, transaction.snapshot, only_these=pruned)
+        return without_hopeless_files(state, wanted)
+
+
+class Overwrite(NamedTuple):
+    """That new rows replace what there is: in each partition they fall into, and in all of `whole`.
+
+    `whole` are the values of one partition, () for an unpartitioned table; None where only the rows tell.
+    """
+
+    whole: tuple[str | None, ...] | None
 
 
 class EventCounts(NamedTuple):
@@ -93,22 +128,21 @@ class Statement:
     # --- before the job ------------------------------------------------------------------------
 
     def refuse_clustered(self, verb: str) -> None:
-        """Raise UnsupportedTableError if new rows would have to be placed by a hash of their columns."""
-        if self.table.bucket_columns:
-            raise UnsupportedTableError(
-                f"{verb} into {self.table.full_name} is not supported yet: it is CLUSTERED BY "
-                f"({', '.join(self.table.bucket_columns)}), and rows would have to be placed by Hive's hash of these "
-                "columns. DELETE works"
-            )
+        """Raise UnsupportedTableError if new rows would have to be placed by the older hash of Hive."""
+        check_version(self.table, verb)
 
     def lock(self, operation: Operation) -> None:
         """Take the writer's lock on the table; partitions follow when they are known."""
         dynamic = bool(self.table.partition_keys)
         self._transaction.lock(write_component(self.table.database, self.table.name, operation, dynamic=dynamic))
 
-    def target(self) -> DataFrame:
-        """The rows of the table that the transaction sees, with the hidden columns of `read_rows`."""
-        return read_rows(self.context.spark, self.context.state(self._transaction, self.table))
+    def target(self, *, wanted: Predicate | None = None) -> DataFrame:
+        """The rows of the table that the transaction sees, with the hidden columns of `read_rows`.
+
+        Of rows that are not `wanted` there may be some, or none.
+        """
+        state = self.context.state(self._transaction, self.table, wanted=wanted)
+        return read_rows(self.context.spark, state, wanted=wanted)
 
     def write(self) -> Write:
         """The ids under which this statement writes: the transaction's write id and a statement id of its own.
@@ -121,7 +155,7 @@ class Statement:
             raise UnsupportedTableError(
                 f"a transaction can have {MAX_STATEMENT_ID + 1} statements, as many as names have room for: commit it"
             )
-        return Write(write_id, statement_id)
+        return Write(write_id, statement_id, layout_of(self.table))
 
     @property
     def identity(self) -> list[Column]:
@@ -135,54 +169,94 @@ class Statement:
 
     # --- the job and after ---------------------------------------------------------------------
 
-    def run(self, events: Events, write: Write, operation: Operation) -> EventCounts:
-        """Write `events` and rename them into place; `operation` is what happens where rows are deleted.
+    def run(
+        self, events: Events, write: Write, operation: Operation, *, overwrite: Overwrite | None = None
+    ) -> EventCounts:
+        """Write `events` and put them into place; `operation` is what happens where rows are deleted or overwritten.
 
-        Raises ColumnError for a value that does not fit its column.
+        With `overwrite`, new rows become bases, which replace what there is. Raises ColumnError for a value that does
+        not fit its column, UnsupportedTableError for additions to what this transaction has overwritten.
         """
         staging = Staging.below(self.table.location, self._transaction.id)
         self._transaction.on_abort(staging.undo)
         with column_errors(self.table):
-            counts = staging.write(events, self.context.compression)
+            counts = staging.write(events, self.context.compression, hive_3=is_for_hive_3(self.table.parameters))
+        if counts.get(INSERT):
+            refuse_instants(self.table.columns)
         found = staging.staged(len(self.table.partition_keys)) if any(counts.values()) else []
+        if overwrite is not None and overwrite.whole is not None and not found:
+            found = [staging.nothing(self.table, overwrite.whole)]
+        found = self._numbered(found, write, one_directory=overwrite is not None)
+        warn_of_small_files(self.table, found, self.context)
         names = self._register(found)
+        touched = {name for name, _ in names.values()} if found else set()
+        again = self._transaction.note_directories(
+            self.table.database, self.table.name, touched, overwrite=overwrite is not None
+        )
         # Whoever was given up meanwhile learns it here. Who is given up after this line finds its staging directory
         # removed by the Cleaner, before the record goes by which its writes count as aborted.
         self._transaction.check_alive()
-        staging.publish(found, lambda staged: (names[staged.values][1], _directory_name(staged.kind, write)))
-        self._report(found, names, operation)
+        for name, location in names.values():
+            if name in again:
+                files.remove(files.join(location, base_name(write.write_id)))
+        staging.publish(
+            found, lambda staged: (names[staged.values][1], _directory_name(staged, write, overwrite is not None))
+        )
+        self._report(found, names, operation, overwritten=overwrite is not None)
+        if self.context.statistics:
+            written = [
+                Written(
+                    names[staged.values][0],
+                    files.join(names[staged.values][1], _directory_name(staged, write, overwrite is not None)),
+                    staged.kind == DELETE,
+                )
+                for staged in found
+            ]
+            keep_up(self.context.connection, self._transaction, self.table, written, overwritten=overwrite is not None)
         staging.remove()
         return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
+
+    def _numbered(self, found: Sequence[StagedFiles], write: Write, *, one_directory: bool) -> list[StagedFiles]:
+        """`found` with the files of new rows in the directories of their statements, by the layout of the write."""
+        numbered: list[StagedFiles] = []
+        for staged in found:
+            if staged.kind == DELETE:
+                numbered.append(replace(staged, statement_id=write.statement_id))
+                continue
+            by_statement = write.by_statement(staged.buckets)
+            if one_directory and len(by_statement) > 1:
+                raise UnsupportedTableError(
+                    f"an overwrite of {self.table.full_name} has room for {write.layout.files_per_statement} files in "
+                    "a partition, and the rows came in more parts: repartition them into fewer"
+                )
+            numbered += [replace(staged, buckets=of, statement_id=number) for number, of in by_statement.items()]
+        last = max((staged.statement_id for staged in numbered), default=write.statement_id)
+        self._transaction.use_statement_ids(write.statement_id, last)
+        return numbered
 
     def _register(self, found: Sequence[StagedFiles]) -> dict[tuple[str | None, ...], tuple[str, str]]:
         """Partition values to the partition's name and location, of all that were written to; new ones are added."""
         if not self.table.partition_keys:
             return {(): (UNPARTITIONED, self.table.location)}
-        known: dict[tuple[str | None, ...], tuple[str, str]] = {}
-        for name, location in self.context.connection.partitions(self.table).items():
-            known[tuple(value for _, value in parse_partition_name(name))] = (name, location)
-        new: dict[str, str] = {}
-        names: dict[tuple[str | None, ...], tuple[str, str]] = {}
-        for staged in found:
-            if staged.values not in known:
-                name = self.table.partition_name(staged.values)
-                new[name] = files.join(self.table.location, name)
-                known[staged.values] = (name, new[name])
-            names[staged.values] = known[staged.values]
+        wanted = {staged.values: self.table.partition_name(staged.values) for staged in found}
+        known = self.context.connection.partitions_named(self.table, sorted(wanted.values()))
+        new = {name: files.join(self.table.location, name) for name in wanted.values() if name not in known}
         if new:
             self.context.connection.add_partitions(self.table, new)
-        return names
+        return {values: (name, known.get(name) or new[name]) for values, name in wanted.items()}
 
     def _report(
         self,
         found: Sequence[StagedFiles],
         names: Mapping[tuple[str | None, ...], tuple[str, str]],
         operation: Operation,
+        *,
+        overwritten: bool,
     ) -> None:
         """Tell the metastore which partitions were touched, for the conflict check at commit."""
         if not self.table.partition_keys:
             return
-        changed = {names[staged.values][0] for staged in found if staged.kind == DELETE}
+        changed = {names[staged.values][0] for staged in found if overwritten or staged.kind == DELETE}
         added = {names[staged.values][0] for staged in found} - changed
         for touched, what in ((changed, operation), (added, Operation.INSERT)):
             # Nothing touched is told as well: until then the whole table counts as written to.
@@ -190,6 +264,22 @@ class Statement:
                 self._transaction.add_dynamic_partitions(self.table.database, self.table.name, sorted(touched), what)
 
 
-def _directory_name(kind: str, write: Write) -> str:
-    named = delete_delta_name if kind == DELETE else delta_name
-    return named(write.write_id, write.write_id, write.statement_id)
+def _directory_name(staged: StagedFiles, write: Write, overwrites: bool) -> str:
+    if overwrites:
+        return base_name(write.write_id)
+    named = delete_delta_name if staged.kind == DELETE else delta_name
+    return named(write.write_id, write.write_id, staged.statement_id)
+
+
+def warn_of_small_files(table: Table, found: Sequence[StagedFiles], context: Context) -> None:
+    """Log a warning if a statement leaves many files that are far below the target size."""
+    many = sum(len(staged.buckets) for staged in found if staged.kind == INSERT)
+    if many < MANY_FILES:
+        return
+    average = sum(staged.size for staged in found if staged.kind == INSERT) // many
+    if average * SMALL_FILES_BELOW < context.target_file_size_bytes:
+        LOG.warning(
+            "%s: this statement wrote %d files of %d bytes on average, far below the target of %d: repartition the "
+            "rows before, or compact the table",
+            *(table.full_name, many, average, context.target_file_size_bytes),
+        )

@@ -6,7 +6,7 @@ Char and varchar are strings to Spark: their length is enforced when values are 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import types as t
 
@@ -27,7 +27,9 @@ _PRIMITIVES: dict[str, t.DataType] = {
     "binary": t.BinaryType(),
     "date": t.DateType(),
     "timestamp": t.TimestampType(),
+    "timestamp with local time zone": t.TimestampType(),
 }
+_INSTANT = re.compile(r"timestamp\s+with\s+local\s+time\s+zone", re.IGNORECASE)
 _NAMES: dict[type[t.DataType], str] = {
     t.BooleanType: "boolean",
     t.ByteType: "tinyint",
@@ -49,7 +51,8 @@ _MAX_DECIMAL_PRECISION = 38
 def spark_type(hive_type: str) -> t.DataType:
     """The Spark type that reads and writes a Hive type.
 
-    Raises ColumnError for types that files of Spark cannot hold: unions, intervals, timestamps with local time zone.
+    A timestamp with local time zone is an instant, as Spark's are, and can only be read (`refuse_instants`). Raises
+    ColumnError for types that Spark cannot read: unions and intervals.
     """
     text = re.sub(r"\s+", " ", hive_type.strip())
     kind, _, inner = text.partition("<")
@@ -124,20 +127,47 @@ def text_length(hive_type: str) -> tuple[str, int] | None:
     return (match[1], int(match[2])) if match else None
 
 
+def stored_text(hive_type: str, value: str) -> str:
+    """The SQL of `value`, read from a file for a column of this type, as Hive shows it: a char has its whole length.
+
+    Other engines leave its blanks out, and a column may have become wider (acid-format.md §3.5).
+    """
+    text = text_length(hive_type)
+    return f"rpad({value}, {text[1]}, ' ')" if text and text[0] == "char" else value
+
+
 def row_type(columns: Iterable[Column]) -> t.StructType:
-    """The struct of a table's columns as Spark reads it, names in lower case."""
+    """The struct of a table's columns as Spark reads it, names in lower case.
+
+    Raises ColumnError for names that Spark would not find in a file.
+    """
+    columns = tuple(columns)
+    if odd := [column.name for column in columns if "`" in column.name or "`" in column.type]:
+        raise ColumnError(f"column {odd[0]} has a backquote in its name, and Spark does not find such in ORC files")
     return t.StructType([t.StructField(column.name.lower(), spark_type(column.type)) for column in columns])
 
 
-def hive_columns(given: Mapping[str, str] | t.StructType) -> tuple[Column, ...]:
-    """The columns of a table, from names with Hive's types or from a frame's schema; names in lower case.
+def refuse_instants(columns: Iterable[Column]) -> None:
+    """Raise ColumnError if rows of such columns cannot be written: Spark stores every timestamp without its zone."""
+    for column in columns:
+        if _INSTANT.search(column.type):
+            raise ColumnError(
+                f"column '{column.name}' is a {column.type}: Spark's ORC files cannot hold instants, so the table can"
+                " be read and its rows deleted, but no row written. Use timestamp, or write it with Hive"
+            )
+
+
+def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> tuple[Column, ...]:
+    """The columns of a table, from names with Hive's types, from columns or from a frame's schema; names in lower case.
 
     Raises ColumnError for a type that is not supported, and for two names that differ in case only.
     """
     if isinstance(given, t.StructType):
         columns = tuple(Column(field.name.lower(), hive_type(field.dataType)) for field in given.fields)
     else:
-        columns = tuple(Column(name.lower(), type_.strip().lower()) for name, type_ in given.items())
+        if isinstance(given, Mapping):
+            given = [Column(name, type_) for name, type_ in given.items()]
+        columns = tuple(Column(one.name.lower(), one.type.strip().lower(), one.comment) for one in given)
         for column in columns:
             spark_type(column.type)
     check_distinct(column.name for column in columns)

@@ -1,35 +1,58 @@
-"""INSERT: rows of a frame become a delta of the table, in as few files as their size allows."""
+"""INSERT: rows of a frame become a delta of the table, in as few files as their size allows, or one for each bucket."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid.catalog import Table
+from hive_acid.locks import Operation
 from hive_acid.spark.assign import assigned, match_columns, quoted
-from hive_acid.spark.events import insert_events
+from hive_acid.spark.events import Events, clustered_events, insert_events
+from hive_acid.spark.hashing import bucket_of
+from hive_acid.spark.layout import Layout, Write
+from hive_acid.spark.spread import Spread
 from hive_acid.spark.statement import Context, Statement
-from hive_acid.transaction import Operation, Transaction
+from hive_acid.transaction import Transaction
 
 
 def insert(context: Context, transaction: Transaction, table: Table, frame: DataFrame) -> int:
     """Insert the rows of `frame`, whose columns meet the table's by name, in any case and order.
 
     The partition of each row comes from its partition columns; new partitions are registered. Raises ColumnError for
-    columns or values that do not fit, UnsupportedTableError for a CLUSTERED table. Returns the number of rows.
+    columns or values that do not fit, UnsupportedTableError for a table CLUSTERED BY an older hash. Returns the number
+    of rows.
     """
     statement = Statement(context, transaction, table)
     statement.refuse_clustered("INSERT")
-    names = match_columns(table, frame.columns)
-    row = assigned(table, table.columns, frame, names)
-    keys = assigned(table, table.partition_keys, frame, names)
+    values = stored(table, frame)
     statement.lock(Operation.INSERT)
     write = statement.write()
-    values = frame.select(*row, *keys)
-    events = insert_events(
-        values,
-        [F.col(quoted(column.name)) for column in table.columns],
-        [F.col(quoted(key.name)).cast("string") for key in table.partition_keys],
-        write,
-    )
-    return statement.run(events, write, Operation.INSERT).inserts
+    return statement.run(new_rows(context, table, values, write), write, Operation.INSERT).inserts
+
+
+def stored(table: Table, frame: DataFrame) -> DataFrame:
+    """The columns and partition columns of `table` out of `frame`, as they are stored."""
+    names = match_columns(table, frame.columns)
+    columns = assigned(table, (*table.columns, *table.partition_keys), frame, names)
+    return frame.select(*columns)
+
+
+def new_rows(
+    context: Context, table: Table, values: DataFrame, write: Write, *, in_one_directory: bool = False
+) -> Events:
+    """Rows of `stored` as events, in the tasks that suit their size and the table.
+
+    `in_one_directory` says that there is no room for several statements, which the layout may want.
+    """
+    row = [F.col(quoted(column.name)) for column in table.columns]
+    keys: Sequence[SparkColumn] = [F.col(quoted(key.name)).cast("string") for key in table.partition_keys]
+    if table.bucket_columns:
+        bucket = bucket_of(table, {name: F.col(quoted(name)) for name in table.bucket_columns})
+        return clustered_events(values, row, keys, write, bucket)
+    if in_one_directory and write.layout is Layout.STATEMENTS:
+        return insert_events(values, row, keys, write, Spread(1, shuffled=True))
+    return insert_events(values, row, keys, write, context.spreader.spread(values, divided=bool(keys)))

@@ -1,0 +1,178 @@
+"""A user's condition as a tree that can be looked into: SQL text and Columns, classic or Connect, each to sqlglot's.
+
+The tree serves for hints only. Where the words of a condition could mean two things (a text within quotes that a
+setting turns into a name, escapes in literals, odd column names in the text of a Column) there is no tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sqlglot
+from pyspark.sql import Column
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+_LONGEST_CONDITION = 100_000
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TEXT_OF_COLUMN = re.compile(r"Column<'(.*)'>", re.DOTALL)
+_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[(),]|[^'(),]+", re.DOTALL)
+
+_BINARY: dict[str, type[exp.Binary]] = {
+    "=": exp.EQ, "==": exp.EQ, "<=>": exp.NullSafeEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
+    "and": exp.And, "or": exp.Or,
+}  # fmt: skip
+
+
+def condition_tree(condition: Column | str, names: Sequence[str]) -> exp.Condition | None:
+    """The tree of a condition, None where it cannot be told; `names` are those of all columns that it may mean."""
+    if isinstance(condition, str):
+        return _parsed(condition)
+    if not all(map(_PLAIN_NAME.fullmatch, names)):
+        # In the text of a Column, names and literals stand without quotes.
+        return None
+    if is_of_connect(condition):
+        return _of_connect(vars(condition)["_expr"])
+    match = _TEXT_OF_COLUMN.fullmatch(str(condition))
+    return _of_text(match[1]) if match else None
+
+
+def is_of_connect(condition: Column) -> bool:
+    """Whether a Column is one of a Connect session, which may hold references to frames."""
+    return "_expr" in vars(condition)
+
+
+def _parsed(text: str) -> exp.Condition | None:
+    if len(text) > _LONGEST_CONDITION or "\\" in text or '"' in text:
+        return None
+    try:
+        parsed = sqlglot.parse_one(text, dialect="spark")
+    except (SqlglotError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, exp.Condition) else None
+
+
+def _call(name: str, arguments: Sequence[exp.Condition | None]) -> exp.Condition | None:
+    """A function of a Column by its name in Spark; an argument that cannot be told is an unknown one of AND and OR."""
+    name = name.lower()
+    known = [argument for argument in arguments if argument is not None]
+    if name in ("and", "or") and len(arguments) == 2:
+        left, right = (argument or exp.Placeholder() for argument in arguments)
+        return _BINARY[name](this=left, expression=right)
+    if len(known) != len(arguments) or not known:
+        return None
+    first, rest = known[0], known[1:]
+    if name in _BINARY and len(rest) == 1:
+        return _BINARY[name](this=first, expression=rest[0])
+    if name in ("not", "!") and not rest:
+        return exp.Not(this=first)
+    if name in ("isnull", "isnotnull") and not rest:
+        is_null = exp.Is(this=first, expression=exp.Null())
+        return is_null if name == "isnull" else exp.Not(this=is_null)
+    if name == "in" and rest:
+        return exp.In(this=first, expressions=rest)
+    return None
+
+
+def _name(text: str) -> exp.Condition | None:
+    parts = text.split(".")
+    if len(parts) > 2 or not all(map(_PLAIN_NAME.fullmatch, parts)):
+        return None
+    return exp.column(parts[-1], table=parts[0] if len(parts) == 2 else None)
+
+
+# --- Columns of a classic session, by their text -------------------------------------------------
+
+
+def _of_text(text: str) -> exp.Condition | None:
+    """``and(>=(k, 1), =(name, 'x'))``: functions in front, names and numbers bare, texts quoted."""
+    tokens = _TOKEN.findall(text)
+    if "".join(tokens) != text or len(text) > _LONGEST_CONDITION:
+        return None
+    try:
+        tree, at = _argument(tokens, 0)
+    except (IndexError, RecursionError):
+        return None
+    return tree if at == len(tokens) else None
+
+
+def _argument(tokens: list[str], at: int) -> tuple[exp.Condition | None, int]:
+    """The tree that begins at a token, and the place of the comma, bracket or end behind it."""
+    begin = at = at + tokens[at].isspace()
+    name = tokens[at].strip()
+    at += 1
+    if at < len(tokens) and tokens[at] == "(" and " " not in name:
+        arguments: list[exp.Condition | None] = []
+        while tokens[at] != ")" and tokens[at + 1] != ")":
+            argument, at = _argument(tokens, at + 1)
+            arguments.append(argument)
+        tree, at = _call(name, arguments), at + 1
+    else:
+        tree = _leaf(name)
+    if at < len(tokens) and tokens[at] not in ",)":
+        # No function but SQL text, which a Column may be made of, or a form that is not looked into.
+        end = _end_of_argument(tokens, at)
+        return _parsed("".join(tokens[begin:end])), end
+    return tree, at
+
+
+def _end_of_argument(tokens: list[str], at: int) -> int:
+    depth = 0
+    while at < len(tokens) and (depth or tokens[at] not in ",)"):
+        depth += (tokens[at] == "(") - (tokens[at] == ")")
+        at += 1
+    return at
+
+
+def _leaf(text: str) -> exp.Condition | None:
+    if text.startswith("'"):
+        return None if "\\" in text else exp.Literal.string(text[1:-1])
+    if _NUMBER.fullmatch(text):
+        return _signed(text)
+    if _DATE.fullmatch(text):
+        return exp.cast(exp.Literal.string(text), "date")
+    if text in ("true", "false"):
+        return exp.Boolean(this=text == "true")
+    if text.upper() == "NULL":
+        return exp.Null()
+    return _name(text) or _parsed(text)
+
+
+def _signed(text: str) -> exp.Condition:
+    number = exp.Literal.number(text.removeprefix("-"))
+    return exp.Neg(this=number) if text.startswith("-") else number
+
+
+# --- Columns of a Connect session, which are trees themselves ------------------------------------
+
+
+def _of_connect(expression: Any) -> exp.Condition | None:
+    build = _CONNECT.get(type(expression).__name__)
+    return build(expression) if build else None
+
+
+def _connect_literal(expression: Any) -> exp.Condition | None:
+    value, kind = expression._value, type(expression._dataType).__name__
+    if kind == "StringType":
+        return exp.Literal.string(value)
+    if kind == "BooleanType":
+        return exp.Boolean(this=value)
+    if kind in ("ByteType", "ShortType", "IntegerType", "LongType", "DecimalType") and _NUMBER.fullmatch(str(value)):
+        return _signed(str(value))
+    if kind == "DateType" and _DATE.fullmatch(str(expression)):
+        return exp.cast(exp.Literal.string(str(expression)), "date")
+    return None
+
+
+_CONNECT: dict[str, Callable[[Any], exp.Condition | None]] = {
+    "LiteralExpression": _connect_literal,
+    "ColumnReference": lambda found: _name(found._unparsed_identifier),
+    "SQLExpression": lambda found: _parsed(found._expr),
+    "UnresolvedFunction": lambda found: (
+        None if found._is_distinct else _call(found._name, [_of_connect(argument) for argument in found._args])
+    ),
+}

@@ -1,0 +1,47 @@
+"""Conditions and values as callers give them: a Column, or SQL text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from sqlglot import exp
+
+from hive_acid.spark.conditions import condition_tree
+
+Expression = Column | str
+"""A condition or a value: a Column, or SQL text."""
+
+
+def expression(value: object) -> Column:
+    """A value to assign: a Column as it is, a text as SQL, anything else as the constant that it is."""
+    if isinstance(value, str):
+        return F.expr(value)
+    return value if isinstance(value, Column) else F.lit(value)
+
+
+def equal_columns(condition: Expression, left: str, right: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of a column of the alias `left` and one of `right` that are equal wherever the condition is true.
+
+    The pairs are in lower case; `names` are those of all columns that the condition may mean. Only equations of two
+    columns with their aliases, joined by AND, are understood.
+    """
+    tree = condition_tree(condition, names)
+    found = []
+    for part in tree.flatten() if isinstance(tree, exp.And) else (tree,):
+        equation = part.unnest() if part is not None else None
+        if isinstance(equation, exp.EQ):
+            sides = dict(side for side in map(_named, (equation.left, equation.right)) if side is not None)
+            if sides.keys() == {left.lower(), right.lower()}:
+                found.append((sides[left.lower()], sides[right.lower()]))
+    return found
+
+
+def _named(side: Any) -> tuple[str, str] | None:
+    """Alias and column of ``alias.column``."""
+    column = side.unnest()
+    if isinstance(column, exp.Column) and column.table and not column.args.get("db"):
+        return column.table.lower(), column.name.lower()
+    return None

@@ -1,0 +1,208 @@
+"""Insert-only tables: the snapshot chooses directories, Spark's own readers read their files (acid-format.md §2.4).
+
+Rows have no ids and are seen or not by whole directories. Columns are found as Hive finds them in plain tables of the
+format: by name in ORC, Parquet, Avro and JSON, by place in text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from typing import NamedTuple
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid import files
+from hive_acid.catalog import Table
+from hive_acid.errors import FormatError, UnsupportedTableError
+from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.snapshot import RangeValidity
+from hive_acid.spark.assign import quoted
+from hive_acid.spark.listing import PartitionState, TableState
+from hive_acid.spark.originals import path_of
+from hive_acid.spark.scan import PATH_COLUMN, literal_path, partition_texts
+from hive_acid.spark.types import row_type, spark_type, stored_text
+
+Reader = Callable[[SparkSession, Table, list[str], Column], DataFrame]
+"""The columns of a table out of files, and the column given last, which tells the file's path."""
+
+_HEADER_LINES = ("skip.header.line.count", "skip.footer.line.count")
+_LINE = "value"
+
+
+def read_table(spark: SparkSession, state: TableState) -> DataFrame:
+    """The rows that the snapshot sees: the table's columns, then its partition columns.
+
+    Raises UnsupportedTableError for a format that is not read here, FormatError for a directory of which only some
+    writes are visible.
+    """
+    table = state.table
+    read = _reader(table)
+    told_by_path = [partition for partition in state.partitions if partition.is_told_by_path]
+    depth = len(table.partition_keys)
+    texts = partition_texts(depth, (partition.name for partition in told_by_path))
+    parts = [_shown(read(spark, table, paths, path_of(levels)), table, texts) for levels, paths in _paths(told_by_path)]
+    for partition in state.partitions:
+        if not partition.is_told_by_path:
+            values = [F.lit(value).cast("string") for _, value in parse_partition_name(partition.name)]
+            parts += [
+                _shown(read(spark, table, paths, path_of(levels)), table, values)
+                for levels, paths in _paths([partition])
+            ]
+    if parts:
+        return reduce(DataFrame.unionByName, parts)
+    return spark.createDataFrame([], row_type((*table.columns, *table.partition_keys)))
+
+
+def _paths(partitions: Iterable[PartitionState]) -> list[tuple[int, list[str]]]:
+    """The files that are visible, by how many levels they lie below their partition."""
+    found: dict[int, list[str]] = {}
+    for partition in partitions:
+        for directory in partition.state.data:
+            at = files.join(partition.location, directory.name)
+            if directory.validity is not RangeValidity.ALL:
+                raise FormatError(
+                    f"only some of the writes in {at} are visible: rows of an insert-only table tell none"
+                )
+            if directory.files and all(file.path.count("/") == 1 for file in directory.files):
+                found.setdefault(2, []).append(literal_path(at))
+                continue
+            for file in directory.files:
+                path = literal_path(files.join(partition.location, file.path))
+                found.setdefault(file.path.count("/") + 1, []).append(path)
+    return sorted(found.items())
+
+
+def _shown(frame: DataFrame, table: Table, texts: list[Column]) -> DataFrame:
+    keys = zip(texts, table.partition_keys, strict=True)
+    names = [(column.type, quoted(column.name)) for column in table.columns]
+    return frame.select(
+        *(F.expr(f"{stored_text(kind, name)} AS {name}") for kind, name in names),
+        *(text.try_cast(spark_type(key.type)).alias(key.name) for text, key in keys),
+    )
+
+
+def _reader(table: Table) -> Reader:
+    """How files of the table's format are read. Raises UnsupportedTableError."""
+    input_format, serde = table.input_format.rpartition(".")[2], table.serde.rpartition(".")[2]
+    reader = _READERS.get(input_format) or _READERS.get(serde)
+    if reader is None:
+        raise UnsupportedTableError(
+            f"{table.full_name} has input format {table.input_format or '(none)'} with {table.serde or 'no SerDe'}, "
+            "which Spark does not read: it reads ORC, Parquet, Avro (with its package spark-avro), JSON, delimited text"
+        )
+    return reader
+
+
+def _by_spark(kind: str) -> Reader:
+    def read(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+        return _loaded(table, spark.read.format(kind).schema(row_type(table.columns)), paths).select("*", path)
+
+    return read
+
+
+def _loaded(table: Table, reader: DataFrameReader, paths: list[str]) -> DataFrame:
+    try:
+        return reader.load(paths)
+    except AnalysisException as error:
+        raise UnsupportedTableError(f"{table.full_name} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+class Delimiters(NamedTuple):
+    """Between the fields of a line, before a delimiter that is part of a text (if anything), and in place of null."""
+
+    field: str
+    escape: str | None
+    null: str
+
+
+def delimiters(table: Table) -> Delimiters:
+    """Those of a table with Hive's LazySimpleSerDe."""
+    of = table.serde_parameters
+    return Delimiters(
+        _separator(of.get("field.delim") or of.get("serialization.format"), "\x01"),
+        _separator(of["escape.delim"], "\\") if "escape.delim" in of else None,
+        of.get("serialization.null.format", r"\N"),
+    )
+
+
+def _delimited(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+    """Lines of Hive's LazySimpleSerDe: fields between delimiters, at their places."""
+    _refuse_header(table)
+    if nested := [one.name for one in table.columns if _is_nested(spark_type(one.type))]:
+        raise UnsupportedTableError(f"{table.full_name}: nested columns ({', '.join(nested)}) are not read from text")
+    delimiter, escape, null = delimiters(table)
+    lines = _loaded(table, spark.read.format("text"), paths).select(_LINE, path)
+    fields = _fields(F.col(_LINE), delimiter, escape)
+    texts = [F.nullif(F.get(fields, F.lit(place)), F.lit(null)) for place in range(len(table.columns))]
+    if escape is not None:
+        texts = [F.regexp_replace(text, f"{re.escape(escape)}(.)", "$1") for text in texts]
+    values = [
+        _value(text, spark_type(column.type)).alias(column.name)
+        for text, column in zip(texts, table.columns, strict=True)
+    ]
+    return lines.select(*values, PATH_COLUMN)
+
+
+def _fields(line: Column, delimiter: str, escape: str | None) -> Column:
+    between = re.escape(delimiter)
+    if escape is None:
+        return F.split(line, between, -1)
+    # With one more delimiter each field, the last one too, is followed by one that is not escaped.
+    escaped = re.escape(escape)
+    field = f"((?:[^{escaped}{between}]|{escaped}.)*){between}"
+    return F.regexp_extract_all(F.concat(line, F.lit(delimiter)), F.lit(field), F.lit(1))
+
+
+def _value(text: Column, kind: t.DataType) -> Column:
+    if isinstance(kind, t.StringType):
+        return text
+    return F.unbase64(text) if isinstance(kind, t.BinaryType) else text.try_cast(kind)
+
+
+def _quoted_text(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+    """Lines of Hive's OpenCSVSerde: all columns are text, quotes may stand around them."""
+    of = table.serde_parameters
+    _refuse_header(table)
+    texts = t.StructType([t.StructField(column.name, t.StringType()) for column in table.columns])
+    reader = spark.read.format("csv").schema(texts).option("sep", of.get("separatorChar", ","))
+    reader = reader.option("quote", of.get("quoteChar", '"')).option("escape", of.get("escapeChar", "\\"))
+    read = _loaded(table, reader.option("emptyValue", ""), paths)
+    values = [
+        F.col(quoted(column.name)).try_cast(spark_type(column.type)).alias(column.name) for column in table.columns
+    ]
+    return read.select(*values, path)
+
+
+def _refuse_header(table: Table) -> None:
+    if lines := [name for name in _HEADER_LINES if table.parameters.get(name, "0") != "0"]:
+        raise UnsupportedTableError(f"{table.full_name} has the property {lines[0]}, which Spark cannot follow")
+
+
+def _separator(given: str | None, default: str) -> str:
+    """A separator as Hive writes it into the SerDe's parameters: a character, or its number."""
+    if not given:
+        return default
+    return chr(int(given)) if re.fullmatch(r"[0-9]+", given) else given[0]
+
+
+def _is_nested(kind: t.DataType) -> bool:
+    return isinstance(kind, t.ArrayType | t.MapType | t.StructType)
+
+
+_READERS: Mapping[str, Reader] = {
+    "OrcInputFormat": _by_spark("orc"),
+    "MapredParquetInputFormat": _by_spark("parquet"),
+    "AvroContainerInputFormat": _by_spark("avro"),
+    "JsonSerDe": _by_spark("json"),
+    "LazySimpleSerDe": _delimited,
+    "OpenCSVSerde": _quoted_text,
+}
+"""By the last part of the input format's name, or, of text files, of the SerDe's."""

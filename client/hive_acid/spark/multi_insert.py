@@ -1,0 +1,92 @@
+"""Several INSERTs of one frame, into one or several tables, in one transaction: all of them happen, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from hive_acid.catalog import Table
+from hive_acid.errors import ColumnError
+from hive_acid.spark.expressions import Expression, expression
+from hive_acid.spark.listing import check_transactional
+from hive_acid.spark.statement import column_errors
+from hive_acid.transaction import Transaction
+
+if TYPE_CHECKING:
+    from hive_acid.spark.session import AcidSession
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One destination: which rows of the frame go to `table`, and as what values."""
+
+    table: Table
+    values: Mapping[str, Expression] | None
+    where: Expression | None
+    overwrite: bool
+    partition: Mapping[str, str | None] | None
+
+    def rows(self, frame: DataFrame) -> DataFrame:
+        """The rows of `frame` for this table, in its columns."""
+        with column_errors(self.table):
+            chosen = frame if self.where is None else frame.where(self.where)
+            if self.values is None:
+                return chosen
+            return chosen.select(*(expression(value).alias(name) for name, value in self.values.items()))
+
+
+@dataclass
+class MultiInsert:
+    """A multi-insert in the making: destinations are added with `into`, nothing happens before `execute`."""
+
+    acid: AcidSession
+    lookup: Callable[[str | Table], Table]
+    changing: Callable[[Callable[[Transaction], list[int]]], list[int]]
+    frame: DataFrame
+    branches: list[Branch] = field(default_factory=list)
+
+    def into(
+        self,
+        table: str | Table,
+        values: Mapping[str, Expression] | None = None,
+        where: Expression | None = None,
+        *,
+        overwrite: bool = False,
+        partition: Mapping[str, str | None] | None = None,
+    ) -> MultiInsert:
+        """Insert the rows for which `where` is true, all rows without it, into `table`.
+
+        `values` give the table's columns, partition columns among them, as Columns or SQL text over the frame; without
+        them the frame's columns meet the table's by name. `partition` gives the first partition columns, which the rows
+        then have not. With `overwrite`, the rows replace what there is, as `AcidSession.overwrite` does. A table may be
+        named more than once.
+        """
+        found = self.lookup(table)
+        check_transactional(found)
+        self.branches.append(Branch(found, values, where, overwrite, partition))
+        return self
+
+    def execute(self) -> list[int]:
+        """Run it; the number of rows of each destination, in the order of `into`.
+
+        The frame is computed once, whatever the number of destinations. Raises what `AcidTable.insert` raises; no
+        table is changed then.
+        """
+        if not self.branches:
+            raise ColumnError("a multi-insert has no destination: add into(…)")
+        return self.changing(lambda _: self._run())
+
+    def _run(self) -> list[int]:
+        several = len(self.branches) > 1
+        frame = self.frame.localCheckpoint(eager=True) if several else self.frame
+        return [self._insert(branch, branch.rows(frame)) for branch in self.branches]
+
+    def _insert(self, branch: Branch, rows: DataFrame) -> int:
+        if branch.overwrite:
+            return self.acid.overwrite(branch.table, rows, partition=branch.partition)
+        static = (F.lit(value).cast("string").alias(name) for name, value in (branch.partition or {}).items())
+        return self.acid.insert(branch.table, rows.select("*", *static))

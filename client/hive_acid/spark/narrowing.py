@@ -1,0 +1,127 @@
+"""Frames of a table that read less when they are filtered: a condition reaches the scan, which is built anew for it.
+
+What can be skipped has to be known when a scan is built: `filter` therefore builds a narrower scan of the same snapshot
+and puts the same conditions on it. To Spark its columns are others than those of the first scan. So once a frame has
+been narrowed, the columns that it is asked for (``frame.k``, ``frame["k"]``) are given by name, and mean those of
+either; and a frame whose columns have been asked for before is filtered as any other frame.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hive_acid.catalog import Table
+from hive_acid.spark.assign import quoted
+from hive_acid.spark.conditions import is_of_connect
+from hive_acid.spark.predicates import Predicate, all_of, predicate_of
+
+Kind = TypeVar("Kind", bound=DataFrame)
+
+_NUMBERS = itertools.count()
+
+
+@dataclass(slots=True)
+class _Family:
+    """The frames of one snapshot of a table: the alias that all have, and what has been done with them."""
+
+    alias: str
+    columns_given: bool = False
+    narrowed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """How a frame came about: `read` builds a scan of what is wanted, and the conditions were put on it."""
+
+    table: Table
+    read: Callable[[Predicate | None], DataFrame]
+    wanted: Predicate | None = None
+    conditions: tuple[Column | str, ...] = ()
+    family: _Family = field(default_factory=lambda: _Family(f"__acid_table_{next(_NUMBERS)}"))
+
+    def frame(self) -> DataFrame:
+        """The rows of the snapshot that meet the conditions."""
+        frame = self.read(self.wanted).alias(self.family.alias)
+        for condition in self.conditions:
+            frame = frame.filter(condition)
+        return frame
+
+    def narrowed(self, condition: object) -> Narrowing | None:
+        """With one more condition; None if it says nothing that a scan could use."""
+        if not isinstance(condition, Column | str) or self.family.columns_given:
+            return None
+        if isinstance(condition, Column) and is_of_connect(condition):
+            # It may name another frame as its own, which is found out too late.
+            return None
+        said = predicate_of(condition, self.table, self.family.alias)
+        if said is None:
+            return None
+        return replace(self, wanted=all_of((self.wanted, said)), conditions=(*self.conditions, condition))
+
+    def filtered(self, condition: Column | str) -> DataFrame | None:
+        """The frame with one more condition, of a scan of its own; None where the one that is there does as well."""
+        narrowing = self.narrowed(condition)
+        if narrowing is None:
+            return None
+        try:
+            frame = narrowing.frame()
+        except AnalysisException:
+            # It names a column in a way that only one very frame understands, or that none does.
+            return None
+        self.family.narrowed = True
+        made = of_kind(NarrowingFrame, frame)
+        made._narrowing = narrowing
+        return made
+
+    def column(self, name: str) -> Column:
+        """A column of whichever of the family's frames it is used on."""
+        return F.col(f"{quoted(self.family.alias)}.{name}")
+
+
+class NarrowingFrame(DataFrame):
+    """A frame whose filters decide what is read."""
+
+    _narrowing: Narrowing | None = None
+
+    def filter(self, condition: Column | str) -> DataFrame:
+        """As every frame's; what surely does not meet the condition is not read."""
+        found = None if self._narrowing is None or self.is_cached else self._narrowing.filtered(condition)
+        return super().filter(condition) if found is None else found
+
+    def where(self, condition: Column | str) -> DataFrame:
+        """As `filter`."""
+        return self.filter(condition)
+
+    def __getitem__(self, item: Any) -> Any:
+        if self._narrowing is None or not isinstance(item, int | str):
+            return super().__getitem__(item)
+        if self._narrowing.family.narrowed:
+            return self._narrowing.column(quoted(self.columns[item]) if isinstance(item, int) else item)
+        self._narrowing.family.columns_given = True
+        return super().__getitem__(item)
+
+    def __getattr__(self, name: str) -> Any:
+        found: Any = super().__getattr__(name)
+        narrowing = self.__dict__.get("_narrowing")
+        if narrowing is None or not isinstance(found, Column):
+            return found
+        if narrowing.family.narrowed:
+            return narrowing.column(quoted(name))
+        narrowing.family.columns_given = True
+        return found
+
+
+def of_kind(wanted: type[Kind], frame: DataFrame) -> Kind:
+    """`frame` as an object of the class `wanted` and of the class that it has."""
+    name, words = wanted.__name__, {"__doc__": wanted.__doc__, "__module__": wanted.__module__}
+    kind = type(name, (wanted, type(frame)), words)
+    made: Kind = object.__new__(kind)
+    made.__dict__.update(frame.__dict__)
+    return made

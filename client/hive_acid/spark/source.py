@@ -1,0 +1,125 @@
+"""The source of a MERGE, UPDATE … FROM or DELETE … USING: computed once, kept and measured, then joined.
+
+A source that would give other rows the second time is therefore used as one. What is learnt of it while it is computed
+decides how it is joined, and which files of the target can hold a match at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid.catalog import Column, Table
+from hive_acid.errors import ColumnError
+from hive_acid.spark.assign import quoted
+from hive_acid.spark.expressions import Expression, equal_columns
+from hive_acid.spark.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
+from hive_acid.spark.types import spark_type
+
+SOURCE_ROW = "__acid_source_row"
+"""The number of a source row, by which it is told apart from equal ones."""
+
+_BROADCAST_LIMIT_BYTES = 64 * 1024 * 1024
+_VALUE_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """What a statement joins its table with: a source, a condition, and what both are called in it."""
+
+    source: DataFrame
+    on: Expression
+    target_alias: str = "t"
+    source_alias: str = "s"
+
+
+def joined(source: DataFrame, on: Expression | None, target_alias: str | None, source_alias: str) -> Join:
+    """The join of an UPDATE … FROM or DELETE … USING. Raises ColumnError without a condition."""
+    if on is None:
+        raise ColumnError('a source needs a condition that joins it with the table: on="t.id = s.id"')
+    return Join(source, on, target_alias or "t", source_alias)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSource:
+    """The rows of a source with their numbers (`SOURCE_ROW`), as they were when it was computed.
+
+    `matched` is what is known of each target row that matches one of them.
+    """
+
+    frame: DataFrame
+    alias: str
+    is_small: bool
+    matched: Predicate | None
+
+    def joined(self) -> DataFrame:
+        """The frame to join with, under its alias; broadcast if it is small."""
+        return (F.broadcast(self.frame) if self.is_small else self.frame).alias(self.alias)
+
+
+def kept(join: Join, table: Table) -> KeptSource:
+    """Compute the source of a join with `table`, in one query that also measures it."""
+    keys = list(_comparable_keys(join, table))
+    numbered = join.source.select("*", F.monotonically_increasing_id().alias(SOURCE_ROW))
+    ends = (
+        end(F.col(quoted(key))).alias(f"{what}_{position}")
+        for position, (_, key) in enumerate(keys)
+        for what, end in (("low", F.min), ("high", F.max))
+    )
+    # Kept as soon as it is computed, and it is computed to be measured. (An observation would not reach a client of
+    # Spark Connect from a checkpoint.)
+    frame = numbered.localCheckpoint(eager=False)
+    found = frame.agg(F.count(F.lit(1)).alias("rows"), _bytes(join.source).alias("bytes"), *ends).collect()[0]
+    rows = int(found["rows"])
+    if keys and rows <= MOST_VALUES:
+        values = frame.select(*(F.col(quoted(key)) for _, key in keys)).collect()
+        bounds = [one_of(column, (row[at] for row in values)) for at, (column, _) in enumerate(keys)]
+    else:
+        bounds = [
+            between(column, found[f"low_{position}"], found[f"high_{position}"])
+            for position, (column, _) in enumerate(keys)
+        ]
+    said = predicate_of(join.on, table, join.target_alias, join.source.columns)
+    small = int(found["bytes"] or 0) + rows * _VALUE_BYTES <= _BROADCAST_LIMIT_BYTES
+    return KeptSource(frame, join.source_alias, small, all_of((said, *bounds)))
+
+
+def _comparable_keys(join: Join, table: Table) -> Iterator[tuple[Column, str]]:
+    """The target's column and the source's name for its own, where ON compares them without a conversion."""
+    target = {column.name: column for column in (*table.columns, *table.partition_keys)}
+    fields = _fields(join.source)
+    for name, key in equal_columns(join.on, join.target_alias, join.source_alias, [*target, *join.source.columns]):
+        if name in target and key in fields and _is_comparable(spark_type(target[name].type), fields[key].dataType):
+            yield target[name], fields[key].name
+
+
+def _is_comparable(left: t.DataType, right: t.DataType) -> bool:
+    if isinstance(left, t.IntegralType):
+        return isinstance(right, t.IntegralType)
+    return isinstance(left, t.DateType | t.DecimalType | t.StringType) and left == right
+
+
+def _fields(frame: DataFrame) -> dict[str, t.StructField]:
+    """The fields of a frame by name in lower case, but those whose name is not theirs alone."""
+    fields = frame.schema.fields
+    names = [field.name.lower() for field in fields]
+    return {name: field for name, field in zip(names, fields, strict=True) if names.count(name) == 1}
+
+
+def _bytes(source: DataFrame) -> SparkColumn:
+    """About how much the rows take in memory."""
+    sizes = [F.lit(0)]
+    for field in _fields(source).values():
+        column = F.col(quoted(field.name))
+        if isinstance(field.dataType, t.StringType | t.BinaryType):
+            sizes.append(F.octet_length(column))
+        elif isinstance(field.dataType, t.ArrayType | t.MapType | t.StructType):
+            sizes.append(F.octet_length(column.cast("string")))
+        else:
+            sizes.append(F.lit(_VALUE_BYTES))
+    return F.sum(sum((F.coalesce(size, F.lit(0)).cast("bigint") for size in sizes[1:]), sizes[0].cast("bigint")))

@@ -1,0 +1,140 @@
+"""In how many tasks, hence files, the rows of an INSERT are written, and whether they are shuffled for it.
+
+A shuffle costs as much as the writing itself, so rows are written where they are if that makes files of a good size.
+Spark's own estimate tells: ``EXPLAIN COST`` names the nodes of the plan and the size of the result. Of one that keeps
+every row the estimate holds; of one that only drops rows it is an upper bound; of all others nothing is known, and
+Spark chooses by what the shuffle turns out to hold.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+TARGET_FILE_SIZE_BYTES = 256 * 1024 * 1024
+"""How large a file should be, unless a session says otherwise."""
+
+SMALLEST_PART_BYTES = 16 * 1024 * 1024
+"""Below this much input a task of its own does not pay: small inserts are one file, in bucket 0."""
+
+FILES_PER_PARTITION = 4
+"""Up to so many tasks write to partitions without a shuffle: each of them may write a file to each partition."""
+
+_CACHED = "InMemoryRelation"
+_KEEPING = {
+    "Project",
+    "Relation",
+    "RelationV2",
+    "LocalRelation",
+    "Range",
+    "Union",
+    "SubqueryAlias",
+    "LogicalRDD",
+    _CACHED,
+}
+_DROPPING = {"Filter", "GlobalLimit", "LocalLimit", "Aggregate", "Distinct", "Sort", "Deduplicate", "Sample", "Window"}
+_PLACING = {"Repartition", "RepartitionByExpression", "RebalancePartitions"}
+_TREE = " :|+-"
+_NODE = re.compile(r"\w+")
+_SIZE = re.compile(r"Statistics\(sizeInBytes=([0-9.E+]+) ([KMGTPE]?i?B)")
+_UNITS = {"B": 1, **{f"{unit}iB": 1 << 10 * power for power, unit in enumerate("KMGTPE", 1)}}
+_KNOWN_BELOW_BYTES = 1 << 50
+"""Spark says 8 EiB where it does not know."""
+
+
+class Estimate(NamedTuple):
+    """What is known of a frame before it runs.
+
+    `size_bytes` is the most that it can have, None if unknown; `is_exact` says that no row is dropped on the way;
+    `is_placed` that the user has chosen the number of parts.
+    """
+
+    size_bytes: int | None
+    is_exact: bool
+    is_placed: bool
+
+
+class Spread(NamedTuple):
+    """The decision: at most `tasks` tasks (None: as many as there are), with or without a shuffle."""
+
+    tasks: int | None
+    shuffled: bool
+
+
+class Spreader:
+    """Decides for one Spark session; `target_bytes` is how large a file should be."""
+
+    def __init__(self, spark: SparkSession, target_bytes: int) -> None:
+        if target_bytes < 1:
+            raise ValueError(f"a target file size of {target_bytes} bytes: it has to be at least 1")
+        self.target_bytes = target_bytes
+        self._spark = spark
+        self._parallelism: int | None = None
+
+    def spread(self, frame: DataFrame, *, divided: bool) -> Spread:
+        """How `frame` is to be written; `divided` says that its rows go to several partitions."""
+        found = estimated(frame)
+        if found.is_placed:
+            return Spread(None, shuffled=False)
+        if found.size_bytes is None:
+            return Spread(None, shuffled=True)
+        tasks = self._tasks(found.size_bytes)
+        shuffled = tasks > 1 and (not found.is_exact or (divided and tasks > FILES_PER_PARTITION))
+        return Spread(tasks, shuffled)
+
+    def _tasks(self, size_bytes: int) -> int:
+        """Files of the target size, but smaller ones where cores would be idle."""
+        wanted = -(-size_bytes // self.target_bytes)
+        most = -(-size_bytes // SMALLEST_PART_BYTES)
+        return max(1, wanted, min(most, self._cores()) if most > wanted else wanted)
+
+    def _cores(self) -> int:
+        """How many tasks run side by side; asked of Spark once."""
+        if self._parallelism is None:
+            parts = self._spark.range(100_000).select(F.spark_partition_id().alias("part"))
+            self._parallelism = int(parts.agg(F.max("part")).collect()[0][0]) + 1
+        return self._parallelism
+
+
+def estimated(frame: DataFrame) -> Estimate:
+    """What Spark says of `frame`; nothing is run."""
+    spark = frame.sparkSession  # of a micro-batch it is one of its own
+    view = f"__acid_{uuid.uuid4().hex}"
+    frame.createOrReplaceTempView(view)
+    try:
+        text = str(spark.sql(f"EXPLAIN COST SELECT * FROM {view}").collect()[0][0])
+    finally:
+        spark.catalog.dropTempView(view)
+    return parsed(text)
+
+
+def parsed(text: str) -> Estimate:
+    """The estimate out of the text of ``EXPLAIN COST``; where it is not understood, nothing is known."""
+    _, _, plan = text.partition("== Optimized Logical Plan ==\n")
+    lines = [line for line in plan.partition("\n\n")[0].splitlines() if line.strip()]
+    nodes = _nodes(lines)
+    size = _SIZE.search(lines[0]) if lines else None
+    above = next((node for node in nodes if node != "Project"), "")
+    size_bytes = int(float(size[1]) * _UNITS[size[2]]) if size else None
+    if size_bytes is not None and (size_bytes >= _KNOWN_BELOW_BYTES or not set(nodes) <= _KEEPING | _DROPPING):
+        size_bytes = None
+    return Estimate(size_bytes, is_exact=set(nodes) <= _KEEPING, is_placed=above in _PLACING)
+
+
+def _nodes(lines: list[str]) -> list[str]:
+    """The names of the nodes, without those of the plan by which a cached frame was made."""
+    nodes: list[str] = []
+    cached_at: int | None = None
+    for line in lines:
+        at = len(line) - len(line.lstrip(_TREE))
+        match = _NODE.match(line, at)
+        name = match[0] if match else ""
+        if cached_at is not None and at > cached_at:
+            continue
+        cached_at = at if name == _CACHED else None
+        nodes.append(name)
+    return nodes

@@ -1,0 +1,85 @@
+"""Definitions of columns, table properties and the other clauses that CREATE and ALTER share."""
+
+from __future__ import annotations
+
+import re
+
+from hive_acid.catalog import Column
+from hive_acid.errors import SqlError
+from hive_acid.spark.sql.tokens import Cursor
+
+_BEHIND_TYPE = ("COMMENT", "NOT", "NULL", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "GENERATED", "COLLATE")
+_CONSTRAINTS = frozenset({"PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK"})
+_HIVES_NAMES = {
+    "integer": "int",
+    "long": "bigint",
+    "short": "smallint",
+    "byte": "tinyint",
+    "real": "float",
+    "timestamp_ltz": "timestamp with local time zone",
+    "timestamp_ntz": "timestamp",
+}
+
+
+def column_definitions(cursor: Cursor) -> list[Column]:
+    """``(name type [COMMENT 'text'], …)``. Raises SqlError for constraints, which nothing here would enforce."""
+    found = []
+    for item in cursor.items("columns", of_types=True):
+        if (item.peek() in _CONSTRAINTS and item.peek(1) in ("KEY", "(")) or item.sees("CONSTRAINT"):
+            raise item.error("constraints are not enforced here: leave them out")
+        found.append(column_definition(item))
+        if not item.at_end:
+            raise item.error(
+                "a column has a name, a type and a COMMENT: constraints and defaults are not enforced here"
+            )
+    return found
+
+
+def column_definition(item: Cursor) -> Column:
+    """``name[:] type [COMMENT 'text']``; what follows is left."""
+    name = item.identifier("a column's name").lower()
+    item.accept(":")
+    return Column(name, hive_type_text(item), comment(item))
+
+
+def hive_type_text(item: Cursor) -> str:
+    """The type that comes next, in Hive's words, lower case."""
+    words = item.until(*_BEHIND_TYPE, "FIRST", "AFTER", of_types=True).source.lower()
+    text = re.sub(r"\s*([(),<>:])\s*", r"\1", re.sub(r"\s+", " ", words))
+    if not text:
+        raise item.error("a type was expected")
+    return _HIVES_NAMES.get(text, text)
+
+
+def comment(cursor: Cursor) -> str | None:
+    """``[COMMENT 'text']``."""
+    return cursor.string("a comment") if cursor.accept("COMMENT") else None
+
+
+def properties(cursor: Cursor) -> dict[str, str]:
+    """``('key' = 'value', key.of.parts = value, …)``. Raises SqlError for a key that is given twice."""
+    found: dict[str, str] = {}
+    for item in cursor.items("properties"):
+        key = property_key(item)
+        if not item.accept("=") or item.at_end:
+            raise item.error(f"a value for property '{key}' was expected")
+        value = item.string("a value") if item.sees_string() else item.rest()
+        item.finish()
+        if key in found:
+            raise SqlError(f"property '{key}' is given twice")
+        found[key] = value
+    return found
+
+
+def property_key(item: Cursor) -> str:
+    """A key in quotes, or of words with dots between."""
+    return item.string("a key") if item.sees_string() else str(item.name("a key"))
+
+
+def names(cursor: Cursor, what: str) -> list[str]:
+    """``(name, …)`` in lower case."""
+    found = []
+    for item in cursor.items(what):
+        found.append(item.identifier("a name").lower())
+        item.finish()
+    return found

@@ -1,0 +1,101 @@
+"""What a query's WHERE surely says of the rows of one of its tables, so that partitions and row groups are skipped.
+
+Only hints: Spark applies the whole WHERE itself. A condition counts if it is made of plain comparisons with constants,
+and for tables whose rows an outer join cannot replace by nulls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+
+from sqlglot import exp
+
+from hive_acid.catalog import Table
+from hive_acid.spark.sql.arguments import Arguments
+
+_LOGIC = (exp.And, exp.Or, exp.Paren)
+_COMPARISONS = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Is, exp.Not)
+_OPERANDS = (exp.Literal, exp.Neg, exp.Boolean, exp.Null, exp.Identifier, exp.Tuple)
+_CONSTANT_CASTS = (exp.DataType.Type.DATE,)
+
+
+def wanted_text(select: exp.Select, reference: exp.Table, table: Table, arguments: Arguments = None) -> str | None:
+    """The conjuncts of the WHERE of `select` that are about `reference` alone, over bare column names; None without."""
+    where = select.args.get("where")
+    if not isinstance(where, exp.Where) or not _keeps_its_rows(select, reference):
+        return None
+    condition = _with_constants(where.this, arguments)
+    conjuncts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
+    alias = reference.alias_or_name.lower()
+    known = {column.name for column in (*table.columns, *table.partition_keys)}
+    found = [_bare(one) for one in conjuncts if isinstance(one, exp.Expression) and _is_plain(one, alias, known)]
+    return " AND ".join(f"({text})" for text in found) or None
+
+
+def direct_sources(select: exp.Select) -> list[exp.Expr]:
+    """What the FROM and the joins of `select` name themselves."""
+    from_ = select.args.get("from_")
+    joins = select.args.get("joins") or ()
+    return [clause.this for clause in (from_, *joins) if clause is not None]
+
+
+def _keeps_its_rows(select: exp.Select, reference: exp.Table) -> bool:
+    """Whether a row that the WHERE refuses can be left out of the table: it decides no other row's fate."""
+    joins = select.args.get("joins") or []
+    if any(join.side in ("RIGHT", "FULL") for join in joins):
+        return False
+    inner = [join.this for join in joins if not join.side and join.kind in ("", "INNER", "CROSS")]
+    from_ = select.args.get("from_")
+    first = [from_.this] if from_ is not None else []
+    return any(reference is source for source in (*first, *inner)) and not reference.args.get("sample")
+
+
+def _with_constants(condition: exp.Expr, arguments: Arguments) -> exp.Expr:
+    """A copy of `condition` with constants for named parameters of the kinds that are compared most."""
+    copy = condition.copy()
+    if isinstance(arguments, Mapping):
+        for mark in list(copy.find_all(exp.Placeholder)):
+            constant = _constant(arguments.get(mark.name))
+            if constant is not None:
+                mark.replace(constant)
+    return copy
+
+
+def _constant(value: object) -> exp.Expr | None:
+    match value:
+        case bool() | datetime():
+            return None
+        case int() | Decimal() if value >= 0:
+            return exp.Literal.number(f"{value:f}" if isinstance(value, Decimal) else value)
+        case str():
+            return exp.Literal.string(value)
+        case date():
+            return exp.cast(exp.Literal.string(value.isoformat()), exp.DataType.Type.DATE)
+    return None
+
+
+def _is_plain(node: exp.Expr, alias: str, known: set[str]) -> bool:
+    """Whether a condition compares columns of one table with constants, and does nothing else."""
+    if isinstance(node, exp.Column):
+        names = [part.name.lower() for part in node.parts]
+        return names[-1] in known and (len(names) == 1 or (len(names) == 2 and names[0] == alias))
+    if isinstance(node, exp.Literal):
+        return not node.is_string or not set("\\'\"") & set(node.name)
+    if isinstance(node, exp.Cast):
+        return node.to.this in _CONSTANT_CASTS and isinstance(node.this, exp.Literal)
+    if isinstance(node, exp.In) and (node.args.get("query") or node.args.get("unnest") or node.args.get("field")):
+        return False
+    if not isinstance(node, _LOGIC + _COMPARISONS + _OPERANDS):
+        return False
+    return all(_is_plain(child, alias, known) for child in node.iter_expressions())
+
+
+def _bare(condition: exp.Expr) -> str:
+    """The condition's text, its columns without the table's name."""
+    bare = condition.copy()
+    for column in bare.find_all(exp.Column):
+        for qualifier in ("table", "db", "catalog"):
+            column.set(qualifier, None)
+    return bare.sql(dialect="spark")

@@ -1,0 +1,171 @@
+"""INSERT INTO and INSERT OVERWRITE, of one table or of several out of one source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from sqlglot import exp
+
+from hive_acid.catalog import Table
+from hive_acid.errors import ColumnError, SqlError
+from hive_acid.spark.assign import quoted
+from hive_acid.spark.sql.hints import direct_sources
+from hive_acid.spark.sql.partitions import PartitionClause, partition_clause
+from hive_acid.spark.sql.rewrite import parsed
+from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.tokens import Cursor, Name
+from hive_acid.spark.types import check_distinct, spark_type
+
+_QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
+
+
+@dataclass(frozen=True, slots=True)
+class _Destination:
+    """Where rows go, as it is written: INSERT INTO or OVERWRITE, a table, a partition, columns."""
+
+    name: Name
+    overwrite: bool
+    partition: Cursor | None
+    if_not_exists: bool
+    columns: tuple[str, ...] | None
+    by_name: bool
+
+
+def insert(run: Run, cursor: Cursor) -> DataFrame:
+    """``[WITH …] INSERT INTO | OVERWRITE [TABLE] t [PARTITION (…)] [IF NOT EXISTS] [(columns) | BY NAME] query``."""
+    ctes, first = _ctes(cursor), cursor.start
+    if cursor.sees("INSERT", "OVERWRITE", "DIRECTORY") or cursor.sees("INSERT", "OVERWRITE", "LOCAL"):
+        cursor.until(*_QUERY)
+        return _by_spark(run, cursor, ctes, first)
+    destination = _destination(cursor)
+    table = run.names.written(destination.name)
+    if table is None:
+        return _by_spark(run, cursor, ctes, first)
+    query = cursor.rest()
+    cursor.finish()
+    with run.in_transaction():
+        write = _planned(run, table, destination, run.query(f"{ctes} {query}"))
+        return _affected(run, write())
+
+
+def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
+    """``[WITH …] FROM source INSERT … SELECT … INSERT …``: the source is computed once, all is one transaction."""
+    ctes = _ctes(cursor)
+    cursor.expect("FROM")
+    relation = cursor.until("INSERT").source
+    branches: list[tuple[_Destination, Table, str]] = []
+    while cursor.sees("INSERT"):
+        destination = _destination(cursor)
+        if not cursor.sees("SELECT"):
+            raise cursor.error("SELECT was expected")
+        branches.append((destination, run.names.known(destination.name), cursor.until("INSERT").source))
+    cursor.finish()
+    aliases = _aliases(relation)
+    with run.in_transaction():
+        source = run.query(f"{ctes} SELECT {_kept_columns(aliases)} FROM {relation}")
+        with run.view(source.localCheckpoint(eager=True) if len(branches) > 1 else source) as name:
+            start = f"FROM {name}" if len(aliases) > 1 else f"FROM {name} AS {quoted(aliases[0])}"
+            # All are planned before one writes: what does not fit leaves nothing, in a longer transaction too.
+            writes = [
+                _planned(run, table, destination, run.query(f"{start} {query}"))
+                for destination, table, query in branches
+            ]
+            return _affected(run, sum(write() for write in writes))
+
+
+def _kept_columns(aliases: list[str]) -> str:
+    """What is kept of the source. Of a join also a struct for each side, so that ``side.column`` is found again."""
+    if len(aliases) == 1:
+        return "*"
+    return ", ".join(["*", *(f"struct({quoted(alias)}.*) AS {quoted(alias)}" for alias in aliases)])
+
+
+def _aliases(relation: str) -> list[str]:
+    """The names by which the columns of a FROM are called, in their order."""
+    select = parsed(f"SELECT * FROM {relation}", relation)
+    if not isinstance(select, exp.Select):
+        raise SqlError(f"FROM {relation} is not one source: put it in parentheses, with an alias")
+    laterals = [lateral.alias for lateral in select.args.get("laterals") or ()]
+    aliases = [*(source.alias_or_name for source in direct_sources(select)), *laterals]
+    if not all(aliases):
+        raise SqlError(f"each side of FROM {relation} needs an alias")
+    return aliases
+
+
+def _ctes(cursor: Cursor) -> str:
+    """The text of the CTEs that stand before the statement, with WITH."""
+    start = cursor.start
+    if cursor.accept("WITH"):
+        cursor.until("INSERT", "FROM")
+    return cursor.text[start : cursor.start]
+
+
+def _destination(cursor: Cursor) -> _Destination:
+    cursor.expect("INSERT")
+    overwrite = cursor.one_of("INTO", "OVERWRITE") == "OVERWRITE"
+    cursor.accept("TABLE")
+    name = cursor.name()
+    partition = cursor.parentheses("a partition") if cursor.accept("PARTITION") else None
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if if_not_exists and not (overwrite and partition):
+        raise cursor.error("IF NOT EXISTS needs INSERT OVERWRITE and a PARTITION")
+    by_name = cursor.accept("BY", "NAME")
+    columns: tuple[str, ...] | None = None
+    if cursor.sees("(") and cursor.peek(1) not in (*_QUERY, "("):
+        columns = tuple(_column(item) for item in cursor.items("columns"))
+        check_distinct(column.lower() for column in columns)
+    return _Destination(name, overwrite, partition, if_not_exists, columns, by_name)
+
+
+def _column(item: Cursor) -> str:
+    name = item.identifier("a column's name")
+    item.finish()
+    return name.lower()
+
+
+def _by_spark(run: Run, cursor: Cursor, ctes: str, first: int) -> DataFrame:
+    """An INSERT into what is not the metastore's: Spark's own, out of whatever the query names."""
+    before = cursor.text[first : cursor.start]
+    return run.query(f"{ctes} {cursor.rest()}", before=before)
+
+
+def _planned(run: Run, table: Table, destination: _Destination, frame: DataFrame) -> Callable[[], int]:
+    """The insertion of the rows of `frame`, to be called; it returns their number. Raises ColumnError."""
+    spec = (
+        partition_clause(run, table, destination.partition) if destination.partition else PartitionClause(table, {}, ())
+    )
+    if destination.if_not_exists and spec.is_whole and spec.name in run.acid.connection.partitions(table):
+        return lambda: 0
+    values = _shaped(table, destination, spec, frame)
+    if destination.overwrite:
+        return lambda: run.acid.overwrite(table, values, partition=spec.static or None)
+    constants = (F.lit(value).cast("string").alias(name) for name, value in spec.static.items())
+    rows = values.select("*", *constants)
+    return lambda: run.acid.insert(table, rows)
+
+
+def _shaped(table: Table, destination: _Destination, spec: PartitionClause, frame: DataFrame) -> DataFrame:
+    """`frame` under the table's column names, without those of the static partition, and null for those left out."""
+    columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
+    free = [name for name in columns if name not in spec.static]
+    if destination.by_name:
+        given = [name.lower() for name in frame.columns]
+    else:
+        given = list(destination.columns or free)
+        if len(given) != len(frame.columns):
+            raise ColumnError(
+                f"INSERT into {table.full_name} takes {len(given)} columns ({', '.join(given)}), and the query has "
+                f"{len(frame.columns)} ({', '.join(frame.columns)})"
+            )
+    if twice := [name for name in given if name in spec.static]:
+        raise ColumnError(f"{', '.join(twice)} of {table.full_name} is given by PARTITION and by the columns")
+    left_out = [name for name in free if name not in given]
+    nulls = (F.lit(None).cast(spark_type(columns[name].type)).alias(name) for name in left_out)
+    return frame.toDF(*given).select("*", *nulls)
+
+
+def _affected(run: Run, rows: int) -> DataFrame:
+    return run.counts(num_affected_rows=rows, num_inserted_rows=rows)

@@ -1,0 +1,120 @@
+"""MERGE INTO, with all its clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from hive_acid.catalog import Table
+from hive_acid.errors import ColumnError, SqlError
+from hive_acid.spark.merge import MergeBuilder
+from hive_acid.spark.sql.change import assignment
+from hive_acid.spark.sql.relations import alias_of, relation
+from hive_acid.spark.sql.rewrite import Rewriter, Target
+from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.tokens import Cursor
+
+_ENDS = frozenset({"USING", "ON"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """One WHEN clause: the builder's method that takes it, the templates of its condition and of its values."""
+
+    method: str
+    condition: str | None
+    values: dict[str, str] | None
+
+
+def merge(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``MERGE [WITH SCHEMA EVOLUTION] INTO t USING source ON condition WHEN …``; None if the table is not ours."""
+    cursor.expect("MERGE")
+    evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    cursor.expect("INTO")
+    name = cursor.name()
+    table = run.names.written(name)
+    if table is None:
+        return None
+    target = Target(table, alias_of(cursor, _ENDS) or name.parts[-1])
+    cursor.expect("USING")
+    source = relation(cursor.until("ON"))
+    cursor.expect("ON")
+    rewriter = Rewriter(run.names)
+    on = rewriter.expression(cursor.until("WHEN").source, target)
+    clauses = []
+    while cursor.accept("WHEN"):
+        clauses.append(_clause(cursor, rewriter, target))
+    cursor.finish()
+    with run.in_transaction(), run.subqueries(rewriter) as text:
+        builder = run.acid.merge(
+            table, run.query(source.query), text(on), target_alias=target.alias, source_alias=source.alias
+        )
+        if evolves:
+            builder = builder.withSchemaEvolution()
+        for clause in clauses:
+            builder = _added(builder, clause, text)
+        counts = builder.execute()
+    return run.counts(
+        num_affected_rows=counts.inserted + counts.updated + counts.deleted,
+        num_updated_rows=counts.updated,
+        num_deleted_rows=counts.deleted,
+        num_inserted_rows=counts.inserted,
+    )
+
+
+def _clause(cursor: Cursor, rewriter: Rewriter, target: Target) -> _Clause:
+    matched = not cursor.accept("NOT")
+    cursor.expect("MATCHED")
+    by_source = not matched and cursor.accept("BY", "SOURCE")
+    if not matched and not by_source:
+        cursor.accept("BY", "TARGET")
+    condition = None
+    if cursor.accept("AND"):
+        condition = rewriter.expression(cursor.until("THEN").source, target)
+    cursor.expect("THEN")
+    inserts = not matched and not by_source
+    verb = cursor.one_of(*(("INSERT",) if inserts else ("UPDATE", "DELETE")))
+    when = "whenMatched" if matched else "whenNotMatchedBySource" if by_source else "whenNotMatched"
+    method = when + verb.capitalize()
+    if verb == "DELETE":
+        return _Clause(method, condition, None)
+    if verb == "UPDATE":
+        cursor.expect("SET")
+    if not by_source and cursor.accept("*"):
+        return _Clause(method + "All", condition, None)
+    if verb == "INSERT":
+        given = _inserted(cursor, target.table)
+    else:
+        given = dict(assignment(item, target) for item in cursor.until("WHEN").separated("SET"))
+    return _Clause(method, condition, {name: rewriter.expression(value, target) for name, value in given.items()})
+
+
+def _inserted(cursor: Cursor, table: Table) -> dict[str, str]:
+    """``[(columns)] VALUES (values)``; without columns, all of the table in their order, as Hive has it."""
+    if cursor.sees("("):
+        names = [item.name("a column's name").parts[-1].lower() for item in cursor.items("columns")]
+    else:
+        names = [column.name for column in (*table.columns, *table.partition_keys)]
+    cursor.expect("VALUES")
+    values = [item.rest() for item in cursor.items("values")]
+    if len(names) != len(values):
+        raise ColumnError(
+            f"MERGE into {table.full_name}: INSERT has {len(names)} columns ({', '.join(names)}) and {len(values)} "
+            "values"
+        )
+    if len(set(names)) < len(names):
+        raise SqlError(f"MERGE into {table.full_name}: INSERT names a column twice")
+    return dict(zip(names, values, strict=True))
+
+
+def _added(builder: MergeBuilder, clause: _Clause, text: Callable[[str], str]) -> MergeBuilder:
+    add = getattr(builder, clause.method)
+    condition = text(clause.condition) if clause.condition is not None else None
+    added: MergeBuilder
+    if clause.values is None:
+        added = add(condition)
+    else:
+        added = add(condition, {name: text(value) for name, value in clause.values.items()})
+    return added

@@ -1,0 +1,80 @@
+"""``PARTITION (day = '2024-01-01', kind)`` as values of a table's partition keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hive_acid.catalog import Table
+from hive_acid.errors import ColumnError
+from hive_acid.format.partitions import parse_partition_name
+from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.types import spark_type
+
+_TEXT_TYPES = re.compile(r"string|(var)?char\(.*")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionClause:
+    """Values of the keys that have one, as text or None for null; `dynamic` are the keys named without a value."""
+
+    table: Table
+    static: Mapping[str, str | None]
+    dynamic: tuple[str, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the values are those of one partition."""
+        return len(self.static) == len(self.table.partition_keys) > 0
+
+    @property
+    def name(self) -> str:
+        """The partition's name, ``k=v/…``. Raises ColumnError if a key has no value."""
+        if not self.is_whole:
+            keys = ", ".join(key.name for key in self.table.partition_keys) or "none"
+            raise ColumnError(f"PARTITION of {self.table.full_name} must give each of its keys ({keys}) a value")
+        return self.table.partition_name([self.static[key.name] for key in self.table.partition_keys])
+
+    def covered(self, names: Iterable[str]) -> list[str]:
+        """Those of the partitions `names` that have the values given."""
+        return [name for name in names if self.static.items() <= dict(parse_partition_name(name)).items()]
+
+
+def partition_clause(run: Run, table: Table, inside: Cursor) -> PartitionClause:
+    """What stands in the parentheses of PARTITION. Raises ColumnError for what is no partition key, or given twice."""
+    static: dict[str, str | None] = {}
+    dynamic: list[str] = []
+    keys = {key.name: key for key in table.partition_keys}
+    for item in inside.separated("PARTITION"):
+        name = item.identifier("a partition key").lower()
+        if name not in keys:
+            raise ColumnError(f"{name} is no partition key of {table.full_name} ({', '.join(keys) or 'it has none'})")
+        if name in static or name in dynamic:
+            raise ColumnError(f"PARTITION of {table.full_name} names {name} twice")
+        if item.accept("="):
+            static[name] = _value(run, item, keys[name].type)
+        else:
+            dynamic.append(name)
+        item.finish()
+    return PartitionClause(table, static, tuple(dynamic))
+
+
+def _value(run: Run, item: Cursor, hive_type: str) -> str | None:
+    """A constant as the text of a partition's name: Spark computes it and casts it to the key's type."""
+    text = item.rest()
+    if _TEXT_TYPES.fullmatch(hive_type) and (value := _plain_string(text)) is not None:
+        return value
+    target = spark_type(hive_type).simpleString()
+    row = run.spark.sql(f"SELECT CAST(CAST({text} AS {target}) AS STRING)").collect()[0]
+    value = row[0]
+    return None if value is None else str(value)
+
+
+def _plain_string(text: str) -> str | None:
+    cursor = Cursor(text)
+    if not cursor.sees_string() or "\\" in text:
+        return None
+    value = cursor.string("a value")
+    return value if cursor.at_end else None

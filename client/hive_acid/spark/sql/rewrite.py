@@ -1,0 +1,322 @@
+"""Queries and expressions with the metastore's tables taken out of them, each replaced by a place for its frame.
+
+The text stays the user's but for the names: the syntax tree only tells where they are. What comes out is a template
+for `SparkSession.sql`, which takes frames by name and leaves no view behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from hive_acid.catalog import Table
+from hive_acid.errors import SqlError
+from hive_acid.spark.assign import quoted
+from hive_acid.spark.read import KEY_COLUMNS, ROW_ID
+from hive_acid.spark.sql.arguments import Arguments
+from hive_acid.spark.sql.hints import direct_sources, wanted_text
+from hive_acid.spark.sql.names import Names
+from hive_acid.spark.sql.tokens import Token, tokens_of
+
+_DIALECTS = ("spark", "databricks")
+_SHOWN_LENGTH = 80
+_BEFORE_TABLE = frozenset({"", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT"})
+_BEFORE_PARENTHESIS = _BEFORE_TABLE | {"FROM", "JOIN", "IN", "EXISTS", "AS", "(", ","}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table that a statement reads, whether with ROW__ID, and what is surely true of the rows that matter."""
+
+    table: Table
+    row_id: bool
+    where: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The table whose rows an expression is about, and the one name by which the verb that takes it knows them."""
+
+    table: Table
+    alias: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A name in a query that means a table of the metastore."""
+
+    node: exp.Table
+    table: Table
+    select: exp.Select | None
+
+    @property
+    def alias(self) -> str:
+        return str(self.node.alias or self.node.name)
+
+
+class Rewriter:
+    """The templates of one statement, and the frames that they need."""
+
+    def __init__(self, names: Names, arguments: Arguments = None) -> None:
+        self._names = names
+        self._arguments = arguments
+        self.sources: dict[str, Source] = {}
+
+    def query(self, text: str) -> str:
+        """The template of a query. Raises SqlError if it cannot be understood, UnsupportedTableError."""
+        text = _without_table_statements(text, self._names)
+        return self._edited(text, parsed(text, text), None)
+
+    def expression(self, text: str, target: Target | None = None) -> str:
+        """The template of a value or a condition over the rows of `target`. Raises SqlError."""
+        lead = "SELECT "
+        tree = parsed(lead + text, text)
+        clauses = [clause for clause, value in tree.args.items() if value and clause != "expressions"]
+        if clauses or len(tree.expressions) != 1 or isinstance(tree.expressions[0], exp.Alias | exp.Aliases):
+            raise SqlError(f"'{text[:_SHOWN_LENGTH]}' is not one value or condition")
+        return self._edited(lead + text, tree, target)[len(lead) :]
+
+    def _edited(self, text: str, tree: exp.Expr, target: Target | None) -> str:
+        edits = _Edits(text)
+        references = list(self._references(tree))
+        for reference in references:
+            self._replace(reference, edits)
+        _shorten_columns(tree, references, edits)
+        _hide_row_ids(references, edits)
+        if target is not None:
+            _edit_target(tree, target, edits)
+        return edits.template()
+
+    # --- tables --------------------------------------------------------------------------------
+
+    def _references(self, tree: exp.Expr) -> Iterator[_Reference]:
+        """Names outside of CTEs that the metastore knows. A CTE sees those before it, a recursive one itself too."""
+        pending: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
+        while pending:
+            node, ctes = pending.pop()
+            if isinstance(node, exp.Hint):
+                continue
+            with_ = node.args.get("with_")
+            if isinstance(with_, exp.With):
+                for cte in with_.expressions:
+                    own = frozenset({cte.alias.lower()})
+                    pending.append((cte.this, ctes | own if with_.recursive else ctes))
+                    ctes |= own
+            if isinstance(node, exp.Table) and (table := self._table(node, ctes)) is not None:
+                yield _Reference(node, table, node.find_ancestor(exp.Select))
+            pending += [(child, ctes) for child in node.iter_expressions() if child is not with_]
+
+    def _table(self, node: exp.Table, ctes: frozenset[str]) -> Table | None:
+        if isinstance(node.this, exp.Anonymous) and node.this.name.upper() == "IDENTIFIER":
+            raise SqlError("IDENTIFIER(…) in the place of a table is not understood: give the table's name itself")
+        parts = node.parts
+        if not all(isinstance(part, exp.Identifier) for part in parts):
+            return None
+        if len(parts) == 1 and parts[0].name.lower() in ctes:
+            return None
+        table = self._names.read([part.name for part in parts])
+        if table is None:
+            return None
+        if node.args.get("version") or node.args.get("when"):
+            raise SqlError(
+                f"{table.full_name}: AS OF is not supported; `with acid.snapshot():` holds a snapshot for several reads"
+            )
+        if "start" not in parts[0].meta:
+            raise SqlError(f"the place of {table.full_name} in the statement is not understood: write it another way")
+        return table
+
+    def _replace(self, reference: _Reference, edits: _Edits) -> None:
+        parts, select = reference.node.parts, reference.select
+        with_row_id = reference.table.is_full_acid and select is not None and _mentions_row_id(select)
+        where = None
+        if select is not None and not edits.is_ambiguous:
+            where = wanted_text(select, reference.node, reference.table, self._arguments)
+        place = "{" + self._key(Source(reference.table, with_row_id, where)) + "}"
+        start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
+        if reference.node.alias:
+            edits.replace(start, end, place)
+        else:
+            edits.replace(start, end, f"({place} AS ", f"{quoted(reference.node.name)})")
+
+    def _key(self, source: Source) -> str:
+        """The name of a source's place; equal sources share theirs."""
+        for key, known in self.sources.items():
+            if known == source:
+                return key
+        key = f"acid_{len(self.sources)}"
+        self.sources[key] = source
+        return key
+
+
+class _Edits:
+    """Replacements in a text, made all at once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._made: dict[int, tuple[int, str]] = {}
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether a WHERE may say something else than it seems to.
+
+        Of steps with ``|>`` between, it may be about what an earlier one has made; and what double quotes stand for, a
+        text or a name, is a setting of the session.
+        """
+        return "|>" in self._text or '"' in self._text
+
+    def replace(self, start: int, end: int, place: str, literal: str = "") -> None:
+        """Put `place`, which belongs to the template, and then the plain text `literal` for a slice."""
+        self._made[start] = (end, place + escaped(literal))
+
+    def template(self) -> str:
+        parts, at = [], 0
+        for start, (end, replacement) in sorted(self._made.items()):
+            parts += [escaped(self._text[at:start]), replacement]
+            at = end
+        return "".join((*parts, escaped(self._text[at:])))
+
+
+def escaped(text: str) -> str:
+    """Plain text as part of a template."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+# --- columns -------------------------------------------------------------------------------------
+
+
+def _shorten_columns(tree: exp.Expr, references: list[_Reference], edits: _Edits) -> None:
+    """``database.table.column`` becomes ``table.column``: the frame is known by its last name only."""
+    plain = [reference for reference in references if not reference.node.alias]
+    if not plain:
+        return
+    for column in tree.find_all(exp.Column):
+        parts = column.parts
+        for reference in plain:
+            of_table = [reference.table.database, reference.table.name]
+            written = [part.name.lower() for part in reference.node.parts]
+            for prefix in (written, of_table):
+                if len(prefix) > 1 and [part.name.lower() for part in parts[: len(prefix)]] == prefix:
+                    edits.replace(parts[0].meta["start"], parts[len(prefix) - 1].meta["start"], "")
+
+
+def _mentions_row_id(node: exp.Expr) -> bool:
+    return any(found.name.upper() == ROW_ID for found in node.find_all(exp.Identifier))
+
+
+def _hide_row_ids(references: list[_Reference], edits: _Edits) -> None:
+    """ROW__ID is a pseudo column: it is there where a query names it, and no ``*`` shows it."""
+    selects = {id(found.select): found.select for found in references if found.select is not None}
+    for select in selects.values():
+        shown = [found.alias for found in references if found.select is select and found.table.is_full_acid]
+        if not shown or not _mentions_row_id(select):
+            continue
+        if any(found.args.get("method") == "NATURAL" for found in select.args.get("joins") or ()):
+            raise SqlError("ROW__ID beside a NATURAL JOIN would be joined by: name the columns with USING")
+        if any(found.find_ancestor(exp.Select) is select for found in select.find_all(exp.Pivot)):
+            raise SqlError("ROW__ID beside PIVOT or UNPIVOT would be one of its columns: put the table in a subquery")
+        for star in select.find_all(exp.Star):
+            if star.find_ancestor(exp.Select) is select and not isinstance(star.parent, exp.Count):
+                _except_row_id(star, shown, edits)
+
+
+def _except_row_id(star: exp.Star, shown: list[str], edits: _Edits) -> None:
+    excepted = [f"{quoted(alias)}.{ROW_ID}" for alias in shown]
+    if isinstance(star.parent, exp.Column):
+        qualifier = star.parent.table.lower()
+        if qualifier not in (alias.lower() for alias in shown):
+            return
+        excepted = [ROW_ID]
+    if "start" not in star.meta or star.args.get("except_") or star.args.get("replace"):
+        raise SqlError("ROW__ID beside a * with EXCEPT, or one that is not written: name the columns")
+    end = star.meta["end"] + 1
+    edits.replace(end, end, "", f" EXCEPT ({', '.join(excepted)})")
+
+
+def _edit_target(tree: exp.Expr, target: Target, edits: _Edits) -> None:
+    """Columns of the changed row by its alias alone, and its ROW__ID as the columns that hold it."""
+    alias = target.alias.lower()
+    in_full = [target.table.database, alias]
+    for column in tree.find_all(exp.Column):
+        parts = column.parts
+        names = [part.name.lower() for part in parts]
+        if any("start" not in part.meta for part in parts) or _is_shadowed(column, alias):
+            continue
+        qualified = 2 if names[:2] == in_full and len(names) > 2 else 1 if names[0] == alias and len(names) > 1 else 0
+        start, rest = parts[0].meta["start"], parts[qualified]
+        if rest.name.upper() == ROW_ID and (qualified or not _is_in_subquery(column)):
+            fields = zip(("writeId", "bucketId", "rowId"), KEY_COLUMNS, strict=True)
+            struct = ", ".join(f"'{field}', {quoted(target.alias)}.{key}" for field, key in fields)
+            edits.replace(start, rest.meta["end"] + 1, "", f"named_struct({struct})")
+        elif qualified == 2:
+            edits.replace(start, parts[1].meta["start"], "")
+
+
+def _is_shadowed(column: exp.Column, alias: str) -> bool:
+    """Whether a subquery around the column has a table of that name, which its qualifier then means."""
+    select = column.find_ancestor(exp.Select)
+    while select is not None:
+        if any(source.alias_or_name.lower() == alias for source in direct_sources(select)):
+            return True
+        select = select.find_ancestor(exp.Select)
+    return False
+
+
+def _is_in_subquery(column: exp.Column) -> bool:
+    select = column.find_ancestor(exp.Select)
+    return select is not None and bool(direct_sources(select))
+
+
+# --- parsing -------------------------------------------------------------------------------------
+
+
+def parsed(text: str, shown: str) -> exp.Expr:
+    """The syntax tree of a query, of which an error shows the part `shown`. Raises SqlError."""
+    failure = ""
+    for dialect in _DIALECTS:
+        try:
+            tree = sqlglot.parse_one(text, dialect=dialect)
+        except SqlglotError as error:
+            failure = failure or str(error).splitlines()[0]
+            continue
+        if isinstance(tree, exp.Query | exp.Values):
+            return tree
+        failure = failure or "it is no query"
+    raise SqlError(f"cannot read '{shown[:_SHOWN_LENGTH]}': {failure}")
+
+
+def _without_table_statements(text: str, names: Names) -> str:
+    """``TABLE t`` as the query that it stands for. Raises SqlError for a table given to a function."""
+    tokens = tokens_of(text)
+    found: list[int] = []
+    for at, token in enumerate(tokens):
+        if token.word != "TABLE" or at + 1 == len(tokens):
+            continue
+        if _starts_query(tokens, at) and tokens[at + 1].word != "(":
+            found.append(at)
+        elif _names_ours(tokens[at + 1 :], names):
+            raise SqlError("TABLE(…) with a table of the metastore: make a temporary view of acid.table(…) for it")
+    for at in reversed(found):
+        text = text[: tokens[at].start] + "SELECT * FROM" + text[tokens[at].end :]
+    return text
+
+
+def _starts_query(tokens: list[Token], at: int) -> bool:
+    before = tokens[at - 1].word if at else ""
+    if before == "(":
+        return (tokens[at - 2].word if at > 1 else "") in _BEFORE_PARENTHESIS
+    return before in _BEFORE_TABLE
+
+
+def _names_ours(tokens: list[Token], names: Names) -> bool:
+    if tokens[0].word == "(":
+        tokens = tokens[1:]
+    parts: list[str] = []
+    for name, dot in zip(tokens[::2], [*tokens[1::2], None], strict=False):
+        parts.append(name.value)
+        if dot is None or dot.word != ".":
+            break
+    return bool(parts) and names.read(parts) is not None

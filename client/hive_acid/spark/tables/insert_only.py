@@ -1,0 +1,172 @@
+"""INSERT and INSERT OVERWRITE of insert-only tables: Spark's own files, in the table's format, under any names.
+
+A write is a directory, whole or not at all (acid-format.md §2.4). Text is written so that Hive's SerDe, and our reader,
+read the very same values; a value that the delimiters would cut in two fails the statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame, DataFrameWriter, Observation
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid import files
+from hive_acid.catalog import Table
+from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.format.partitions import parse_partition_name
+from hive_acid.spark.assign import quoted
+from hive_acid.spark.events import key_column, key_texts
+from hive_acid.spark.insert_only import Delimiters, delimiters
+from hive_acid.spark.statement import Context, column_errors
+from hive_acid.spark.tables.placement import Placement, Values
+from hive_acid.spark.tables.specs import PartitionSpec, spec_values
+from hive_acid.spark.types import spark_type
+from hive_acid.spark.write import stored
+from hive_acid.transaction import Transaction
+
+_ROWS = "rows"
+_LINE = "value"
+_Writer = Callable[[Placement, DataFrame, Sequence[str]], DataFrameWriter]
+"""How rows, and the partition keys of these names beside them, are written."""
+
+
+def insert(context: Context, transaction: Transaction, table: Table, frame: DataFrame) -> int:
+    """Add the rows of `frame`, whose columns meet the table's by name; their number.
+
+    Raises ColumnError for columns or values that do not fit, UnsupportedTableError for a CLUSTERED table and for a
+    format that Spark does not write.
+    """
+    return _write(Placement(context, transaction, table), stored(table, frame), None)
+
+
+def overwrite(
+    context: Context, transaction: Transaction, table: Table, frame: DataFrame, partition: PartitionSpec | None = None
+) -> int:
+    """Replace rows by those of `frame`, as `hive_acid.spark.overwrite` does it for full-ACID tables; their number."""
+    static = spec_values(table, partition or {})
+    named = [key.name for key in table.partition_keys[: len(static)]]
+    if doubled := {name.lower() for name in frame.columns} & set(named):
+        raise ColumnError(f"{min(doubled)} of {table.full_name} is given by the partition and by the frame, too")
+    constants = [F.lit(value).cast("string").alias(name) for name, value in zip(named, static, strict=True)]
+    values = stored(table, frame.select("*", *constants))
+    whole = static if len(static) == len(table.partition_keys) else None
+    return _write(Placement(context, transaction, table, overwrite=True), values, whole)
+
+
+def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int:
+    """Write rows of `stored`; `whole` is a partition that is replaced even if there are none."""
+    table, depth = placement.table, len(placement.table.partition_keys)
+    if table.bucket_columns:
+        raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: rows of an insert-only one are not placed")
+    writer = _writer(table)
+    placement.lock()
+    counts = Observation()
+    keys = [F.col(quoted(key.name)).cast("string") for key in table.partition_keys]
+    shaped = values.select(
+        *key_texts(keys), *(F.col(quoted(column.name)).alias(column.name) for column in table.columns)
+    ).observe(counts, F.count(F.lit(1)).alias(_ROWS))
+    names = [key_column(position) for position in range(depth)]
+    location = files.join(placement.staging.location, "written")
+    with column_errors(table):
+        writer(placement, shaped, names).option("maxRecordsPerFile", 0).partitionBy(*names).save(location)
+    rows = int(counts.get[_ROWS] or 0)
+    if rows:
+        placement.publish(_directories(location, depth))
+    elif whole is not None:
+        empty = files.join(placement.staging.location, "nothing")
+        nothing = shaped.drop(*names).limit(0).coalesce(1)
+        writer(placement, nothing, []).save(empty)
+        placement.publish({whole: empty})
+    else:
+        placement.publish({})
+    return rows
+
+
+def _directories(location: str, depth: int) -> dict[Values, str]:
+    """The directories that Spark has written, by the values of the partition; without what only Spark looks at."""
+    files.remove(files.join(location, "_SUCCESS"))
+    if not depth:
+        return {(): location}
+    found: dict[Values, str] = {}
+    for entry in files.list_tree(location, max_depth=depth):
+        path = entry.path.rstrip("/")
+        if entry.is_directory and path.count("/") == depth - 1:
+            found[tuple(value for _, value in parse_partition_name(path))] = files.join(location, path)
+    return found
+
+
+def _writer(table: Table) -> _Writer:
+    input_format, serde = table.input_format.rpartition(".")[2], table.serde.rpartition(".")[2]
+    writer = _WRITERS.get(input_format) or _WRITERS.get(serde)
+    if writer is None:
+        raise UnsupportedTableError(
+            f"{table.full_name} has input format {table.input_format or '(none)'} with {table.serde or 'no SerDe'}, "
+            "which is not written: ORC, Parquet, Avro (with Spark's package spark-avro), JSON and delimited text are"
+        )
+    return writer
+
+
+def _by_spark(kind: str) -> _Writer:
+    return lambda placement, frame, keys: frame.write.format(kind)
+
+
+def _orc(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
+    return frame.write.format("orc").option("compression", placement.context.compression)
+
+
+def _json(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
+    return frame.write.format("json").option("ignoreNullFields", "false")
+
+
+def _delimited(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
+    """Lines of Hive's LazySimpleSerDe."""
+    table = placement.table
+    between = delimiters(table)
+    nested = [one.name for one in table.columns if isinstance(spark_type(one.type), _NESTED)]
+    if nested:
+        raise UnsupportedTableError(f"{table.full_name}: nested columns ({', '.join(nested)}) are not written to text")
+    fields = [
+        F.coalesce(_text(table, column.name, spark_type(column.type), between), F.lit(between.null))
+        for column in table.columns
+    ]
+    line = F.concat_ws(between.field, *fields).alias(_LINE)
+    return frame.select(*keys, line).write.format("text")
+
+
+def _text(table: Table, name: str, kind: t.DataType, between: Delimiters) -> Column:
+    value = F.col(quoted(name))
+    if isinstance(kind, t.BinaryType):
+        return F.base64(value)
+    text = value.cast("string")
+    if not isinstance(kind, t.StringType):
+        return text
+    breaks = text.contains("\n") | text.contains("\r") | (text == F.lit(between.null))
+    if between.escape is None:
+        breaks |= text.contains(between.field)
+    else:
+        special = f"([{_in_class(between.escape)}{_in_class(between.field)}])"
+        text = F.regexp_replace(text, special, _in_replacement(between.escape) + "$1")
+    message = f"a text of {table.full_name}.{name} has a delimiter of the table's files in it: "
+    return F.when(breaks, F.raise_error(F.concat(F.lit(message), value))).otherwise(text)
+
+
+def _in_class(character: str) -> str:
+    return "\\" + character if not character.isalnum() and ord(character) > 31 else character
+
+
+def _in_replacement(character: str) -> str:
+    return "\\" + character if character in "\\$" else character
+
+
+_NESTED = t.ArrayType | t.MapType | t.StructType
+
+_WRITERS: dict[str, _Writer] = {
+    "OrcInputFormat": _orc,
+    "MapredParquetInputFormat": _by_spark("parquet"),
+    "AvroContainerInputFormat": _by_spark("avro"),
+    "JsonSerDe": _json,
+    "LazySimpleSerDe": _delimited,
+}
+"""By the last part of the input format's name, or, of text files, of the SerDe's."""

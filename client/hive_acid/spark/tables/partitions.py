@@ -1,0 +1,57 @@
+"""ADD PARTITION: partitions are registered, and files that are there already become rows of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hive_acid import files
+from hive_acid.catalog import Table
+from hive_acid.errors import AlreadyExistsError, FormatError
+from hive_acid.footers import DataFilePath
+from hive_acid.format.names import is_hidden
+from hive_acid.format.partitions import parse_partition_name
+from hive_acid.spark.statement import Context
+from hive_acid.spark.tables.load import take_in
+from hive_acid.spark.tables.placement import Placement, Values
+from hive_acid.spark.tables.raw import check_files, find_files
+from hive_acid.transaction import Transaction
+
+
+def add_partitions(
+    context: Context, transaction: Transaction, table: Table, given: Mapping[str, str | None], *, if_not_exists: bool
+) -> int:
+    """Register partitions (``k=v/…``) below the table; files at the location given are taken in as by LOAD DATA.
+
+    They are copied and stay where they are: a directory outside of the table never becomes part of it. Returns the
+    number of files. Raises AlreadyExistsError, unless `if_not_exists` passes such partitions by; FormatError for a
+    partition's own directory that has files in it already; and what `load` raises.
+    """
+    names = {table.partition_name(_values(table, name)): location for name, location in given.items()}
+    known = context.connection.partitions_named(table, list(names))
+    if known and not if_not_exists:
+        raise AlreadyExistsError(f"partition {min(known)} of {table.full_name} exists already")
+    new = {name: location for name, location in names.items() if name not in known}
+    found: dict[Values, list[DataFilePath]] = {}
+    for name, location in new.items():
+        own = files.join(table.location, name)
+        if any(not entry.is_directory and not is_hidden(entry.path) for entry in files.list_tree(own)):
+            raise FormatError(
+                f"{own} has files in it, of which nobody knows which write of {table.full_name} they are: move them "
+                "elsewhere and give their location"
+            )
+        if location is not None:
+            found[_values(table, name)] = find_files(location)
+    check_files(table, [file for some in found.values() for file in some])
+    if not found:
+        context.connection.add_partitions(table, {name: files.join(table.location, name) for name in new})
+        return 0
+    without = {name: files.join(table.location, name) for name, location in new.items() if location is None}
+    count = take_in(Placement(context, transaction, table), transaction, found, copy=True)
+    if without:
+        context.connection.add_partitions(table, without)
+    return count
+
+
+def _values(table: Table, name: str) -> Values:
+    table.partition_values(name)
+    return tuple(value for _, value in parse_partition_name(name))

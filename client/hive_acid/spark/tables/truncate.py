@@ -1,0 +1,55 @@
+"""TRUNCATE: the metastore puts empty bases over the rows, so that readers keep their snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hive_acid import files
+from hive_acid.catalog import Table
+from hive_acid.connection import Connection
+from hive_acid.errors import ColumnError
+from hive_acid.format.names import base_name
+from hive_acid.locks import overwrite_component
+from hive_acid.spark.overwrite import has_own_readers
+from hive_acid.spark.tables.specs import PartitionSpec, matching_names
+from hive_acid.transaction import Transaction
+from hive_acid.wire import ttypes
+
+
+def truncate(
+    connection: Connection, transaction: Transaction | None, table: Table, partition: PartitionSpec | None = None
+) -> None:
+    """Remove all rows of the table, or of the partitions that `partition` covers.
+
+    Within a `transaction` they are gone when it commits; without one they are gone at once, and the metastore waits for
+    writers under way. Raises NoSuchObjectError for a partition that there is not, ColumnError for what is no
+    specification of some, MetaError for writers that do not end and InvalidOperationError for files that are not the
+    table's own.
+    """
+    names: list[str] | None = None
+    locations = {"": table.location}
+    if partition and not table.partition_keys:
+        raise ColumnError(f"{table.full_name} is not partitioned: give no partition")
+    if table.partition_keys:
+        found = connection.partitions(table)
+        names = matching_names(table, partition, found) if partition else None
+        locations = {name: found[name] for name in names or found}
+    request = ttypes.TruncateTableRequest(dbName=table.database, tableName=table.name, partNames=names)
+    if transaction is not None and table.is_transactional:
+        beside = has_own_readers(connection, table)
+        dynamic = bool(table.partition_keys)
+        transaction.lock(overwrite_component(table.database, table.name, dynamic=dynamic, beside_readers=beside))
+        write_id = transaction.write_id(table.database, table.name)
+        request.writeId = write_id
+        request.validWriteIdList = str(transaction.write_ids(table.database, table.name))
+        places = {name: files.join(location, base_name(write_id)) for name, location in locations.items()}
+        transaction.on_abort(lambda: _remove(places.values()))
+        # A base of this transaction is there already, with the rows that are to go.
+        again = transaction.note_directories(table.database, table.name, places, overwrite=True)
+        _remove(places[name] for name in again)
+    connection.call("truncate_table_req", request)
+
+
+def _remove(places: Iterable[str]) -> None:
+    for place in places:
+        files.remove(place)

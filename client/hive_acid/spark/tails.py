@@ -1,0 +1,73 @@
+"""Second tails of the files that a job has written: what Spark's writer cannot do, or not fast (`format.orc_patch`)."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid import files
+from hive_acid.errors import FormatError
+from hive_acid.files import FileEntry
+from hive_acid.footers import FIRST_READ_BYTES, uncompressed
+from hive_acid.format.orc_patch import hive_3_properties, second_tail
+from hive_acid.format.orc_tail import read_tail, tail_length
+from hive_acid.spark.scan import ROW_COLUMN
+
+THREADS = 8
+
+MOST_COLUMNS = 200
+"""Spark's optimizer looks at all columns for each one that is taken out of a struct, so of wide tables none is."""
+
+_DATA = ".orc"
+
+Holds = Callable[[str], bool]
+"""Whether the file of a path has delete events."""
+
+
+def flattened(frame: DataFrame) -> tuple[DataFrame, list[str]]:
+    """`frame` with all columns of its `row` but the first beside it, and the names of them all.
+
+    Without names nothing has moved: there is one column, or there are too many.
+    """
+    row = frame.schema[ROW_COLUMN].dataType
+    assert isinstance(row, t.StructType)
+    if not 2 <= len(row) <= MOST_COLUMNS:
+        return frame, []
+    first, *others = (F.col(ROW_COLUMN).getField(name) for name in row.names)
+    kept = [F.col(name) for name in frame.columns if name != ROW_COLUMN]
+    beside = [column.alias(f"__acid_{place}") for place, column in enumerate(others)]
+    return frame.select(*kept, F.struct(first.alias("first")).alias(ROW_COLUMN), *beside), row.names
+
+
+def is_readable(compression: str) -> bool:
+    """Whether tails of files that are compressed so can be read here: some need pyarrow."""
+    return compression in ("zlib", "none") or importlib.util.find_spec("pyarrow") is not None
+
+
+def add_tails(location: str, row: Sequence[str], holds: Holds | None = None) -> None:
+    """Give each data file below `location` a tail in which the columns of `row` are in place, if there are any.
+
+    With `holds`, which says of a file's path whether it has delete events, it also has what Apache Hive 3.1 needs.
+    """
+    found = [entry for entry in files.list_tree(location) if entry.path.endswith(_DATA)]
+    with ThreadPoolExecutor(min(THREADS, max(1, len(found))), thread_name_prefix="orc-tail") as pool:
+        list(pool.map(lambda entry: _add_tail(location, entry, row, holds), found))
+
+
+def _add_tail(location: str, entry: FileEntry, row: Sequence[str], holds: Holds | None) -> None:
+    path = files.join(location, entry.path)
+    end = files.read_end(path, entry.size, FIRST_READ_BYTES)
+    if (length := tail_length(end)) > len(end):
+        end = files.read_end(path, entry.size, length)
+    try:
+        tail = read_tail(end, uncompressed) if holds else None
+        properties = hive_3_properties(tail, deletes=holds(entry.path)) if tail and holds else None
+        added = second_tail(end, row=row, properties=properties, decompress=uncompressed)
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from error
+    files.append(path, added)

@@ -1,0 +1,84 @@
+"""What the metastore does by itself, done by the test: compactions in the test's own Spark session, Cleaner, time-outs.
+
+The services are the real ones, over the database of a running server that has its own switched off.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from hive_acid.spark.compact import CompactionJob, compact
+from metastore.catalog.config import CatalogConfig
+from metastore.catalog.service import CatalogService
+from metastore.compaction import job as jobs
+from metastore.compaction.cleaner import Cleaner, CleanerRun
+from metastore.compaction.config import CompactionConfig
+from metastore.compaction.models import CompactionRequest
+from metastore.compaction.service import CompactionService
+from metastore.compaction.snapshots import Snapshots
+from metastore.compaction.states import CompactionState, CompactionType
+from metastore.compaction.worker import CompactionWorker
+from metastore.housekeeping.config import HousekeepingConfig
+from metastore.housekeeping.housekeeper import AcidHouseKeeper
+from metastore.lock.service import LockService
+from metastore.slices import CatalogueOfCompaction
+from metastore.store.database import Database
+from metastore.txn.config import TxnConfig
+from metastore.txn.service import TxnService
+from metastore.txn.write_ids import WriteIdService
+
+
+class SessionExecutor:
+    """Runs compaction jobs in a Spark session that is there already."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def run(self, job: jobs.CompactionJob, cancelled: threading.Event) -> jobs.CompactionResult:
+        made = compact(self._spark, CompactionJob.from_json(json.loads(job.to_json())))
+        return jobs.CompactionResult(made.rows, made.deletes, made.size, made.seconds)
+
+    def close(self) -> None:
+        pass
+
+
+class House:
+    """The services of one metastore."""
+
+    def __init__(self, db: Database, warehouse: Path, spark: SparkSession) -> None:
+        self._db = db
+        config = CompactionConfig(aborted_threshold=0, cleaner_retry_ms=0, staging_age_ms=0)
+        txns, write_ids, locks = TxnService(db, TxnConfig()), WriteIdService(db), LockService(db)
+        snapshots = Snapshots(txns, write_ids)
+        catalogue = CatalogueOfCompaction(CatalogService(db, str(warehouse), CatalogConfig()))
+        self._compactions = CompactionService(db, config)
+        self._worker = CompactionWorker(
+            self._compactions, txns, snapshots, locks, catalogue, SessionExecutor(spark), config, "here", 1000
+        )
+        self._cleaner = Cleaner(self._compactions, snapshots, catalogue, config)
+
+    def compact(self, table: str, kind: str, partitions: Iterable[str | None]) -> set[CompactionState]:
+        """Compact some partitions of ``db.table``, None for an unpartitioned one; how that ended."""
+        db, _, name = table.partition(".")
+        states = set()
+        for partition in partitions:
+            asked = self._compactions.compact(CompactionRequest(CompactionType[kind.upper()], db, name, partition))
+            while self._worker.run_once():
+                pass
+            states.add(self._compactions.get(asked.id).state)
+        return states
+
+    def clean(self) -> CleanerRun:
+        """Remove what nobody can need any more."""
+        return self._cleaner.run_once()
+
+    def time_out(self) -> None:
+        """Abort all transactions that are open, as if no heartbeat had come for a day."""
+        with self._db.engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE txn SET heartbeat_at = heartbeat_at - interval '1 day'")
+        AcidHouseKeeper(self._db, HousekeepingConfig(), TxnConfig()).run_once()

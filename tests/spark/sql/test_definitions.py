@@ -1,0 +1,186 @@
+"""CREATE, ALTER, DROP, SHOW and DESCRIBE: statements that make, change and show what there is."""
+
+import pytest
+
+from hive_acid.errors import AlreadyExistsError, ColumnError, InvalidOperationError, NoSuchObjectError, SqlError
+from tests.spark.checker import check_table, location_of
+
+
+def rows(frame):
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def test_a_table_is_made_as_it_says(acid, spark, tmp_path):
+    acid.sql("""
+        CREATE TABLE IF NOT EXISTS d.`t` (  -- a comment
+            id INT COMMENT 'it''s; the key', `a col` decimal(10, 2), m map<string, array<struct<a: int, b: varchar(3)>>>
+        )
+        COMMENT "all of it"
+        PARTITIONED BY (day date COMMENT 'of sale', `kind` STRING)
+        CLUSTERED BY (id) INTO 2 BUCKETS
+        STORED AS ORC
+        TBLPROPERTIES ('a.b' = 'c', compactor.x = 1)
+    """)
+    table = acid.connection.table("d", "t")
+    assert [(c.name, c.type, c.comment) for c in (*table.columns, *table.partition_keys)] == [
+        ("id", "int", "it's; the key"),
+        ("a col", "decimal(10,2)", None),
+        ("m", "map<string,array<struct<a:int,b:varchar(3)>>>", None),
+        ("day", "date", "of sale"),
+        ("kind", "string", None),
+    ]
+    assert table.is_full_acid
+    assert (table.bucket_columns, table.buckets) == (("id",), 2)
+    assert table.parameters.items() >= {"comment": "all of it", "a.b": "c", "compactor.x": "1"}.items()
+    (text,) = acid.sql("SHOW CREATE TABLE d.t").collect()[0]
+    acid.sql(text.replace("`d`.`t`", "d.again").replace(table.location, f"file:{tmp_path}/again"))
+    again = acid.connection.table("d", "again")
+    assert (again.columns, again.partition_keys, again.buckets) == (table.columns, table.partition_keys, 2)
+    acid.sql("CREATE TABLE d.liked LIKE d.t TBLPROPERTIES ('x' = 'y')")
+    liked = acid.connection.table("d", "liked")
+    assert (liked.columns, liked.bucket_columns, liked.is_full_acid) == (table.columns, ("id",), True)
+    acid.sql("CREATE TABLE IF NOT EXISTS d.t (x int)")
+    with pytest.raises(AlreadyExistsError):
+        acid.sql("CREATE TABLE d.t (x int)")
+    acid.sql("CREATE TABLE d.plain (x int, p int) PARTITIONED BY (p) TBLPROPERTIES ('transactional' = 'false')")
+    assert not acid.connection.table("d", "plain").is_transactional
+    assert [key.name for key in acid.connection.table("d", "plain").partition_keys] == ["p"]
+
+
+def test_create_table_as(acid, spark):
+    acid.sql("CREATE TABLE d.s AS SELECT int(id) AS id, string(id % 2) AS p FROM range(6)")
+    made = acid.sql(
+        "CREATE TRANSACTIONAL TABLE d.t PARTITIONED BY (p) TBLPROPERTIES ('k' = 'v') AS SELECT * FROM d.s WHERE id > 1"
+    )
+    assert made.collect() == [(4, 4)]
+    assert rows(acid.table("d.t")) == [(2, "0"), (3, "1"), (4, "0"), (5, "1")]
+    assert acid.connection.table("d", "t").parameters["k"] == "v"
+    check_table(location_of(acid, "d.t"))
+    assert acid.sql("CREATE TABLE IF NOT EXISTS d.t AS SELECT 1 AS x").collect() == [(0, 0)]
+    with pytest.raises(AlreadyExistsError):
+        acid.sql("CREATE TABLE d.t AS SELECT 1 AS x")
+    with pytest.raises(ColumnError, match="from the query"):
+        acid.sql("CREATE TABLE d.x (id int) AS SELECT 1 AS id")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("CREATE TABLE d.t (id int NOT NULL)", "constraints and defaults"),
+        ("CREATE TABLE d.t (id int, PRIMARY KEY (id))", "constraints are not enforced"),
+        ("CREATE TABLE d.t (id int) STORED AS PARQUET", "ORC"),
+        ("CREATE TABLE d.t (id int) CLUSTERED BY (id) SORTED BY (id) INTO 2 BUCKETS", "SORTED BY"),
+        ("CREATE TABLE d.t (id int) ROW FORMAT DELIMITED", "of CREATE TABLE's clauses"),
+        ("CREATE TABLE d.t (id int) PARTITIONED BY (a int, b)", "not some of each"),
+        ("CREATE EXTERNAL TABLE d.t (id int)", "EXTERNAL"),
+        ("CREATE TRANSACTIONAL TABLE d.t (id int) TBLPROPERTIES ('transactional'='false')", "leave one"),
+        ("CREATE TABLE d.t (id int) TBLPROPERTIES ('a'='1', 'a'='2')", "twice"),
+        ("ALTER TABLE d.s ADD COLUMNS (x int) FIRST", "stay in their places"),
+        ("ALTER TABLE d.s CHANGE id id bigint AFTER p", "stay in their places"),
+        ("ALTER TABLE d.s SET LOCATION 'x'", "of ALTER TABLE"),
+        ("ALTER TABLE d.s COMPACT 'rebalance'", "'major' or 'minor'"),
+        ("DROP TABLE d.s, d.t", "not understood from here"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(acid, text, words):
+    acid.create_table("d.s", {"id": "int"})
+    with pytest.raises(SqlError, match=words):
+        acid.sql(text)
+    assert rows(acid.sql("SHOW TABLES IN d")) == [("s",)]
+
+
+def test_tables_are_altered(acid, spark):
+    sql = acid.sql
+    acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
+    sql("INSERT INTO d.t VALUES (1, 'a', 1), (2, 'b', 2)")
+    sql("ALTER TABLE d.t ADD COLUMNS (x double COMMENT 'new', y array<int>)")
+    sql("ALTER TABLE d.t RENAME COLUMN name TO title")
+    sql("ALTER TABLE d.t CHANGE COLUMN id key bigint")
+    sql("INSERT INTO d.t VALUES (3000000000, 'c', 0.5, array(1), 3)")
+    assert rows(sql("SELECT key, title, x, p FROM d.t WHERE p < 3")) == [(1, "a", None, 1), (2, "b", None, 2)]
+    assert rows(sql("SHOW COLUMNS IN d.t")) == [("key",), ("p",), ("title",), ("x",), ("y",)]
+    sql("ALTER TABLE d.t SET TBLPROPERTIES ('note' = 'x', 'other' = 'y')")
+    sql("ALTER TABLE d.t UNSET TBLPROPERTIES ('other')")
+    properties = dict(rows(sql("SHOW TBLPROPERTIES d.t")))
+    assert properties["note"] == "x"
+    assert "other" not in properties
+    sql("ALTER TABLE d.t ADD IF NOT EXISTS PARTITION (p = 3) PARTITION (p = 4)")
+    sql("ALTER TABLE d.t DROP PARTITION (p = 1), PARTITION (p = 4)")
+    assert rows(sql("SHOW PARTITIONS d.t")) == [("p=2",), ("p=3",)]
+    assert rows(sql("SHOW PARTITIONS d.t PARTITION (p = 3)")) == [("p=3",)]
+    with pytest.raises(NoSuchObjectError):
+        sql("ALTER TABLE d.t DROP PARTITION (p = 1)")
+    sql("ALTER TABLE d.t DROP IF EXISTS PARTITION (p = 1)")
+    sql("TRUNCATE TABLE d.t PARTITION (p = 2)")
+    assert rows(sql("SELECT key FROM d.t")) == [(3000000000,)]
+    sql("ALTER TABLE d.t RENAME TO d.renamed")
+    assert rows(sql("SHOW TABLES IN d LIKE 'ren*'")) == [("renamed",)]
+    assert rows(sql("SELECT key FROM d.renamed")) == [(3000000000,)]
+    sql("ALTER TABLE d.renamed PARTITION (p = 3) COMPACT 'minor'")
+    assert "minor" in [row.type for row in sql("SHOW COMPACTIONS TABLE d.renamed").collect()]
+    sql("ANALYZE TABLE d.renamed COMPUTE STATISTICS FOR COLUMNS key")
+    sql("DROP TABLE d.renamed")
+    sql("DROP TABLE IF EXISTS d.renamed")
+    assert rows(sql("SHOW TABLES IN d")) == []
+
+
+def test_databases_and_what_is_in_them(acid):
+    sql = acid.sql
+    sql("CREATE DATABASE IF NOT EXISTS e COMMENT 'second' WITH DBPROPERTIES ('k' = 'v')")
+    sql("CREATE SCHEMA IF NOT EXISTS e")
+    assert ("e",) in rows(sql("SHOW DATABASES LIKE 'e*'"))
+    described = dict(rows(sql("DESCRIBE DATABASE e")))
+    assert (described["Comment"], described["Properties"]) == ("second", "(k=v)")
+    sql("USE e")
+    try:
+        sql("CREATE TABLE t (id int COMMENT 'key') PARTITIONED BY (p int)")
+        assert rows(sql("SHOW TABLES")) == [("t",)]
+        assert sql("DESCRIBE t").collect()[:2] == [("id", "int", "key"), ("p", "int", None)]
+        detailed = {row.col_name: row.data_type for row in sql("DESC FORMATTED e.t").collect()}
+        assert detailed["Location"].endswith("/t")
+        sql("INSERT INTO t VALUES (1, 1)")
+        assert sql("SELECT * FROM hive.e.t").count() == 1
+        with pytest.raises(InvalidOperationError):
+            sql("DROP DATABASE e")
+        sql("DROP DATABASE e CASCADE")
+    finally:
+        sql("USE DATABASE default")
+    sql("DROP DATABASE IF EXISTS e")
+    with pytest.raises(NoSuchObjectError):
+        sql("USE e")
+
+
+def test_transactions_are_shown_and_aborted(acid):
+    acid.create_table("d.t", {"id": "int"})
+    transaction = acid.connection.begin()
+    shown = acid.sql("SHOW TRANSACTIONS").collect()
+    assert [row.id for row in shown if row.state == "open"] == [str(transaction.id)]
+    with acid.snapshot():
+        acid.table("d.t")
+        assert [row.on for row in acid.sql("SHOW LOCKS d.t").collect()] == ["d.t"]
+    acid.sql(f"ABORT TRANSACTIONS {transaction.id}")
+    assert [row.state for row in acid.sql("SHOW TRANSACTIONS").collect() if row.id == str(transaction.id)] == [
+        "aborted"
+    ]
+
+
+def test_files_are_loaded_exported_and_imported(acid, spark, tmp_path):
+    sql = acid.sql
+    sql("CREATE TABLE d.t (id bigint)")
+    spark.range(3).coalesce(1).write.orc(str(tmp_path / "in"))
+    sql(f"LOAD DATA LOCAL INPATH '{tmp_path}/in' INTO TABLE d.t")
+    sql(f"LOAD DATA INPATH '{tmp_path}/in' OVERWRITE INTO TABLE d.t")
+    assert rows(sql("SELECT * FROM d.t")) == [(0,), (1,), (2,)]
+    sql(f"EXPORT TABLE d.t TO '{tmp_path}/out'")
+    sql("DELETE FROM d.t WHERE id = 0")
+    sql(f"IMPORT TABLE d.u FROM '{tmp_path}/out'")
+    assert rows(sql("SELECT * FROM d.u")) == [(0,), (1,), (2,)]
+
+
+def test_a_plain_table_becomes_transactional(acid, spark):
+    acid.sql("CREATE TABLE d.flat (id bigint) TBLPROPERTIES ('transactional' = 'false')")
+    spark.range(3).write.mode("append").orc(acid.connection.table("d", "flat").location)
+    acid.sql("ALTER TABLE d.flat SET TBLPROPERTIES ('transactional' = 'true', 'note' = 'x')")
+    assert acid.sql("DELETE FROM d.flat WHERE id = 1").collect() == [(1,)]
+    assert rows(acid.sql("SELECT * FROM d.flat")) == [(0,), (2,)]
+    assert acid.connection.table("d", "flat").parameters["note"] == "x"

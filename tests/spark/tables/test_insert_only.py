@@ -1,0 +1,140 @@
+"""Insert-only tables: rows of any format, written and overwritten as whole directories."""
+
+from decimal import Decimal
+
+import pytest
+
+from hive_acid.errors import ColumnError, TableNotAcidError, UnsupportedTableError
+from hive_acid.wire import ttypes
+from tests.spark.checker import location_of
+
+COLUMNS = "id int, name string, price decimal(5,2)"
+INPUT = {
+    "text": ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"),
+    "json": ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.serde2.JsonSerDe"),
+    "parquet": (
+        "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
+        "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
+    ),
+    "orc": ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcSerde"),
+}
+
+
+def create(acid, kind, *, keys=(), serde=None, insert_only=True):
+    """A table as Hive makes it, of a format that the client has no verb for."""
+    input_format, serde_name = INPUT[kind]
+    fields = [ttypes.FieldSchema(name=name, type=type_) for name, _, type_ in map(_parted, COLUMNS.split(", "))]
+    descriptor = ttypes.StorageDescriptor(
+        cols=fields,
+        inputFormat=input_format,
+        outputFormat="org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+        numBuckets=-1,
+        serdeInfo=ttypes.SerDeInfo(serializationLib=serde_name, parameters=serde or {"serialization.format": "1"}),
+        bucketCols=[],
+        sortCols=[],
+        parameters={},
+    )
+    kinds = {"transactional": "true", "transactional_properties": "insert_only"} if insert_only else {}
+    acid.connection.call(
+        "create_table",
+        ttypes.Table(
+            dbName="d",
+            tableName="t",
+            sd=descriptor,
+            partitionKeys=[ttypes.FieldSchema(name=key, type="string") for key in keys],
+            parameters=kinds,
+            tableType="MANAGED_TABLE",
+        ),
+    )
+
+
+def _parted(column):
+    return column.partition(" ")
+
+
+def read(acid):
+    return sorted((tuple(row) for row in acid.table("d.t").collect()), key=str)
+
+
+@pytest.fixture
+def rows(spark):
+    values = [(1, "a", Decimal("1.50")), (2, None, None), (None, "", Decimal("-0.01"))]
+    return spark.createDataFrame(values, COLUMNS)
+
+
+@pytest.mark.parametrize("kind", list(INPUT))
+def test_rows_of_every_format_come_back(acid, rows, spark, kind):
+    create(acid, kind)
+    expected = sorted(map(tuple, rows.collect()), key=str)
+    assert acid.insert("d.t", rows) == 3
+    assert read(acid) == expected
+    assert acid.insert("d.t", rows.limit(0)) == 0
+    assert acid.overwrite("d.t", rows.limit(1)) == 1
+    assert read(acid) == [(1, "a", Decimal("1.50"))]
+    assert acid.overwrite("d.t", rows.limit(0)) == 0
+    assert read(acid) == []
+    names = sorted(path.name for path in location_of(acid, "d.t").iterdir())
+    assert names == ["base_0000003", "base_0000004", "delta_0000001_0000001_0000"]
+
+
+def test_partitions_are_written_and_overwritten_apart(acid, rows, spark):
+    create(acid, "orc", keys=("p", "q"))
+    keyed = rows.selectExpr("*", "if(id = 1, 'x y', null) AS p", "'1' AS q")
+    assert acid.insert("d.t", keyed) == 3
+    assert acid.table("d.t").partitions() == ["p=__HIVE_DEFAULT_PARTITION__/q=1", "p=x y/q=1"]
+    assert acid.overwrite("d.t", keyed.where("id = 1").drop("p"), partition={"p": "x y"}) == 1
+    assert len(read(acid)) == 3
+    assert acid.overwrite("d.t", keyed.limit(0).drop("p", "q"), partition={"p": None, "q": "1"}) == 0
+    assert read(acid) == [(1, "a", Decimal("1.50"), "x y", "1")]
+
+
+def test_text_that_delimiters_would_cut_is_escaped_or_refused(acid, spark):
+    create(acid, "text", serde={"field.delim": ",", "escape.delim": "\\"})
+    odd = spark.createDataFrame([(1, "a,b\\c$1", Decimal(1)), (2, "\\", Decimal(2))], COLUMNS)
+    assert acid.insert("d.t", odd) == 2
+    assert [row[1] for row in read(acid)] == ["a,b\\c$1", "\\"]
+    acid.drop_table("d.t")
+    create(acid, "text", serde={"field.delim": ","})
+    for text in ("a,b", "two\nlines", "\\N"):
+        with pytest.raises(ColumnError, match="has a delimiter"):
+            acid.insert("d.t", spark.createDataFrame([(1, text, Decimal(1))], COLUMNS))
+    assert read(acid) == []
+    assert list(location_of(acid, "d.t").iterdir()) == []
+
+
+def test_rows_without_ids_are_not_changed(acid, rows):
+    create(acid, "orc")
+    acid.insert("d.t", rows)
+    for change in (
+        lambda: acid.update("d.t", {"id": "1"}),
+        lambda: acid.delete("d.t"),
+        lambda: acid.merge("d.t", rows, "t.id = s.id").whenNotMatchedInsertAll().execute(),
+    ):
+        with pytest.raises(TableNotAcidError, match="insert-only"):
+            change()
+    assert len(read(acid)) == 3
+
+
+def test_an_aborted_write_leaves_nothing(acid, rows):
+    create(acid, "parquet")
+    with pytest.raises(KeyError), acid.transaction():
+        acid.overwrite("d.t", rows)
+        assert len(read(acid)) == 3
+        raise KeyError
+    assert read(acid) == []
+    assert list(location_of(acid, "d.t").iterdir()) == []
+
+
+def test_a_flat_table_of_any_format_becomes_insert_only(acid, rows):
+    create(acid, "parquet", insert_only=False)
+    location = location_of(acid, "d.t")
+    rows.coalesce(1).write.mode("append").parquet(str(location))
+    expected = sorted(map(tuple, rows.collect()), key=str)
+    with pytest.raises(UnsupportedTableError, match="insert_only=True"):
+        acid.convert_table("d.t")
+    assert acid.convert_table("d.t", insert_only=True) == []
+    assert read(acid) == expected
+    assert list(location.glob("*.parquet")) == []
+    acid.insert("d.t", rows)
+    assert acid.convert_table("d.t", insert_only=True) == []
+    assert len(read(acid)) == 6

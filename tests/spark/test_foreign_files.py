@@ -1,0 +1,139 @@
+"""Files as other engines write them: Hive's attempts and streams, Hive before version 3, Trino's deletes."""
+
+import struct
+
+import pyarrow
+import pytest
+from pyspark.sql import functions as F
+
+from hive_acid.errors import FormatError, UnsupportedTableError
+from hive_acid.format.rows import encode_bucket
+from tests.spark.compaction import compact_table
+from tests.spark.placed import BUCKET_0, acid_shaped, commit_writes, place, write_events
+
+ROW = pyarrow.struct([("id", pyarrow.int64())])
+
+
+@pytest.fixture
+def at(acid):
+    """The directory of a table with ten committed writes."""
+    acid.create_table("d.t", {"id": "bigint"})
+    return commit_writes(acid, "d.t", 10)
+
+
+def ids(acid):
+    return sorted(row.id for row in acid.table("d.t").collect())
+
+
+def inserts(write_id, first, last, bucket=BUCKET_0):
+    return [(0, write_id, bucket, n - first, write_id, {"id": n}) for n in range(first, last)]
+
+
+def test_attempts_nested_directories_and_a_missing_marker(acid, at):
+    write_events(at / "delta_0000001_0000001_0000" / "bucket_00000_0", inserts(1, 0, 3), ROW)
+    write_events(at / "delta_0000002_0000002_0000" / "HIVE_UNION_SUBDIR_1" / "bucket_00000", inserts(2, 3, 5), ROW)
+    write_events(
+        at / "delta_0000002_0000002_0000" / "HIVE_UNION_SUBDIR_2" / "bucket_00001",
+        inserts(2, 5, 7, encode_bucket(1)),
+        ROW,
+    )
+    assert ids(acid) == list(range(7))
+    assert acid.delete("d.t", "id IN (1, 4, 5)") == 3
+    assert ids(acid) == [0, 2, 3, 6]
+
+
+def test_names_of_the_six_columns_in_another_case(acid, at):
+    events = pyarrow.table(
+        {
+            "operation": pyarrow.array([0, 0], pyarrow.int32()),
+            "originaltransaction": pyarrow.array([1, 1], pyarrow.int64()),
+            "bucket": pyarrow.array([BUCKET_0] * 2, pyarrow.int32()),
+            "rowid": pyarrow.array([0, 1], pyarrow.int64()),
+            "currenttransaction": pyarrow.array([1, 1], pyarrow.int64()),
+            "row": pyarrow.array([{"ID": 1}, {"ID": 2}], pyarrow.struct([("ID", pyarrow.int64())])),
+        }
+    )
+    (at / "delta_0000001_0000001_0000").mkdir()
+    pyarrow.orc.write_table(events, at / "delta_0000001_0000001_0000" / "bucket_00000")
+    assert ids(acid) == [1, 2]
+    assert acid.table("d.t").count() == 2
+    assert acid.delete("d.t", "id = 1") == 1
+    assert ids(acid) == [2]
+
+
+def test_deletes_of_all_buckets_in_the_file_of_bucket_0(acid, at):
+    """As Trino writes them (acid-format.md §2.8)."""
+    write_events(at / "delta_0000001_0000001_0000" / "bucket_00000", inserts(1, 0, 3), ROW)
+    write_events(at / "delta_0000001_0000001_0000" / "bucket_00001", inserts(1, 3, 6, encode_bucket(1)), ROW)
+    gone = [(2, 1, BUCKET_0, 1, 2, None), (2, 1, encode_bucket(1), 0, 2, None), (2, 1, encode_bucket(1), 2, 2, None)]
+    write_events(at / "delete_delta_0000002_0000002_0000" / "bucket_00000", gone, ROW)
+    assert ids(acid) == [0, 2, 4]
+    assert acid.table("d.t").count() == 3
+
+
+def test_delete_events_without_the_row_column(acid, at):
+    write_events(at / "delta_0000001_0000001_0000" / "bucket_00000", inserts(1, 0, 4), ROW)
+    gone = [(2, 1, BUCKET_0, 2, 2)]
+    write_events(at / "delete_delta_0000002_0000002_0000" / "bucket_00000", gone, None)
+    assert ids(acid) == [0, 1, 3]
+
+
+def test_updates_and_deletes_among_the_inserts(acid, spark, at):
+    """As Hive before version 3 writes them: no markers, buckets as they are, no statement ids."""
+    write_events(at / "delta_0000001_0000001" / "bucket_00000", inserts(1, 0, 4, 0), ROW)
+    write_events(at / "delta_0000001_0000001" / "bucket_00001", inserts(1, 4, 6, 1), ROW)
+    changes = [(1, 1, 0, 0, 2, {"id": 100}), (2, 1, 0, 2, 2, None), *inserts(2, 6, 8, 0)]
+    write_events(at / "delta_0000002_0000002_0000" / "bucket_00000", changes, ROW)
+    again = [(1, 1, 0, 0, 3, {"id": 200}), (2, 1, 0, 3, 3, None), (1, 2, 0, 1, 3, {"id": 70})]
+    write_events(at / "delta_0000003_0000003_0000" / "bucket_00000", again, ROW)
+    write_events(at / "delta_0000099_0000099_0000" / "bucket_00000", [(2, 1, 0, 1, 99, None)], ROW)
+    assert ids(acid) == [1, 4, 5, 6, 70, 200]
+    table = acid.table("d.t", row_id=True)
+    assert {row.id: tuple(row.ROW__ID) for row in table.collect()}[200] == (1, 0, 0), "an update kept the id"
+    with pytest.raises(FormatError, match="merged by a major compaction"):
+        compact_table(spark, acid, "d.t", "minor")
+    assert acid.delete("d.t", "id IN (4, 200)") == 2
+    assert ids(acid) == [1, 5, 6, 70]
+    compact_table(spark, acid, "d.t", "major")
+    assert ids(acid) == [1, 5, 6, 70]
+    assert acid.update("d.t", {"id": "id + 1"}, "id = 70") == 1
+    assert ids(acid) == [1, 5, 6, 71]
+
+
+def test_files_of_streams(acid, spark, at):
+    """A batch of writes 3 to 6 in one file, of which 3 and 4 have committed and 5 and 6 have been aborted."""
+    batch = at / "delta_0000003_0000006"
+    batch.mkdir()
+    place(acid_shaped(spark.range(0, 50, 1, 1), 3), batch / "bucket_00000")
+    size = (batch / "bucket_00000").stat().st_size
+    side = batch / "bucket_00000_flush_length"
+    side.write_bytes(struct.pack(">qq", 100, size))
+    assert ids(acid) == list(range(50)), "all is flushed"
+    (batch / "bucket_00001").write_bytes(b"ORC")
+    (batch / "bucket_00001_flush_length").write_bytes(b"")
+    (batch / "bucket_00002").write_bytes(b"")
+    assert ids(acid) == list(range(50)), "nothing is flushed in the others"
+    with (batch / "bucket_00000").open("ab") as file:
+        file.write(b"a stripe that is being written")
+    with pytest.raises(UnsupportedTableError, match=f"{size} of its {size + 30} bytes are complete"):
+        acid.table("d.t")
+    place(acid_shaped(spark.range(0, 60, 1, 1), 3), batch / "bucket_00000")
+    assert ids(acid) == list(range(60)), "closed: the length beside it is an old one"
+    side.unlink()
+    (batch / "bucket_00001").unlink()
+    (batch / "bucket_00001_flush_length").unlink()
+    assert ids(acid) == list(range(60))
+    assert acid.delete("d.t", F.col("id") >= 10) == 50
+    assert ids(acid) == list(range(10))
+
+
+def test_files_that_must_not_be_there(acid, spark, at):
+    directory = at / "delta_0000001_0000001_0000"
+    write_events(directory / "bucket_00000", inserts(1, 0, 1), ROW)
+    place(spark.range(2), directory / "000000_0")
+    with pytest.raises(UnsupportedTableError, match="as all files beside it have"):
+        acid.table("d.t")
+    directory.rename(at / "delta_0000001_0000002")
+    (at / "delta_0000001_0000002" / "bucket_00000").unlink()
+    with pytest.raises(UnsupportedTableError, match="which of the writes"):
+        acid.table("d.t")

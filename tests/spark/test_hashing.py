@@ -1,0 +1,90 @@
+"""Hive's hash of bucket columns as a Spark column, against what Hive computes, and against the form in plain Python."""
+
+import random
+
+import pytest
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid.catalog import Column, Table
+from hive_acid.errors import UnsupportedTableError
+from hive_acid.format.hashing import bucket_number
+from hive_acid.spark.hashing import bucket_of
+from hive_acid.spark.types import spark_type
+from tests.format.hash_vectors import HASHES, value_of
+
+MANY = 1 << 30
+
+
+def table(kinds, buckets=MANY, **parameters):
+    columns = tuple(Column(f"c{place}", kind) for place, kind in enumerate(kinds))
+    names = tuple(column.name for column in columns)
+    return Table(
+        "d", "t", columns, parameters={"bucketing_version": "2", **parameters}, bucket_columns=names, buckets=buckets
+    )
+
+
+def buckets(frame, of):
+    return frame.select(bucket_of(of, {name: F.col(name) for name in of.bucket_columns}).alias("bucket"))
+
+
+COMMON = ["boolean", "tinyint", "smallint", "int", "bigint", "string", "char(20)", "date"]
+
+
+@pytest.mark.parametrize("kinds", [COMMON, pytest.param([*HASHES.keys() - {*COMMON}], marks=pytest.mark.slow)])
+def test_buckets_are_those_of_hive(spark, kinds):
+    """One frame with a column for each type, so that one job computes them all."""
+    rows = max(len(HASHES[kind]) for kind in kinds)
+    schema = t.StructType([t.StructField(f"c{place}", spark_type(kind)) for place, kind in enumerate(kinds)])
+    values = [
+        tuple(value_of(kind, HASHES[kind][n][0]) if n < len(HASHES[kind]) else None for kind in kinds)
+        for n in range(rows)
+    ]
+    found = (
+        spark.createDataFrame(values, schema)
+        .select(
+            *(
+                bucket_of(table([kind]), {"c0": F.col(f"c{place}")}).alias(f"b{place}")
+                for place, kind in enumerate(kinds)
+            )
+        )
+        .collect()
+    )
+    for place, kind in enumerate(kinds):
+        expected = [(hashed & 0x7FFFFFFF) % MANY for _, hashed in HASHES[kind]]
+        assert [row[place] for row in found] == expected + [0] * (rows - len(expected)), kind
+
+
+def test_random_keys_agree_with_plain_python_with_and_without_ansi(spark):
+    dice = random.Random(20)
+    letters = "abzé日😀 \u0000\u007f"
+    rows = [
+        (
+            dice.choice([None, dice.randrange(-(2**31), 2**31)]),
+            dice.randrange(-(2**63), 2**63),
+            "".join(dice.choices(letters, k=dice.randrange(14))),
+        )
+        for _ in range(300)
+    ]
+    kinds = ["int", "bigint", "string"]
+    of = table(kinds, 4096)
+    frame = spark.createDataFrame(rows, "c0 int, c1 bigint, c2 string")
+    expected = [bucket_number(kinds, row, 4096) for row in rows]
+    for ansi in ("true", "false"):
+        spark.conf.set("spark.sql.ansi.enabled", ansi)
+        try:
+            assert [row.bucket for row in buckets(frame, of).collect()] == expected
+        finally:
+            spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_the_older_hash_and_maps_are_refused(spark):
+    with pytest.raises(UnsupportedTableError, match="bucketing_version 1"):
+        bucket_of(table(["int"], bucketing_version="1"), {"c0": F.lit(1)})
+    with pytest.raises(UnsupportedTableError, match="map<int,int>"):
+        bucket_of(table(["map<int,int>"]), {"c0": F.lit(None)})
+
+
+def test_no_python_runs(spark):
+    plan = buckets(spark.range(3).selectExpr("string(id) c0"), table(["string"], 8))
+    assert "Python" not in plan._jdf.queryExecution().executedPlan().toString()

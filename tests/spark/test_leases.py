@@ -1,0 +1,64 @@
+"""What a reader keeps from being cleaned, where the metastore goes by the tables that readers name."""
+
+import gc
+import time
+
+import pytest
+from sqlalchemy import text
+
+import hive_acid.spark
+from metastore.store.database import Database
+
+
+@pytest.fixture
+def acid(spark, metastore):
+    with hive_acid.spark.session(spark, metastore(**{"hive.txn.use.minhistorywriteid": "true"})) as session:
+        session.create_database("d")
+        for name in ("a", "b"):
+            session.create_table(f"d.{name}", {"id": "bigint"})
+            session.insert(f"d.{name}", spark.range(3))
+        yield session
+
+
+def named(db: Database):
+    """The tables that open transactions have named."""
+    query = text("SELECT m.tbl, m.write_id FROM min_history_write_id m JOIN txn t USING (txn_id) WHERE t.state = 'o'")
+    with db.engine.connect() as connection:
+        return {(row.tbl, row.write_id) for row in connection.execute(query)}
+
+
+def test_a_frame_keeps_its_own_table_only(acid, spark, db):
+    frame = acid.table("d.a")
+    assert named(db) == {("a", 2)}
+    derived = frame.where("id > 0").groupBy().count()
+    del frame
+    gc.collect()
+    assert named(db) == {("a", 2)}, "a frame derived from it keeps the table too"
+    assert derived.collect()[0][0] == 2
+    del derived
+    until = time.monotonic() + 30
+    while named(db) and time.monotonic() < until:
+        gc.collect()
+        time.sleep(0.05)
+    assert named(db) == set()
+
+
+def test_a_snapshot_keeps_everything_until_its_end(acid, db):
+    """Which tables it will read is not known: whoever has named none is waited for everywhere."""
+    with acid.snapshot():
+        assert acid.table("d.a").count() == 3
+        assert named(db) == set()
+        assert acid.table("d.b").count() == 3
+    with acid.transaction():
+        acid.delete("d.a", "id = 1")
+        assert named(db) == set()
+
+
+def test_what_is_named_is_the_first_write_that_may_be_open(acid, spark, db):
+    other = acid.connection.begin()
+    assert other.write_id("d", "a") == 2
+    acid.insert("d.a", spark.range(3))
+    frame = acid.table("d.a")
+    assert frame.count() == 6
+    assert named(db) == {("a", 2)}
+    other.abort()

@@ -1,0 +1,156 @@
+"""INSERT OVERWRITE: bases of tables and partitions, beside readers and writers, inside transactions."""
+
+import threading
+
+import pytest
+
+from hive_acid.errors import ColumnError, UnsupportedTableError, WriteConflictError
+from hive_acid.spark.overwrite import has_own_readers
+from hive_acid.transaction import AGENT_INFO
+from tests.caller import Caller
+from tests.spark.checker import check_table, location_of
+
+KINDS = "id int, p int, q string"
+
+
+def rows_of(spark, *rows, kinds=KINDS):
+    return spark.createDataFrame(list(rows), kinds)
+
+
+def read(acid, name="d.t"):
+    return sorted(tuple(row) for row in acid.table(name).collect())
+
+
+@pytest.fixture
+def numbers(acid, spark):
+    acid.create_table("d.t", {"id": "int"})
+    acid.insert("d.t", spark.range(5).selectExpr("int(id) id"))
+    return acid
+
+
+@pytest.fixture
+def parts(acid, spark):
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int", "q": "string"})
+    acid.insert("d.t", rows_of(spark, (1, 1, "a"), (2, 1, "b"), (3, 2, "a")))
+    return acid
+
+
+def test_a_table_is_replaced(numbers, spark):
+    numbers.delete("d.t", "id = 0")
+    before = numbers.table("d.t")
+    assert numbers.table("d.t").overwrite(spark.range(7, 9).selectExpr("int(id) id")) == 2
+    assert read(numbers) == [(7,), (8,)]
+    assert sorted(row.id for row in before.collect()) == [1, 2, 3, 4]
+    assert "base_0000003" in check_table(location_of(numbers, "d.t"))
+    numbers.update("d.t", {"id": "70"}, "id = 7")
+    numbers.insert("d.t", spark.range(1).selectExpr("int(id) id"))
+    assert read(numbers) == [(0,), (8,), (70,)]
+
+
+def test_a_table_is_replaced_by_what_is_read_from_it(numbers):
+    assert numbers.overwrite("d.t", numbers.table("d.t").where("id > 2").selectExpr("id * 10 AS id")) == 2
+    assert read(numbers) == [(30,), (40,)]
+
+
+def test_a_table_is_replaced_by_nothing(numbers, spark):
+    assert numbers.overwrite("d.t", rows_of(spark, kinds="id int")) == 0
+    assert read(numbers) == []
+    found = check_table(location_of(numbers, "d.t"))
+    assert found["base_0000002"] == {"bucket_00000": []}
+    numbers.insert("d.t", rows_of(spark, (1,), kinds="id int"))
+    assert read(numbers) == [(1,)]
+
+
+def test_partitions_that_rows_fall_into_are_replaced(parts, spark):
+    assert parts.overwrite("d.t", rows_of(spark, (10, 1, "a"), (11, 1, "a"), (12, 9, "z"))) == 3
+    assert read(parts) == [(2, 1, "b"), (3, 2, "a"), (10, 1, "a"), (11, 1, "a"), (12, 9, "z")]
+    bases = [name for name in check_table(location_of(parts, "d.t")) if "base" in name]
+    assert bases == ["p=1/q=a/base_0000002", "p=9/q=z/base_0000002"]
+    assert parts.overwrite("d.t", rows_of(spark)) == 0
+    assert len(read(parts)) == 5
+
+
+def test_a_static_partition_is_replaced_even_by_nothing(parts, spark):
+    given = rows_of(spark, (10,), kinds="id int")
+    assert parts.overwrite("d.t", given, partition={"P": "1", "q": "a"}) == 1
+    assert read(parts) == [(2, 1, "b"), (3, 2, "a"), (10, 1, "a")]
+    assert parts.overwrite("d.t", given.limit(0), partition={"p": "1", "q": "a"}) == 0
+    assert parts.overwrite("d.t", given.limit(0), partition={"p": "5", "q": None}) == 0
+    assert read(parts) == [(2, 1, "b"), (3, 2, "a")]
+    assert "p=5/q=__HIVE_DEFAULT_PARTITION__" in parts.table("d.t").partitions()
+    check_table(location_of(parts, "d.t"))
+
+
+def test_the_first_partition_columns_may_be_given(parts, spark):
+    assert parts.overwrite("d.t", rows_of(spark, (10, "b"), kinds="id int, q string"), partition={"p": "1"}) == 1
+    assert read(parts) == [(1, 1, "a"), (3, 2, "a"), (10, 1, "b")]
+    for wrong in ({"q": "a"}, {"id": "1"}, {"p": "1", "z": "1"}):
+        with pytest.raises(ColumnError, match="first of its partition columns"):
+            parts.overwrite("d.t", rows_of(spark, (10, 1, "b")), partition=wrong)
+    with pytest.raises(ColumnError, match="too"):
+        parts.overwrite("d.t", rows_of(spark, (10, 1, "b")), partition={"p": "1"})
+    with pytest.raises(ColumnError, match=r"d\.t\.p"):
+        parts.overwrite("d.t", rows_of(spark, (10, "b"), kinds="id int, q string"), partition={"p": "one"})
+
+
+def test_in_a_transaction_an_overwrite_comes_last(numbers, spark):
+    one = rows_of(spark, (100,), kinds="id int")
+    with numbers.transaction():
+        numbers.insert("d.t", one)
+        numbers.delete("d.t", "id = 0")
+        assert numbers.overwrite("d.t", numbers.table("d.t").where("id >= 4")) == 2
+        assert read(numbers) == [(4,), (100,)]
+        assert numbers.overwrite("d.t", numbers.table("d.t").selectExpr("id + 1 AS id")) == 2
+        assert read(numbers) == [(5,), (101,)]
+    assert read(numbers) == [(5,), (101,)]
+    check_table(location_of(numbers, "d.t"))
+    for after in (
+        lambda: numbers.insert("d.t", one),
+        lambda: numbers.delete("d.t", "id = 100"),
+        lambda: numbers.update("d.t", {"id": "1"}, "id = 100"),
+    ):
+        with pytest.raises(UnsupportedTableError, match="overwritten"), numbers.transaction():
+            numbers.overwrite("d.t", one)
+            after()
+        assert read(numbers) == [(5,), (101,)]
+    (base,) = location_of(numbers, "d.t").glob("base_*")
+    assert base.name == "base_0000002"
+
+
+def test_other_partitions_may_be_changed_after_an_overwrite(parts, spark):
+    with parts.transaction():
+        parts.overwrite("d.t", rows_of(spark, (10, 1, "a")))
+        parts.insert("d.t", rows_of(spark, (11, 2, "a")))
+        parts.delete("d.t", "id = 2")
+    assert read(parts) == [(3, 2, "a"), (10, 1, "a"), (11, 2, "a")]
+
+
+def test_an_abort_leaves_no_base(numbers, spark):
+    with pytest.raises(RuntimeError), numbers.transaction():
+        numbers.overwrite("d.t", rows_of(spark, (100,), kinds="id int"))
+        assert list(location_of(numbers, "d.t").glob("base_*"))
+        raise RuntimeError
+    assert not list(location_of(numbers, "d.t").glob("base_*"))
+    assert len(read(numbers)) == 5
+
+
+def test_a_concurrent_change_conflicts(numbers, spark):
+    with pytest.raises(WriteConflictError), numbers.transaction():
+        numbers.table("d.t").collect()
+        thread = threading.Thread(target=lambda: numbers.delete("d.t", "id = 1"))
+        thread.start()
+        thread.join()
+        numbers.overwrite("d.t", rows_of(spark, (100,), kinds="id int"))
+    assert read(numbers) == [(0,), (2,), (3,), (4,)]
+    assert not list(location_of(numbers, "d.t").glob("base_*"))
+
+
+def test_readers_of_other_engines_are_waited_for(numbers):
+    """Ours see no base before its commit, so their frames do not stand in the way."""
+    table = numbers.connection.table("d", "t")
+    with Caller(numbers.connection.uri) as ann:
+        for agent, ours in (("hive_20260101", False), (AGENT_INFO, True)):
+            reader = ann.begin()
+            ann.lock("r d/t s", txn=reader, agentInfo=agent)
+            assert has_own_readers(numbers.connection, table) is ours
+            ann.commit(reader)
