@@ -1,0 +1,132 @@
+"""Which partition and which bucket each row belongs to, and its row as a file has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hive_acid.catalog import Column, Table
+from hive_acid.errors import StreamingConnectionError, UnsupportedTableError
+from hive_acid.format.hashing import bucket_number, type_parts
+from hive_acid.streaming.orc_values import writable
+from hive_acid.streaming.types import arrow_type
+from hive_acid.streaming.values import stored
+
+_KEY_TYPES = frozenset(
+    {"boolean", "tinyint", "smallint", "int", "integer", "bigint", "decimal", "numeric", "dec"}
+    | {"string", "varchar", "char", "date", "timestamp"}
+)
+
+Values = tuple[str | None, ...]
+"""The texts of a partition's values, in the order of the keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Rows of one partition and bucket, in the order they came in; `rows` is an Arrow array of structs."""
+
+    values: Values
+    bucket: int
+    rows: Any
+
+
+class Layout:
+    """Places the rows of one table; `static` gives the partition keys that records do not have."""
+
+    def __init__(self, table: Table, static: Mapping[str, object]) -> None:
+        """Raises StreamingConnectionError for unknown keys, UnsupportedTableError for types that are not written."""
+        unknown = sorted({name.lower() for name in static} - {key.name for key in table.partition_keys})
+        if unknown:
+            raise StreamingConnectionError(f"{table.full_name} has no partition key {', '.join(unknown)}")
+        for column in table.columns:
+            arrow_type(column.type)
+        if odd := [key for key in table.partition_keys if type_parts(key.type)[0] not in _KEY_TYPES]:
+            raise UnsupportedTableError(f"{table.full_name} is partitioned by {odd[0].name} of type {odd[0].type}")
+        given = {name.lower(): value for name, value in static.items()}
+        self._table = table
+        self._static = {
+            key.name: _partition_texts(pa.array([given[key.name]]), table, key)[0]
+            for key in table.partition_keys
+            if key.name in given
+        }
+        self.dynamic_keys = tuple(key for key in table.partition_keys if key.name not in given)
+        self._types = {column.name: column.type for column in (*table.columns, *table.partition_keys)}
+        if table.bucket_columns and table.bucketing_version != 2:
+            raise UnsupportedTableError(
+                f"{table.full_name} places its rows by the older one of Hive's hashes (bucketing_version=1), by which "
+                "hive-acid does not write"
+            )
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names and Hive types of a record's columns: the table's, then the dynamic partition keys."""
+        return {column.name: column.type for column in (*self._table.columns, *self.dynamic_keys)}
+
+    @property
+    def static_values(self) -> Values | None:
+        """The one partition of all rows; None if there are no partitions, or rows decide."""
+        if self.dynamic_keys or not self._table.partition_keys:
+            return None
+        return tuple(self._static.values())
+
+    def place(self, given: Any) -> list[Placed]:
+        """The rows of an Arrow table that has `columns`. Raises SerializationError for a value that cannot be stored.
+
+        Bucket 0 is the only one of a table that is not CLUSTERED.
+        """
+        if not given.num_rows:
+            return []
+        table, name = self._table, self._table.full_name
+        typed = {
+            column.name: stored(given.column(column.name), column.type, f"{name}.{column.name}")
+            for column in table.columns
+        }
+        marks: list[Sequence[Any]] = [_partition_texts(given.column(key.name), table, key) for key in self.dynamic_keys]
+        if table.bucket_columns:
+            marks.append(self._buckets(typed))
+        fields = [(column.name, arrow_type(column.type)) for column in table.columns]
+        arrays = [writable(typed[column.name], f"{name}.{column.name} {column.type}") for column in table.columns]
+        rows = pa.StructArray.from_arrays(arrays, fields=list(pa.schema(fields)))
+        if not marks:
+            return [self._placed((), rows)]
+        members: dict[tuple[Any, ...], list[int]] = {}
+        for position, mark in enumerate(zip(*marks, strict=True)):
+            members.setdefault(mark, []).append(position)
+        if len(members) == 1:
+            return [self._placed(next(iter(members)), rows)]
+        return [self._placed(mark, pc.take(rows, pa.array(positions))) for mark, positions in members.items()]
+
+    def _placed(self, mark: tuple[Any, ...], rows: Any) -> Placed:
+        texts = dict(zip((key.name for key in self.dynamic_keys), mark, strict=False))
+        values = tuple({**self._static, **texts}[key.name] for key in self._table.partition_keys)
+        return Placed(values, mark[-1] if self._table.bucket_columns else 0, rows)
+
+    def _buckets(self, typed: Mapping[str, Any]) -> list[int]:
+        names = self._table.bucket_columns
+        types = [self._types[name] for name in names]
+        columns = [typed[name].to_pylist() for name in names]
+        return [bucket_number(types, values, self._table.buckets) for values in zip(*columns, strict=True)]
+
+
+def _partition_texts(given: Any, table: Table, key: Column) -> list[str | None]:
+    """Values of a partition key as the texts that name partitions; an empty one is null, as in Hive."""
+    values = stored(given, key.type, f"{table.full_name}.{key.name}").to_pylist()
+    texts = {value: _text(value) for value in set(values)}
+    return [texts[value] for value in values]
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value or None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        text = value.isoformat(" ")
+        return text.rstrip("0") if value.microsecond else text
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
