@@ -1,0 +1,267 @@
+"""Who is measured: each makes the same table from the same rows, and changes it in its own way."""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+import hive_acid.spark
+from hive_acid import files
+from tests.bench.data.orders import COLUMNS, PARTITION_KEY
+
+PRICE = "price + 1"
+
+
+class Contestant(ABC):
+    """One table format. `changes` says whether rows can be updated, deleted and merged in place."""
+
+    name = ""
+    changes = True
+
+    def __init__(self, spark: SparkSession, root: str, *, partitioned: bool) -> None:
+        self.spark = spark
+        self.root = root
+        self.partitioned = partitioned
+        self._tables = 0
+
+    def new_table(self) -> None:
+        """Begin with a table that does not exist yet; the one before is removed."""
+        if self._tables:
+            self.drop()
+        self._tables += 1
+        self.create()
+
+    @property
+    def table(self) -> str:
+        return f"orders{self._tables}"
+
+    @property
+    def path(self) -> str:
+        return f"{self.root}/{self.name}/{self.table}"
+
+    @abstractmethod
+    def create(self) -> None:
+        """Make the table's definition, where there is one."""
+
+    def drop(self) -> None:
+        files.remove(self.path)
+
+    @abstractmethod
+    def load(self, frame: DataFrame) -> None:
+        """Write all rows."""
+
+    @abstractmethod
+    def frame(self, where: str | None = None) -> DataFrame:
+        """The rows as they are now, or those for which `where` is true."""
+
+    def update(self, where: str) -> None:
+        raise TypeError(f"{self.name} has no UPDATE")
+
+    def delete(self, where: str) -> None:
+        raise TypeError(f"{self.name} has no DELETE")
+
+    def merge(self, source: DataFrame) -> None:
+        raise TypeError(f"{self.name} has no MERGE")
+
+    def compact(self) -> None:
+        raise TypeError(f"{self.name} has no compaction")
+
+
+class Plain(Contestant):
+    """Spark's own files: what reading and writing costs by itself. Its compaction is to write all rows anew."""
+
+    changes = False
+
+    def __init__(self, spark: SparkSession, root: str, *, partitioned: bool, kind: str) -> None:
+        super().__init__(spark, root, partitioned=partitioned)
+        self.name = kind
+        self._rewritten = ""
+
+    def create(self) -> None:
+        self._rewritten = ""
+
+    def load(self, frame: DataFrame) -> None:
+        self._write(frame, self.path)
+
+    def frame(self, where: str | None = None) -> DataFrame:
+        found = self.spark.read.format(self.name).load(self._rewritten or self.path)
+        found = found.select(*COLUMNS)
+        return found.where(where) if where else found
+
+    def compact(self) -> None:
+        target = f"{self.path}-{uuid.uuid4().hex[:6]}"
+        self._write(self.frame(), target)
+        if self._rewritten:
+            files.remove(self._rewritten)
+        self._rewritten = target
+
+    def drop(self) -> None:
+        super().drop()
+        if self._rewritten:
+            files.remove(self._rewritten)
+
+    def _write(self, frame: DataFrame, path: str) -> None:
+        writer = frame.write.format(self.name)
+        if self.name == "orc":
+            writer = writer.option("compression", "zlib")
+        (writer.partitionBy(PARTITION_KEY) if self.partitioned else writer).save(path)
+
+
+class Acid(Contestant):
+    """Ours. Compaction is the Worker's job, run in this session so that its CPU time is seen."""
+
+    name = "hive-acid"
+
+    def __init__(self, spark: SparkSession, root: str, uri: str, *, partitioned: bool) -> None:
+        super().__init__(spark, root, partitioned=partitioned)
+        self._acid = hive_acid.spark.session(spark, uri)
+        self._acid.create_database("bench", if_not_exists=True)
+
+    @property
+    def acid(self) -> hive_acid.spark.AcidSession:
+        return self._acid
+
+    @property
+    def full_name(self) -> str:
+        return f"bench.{self.table}"
+
+    def create(self) -> None:
+        columns = dict(COLUMNS)
+        keys = {PARTITION_KEY: columns.pop(PARTITION_KEY)} if self.partitioned else {}
+        self._acid.create_table(self.full_name, columns, partitioned_by=keys)
+
+    def drop(self) -> None:
+        self._acid.drop_table(self.full_name)
+
+    def load(self, frame: DataFrame) -> None:
+        self._acid.insert(self.full_name, frame)
+
+    def frame(self, where: str | None = None) -> DataFrame:
+        found = self._acid.table(self.full_name)
+        return found.where(where) if where else found
+
+    def update(self, where: str) -> None:
+        self._acid.update(self.full_name, {"price": PRICE, "status": "'changed'"}, where)
+
+    def delete(self, where: str) -> None:
+        self._acid.delete(self.full_name, where)
+
+    def merge(self, source: DataFrame) -> None:
+        merge = self._acid.merge(self.full_name, source, "t.o_id = s.o_id AND t.month = s.month")
+        merge.whenMatchedUpdate(set={"price": "s.price", "status": "s.status"}).whenNotMatchedInsertAll().execute()
+
+    def compact(self) -> None:
+        from tests.spark.compaction import compact_table
+
+        compact_table(self.spark, self._acid, self.full_name, "major")
+
+
+class _Sql(Contestant):
+    """A format that Spark's SQL changes."""
+
+    def load(self, frame: DataFrame) -> None:
+        frame.writeTo(self.full_name).append()
+
+    @property
+    @abstractmethod
+    def full_name(self) -> str: ...
+
+    def frame(self, where: str | None = None) -> DataFrame:
+        found = self.spark.table(self.full_name)
+        return found.where(where) if where else found
+
+    def update(self, where: str) -> None:
+        self.spark.sql(f"UPDATE {self.full_name} SET price = {PRICE}, status = 'changed' WHERE {where}")
+
+    def delete(self, where: str) -> None:
+        self.spark.sql(f"DELETE FROM {self.full_name} WHERE {where}")
+
+    def merge(self, source: DataFrame) -> None:
+        source.createOrReplaceTempView("bench_source")
+        self.spark.sql(
+            f"MERGE INTO {self.full_name} t USING bench_source s ON t.o_id = s.o_id AND t.month = s.month "
+            "WHEN MATCHED THEN UPDATE SET price = s.price, status = s.status WHEN NOT MATCHED THEN INSERT *"
+        )
+
+    def drop(self) -> None:
+        self.spark.sql(f"DROP TABLE {self.full_name}")
+        super().drop()
+
+    def _columns(self) -> str:
+        return ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+
+    def _partitioned_by(self) -> str:
+        return f"PARTITIONED BY ({PARTITION_KEY})" if self.partitioned else ""
+
+
+class Delta(_Sql):
+    name = "delta"
+
+    @property
+    def full_name(self) -> str:
+        return f"delta.`{self.path}`"
+
+    def create(self) -> None:
+        self.spark.sql(
+            f"CREATE TABLE {self.full_name} ({self._columns()}) USING delta {self._partitioned_by()} "
+            "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+        )
+
+    def drop(self) -> None:
+        files.remove(self.path)
+
+    def compact(self) -> None:
+        self.spark.sql(f"OPTIMIZE {self.full_name}")
+        self.spark.sql(f"REORG TABLE {self.full_name} APPLY (PURGE)")
+
+
+class Iceberg(_Sql):
+    name = "iceberg"
+
+    @property
+    def full_name(self) -> str:
+        return f"ice.bench.{self.table}"
+
+    def create(self) -> None:
+        modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("update", "delete", "merge")}
+        properties = {"format-version": "3", "write.distribution-mode": "none", **modes}
+        if self.partitioned:
+            properties["write.distribution-mode"] = "hash"
+        given = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        self.spark.sql(
+            f"CREATE TABLE {self.full_name} ({self._columns()}) USING iceberg {self._partitioned_by()} "
+            f"TBLPROPERTIES ({given})"
+        )
+
+    def compact(self) -> None:
+        self.spark.sql(
+            f"CALL ice.system.rewrite_data_files(table => 'bench.{self.table}', options => map('rewrite-all', 'true'))"
+        )
+
+
+def contestant(name: str, spark: SparkSession, root: str, uri: str, *, partitioned: bool) -> Contestant:
+    """The contestant of this name."""
+    if name == Acid.name:
+        return Acid(spark, root, uri, partitioned=partitioned)
+    for kind in (Delta, Iceberg):
+        if name == kind.name:
+            return kind(spark, root, partitioned=partitioned)
+    return Plain(spark, root, partitioned=partitioned, kind=name)
+
+
+def settings(names: list[str], root: str) -> dict[str, Any]:
+    """Spark's settings that these contestants need, without their jars."""
+    extensions, found = [], {}
+    if Delta.name in names:
+        extensions.append("io.delta.sql.DeltaSparkSessionExtension")
+        found["spark.sql.catalog.spark_catalog"] = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+        found["spark.databricks.delta.snapshotPartitions"] = "2"
+    if Iceberg.name in names:
+        extensions.append("org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
+        found["spark.sql.catalog.ice"] = "org.apache.iceberg.spark.SparkCatalog"
+        found["spark.sql.catalog.ice.type"] = "hadoop"
+        found["spark.sql.catalog.ice.warehouse"] = f"{root}/iceberg"
+    return {**found, "spark.sql.extensions": ",".join(extensions)} if extensions else found

@@ -1,0 +1,123 @@
+"""The life of one table: loaded, read, changed, read, compacted, read; each step timed, each state checked."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tests.bench.data.contestants import Contestant
+from tests.bench.data.orders import COLUMNS, checksum, orders, upserts
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+READS = ("all columns", "two columns", "count", "key range")
+CHANGES = ("UPDATE 1 %", "DELETE 1 %", "MERGE 1 %")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one step took: wall time, and CPU time of the JVM."""
+
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass
+class Life:
+    """Costs by step, a list entry for each life, and what the checks found by stage."""
+
+    costs: dict[str, list[Cost]] = field(default_factory=dict)
+    checks: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+class Clock:
+    """Times a step by the wall and by the JVM's CPU."""
+
+    def __init__(self, jvm: int) -> None:
+        self._stat = Path(f"/proc/{jvm}/stat")
+
+    def cost(self, step: Callable[[], object]) -> Cost:
+        cpu, started = self._cpu_s(), time.monotonic()
+        step()
+        return Cost(time.monotonic() - started, self._cpu_s() - cpu)
+
+    def _cpu_s(self) -> float:
+        fields = self._stat.read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def live(
+    spark: SparkSession, contestant: Contestant, clock: Clock, rows: int, reads: int
+) -> Iterator[tuple[str, Cost | tuple[int, int]]]:
+    """One life; yields (step, cost), and (stage, checksum) after each change of the rows."""
+    contestant.new_table()
+    source = orders(spark, rows)
+    yield "load", clock.cost(lambda: contestant.load(source))
+    yield "loaded", checksum(contestant.frame())
+    yield from _reads("clean", contestant, clock, rows, reads)
+    if contestant.changes:
+        yield from _changes(spark, contestant, clock, rows)
+        yield "changed", checksum(contestant.frame())
+        yield from _reads("changed", contestant, clock, rows, reads)
+    yield "compaction", clock.cost(contestant.compact)
+    if contestant.changes:
+        yield "compacted", checksum(contestant.frame())
+    yield from _reads("compacted", contestant, clock, rows, reads)
+
+
+def deleted(
+    spark: SparkSession, contestant: Contestant, clock: Clock, rows: int, reads: int
+) -> Iterator[tuple[str, Cost]]:
+    """Reads with 1 % deleted everywhere, with 1 % deleted in a tenth of the files, and with 10 % deleted."""
+    for step, where in (
+        ("1 % deleted", "o_id % 100 = 13"),
+        ("1 % in a tenth of the files", f"o_id < {rows // 10} AND o_id % 10 = 3"),
+        ("10 % deleted", "o_id % 10 = 3"),
+    ):
+        contestant.new_table()
+        for tenth in range(10):
+            contestant.load(orders(spark, rows // 10, tenth * (rows // 10), tasks=2))
+        if contestant.changes:
+            contestant.delete(where)
+        yield from _reads(step, contestant, clock, rows, reads)
+
+
+def _changes(spark: SparkSession, contestant: Contestant, clock: Clock, rows: int) -> Iterator[tuple[str, Cost]]:
+    """Each change once untimed, on other rows: its plans and classes are known then."""
+    for turn in (0, 1):
+        source = upserts(spark, rows, turn).cache()
+        source.count()
+        update, delete = f"o_id % 100 = {10 + turn}", f"o_id % 100 = {20 + turn}"
+        costs = (
+            ("UPDATE 1 %", clock.cost(lambda where=update: contestant.update(where))),
+            ("DELETE 1 %", clock.cost(lambda where=delete: contestant.delete(where))),
+            ("MERGE 1 %", clock.cost(lambda frame=source: contestant.merge(frame))),
+        )
+        source.unpersist()
+        if turn:
+            yield from costs
+
+
+def _reads(stage: str, contestant: Contestant, clock: Clock, rows: int, times: int) -> Iterator[tuple[str, Cost]]:
+    low = rows // 2
+    span = f"o_id BETWEEN {low} AND {low + rows // 1000 - 1}"
+    steps: dict[str, Callable[[], object]] = {
+        "all columns": lambda: _scan(contestant.frame()),
+        "two columns": lambda: contestant.frame().agg(F.sum("quantity"), F.max("tax")).collect(),
+        "count": lambda: contestant.frame().count(),
+        "key range": lambda: _scan(contestant.frame(span)),
+    }
+    for name in READS:
+        steps[name]()
+        for _ in range(times):
+            yield f"{stage}: {name}", clock.cost(steps[name])
+
+
+def _scan(frame: DataFrame) -> None:
+    """Every column of every row is read and hashed."""
+    frame.agg(F.bit_xor(F.xxhash64(*COLUMNS))).collect()

@@ -1,0 +1,91 @@
+"""What runs in the Python of one PySpark release: the lives of some contestants, as lines of JSON.
+
+``python -m tests.bench.data.program`` reads its orders as one JSON object from standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hive_acid.spark.java import ensure_java
+from tests.bench.data.contestants import contestant, settings
+from tests.bench.data.lifecycle import Clock, Cost, deleted, live
+from tests.bench.data.planning import planned
+
+
+def main() -> None:
+    order = json.load(sys.stdin)
+    answers = sys.stdout
+    spark = _session(order)
+    try:
+        clock = Clock(_jvm(spark))
+        make = partial(contestant, spark=spark, root=order["root"], uri=order["uri"], partitioned=order["partitioned"])
+        running = {name: make(name) for name in order["contestants"]}
+        for life in range(order["lives"] + 1):
+            for name, one in running.items():
+                for step, found in live(spark, one, clock, order["rows"], reads=order["reads"]):
+                    _tell(answers, name, life, step, found)
+        for name, one in running.items() if order["deleted"] else ():
+            if one.changes or name == "orc":
+                for step, found in deleted(spark, one, clock, order["rows"], reads=order["reads"]):
+                    _tell(answers, name, 1, step, found)
+        for what, seconds in planned(spark, order["root"], order["uri"], order["reads"]) if order["planning"] else ():
+            _line(answers, contestant="hive-acid", planning=what, seconds=seconds)
+    finally:
+        spark.stop()
+
+
+def _tell(answers: Any, name: str, life: int, step: str, found: Cost | tuple[int, int]) -> None:
+    """The first life warms up: it is checked, not measured."""
+    if isinstance(found, Cost):
+        if life:
+            _line(answers, contestant=name, step=step, wall_s=found.wall_s, cpu_s=found.cpu_s)
+    else:
+        _line(answers, contestant=name, stage=step, rows=found[0], checksum=str(found[1]))
+
+
+def _line(answers: Any, **words: object) -> None:
+    answers.write(json.dumps(words) + "\n")
+    answers.flush()
+
+
+def _session(order: dict[str, Any]) -> SparkSession:
+    ensure_java()
+    builder = SparkSession.builder.master("local[2]").appName("hive-acid bench")
+    fixed = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "4g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.log.level": "ERROR",
+        "spark.local.dir": str(Path(order["root"]) / "spark"),
+    }
+    if order["jars"]:
+        fixed["spark.jars"] = ",".join(order["jars"])
+    for key, value in {**fixed, **settings(order["contestants"], order["root"])}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _jvm(spark: SparkSession) -> int:
+    """The JVM's process id: the launcher becomes it."""
+    deadline = time.monotonic() + 10
+    pid = int(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
+    while time.monotonic() < deadline and "java" not in Path(f"/proc/{pid}/comm").read_text():
+        time.sleep(0.1)
+    return pid
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Clients that are killed: a process each, all over one Spark that is warm already.
+
+``python -m tests.crash.client`` takes orders, one JSON object per line, forks a client for each, and answers with its
+exit status and the steps that it has told. The JVM is that of the tests: the program attaches to it by py4j once, as a
+driver's Python attaches to its own JVM, and each client makes connections and a session of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import traceback
+from collections import deque
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+import hive_acid.spark
+from tests.crash.statements import STATEMENTS
+from tests.crash.steps import Steps
+
+
+class Outcome(NamedTuple):
+    """How a client ended, by its exit status, and the steps that it began."""
+
+    status: int
+    steps: list[str]
+
+
+class Clients:
+    """Starts clients over a Spark session, one after the other."""
+
+    def __init__(self, spark: SparkSession, scratch: Path) -> None:
+        parameters: Any = spark.sparkContext._gateway.gateway_parameters  # type: ignore[union-attr]
+        self._told = scratch / "told"
+        environment = {
+            **os.environ,
+            "PYSPARK_GATEWAY_PORT": str(parameters.port),
+            "PYSPARK_GATEWAY_SECRET": parameters.auth_token,
+        }
+        self._log = (scratch / "clients.log").open("w+")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.client"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, env=environment,
+        )  # fmt: skip
+
+    def run(self, uri: str, statement: str, database: str, scratch: Path, last: int | None = None) -> Outcome:
+        """Run a statement to its end, or up to the step number `last`, before which the client is killed."""
+        self._told.write_text("")
+        order = {
+            "uri": uri, "statement": statement, "database": database, "scratch": str(scratch), "last": last,
+            "told": str(self._told),
+        }  # fmt: skip
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        status = int(self._process.stdout.readline())
+        assert status in (0, -9), self._complaint()
+        return Outcome(status, self._told.read_text().split())
+
+    def _complaint(self) -> str:
+        self._log.seek(0)
+        return self._log.read()[-4000:]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=20)
+        self._process.stdout.close()
+        self._log.close()
+
+
+def attached() -> SparkSession:
+    """A session in the JVM that runs already."""
+    gateway = launch_gateway()
+    jvm: Any = gateway.jvm
+    running = jvm.org.apache.spark.SparkContext.getOrCreate()
+    java_context = jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(running)
+    context = SparkContext(gateway=gateway, jsc=java_context, conf=SparkConf(_jconf=running.conf()))
+    session = jvm.org.apache.spark.sql.SparkSession.builder().getOrCreate().newSession()
+    return SparkSession(context, session)
+
+
+def _with_own_connections(spark: SparkSession) -> SparkSession:
+    """A new session in a forked process, which must not speak on the sockets that it shares with its parent."""
+    client: Any = spark.sparkContext._gateway._gateway_client  # type: ignore[union-attr]
+    client.deque = deque()
+    client.thread_connection = threading.local()
+    return spark.newSession()
+
+
+def _carry_out(spark: SparkSession, order: dict[str, Any]) -> None:
+    told = os.open(order["told"], os.O_WRONLY | os.O_APPEND)
+    with hive_acid.spark.session(_with_own_connections(spark), order["uri"]) as acid:
+        Steps(lambda name: os.write(told, f"{name}\n".encode()), order["last"]).watch()
+        STATEMENTS[order["statement"]].run(acid, order["database"], Path(order["scratch"]))
+
+
+def main() -> None:
+    """Take orders until the input ends."""
+    spark = attached()
+    for line in sys.stdin:
+        client = os.fork()
+        if not client:
+            status = 1
+            try:
+                _carry_out(spark, json.loads(line))
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(status)
+        print(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

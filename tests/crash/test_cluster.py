@@ -1,0 +1,36 @@
+"""Task retries, speculative tasks, stage retries and the loss of executors: each row is there exactly once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from hive_acid.connection import connect
+from tests.spark.checker import check_snapshot, check_table, location_of
+
+
+class Session:
+    """As much of a session as the checker needs."""
+
+    def __init__(self, uri):
+        self.connection = connect(uri)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_rows_are_there_once(metastore, tmp_path):
+    uri = metastore()
+    acid = Session(uri)
+    with acid.connection:
+        acid.connection.create_database("d")
+        command = [sys.executable, "-m", "tests.crash.cluster", uri, str(tmp_path / "scratch")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        (told,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        assert told == {"ok": True, "troubles": ["dies", "dies too", "fails", "slow"]}
+        check_table(location_of(acid, "d.t"))
+        assert sum(map(len, check_snapshot(acid, "d.t").values())) == 350

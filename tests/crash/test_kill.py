@@ -1,0 +1,143 @@
+"""A client killed before every step of every write: nothing lost, doubled or half visible, and nothing left behind."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hive_acid.spark
+from hive_acid import files
+from hive_acid.errors import NoSuchObjectError
+from hive_acid.format.names import parse_directory
+from tests.crash.client import Clients, Outcome
+from tests.crash.statements import STATEMENTS, Statement
+from tests.served import Served, served
+from tests.spark.checker import check_snapshot, check_table, location_of
+from tests.spark.house import House
+
+COMMIT = "metastore.commit_txn"
+ALL_STEPS = os.environ.get("HIVE_ACID_TEST_ALL_STEPS") == "1"
+"""A long run; without it, of the steps of one name (as the renames of many files) the first and the last are taken."""
+
+_names = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def server(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(postgres_url, template, tmp_path_factory.mktemp("crash") / "warehouse") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def clients(spark, tmp_path_factory) -> Iterator[Clients]:
+    with Clients(spark, tmp_path_factory.mktemp("clients")) as running:
+        yield running
+
+
+@pytest.fixture
+def world(spark, server, clients, tmp_path) -> Iterator[World]:
+    with hive_acid.spark.session(spark, server.uri) as acid:
+        yield World(acid, server, clients, tmp_path)
+
+
+def is_chosen(statement: Statement) -> bool:
+    return statement.is_available and (ALL_STEPS or not statement.only_in_long_runs)
+
+
+class World:
+    """Databases with the same tables, in each of which the same statement can be run."""
+
+    def __init__(self, acid, server: Served, clients: Clients, scratch: Path) -> None:
+        self.acid = acid
+        self.house = House(server.db, scratch / "warehouse", acid.spark)
+        self._uri = server.uri
+        self._clients = clients
+        self._scratch = scratch
+
+    def prepared(self, statement: Statement) -> str:
+        """A new database with what the statement finds."""
+        database = f"crash_{next(_names)}"
+        self.acid.create_database(database, location=str(self._scratch / database))
+        statement.prepare(self.acid, database, self._scratch)
+        return database
+
+    def run(self, name: str, database: str, last: int | None = None) -> Outcome:
+        return self._clients.run(self._uri, name, database, self._scratch, last)
+
+    def content(self, statement: Statement, database: str) -> dict[str, object]:
+        """Rows of each table and partition that has some, by the checker's own reader."""
+        found: dict[str, object] = {}
+        for table in statement.tables:
+            try:
+                seen = check_snapshot(self.acid, f"{database}.{table}")
+            except NoSuchObjectError:
+                continue
+            found |= {f"{table}/{at}": sorted(event.row for event in rows) for at, rows in seen.items() if rows}
+        return found
+
+    def directories(self, statement: Statement, database: str) -> set[str]:
+        """All data and staging directories of the tables."""
+        found = set()
+        for table in statement.tables:
+            try:
+                location = str(location_of(self.acid, f"{database}.{table}"))
+            except NoSuchObjectError:
+                continue
+            for entry in files.list_tree(location):
+                name = entry.path.rstrip("/").rpartition("/")[2]
+                if entry.is_directory and (parse_directory(name) or name.startswith((".", "_"))):
+                    found.add(f"{table}/{entry.path}")
+        return found
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, one in STATEMENTS.items() if is_chosen(one)])
+def test_kill(world: World, name: str) -> None:
+    statement = STATEMENTS[name]
+    dry = world.prepared(statement)
+    before, directories = world.content(statement, dry), world.directories(statement, dry)
+    steps = world.run(name, dry).steps
+    after = world.content(statement, dry)
+    # The service commits what it does by itself, as TRUNCATE, in the one call that asks for it.
+    commit = len(steps) - 1 - (steps[::-1].index(COMMIT) if COMMIT in steps else 0)
+    database = world.prepared(statement)
+    for last in _chosen(steps):
+        if last > commit or statement.makes_table:
+            database = world.prepared(statement)
+        outcome = world.run(name, database, last)
+        if outcome.status == 0:
+            # Earlier kills have left less to do, as partitions that are registered: on new tables it is long enough.
+            assert world.content(statement, database) == after
+            database = world.prepared(statement)
+            outcome = world.run(name, database, last)
+        assert outcome.status == -9
+        assert world.content(statement, database) == (after if last > commit else before), outcome.steps
+        if last == commit:
+            _clean_up(world, statement, database, before, directories)
+            if statement.makes_table:  # it cannot be made again where an empty one has been left
+                database = world.prepared(statement)
+            assert world.run(name, database).status == 0
+            assert world.content(statement, database) == after
+
+
+def _clean_up(world: World, statement: Statement, database: str, before, directories: set[str]) -> None:
+    """All have died: after the time-out nothing of theirs is left."""
+    world.house.time_out()
+    run = world.house.clean()
+    assert not run.failed
+    assert world.content(statement, database) == before
+    assert world.directories(statement, database) == directories
+    check_table(location_of(world.acid, f"{database}.t"))
+
+
+def _chosen(steps: list[str]) -> list[int]:
+    """The steps before which to kill."""
+    if ALL_STEPS:
+        return list(range(len(steps)))
+    last = len(steps) - 1
+    return sorted({n for name in steps for n in (steps.index(name), last - steps[::-1].index(name))})

@@ -1,0 +1,162 @@
+"""Chooses the next step of a walk from the seed, with an eye to where the walk is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from tests.data_walk.conditions import Condition, some_assignments, some_condition
+from tests.data_walk.tables import EXTRAS, Row, Shape, key_value, value_of
+from tests.data_walk.verbs import CHANGES, HAS_BY_SOURCE, Clause, Step, available
+from tests.data_walk.walk import WRITERS, Walk
+
+TABLES = ("d.a", "d.b")
+WEIGHTS = {
+    "insert": 14, "update": 12, "delete": 8, "merge": 12, "overwrite": 6, "multi_insert": 5, "load_data": 5,
+    "truncate": 2, "begin": 8, "commit": 8, "abort": 3, "compact": 8, "clean": 3, "hold": 5, "look": 3, "release": 2,
+    "add_column": 2, "rename_column": 2,
+}  # fmt: skip
+_CALLS = {"add_column": "add_columns", "rename_column": "rename_column"}
+ALONE = ("overwrite", "truncate", "load_data", "add_column", "rename_column")
+"""Verbs that wait for other writers, or are not part of a transaction: nobody else may be in the middle of one."""
+
+
+class Chooser:
+    """The walk of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+        self._next_id = 0
+        called = {verb: verb for verb in CHANGES} | _CALLS
+        self._weights = {v: w for v, w in WEIGHTS.items() if v not in called or available(called[v])}
+
+    def shapes(self) -> dict[str, Shape]:
+        with_buckets = "clustered_by" in _parameters("create_table")
+        return {name: Shape.random(self._chance, with_buckets=with_buckets) for name in TABLES}
+
+    def step(self, walk: Walk) -> Step:
+        """The next step."""
+        writer = self._chance.choice(WRITERS)
+        while True:
+            verb = self._chance.choices(list(self._weights), list(self._weights.values()))[0]
+            if verb in ("commit", "abort"):
+                if not walk.blocks:
+                    continue
+                writer = self._chance.choice(list(walk.blocks))
+            if verb == "begin" and writer in walk.blocks:
+                continue
+            if verb in ALONE and walk.blocks:
+                continue
+            if verb in ("look", "release") and not walk.held:
+                continue
+            break
+        table = self._chance.choice(TABLES)
+        if verb in ("commit", "abort", "begin", "clean", "look", "release"):
+            return Step(writer, verb, {})
+        return Step(writer, verb, getattr(self, f"_{verb}")(walk, table))
+
+    # --- arguments -----------------------------------------------------------------------------
+
+    def _insert(self, walk: Walk, table: str) -> dict[str, Any]:
+        rows = self._rows(walk, table, self._chance.choice((0, 1, 5, 20)))
+        return {"table": table, "rows": rows, "tasks": self._chance.choice((1, 3))}
+
+    def _update(self, walk: Walk, table: str) -> dict[str, Any]:
+        assignments = some_assignments(self._chance, walk.model.columns[table])
+        return {"table": table, "assignments": assignments, "where": self._where(walk, table)}
+
+    def _delete(self, walk: Walk, table: str) -> dict[str, Any]:
+        return {"table": table, "where": some_condition(self._chance, walk.model.columns[table])}
+
+    def _overwrite(self, walk: Walk, table: str) -> dict[str, Any]:
+        rows = self._rows(walk, table, self._chance.choice((0, 3, 8)))
+        partition = self._partition(walk, table) if self._chance.random() < 0.5 else {}
+        return {"table": table, "rows": rows, "partition": partition or None}
+
+    def _truncate(self, walk: Walk, table: str) -> dict[str, Any]:
+        content = walk.model.content[table]
+        keys = walk.model.columns[table].keys
+        if not keys or not content or self._chance.random() < 0.3:
+            return {"table": table, "partition": None}
+        row = self._chance.choice(list(content.values())).row
+        return {"table": table, "partition": {key: row[key] for key in keys}}
+
+    def _load_data(self, walk: Walk, table: str) -> dict[str, Any]:
+        rows = self._rows(walk, table, self._chance.choice((1, 6)))
+        return {
+            "table": table,
+            "rows": rows,
+            "partition": self._partition(walk, table),
+            "copy": self._chance.random() < 0.5,
+        }
+
+    def _multi_insert(self, walk: Walk, table: str) -> dict[str, Any]:
+        rows = [{"id": self._id(), "v": value_of(self._chance, "int")} for _ in range(8)]
+        at = (Condition("below", "v", 50), Condition("mod", "id", (2, 0)))
+        return {"tables": TABLES, "rows": rows, "at": at}
+
+    def _merge(self, walk: Walk, table: str) -> dict[str, Any]:
+        columns = walk.model.columns[table]
+        known = [*walk.model.content[table]]
+        old = self._chance.sample(known, min(len(known), self._chance.randint(0, 8)))
+        rows = self._rows(walk, table, self._chance.randint(0, 5))
+        rows += [{**row, "id": number} for number, row in zip(old, self._rows(walk, table, len(old)), strict=True)]
+        clauses: list[Clause] = []
+        if self._chance.random() < 0.8:
+            clauses.append(Clause("matched", some_condition(self._chance, columns), "delete"))
+        if self._chance.random() < 0.5:
+            clauses.append(
+                Clause("matched", some_condition(self._chance, columns), some_assignments(self._chance, columns))
+            )
+        if self._chance.random() < 0.5:
+            clauses.append(Clause("matched", None, None))
+        if self._chance.random() < 0.8 or not clauses:
+            clauses.append(Clause("new", self._where(walk, table), None))
+        if HAS_BY_SOURCE and self._chance.random() < 0.4:
+            action = self._chance.choice(("delete", some_assignments(self._chance, columns)))
+            clauses.append(Clause("by source", some_condition(self._chance, columns), action))
+        return {"table": table, "rows": rows, "clauses": tuple(clauses)}
+
+    def _compact(self, walk: Walk, table: str) -> dict[str, Any]:
+        return {"table": table, "kind": self._chance.choice(("minor", "major"))}
+
+    def _hold(self, walk: Walk, table: str) -> dict[str, Any]:
+        return {"table": table}
+
+    def _add_column(self, walk: Walk, table: str) -> dict[str, Any]:
+        return {"table": table, "kind": self._chance.choice(("int", "string", *EXTRAS))}
+
+    def _rename_column(self, walk: Walk, table: str) -> dict[str, Any]:
+        roles = list(walk.model.columns[table].types)
+        return {"table": table, "role": self._chance.choice(roles), "name": f"r{self._id()}"}
+
+    # --- rows ----------------------------------------------------------------------------------
+
+    def _id(self) -> int:
+        self._next_id += 1
+        return self._next_id
+
+    def _rows(self, walk: Walk, table: str, number: int) -> list[Row]:
+        columns = walk.model.columns[table]
+        rows: list[Row] = []
+        for _ in range(number):
+            row = {role: value_of(self._chance, kind) for role, kind in columns.types.items()}
+            row |= {key: key_value(self._chance, kind) for key, kind in columns.keys.items()}
+            rows.append({**row, "id": self._id()})
+        return rows
+
+    def _partition(self, walk: Walk, table: str) -> Mapping[str, Any]:
+        keys = walk.model.columns[table].keys
+        return {key: (self._chance.randrange(3) if kind == "int" else "x/y=%z") for key, kind in keys.items()}
+
+    def _where(self, walk: Walk, table: str) -> Condition | None:
+        return some_condition(self._chance, walk.model.columns[table]) if self._chance.random() < 0.9 else None
+
+
+def _parameters(method: str) -> set[str]:
+    import inspect
+
+    from hive_acid.spark import AcidSession
+
+    return set(inspect.signature(getattr(AcidSession, method)).parameters)

@@ -1,0 +1,93 @@
+"""A table on S3 from its creation to its compaction, in a process of its own: Spark's class path is set at its start.
+
+``python -m tests.s3.story DATABASE_URL WAREHOUSE`` prints what a reader saw after each step, a line of JSON each.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from pyspark.sql import SparkSession
+
+import hive_acid.spark
+from hive_acid import files
+from metastore.app import App, ServeOptions
+from metastore.config import Config
+
+SETTINGS = [
+    "hive.compactor.cleaner.run.interval=1s",
+    "metastore.compactor.initiator.on=false",
+    "hive.compactor.worker.sleep.time=500ms",
+]
+COMPACTED_WITHIN_S = 180
+
+
+def main(db_url: str, warehouse: str) -> None:
+    app = App(ServeOptions("127.0.0.1", 0, None, db_url, warehouse, Config.parse(SETTINGS)))
+    spark = SparkSession.builder.master("local[2]").getOrCreate()
+    try:
+        with hive_acid.spark.session(spark, app.start()) as acid:
+            Story(spark, acid).run()
+    finally:
+        spark.stop()
+        app.stop()
+
+
+class Story:
+    def __init__(self, spark: SparkSession, acid: hive_acid.spark.AcidSession) -> None:
+        self.spark = spark
+        self.acid = acid
+
+    def run(self) -> None:
+        acid = self.acid
+        acid.create_database("d")
+        acid.create_table("d.t", {"id": "int", "v": "string"}, partitioned_by={"p": "string"})
+        acid.insert("d.t", self.frame((1, "a", "x"), (2, "b", "x"), (3, "c", "y z")))
+        self.tell("inserted")
+        acid.update("d.t", {"v": "upper(v)"}, "id >= 2")
+        acid.delete("d.t", "id = 1")
+        self.tell("changed")
+        merge = acid.merge("d.t", self.frame((2, "m", "x"), (4, "n", "x")), "t.id = s.id")
+        merge.whenMatchedUpdate(set={"v": "s.v"}).whenNotMatchedInsertAll().execute()
+        self.tell("merged")
+        try:
+            with acid.transaction():
+                acid.insert("d.t", self.frame((9, "lost", "x")))
+                raise RuntimeError("changed my mind")
+        except RuntimeError:
+            self.tell("aborted")
+        before = acid.table("d.t")
+        accepted = acid.compact("d.t", "major", ["p=x"])
+        self.wait_for(accepted)
+        self.tell("compacted")
+        print(json.dumps(["older snapshot", self.rows(before)]))
+        acid.overwrite("d.t", self.frame((5, "o", "x")))
+        self.tell("overwritten")
+        acid.drop_table("d.t")
+
+    def frame(self, *rows: tuple[int, str, str]):
+        return self.spark.createDataFrame(list(rows), "id int, v string, p string")
+
+    def rows(self, frame) -> list[list[object]]:
+        return sorted([row.id, row.v, row.p] for row in frame.collect())
+
+    def tell(self, step: str) -> None:
+        table = self.acid.connection.table("d", "t")
+        left = [entry.path for entry in files.list_tree(table.location) if entry.path.startswith("_")]
+        print(json.dumps([step, self.rows(self.acid.table("d.t")), left]), flush=True)
+
+    def wait_for(self, compactions: list[int]) -> None:
+        deadline = time.monotonic() + COMPACTED_WITHIN_S
+        location = files.join(self.acid.connection.table("d", "t").location, "p=x")
+        while time.monotonic() < deadline:
+            names = {entry.path.partition("/")[0] for entry in files.list_tree(location)}
+            if any(name.startswith("base_") for name in names):
+                return
+            time.sleep(0.5)
+        raise SystemExit(f"compactions {compactions} did not end: {sorted(names)}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,54 @@
+"""A table on S3 is written, read, compacted and cleaned as one on a disk is."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.clients.maven import NotFetchedError
+
+pytestmark = [pytest.mark.maven, pytest.mark.spark, pytest.mark.slow]
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.log.level": "OFF",
+}
+
+
+def test_from_creation_to_compaction(store, db_url, tmp_path):
+    try:
+        settings = {**SETTINGS, **store.spark_settings()}
+    except NotFetchedError as error:
+        pytest.skip(str(error))
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.s3.story", db_url, f"s3a://{store.bucket}/warehouse"],
+        env={**os.environ, "SPARK_CONF_DIR": str(conf)},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr[-4000:]
+    merged = [[2, "m", "x"], [3, "C", "y z"], [4, "n", "x"]]
+    assert [json.loads(line) for line in told.stdout.splitlines() if line.startswith("[")] == [
+        ["inserted", [[1, "a", "x"], [2, "b", "x"], [3, "c", "y z"]], []],
+        ["changed", [[2, "B", "x"], [3, "C", "y z"]], []],
+        ["merged", merged, []],
+        ["aborted", merged, []],
+        ["compacted", merged, []],
+        ["older snapshot", merged],
+        ["overwritten", [[3, "C", "y z"], [5, "o", "x"]], []],
+    ]
