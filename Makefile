@@ -5,9 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 TXNS ?= 10000
+SEED ?= 1
+STEPS ?= 200
+VERSION ?= 4.3
+SPARK_VENV := .venv-spark-$(VERSION)
+DATA_TESTS := tests/spark tests/data_walk tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-rpc bench-catalogue isolation serve doctor lock clean
+.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams walk-data crash test-spark test-connect isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,7 +37,7 @@ demo: install ## ACID on Spark, on real data: New York's flights of 2013
 	@$(BIN)/python -m hive_acid.demo $(ARGS)
 
 test: install ## All tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint: install ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .
@@ -49,6 +54,32 @@ bench-rpc: install ## The transactional calls, measured (ARGS="--against thrift:
 bench-catalogue: install ## A table with 200,000 partitions: each call beside bare SQL (ARGS="--partitions N")
 	@$(BIN)/python -m tests.bench.catalogue $(ARGS)
 
+bench-streams: install ## Commits and rows per second of streams, beside plain ORC files (ARGS="--only client")
+	@$(BIN)/python -m tests.bench.streams $(ARGS)
+
+bench-data: install .venv-spark-4.1/installed ## Every table format on the same rows: plain, ours, Delta, Iceberg (ARGS="--rows 2000000 …")
+	@$(BIN)/python -m tests.bench.data --rivals-python .venv-spark-4.1/bin/python $(ARGS)
+
+walk-data: install ## Random writes of all kinds against a model in Python (SEED=1 STEPS=200)
+	@$(BIN)/python -m tests.data_walk --seed $(SEED) --steps $(STEPS) $(ARGS)
+
+crash: install ## Clients killed before every step of every write
+	@HIVE_ACID_TEST_ALL_STEPS=1 $(BIN)/python -m pytest tests/crash $(ARGS)
+
+test-spark: $(SPARK_VENV)/installed ## The data path's tests on another PySpark (VERSION=4.1), in an environment of its own
+	@$(SPARK_VENV)/bin/python -m pytest -p no:cacheprovider $(DATA_TESTS) $(ARGS)
+
+test-connect: $(SPARK_VENV)/installed ## The data path's tests as a client of Spark Connect (VERSION=4.3)
+	@HIVE_ACID_TEST_CONNECT=1 $(SPARK_VENV)/bin/python -m pytest -p no:cacheprovider tests/spark $(ARGS)
+
+.venv-spark-%/installed: requirements.lock pyproject.toml
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@echo "Installing PySpark $* into $(@D), all else as it is locked."
+	@grep -oE '^[A-Za-z0-9_.-]+==[^ ;]+' requirements.lock | grep -v '^pyspark==' > $(@D)/constraints.txt
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -c $(@D)/constraints.txt \
+	  -e '.[spark,server,java,demo,dev]' 'pyspark[connect]==$*.*'
+	@touch $@
+
 isolation: install ## Snapshot isolation under kills, restarts and lost calls (TXNS=100000 ARGS="--seed N")
 	@$(BIN)/python -m tests.isolation --txns $(TXNS) $(ARGS)
 
@@ -63,4 +94,4 @@ lock: ## Renew requirements.lock from pyproject.toml (needs uv)
 	  --python-version 3.11 -q -o requirements.lock $(ARGS)
 
 clean: ## Remove the environment and the caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-spark-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
