@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,13 +14,12 @@ from hive_acid.errors import NoSuchObjectError
 from hive_acid.format.names import parse_directory
 from tests.crash.client import Clients, Outcome
 from tests.crash.statements import STATEMENTS, Statement
+from tests.crash.steps import ALL_STEPS
 from tests.served import Served, served
 from tests.spark.checker import check_snapshot, check_table, location_of
 from tests.spark.house import House
 
 COMMIT = "metastore.commit_txn"
-ALL_STEPS = os.environ.get("HIVE_ACID_TEST_ALL_STEPS") == "1"
-"""A long run; without it, of the steps of one name (as the renames of many files) the first and the last are taken."""
 
 _names = itertools.count(1)
 

@@ -234,3 +234,19 @@ def test_plain_tables_are_refused(acid):
     acid.create_table("d.plain", {"id": "int"}, properties={"transactional": "false"})
     with pytest.raises(TableNotAcidError, match="not an ACID table"):
         acid.table("d.plain")
+
+
+def test_many_directories_are_listed_in_few_tasks(acid, spark, monkeypatch):
+    monkeypatch.setattr("hive_acid.spark.scan._LISTED_PER_TASK", 4)
+    acid.create_table("d.t", {"id": "bigint"}, partitioned_by={"p": "int"})
+    acid.insert("d.t", spark.range(40).selectExpr("id", "cast(id as int) p").coalesce(1))
+    tasks = spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.parallelism")
+    spark.sparkContext.setJobGroup("listing", "listing")
+    table = acid.table("d.t")
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("listing")]
+    stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert [stage.numTasks for stage in stages] == [10]
+    assert spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.parallelism") == tasks
+    assert table.count() == 40

@@ -18,7 +18,7 @@ from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.predicates import all_of, predicate_of
 from hive_acid.spark.source import Join, kept
-from hive_acid.spark.statement import Context, Statement, column_errors
+from hive_acid.spark.statement import Context, Statement, analysed, column_errors
 from hive_acid.spark.types import check_distinct, row_type
 from hive_acid.transaction import Transaction
 
@@ -87,7 +87,7 @@ def chosen(statement: Statement, where: Expression | None, target_alias: str | N
     if where is None:
         return target
     with column_errors(statement.table):
-        return target.where(where)
+        return analysed(target.where(where))
 
 
 def _matching(statement: Statement, join: Join, where: Expression | None) -> DataFrame:
@@ -97,7 +97,7 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> Dat
         condition = expression(join.on) if where is None else expression(join.on) & expression(where)
         wanted = all_of((source.matched, predicate_of(where, statement.table, join.target_alias, join.source.columns)))
         target = statement.target(wanted=wanted).alias(join.target_alias)
-        return target.join(source.joined(), condition, "left_semi")
+        return analysed(target.join(source.joined(), condition, "left_semi"))
 
 
 def checked_names(table: Table, given: Iterable[str]) -> None:
@@ -134,9 +134,7 @@ class Assignments:
     def added_to(self, frame: DataFrame) -> DataFrame:
         """`frame` with the raw new values in columns of their own, so that each is computed once per row."""
         with column_errors(self.table):
-            added = frame.select("*", *(value.alias(_new(name)) for name, value in self.values.items()))
-            _ = added.schema  # Connect looks at names and types only when it is asked for them
-            return added
+            return analysed(frame.select("*", *(value.alias(_new(name)) for name, value in self.values.items())))
 
     def row(self, frame: DataFrame) -> Column:
         """The new row as a struct, out of a frame of `added_to`."""

@@ -27,7 +27,7 @@ from hive_acid.spark.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.predicates import Predicate, all_of, any_of, predicate_of
 from hive_acid.spark.read import KEY_COLUMNS, partition_columns
 from hive_acid.spark.source import SOURCE_ROW, KeptSource, kept
-from hive_acid.spark.statement import Context, Statement, column_errors
+from hive_acid.spark.statement import Context, Statement, analysed, column_errors
 from hive_acid.spark.types import spark_type
 from hive_acid.transaction import Transaction
 
@@ -54,7 +54,7 @@ def merge(context: Context, transaction: Transaction, table: Table, builder: Mer
     operation = Operation.UPDATE if changes_rows else Operation.INSERT
     statement.lock(operation)
     with column_errors(table):
-        changes = _Merge(statement, builder, kept(builder.join, table)).changes()
+        changes = analysed(_Merge(statement, builder, kept(builder.join, table)).changes())
     write = statement.write()
     events = change_events(changes, table, write, deletes_only=not inserts, once=bool(builder.matched))
     counts = statement.run(events, write, operation)

@@ -9,7 +9,9 @@ push this filter, and need not open the file once more to find that out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -36,6 +38,9 @@ _ID_FIELDS = [
     t.StructField("currentTransaction", t.LongType()),
 ]
 _NEVER_FALSE = f"operation <> -1 OR hash({', '.join(ID_COLUMNS[1:])}, {ROW_COLUMN}.{_GHOST}) = 0"
+_LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_LISTED_PER_TASK, _LEAST_LISTING_TASKS = 64, 8
+_LISTING = threading.Lock()
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]*")
 _GLOB = re.compile(r"([\\*?\[\]{}^,])")
 
@@ -101,8 +106,27 @@ def _events(
         return spark.range(0).select(*nothing, *path)
     paths = [literal_path(path) for directory in directories for path in directory.paths]
     path = [F.col("_metadata.file_path").alias(PATH_COLUMN)] if with_path else []
-    read = spark.read.format("orc").options(**search).schema(schema).load(paths)
+    with _listed_in_few_tasks(spark, len(paths)):
+        read = spark.read.format("orc").options(**search).schema(schema).load(paths)
     return read.where(_NEVER_FALSE).select(*names, *path)
+
+
+@contextmanager
+def _listed_in_few_tasks(spark: SparkSession, paths: int) -> Iterator[None]:
+    """Within the block Spark lists `paths` in tasks of many each, instead of one for each path.
+
+    A task costs ten times what it lists. The setting is one of the whole session, so only one block is open at a time.
+    """
+    if paths <= _LISTED_PER_TASK:
+        yield
+        return
+    with _LISTING:
+        before = spark.conf.get(_LISTING_TASKS)
+        spark.conf.set(_LISTING_TASKS, max(_LEAST_LISTING_TASKS, paths // _LISTED_PER_TASK))
+        try:
+            yield
+        finally:
+            spark.conf.set(_LISTING_TASKS, str(before))
 
 
 def literal_path(path: str) -> str:
