@@ -18,14 +18,7 @@ class Operation(enum.Enum):
 
 def read_component(database: str, table: str) -> Any:
     """The lock of a reader: it keeps the table from being dropped, and no writer waits for it."""
-    return ttypes.LockComponent(
-        type=ttypes.LockType.SHARED_READ,
-        level=ttypes.LockLevel.TABLE,
-        dbname=database,
-        tablename=table,
-        operationType=ttypes.DataOperationType.SELECT,
-        isTransactional=True,
-    )
+    return _component(ttypes.LockType.SHARED_READ, "SELECT", database, table)
 
 
 def write_component(
@@ -36,16 +29,8 @@ def write_component(
     `dynamic` says that the partitions are not known yet: they follow by `Transaction.add_dynamic_partitions`.
     """
     insert = operation is Operation.INSERT
-    return ttypes.LockComponent(
-        type=ttypes.LockType.SHARED_READ if insert else ttypes.LockType.SHARED_WRITE,
-        level=ttypes.LockLevel.PARTITION if partition else ttypes.LockLevel.TABLE,
-        dbname=database,
-        tablename=table,
-        partitionname=partition,
-        operationType=getattr(ttypes.DataOperationType, operation.value),
-        isTransactional=True,
-        isDynamicPartitionWrite=dynamic,
-    )
+    kind = ttypes.LockType.SHARED_READ if insert else ttypes.LockType.SHARED_WRITE
+    return _component(kind, operation.value, database, table, partitionname=partition, isDynamicPartitionWrite=dynamic)
 
 
 def overwrite_component(
@@ -55,13 +40,19 @@ def overwrite_component(
 
     With `beside_readers` those that read are not waited for: only for such as ignore a base that is not committed.
     """
+    kind = ttypes.LockType.EXCL_WRITE if beside_readers else ttypes.LockType.EXCLUSIVE
+    return _component(
+        kind, Operation.UPDATE.value, database, table, partitionname=partition, isDynamicPartitionWrite=dynamic
+    )
+
+
+def _component(kind: int, operation: str, database: str, table: str, **more: Any) -> Any:
     return ttypes.LockComponent(
-        type=ttypes.LockType.EXCL_WRITE if beside_readers else ttypes.LockType.EXCLUSIVE,
-        level=ttypes.LockLevel.PARTITION if partition else ttypes.LockLevel.TABLE,
+        type=kind,
+        level=ttypes.LockLevel.PARTITION if more.get("partitionname") else ttypes.LockLevel.TABLE,
         dbname=database,
         tablename=table,
-        partitionname=partition,
-        operationType=ttypes.DataOperationType.UPDATE,
+        operationType=getattr(ttypes.DataOperationType, operation),
         isTransactional=True,
-        isDynamicPartitionWrite=dynamic,
+        **more,
     )

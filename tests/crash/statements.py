@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from hive_acid import files
-from hive_acid.spark import AcidSession
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
 
 Run = Callable[[Any, str, Path], object]
@@ -20,19 +19,14 @@ Run = Callable[[Any, str, Path], object]
 class Statement:
     """One write.
 
-    `needs` is the method of the session without which it is left out. What others include is killed in long runs only.
+    What others include is killed in long runs only.
     """
 
     run: Run
     prepare: Run
     tables: tuple[str, ...] = ("t",)
-    needs: str = "insert"
     makes_table: bool = False
     only_in_long_runs: bool = False
-
-    @property
-    def is_available(self) -> bool:
-        return hasattr(AcidSession, self.needs)
 
 
 def _flat(acid: Any, database: str, _scratch: Path) -> None:
@@ -150,12 +144,12 @@ STATEMENTS = {
     "delete": Statement(_delete, _flat, only_in_long_runs=True),
     "merge": Statement(_merge, _divided),
     "transaction": Statement(_transaction, _two_tables, ("t", "u"), only_in_long_runs=True),
-    "overwrite": Statement(_overwrite, _flat, needs="overwrite", only_in_long_runs=True),
-    "overwrite of partitions": Statement(_overwrite_divided, _divided, needs="overwrite", only_in_long_runs=True),
-    "multi-insert": Statement(_multi_insert, _two_tables, ("t", "u"), needs="multi_insert", only_in_long_runs=True),
-    "create as": Statement(_create_as, _flat, ("t", "u"), needs="create_table_as", makes_table=True),
-    "load data": Statement(_load_data, _with_a_file, needs="load_data", only_in_long_runs=True),
-    "truncate": Statement(_truncate, _divided, needs="truncate", only_in_long_runs=True),
+    "overwrite": Statement(_overwrite, _flat, only_in_long_runs=True),
+    "overwrite of partitions": Statement(_overwrite_divided, _divided, only_in_long_runs=True),
+    "multi-insert": Statement(_multi_insert, _two_tables, ("t", "u"), only_in_long_runs=True),
+    "create as": Statement(_create_as, _flat, ("t", "u"), makes_table=True),
+    "load data": Statement(_load_data, _with_a_file, only_in_long_runs=True),
+    "truncate": Statement(_truncate, _divided, only_in_long_runs=True),
     "sink": Statement(_sink, _arriving),
     "stream": Statement(_streamed, _divided),
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.data_walk.conditions import Condition, some_assignments, some_condition
 from tests.data_walk.tables import EXTRAS, Row, Shape, key_value, value_of
-from tests.data_walk.verbs import CHANGES, HAS_BY_SOURCE, Clause, Step, available
+from tests.data_walk.verbs import Clause, Step
 from tests.data_walk.walk import WRITERS, Walk
 
 TABLES = ("d.a", "d.b")
@@ -17,7 +17,6 @@ WEIGHTS = {
     "truncate": 2, "begin": 8, "commit": 8, "abort": 3, "compact": 8, "clean": 3, "hold": 5, "look": 3, "release": 2,
     "add_column": 2, "rename_column": 2,
 }  # fmt: skip
-_CALLS = {"add_column": "add_columns", "rename_column": "rename_column"}
 ALONE = ("overwrite", "truncate", "load_data", "add_column", "rename_column")
 """Verbs that wait for other writers, or are not part of a transaction: nobody else may be in the middle of one."""
 
@@ -28,18 +27,15 @@ class Chooser:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         self._next_id = 0
-        called = {verb: verb for verb in CHANGES} | _CALLS
-        self._weights = {v: w for v, w in WEIGHTS.items() if v not in called or available(called[v])}
 
     def shapes(self) -> dict[str, Shape]:
-        with_buckets = "clustered_by" in _parameters("create_table")
-        return {name: Shape.random(self._chance, with_buckets=with_buckets) for name in TABLES}
+        return {name: Shape.random(self._chance) for name in TABLES}
 
     def step(self, walk: Walk) -> Step:
         """The next step."""
         writer = self._chance.choice(WRITERS)
         while True:
-            verb = self._chance.choices(list(self._weights), list(self._weights.values()))[0]
+            verb = self._chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
             if verb in ("commit", "abort"):
                 if not walk.blocks:
                     continue
@@ -113,7 +109,7 @@ class Chooser:
             clauses.append(Clause("matched", None, None))
         if self._chance.random() < 0.8 or not clauses:
             clauses.append(Clause("new", self._where(walk, table), None))
-        if HAS_BY_SOURCE and self._chance.random() < 0.4:
+        if self._chance.random() < 0.4:
             action = self._chance.choice(("delete", some_assignments(self._chance, columns)))
             clauses.append(Clause("by source", some_condition(self._chance, columns), action))
         return {"table": table, "rows": rows, "clauses": tuple(clauses)}
@@ -152,11 +148,3 @@ class Chooser:
 
     def _where(self, walk: Walk, table: str) -> Condition | None:
         return some_condition(self._chance, walk.model.columns[table]) if self._chance.random() < 0.9 else None
-
-
-def _parameters(method: str) -> set[str]:
-    import inspect
-
-    from hive_acid.spark import AcidSession
-
-    return set(inspect.signature(getattr(AcidSession, method)).parameters)

@@ -39,12 +39,12 @@ class Shape:
     buckets: int = 0
 
     @classmethod
-    def random(cls, chance: random.Random, *, with_buckets: bool) -> Shape:
+    def random(cls, chance: random.Random) -> Shape:
         """One of the many."""
         kinds = chance.sample(list(EXTRAS), chance.randint(0, 3))
         columns = {"id": "int", "v": "int", "s": "string"} | {f"c{i}": kind for i, kind in enumerate(kinds)}
         keys = chance.choice(({}, {}, {"p": "int"}, {"p": "int"}, {"p": "int", "q": "string"}, {"q": "string"}))
-        return cls(columns, keys, 3 if with_buckets and chance.random() < 0.3 else 0)
+        return cls(columns, keys, 3 if chance.random() < 0.3 else 0)
 
 
 @dataclass

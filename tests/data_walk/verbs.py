@@ -196,14 +196,6 @@ CHANGES: dict[str, Callable[..., None]] = {
 }
 
 
-def available(verb: str) -> bool:
-    """Whether the product has what the verb calls."""
-    return hasattr(AcidSession, verb)
-
-
-HAS_BY_SOURCE = hasattr(MergeBuilder, "whenNotMatchedBySourceDelete")
-
-
 def _one_place(columns: Columns) -> dict[str, Any]:
     return {key: 1 if kind == "int" else "a b" for key, kind in columns.keys.items()}
 

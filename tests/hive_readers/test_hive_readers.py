@@ -10,7 +10,6 @@ import pytest
 from hive_acid.format.rows import RowId
 from hive_acid.spark import AcidSession
 from hive_acid.transaction import TransactionKind
-from tests.data_walk.verbs import available
 from tests.hive_readers.readers import HiveReaders, Snapshot
 from tests.spark.checker import check_snapshot
 from tests.spark.compaction import compact_table
@@ -89,16 +88,13 @@ def load_data(acid: AcidSession) -> None:
     acid.delete("d.t", "id = 65")
 
 
-KINDS: dict[Callable[[AcidSession], None], str] = {
-    inserts: "insert", updates: "update", merge: "merge", statements: "update", aborted: "update", minor: "insert",
-    major: "insert", overwrite: "overwrite", multi_insert: "multi_insert", load_data: "load_data",
-}  # fmt: skip
+KINDS = (inserts, updates, merge, statements, aborted, minor, major, overwrite, multi_insert, load_data)
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.maven
-@pytest.mark.parametrize("write", [kind for kind, verb in KINDS.items() if available(verb)])
+@pytest.mark.parametrize("write", KINDS)
 def test_rows_and_their_ids(acid: AcidSession, hive: HiveReaders, write: Callable[[AcidSession], None]) -> None:
     acid.create_table("d.t", COLUMNS)
     write(acid)
@@ -109,7 +105,6 @@ def test_rows_and_their_ids(acid: AcidSession, hive: HiveReaders, write: Callabl
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.maven
-@pytest.mark.skipif("not available('overwrite')")
 def test_a_clustered_table(acid: AcidSession, hive: HiveReaders) -> None:
     acid.create_table("d.t", COLUMNS, clustered_by=("id",), buckets=3)
     updates(acid)

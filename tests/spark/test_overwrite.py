@@ -84,6 +84,9 @@ def test_a_static_partition_is_replaced_even_by_nothing(parts, spark):
 def test_the_first_partition_columns_may_be_given(parts, spark):
     assert parts.overwrite("d.t", rows_of(spark, (10, "b"), kinds="id int, q string"), partition={"p": "1"}) == 1
     assert read(parts) == [(1, 1, "a"), (3, 2, "a"), (10, 1, "b")]
+    assert parts.overwrite("d.t", rows_of(spark, (11, "b"), kinds="id int, q string").limit(0), partition={"p": 1}) == 0
+    assert parts.overwrite("d.t", rows_of(spark, (11,), kinds="id int").limit(0), partition={"p": 1, "q": "b"}) == 0
+    assert read(parts) == [(1, 1, "a"), (3, 2, "a")]
     for wrong in ({"q": "a"}, {"id": "1"}, {"p": "1", "z": "1"}):
         with pytest.raises(ColumnError, match="first of its partition columns"):
             parts.overwrite("d.t", rows_of(spark, (10, 1, "b")), partition=wrong)

@@ -20,7 +20,7 @@ from hive_acid.spark.narrowing import Narrowing, NarrowingFrame, of_kind
 
 if TYPE_CHECKING:
     from hive_acid.spark.session import AcidSession
-    from hive_acid.spark.tables.specs import PartitionSpec
+    from hive_acid.spark.specs import PartitionSpec
     from hive_acid.spark.tables.statistics import TableStatistics
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
@@ -27,6 +27,7 @@ from hive_acid.spark.originals import path_of
 from hive_acid.spark.scan import PATH_COLUMN, literal_path, partition_texts
 from hive_acid.spark.types import row_type, spark_type, stored_text
 
+Format = TypeVar("Format")
 Reader = Callable[[SparkSession, Table, list[str], Column], DataFrame]
 """The columns of a table out of files, and the column given last, which tells the file's path."""
 
@@ -41,7 +42,11 @@ def read_table(spark: SparkSession, state: TableState) -> DataFrame:
     writes are visible.
     """
     table = state.table
-    read = _reader(table)
+    read = by_format(
+        table,
+        _READERS,
+        "which Spark does not read: it reads ORC, Parquet, Avro (with its package spark-avro), JSON, delimited text",
+    )
     told_by_path = [partition for partition in state.partitions if partition.is_told_by_path]
     depth = len(table.partition_keys)
     texts = partition_texts(depth, (partition.name for partition in told_by_path))
@@ -86,16 +91,19 @@ def _shown(frame: DataFrame, table: Table, texts: list[Column]) -> DataFrame:
     )
 
 
-def _reader(table: Table) -> Reader:
-    """How files of the table's format are read. Raises UnsupportedTableError."""
+def by_format(table: Table, known: Mapping[str, Format], otherwise: str) -> Format:
+    """What is `known` of a table's input format, or of its SerDe, by the last parts of their names.
+
+    Raises UnsupportedTableError, in which `otherwise` says what the matter is with all others.
+    """
     input_format, serde = table.input_format.rpartition(".")[2], table.serde.rpartition(".")[2]
-    reader = _READERS.get(input_format) or _READERS.get(serde)
-    if reader is None:
+    found = known.get(input_format) or known.get(serde)
+    if found is None:
         raise UnsupportedTableError(
             f"{table.full_name} has input format {table.input_format or '(none)'} with {table.serde or 'no SerDe'}, "
-            "which Spark does not read: it reads ORC, Parquet, Avro (with its package spark-avro), JSON, delimited text"
+            + otherwise
         )
-    return reader
+    return found
 
 
 def _by_spark(kind: str) -> Reader:

@@ -8,18 +8,14 @@ long as their frames live: for them nobody waits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from hive_acid.catalog import Table
 from hive_acid.connection import Connection
-from hive_acid.errors import ColumnError
 from hive_acid.ids import TxnId
 from hive_acid.locks import Operation, overwrite_component
+from hive_acid.spark.specs import PartitionSpec, with_constants
 from hive_acid.spark.statement import Context, Overwrite, Statement
-from hive_acid.spark.types import spark_type
 from hive_acid.spark.write import new_rows, stored
 from hive_acid.transaction import AGENT_INFO, Transaction
 from hive_acid.wire import ttypes
@@ -30,7 +26,7 @@ def overwrite(
     transaction: Transaction,
     table: Table,
     frame: DataFrame,
-    partition: Mapping[str, str | None] | None = None,
+    partition: PartitionSpec | None = None,
 ) -> int:
     """Replace rows by those of `frame`; their number.
 
@@ -43,13 +39,8 @@ def overwrite(
     """
     statement = Statement(context, transaction, table)
     statement.refuse_clustered("INSERT OVERWRITE")
-    static = _static_values(table, partition or {})
-    given = {name.lower() for name in frame.columns}
-    if doubled := [key for key in static if key in given]:
-        raise ColumnError(f"{', '.join(doubled)} of {table.full_name} is given by the partition and by the frame, too")
-    constants = {key: F.lit(value).cast("string") for key, value in static.items()}
-    values = stored(table, frame.select("*", *(value.alias(key) for key, value in constants.items())))
-    whole = tuple(static.values()) if len(static) == len(table.partition_keys) else None
+    given, whole = with_constants(table, frame, partition)
+    values = stored(table, given)
     beside = has_own_readers(context.connection, table, transaction.id)
     name = table.partition_name(whole) if whole else None
     dynamic = whole is None
@@ -68,17 +59,3 @@ def has_own_readers(connection: Connection, table: Table, own: TxnId | None = No
         lock.type == ttypes.LockType.SHARED_READ and lock.agentInfo == AGENT_INFO and lock.txnid != own
         for lock in connection.call("show_locks", request).locks or ()
     )
-
-
-def _static_values(table: Table, partition: Mapping[str, str | None]) -> dict[str, str | None]:
-    """`partition` in the order of the table's keys, its values as texts of the keys' types."""
-    given = {name.lower(): value for name, value in partition.items()}
-    keys = [key.name for key in table.partition_keys]
-    if set(given) != set(keys[: len(given)]):
-        raise ColumnError(
-            f"the partition to overwrite names {', '.join(given)}; of {table.full_name} it has to name the first of "
-            f"its partition columns ({', '.join(keys) or 'it has none'})"
-        )
-    for key in table.partition_keys:
-        spark_type(key.type)
-    return {key: given[key] for key in keys if key in given}

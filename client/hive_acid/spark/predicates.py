@@ -254,10 +254,7 @@ class _Reader:
             return self._in(tree.this, tree.expressions)
         if kind is exp.Is and isinstance(tree.expression, exp.Null):
             return self._null_test(tree.this, is_null=True)
-        column = self._column(tree)
-        if column is not None and type_name(column) == "boolean":
-            return Comparison(column.name, Operator.EQUAL, True)
-        return None
+        return self._boolean(tree, is_true=True)
 
     def _not(self, tree: exp.Condition) -> Predicate | None:
         while isinstance(tree, exp.Paren):
@@ -273,10 +270,14 @@ class _Reader:
             return self._comparison(tree.this, _NEGATED[type(tree)], tree.expression)
         if kind is exp.Is and isinstance(tree.expression, exp.Null):
             return self._null_test(tree.this, is_null=False)
+        return self._boolean(tree, is_true=False)
+
+    def _boolean(self, tree: exp.Condition, *, is_true: bool) -> Predicate | None:
+        """A boolean column as a condition by itself."""
         column = self._column(tree)
-        if column is not None and type_name(column) == "boolean":
-            return Comparison(column.name, Operator.EQUAL, False)
-        return None
+        if column is None or type_name(column) != "boolean":
+            return None
+        return Comparison(column.name, Operator.EQUAL, is_true)
 
     def _comparison(self, left: exp.Condition, kind: type[exp.Binary], right: exp.Condition) -> Predicate | None:
         column = self._column(left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -19,11 +20,9 @@ _BEHIND_TARGET = frozenset({"SET", "USING", "WHERE", "FROM", "ON"})
 def update(run: Run, cursor: Cursor) -> DataFrame | None:
     """``UPDATE t [AS a] SET c = value, … [FROM source] [WHERE condition]``; None if the table is not ours."""
     cursor.expect("UPDATE")
-    name = cursor.name()
-    table = run.names.written(name)
-    if table is None:
+    target = target_of(run, cursor, _BEHIND_TARGET)
+    if target is None:
         return None
-    target = Target(table, alias_of(cursor, _BEHIND_TARGET) or name.parts[-1])
     cursor.expect("SET")
     values = dict(assignment(item, target) for item in cursor.until("FROM", "WHERE").separated("SET"))
     source = relation(cursor.until("WHERE")) if cursor.accept("FROM") else None
@@ -35,18 +34,16 @@ def update(run: Run, cursor: Cursor) -> DataFrame | None:
     with run.in_transaction(), run.subqueries(rewriter) as text:
         values = {column: text(template) for column, template in templates.items()}
         rows = _rows_of(run, source, text(where) if where is not None else None)
-        changed = run.acid.update(table, values, target_alias=target.alias, **rows)
+        changed = run.acid.update(target.table, values, target_alias=target.alias, **rows)
     return run.counts(num_affected_rows=changed)
 
 
 def delete(run: Run, cursor: Cursor) -> DataFrame | None:
     """``DELETE FROM t [AS a] [USING source] [WHERE condition]``; None if the table is not ours."""
     cursor.expect("DELETE", "FROM")
-    name = cursor.name()
-    table = run.names.written(name)
-    if table is None:
+    target = target_of(run, cursor, _BEHIND_TARGET)
+    if target is None:
         return None
-    target = Target(table, alias_of(cursor, _BEHIND_TARGET) or name.parts[-1])
     source = relation(cursor.until("WHERE")) if cursor.accept("USING") else None
     condition = cursor.rest() if cursor.accept("WHERE") else None
     cursor.finish()
@@ -54,8 +51,15 @@ def delete(run: Run, cursor: Cursor) -> DataFrame | None:
     where = rewriter.expression(condition, target) if condition is not None else None
     with run.in_transaction(), run.subqueries(rewriter) as text:
         rows = _rows_of(run, source, text(where) if where is not None else None)
-        changed = run.acid.delete(table, target_alias=target.alias, **rows)
+        changed = run.acid.delete(target.table, target_alias=target.alias, **rows)
     return run.counts(num_affected_rows=changed)
+
+
+def target_of(run: Run, cursor: Cursor, ends: Collection[str]) -> Target | None:
+    """The table that is to be changed, with its alias before one of `ends`; None if it is not ours."""
+    name = cursor.name()
+    table = run.names.written(name)
+    return None if table is None else Target(table, alias_of(cursor, ends) or name.parts[-1])
 
 
 def assignment(item: Cursor, target: Target) -> tuple[str, str]:

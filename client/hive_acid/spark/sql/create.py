@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog import Column
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.sql.columns import column_definition, column_definitions, comment, names, properties
-from hive_acid.spark.sql.partitions import partition_clause
+from hive_acid.spark.sql.partitions import parenthesized_partition, static_values
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, Name
 
@@ -197,9 +197,9 @@ def truncate(run: Run, cursor: Cursor) -> DataFrame | None:
     table = run.names.written(cursor.name())
     if table is None:
         return None
-    partition = cursor.parentheses("a partition") if cursor.accept("PARTITION") else None
+    inside = parenthesized_partition(cursor)
     cursor.finish()
-    run.acid.truncate(table, None if partition is None else partition_clause(run, table, partition).static)
+    run.acid.truncate(table, static_values(run, table, inside))
     return run.nothing()
 
 
@@ -209,7 +209,7 @@ def analyze(run: Run, cursor: Cursor) -> DataFrame | None:
     table = run.names.written(cursor.name())
     if table is None:
         return None
-    inside = cursor.parentheses("a partition") if cursor.accept("PARTITION") else None
+    inside = parenthesized_partition(cursor)
     cursor.expect("COMPUTE", "STATISTICS")
     columns: list[str] = []
     if cursor.accept("FOR", "ALL", "COLUMNS"):
@@ -220,6 +220,6 @@ def analyze(run: Run, cursor: Cursor) -> DataFrame | None:
     else:
         cursor.accept("NOSCAN")
     cursor.finish()
-    partition = None if inside is None else partition_clause(run, table, inside).static
+    partition = static_values(run, table, inside)
     run.acid.analyze(table, columns=columns, partition=partition)
     return run.nothing()

@@ -13,7 +13,7 @@ from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.sql.hints import direct_sources
-from hive_acid.spark.sql.partitions import PartitionClause, partition_clause
+from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
 from hive_acid.spark.sql.rewrite import parsed
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, Name
@@ -108,7 +108,7 @@ def _destination(cursor: Cursor) -> _Destination:
     overwrite = cursor.one_of("INTO", "OVERWRITE") == "OVERWRITE"
     cursor.accept("TABLE")
     name = cursor.name()
-    partition = cursor.parentheses("a partition") if cursor.accept("PARTITION") else None
+    partition = parenthesized_partition(cursor)
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     if if_not_exists and not (overwrite and partition):
         raise cursor.error("IF NOT EXISTS needs INSERT OVERWRITE and a PARTITION")

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.merge import MergeBuilder
-from hive_acid.spark.sql.change import assignment
-from hive_acid.spark.sql.relations import alias_of, relation
+from hive_acid.spark.sql.change import assignment, target_of
+from hive_acid.spark.sql.relations import relation
 from hive_acid.spark.sql.rewrite import Rewriter, Target
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
@@ -33,11 +33,9 @@ def merge(run: Run, cursor: Cursor) -> DataFrame | None:
     cursor.expect("MERGE")
     evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
-    name = cursor.name()
-    table = run.names.written(name)
-    if table is None:
+    target = target_of(run, cursor, _ENDS)
+    if target is None:
         return None
-    target = Target(table, alias_of(cursor, _ENDS) or name.parts[-1])
     cursor.expect("USING")
     source = relation(cursor.until("ON"))
     cursor.expect("ON")
@@ -49,7 +47,7 @@ def merge(run: Run, cursor: Cursor) -> DataFrame | None:
     cursor.finish()
     with run.in_transaction(), run.subqueries(rewriter) as text:
         builder = run.acid.merge(
-            table, run.query(source.query), text(on), target_alias=target.alias, source_alias=source.alias
+            target.table, run.query(source.query), text(on), target_alias=target.alias, source_alias=source.alias
         )
         if evolves:
             builder = builder.withSchemaEvolution()

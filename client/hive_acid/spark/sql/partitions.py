@@ -61,6 +61,16 @@ def partition_clause(run: Run, table: Table, inside: Cursor) -> PartitionClause:
     return PartitionClause(table, static, tuple(dynamic))
 
 
+def parenthesized_partition(cursor: Cursor) -> Cursor | None:
+    """What stands in the parentheses of PARTITION, if that comes next."""
+    return cursor.parentheses("a partition") if cursor.accept("PARTITION") else None
+
+
+def static_values(run: Run, table: Table, inside: Cursor | None) -> Mapping[str, str | None] | None:
+    """The values in the parentheses of PARTITION, None if there was none. Raises ColumnError as `partition_clause`."""
+    return None if inside is None else partition_clause(run, table, inside).static
+
+
 def _value(run: Run, item: Cursor, hive_type: str) -> str | None:
     """A constant as the text of a partition's name: Spark computes it and casts it to the key's type."""
     text = item.rest()

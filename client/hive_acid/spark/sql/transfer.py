@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from hive_acid.spark.sql.partitions import partition_clause
+from hive_acid.spark.sql.partitions import parenthesized_partition, static_values
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
 
@@ -23,9 +23,9 @@ def load_data(run: Run, cursor: Cursor) -> DataFrame | None:
     table = run.names.written(cursor.name())
     if table is None:
         return None
-    inside = cursor.parentheses("a partition") if cursor.accept("PARTITION") else None
+    inside = parenthesized_partition(cursor)
     cursor.finish()
-    partition = None if inside is None else partition_clause(run, table, inside).static
+    partition = static_values(run, table, inside)
     run.acid.load_data(table, path, overwrite=overwrite, partition=partition, copy=local)
     return run.nothing()
 
@@ -34,11 +34,11 @@ def export(run: Run, cursor: Cursor) -> DataFrame:
     """``EXPORT TABLE t [PARTITION (…)] TO 'location'``."""
     cursor.expect("EXPORT", "TABLE")
     table = run.names.known(cursor.name())
-    inside = cursor.parentheses("a partition") if cursor.accept("PARTITION") else None
+    inside = parenthesized_partition(cursor)
     cursor.expect("TO")
     location = cursor.string("a location")
     cursor.finish()
-    partition = None if inside is None else partition_clause(run, table, inside).static
+    partition = static_values(run, table, inside)
     run.acid.export_table(table, location, partition=partition)
     return run.nothing()
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hive_acid.catalog import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import CompactionFailedError
-from hive_acid.spark.tables.specs import PartitionSpec, matching_names
+from hive_acid.spark.specs import PartitionSpec, matching_names
 from hive_acid.wire import ttypes
 
 _MERGED = ("succeeded", "ready for cleaning")

@@ -26,9 +26,9 @@ from hive_acid.locks import read_component
 from hive_acid.spark import insert_only
 from hive_acid.spark.listing import TableState
 from hive_acid.spark.read import read_table
+from hive_acid.spark.specs import PartitionSpec, matching_names
 from hive_acid.spark.statement import Context
 from hive_acid.spark.tables.create_as import CREATED_BY
-from hive_acid.spark.tables.specs import PartitionSpec, matching_names
 from hive_acid.spark.types import row_type
 from hive_acid.transaction import Transaction
 from hive_acid.wire import ttypes

@@ -14,14 +14,14 @@ from pyspark.sql import types as t
 
 from hive_acid import files
 from hive_acid.catalog import Table
-from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.events import key_column, key_texts
-from hive_acid.spark.insert_only import Delimiters, delimiters
+from hive_acid.spark.insert_only import Delimiters, by_format, delimiters
+from hive_acid.spark.specs import PartitionSpec, with_constants
 from hive_acid.spark.statement import Context, column_errors
 from hive_acid.spark.tables.placement import Placement, Values
-from hive_acid.spark.tables.specs import PartitionSpec, spec_values
 from hive_acid.spark.types import spark_type
 from hive_acid.spark.write import stored
 from hive_acid.transaction import Transaction
@@ -45,13 +45,8 @@ def overwrite(
     context: Context, transaction: Transaction, table: Table, frame: DataFrame, partition: PartitionSpec | None = None
 ) -> int:
     """Replace rows by those of `frame`, as `hive_acid.spark.overwrite` does it for full-ACID tables; their number."""
-    static = spec_values(table, partition or {})
-    named = [key.name for key in table.partition_keys[: len(static)]]
-    if doubled := {name.lower() for name in frame.columns} & set(named):
-        raise ColumnError(f"{min(doubled)} of {table.full_name} is given by the partition and by the frame, too")
-    constants = [F.lit(value).cast("string").alias(name) for name, value in zip(named, static, strict=True)]
-    values = stored(table, frame.select("*", *constants))
-    whole = static if len(static) == len(table.partition_keys) else None
+    given, whole = with_constants(table, frame, partition)
+    values = stored(table, given)
     return _write(Placement(context, transaction, table, overwrite=True), values, whole)
 
 
@@ -60,7 +55,11 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
     table, depth = placement.table, len(placement.table.partition_keys)
     if table.bucket_columns:
         raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: rows of an insert-only one are not placed")
-    writer = _writer(table)
+    writer = by_format(
+        table,
+        _WRITERS,
+        "which is not written: ORC, Parquet, Avro (with Spark's package spark-avro), JSON and delimited text are",
+    )
     placement.lock()
     counts = Observation()
     keys = [F.col(quoted(key.name)).cast("string") for key in table.partition_keys]
@@ -95,17 +94,6 @@ def _directories(location: str, depth: int) -> dict[Values, str]:
         if entry.is_directory and path.count("/") == depth - 1:
             found[tuple(value for _, value in parse_partition_name(path))] = files.join(location, path)
     return found
-
-
-def _writer(table: Table) -> _Writer:
-    input_format, serde = table.input_format.rpartition(".")[2], table.serde.rpartition(".")[2]
-    writer = _WRITERS.get(input_format) or _WRITERS.get(serde)
-    if writer is None:
-        raise UnsupportedTableError(
-            f"{table.full_name} has input format {table.input_format or '(none)'} with {table.serde or 'no SerDe'}, "
-            "which is not written: ORC, Parquet, Avro (with Spark's package spark-avro), JSON and delimited text are"
-        )
-    return writer
 
 
 def _by_spark(kind: str) -> _Writer:

@@ -6,10 +6,10 @@ from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath
+from hive_acid.spark.specs import PartitionSpec, full_values
 from hive_acid.spark.statement import Context
 from hive_acid.spark.tables.placement import Placement, Values
 from hive_acid.spark.tables.raw import check_files, find_files, new_names
-from hive_acid.spark.tables.specs import PartitionSpec, full_values
 from hive_acid.transaction import Transaction
 
 

@@ -19,10 +19,10 @@ from hive_acid.locks import read_component
 from hive_acid.spark import insert_only
 from hive_acid.spark.listing import TableState
 from hive_acid.spark.read import partition_columns, read_rows
+from hive_acid.spark.specs import PartitionSpec, matching_names
 from hive_acid.spark.statement import Context
 from hive_acid.spark.tables.column_statistics import aggregates, analyzed_columns, statistics_objects
 from hive_acid.spark.tables.figures import COMPUTED, Figures, with_figures
-from hive_acid.spark.tables.specs import PartitionSpec, matching_names
 from hive_acid.transaction import Transaction
 from hive_acid.wire import ttypes
 

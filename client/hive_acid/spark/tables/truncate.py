@@ -11,7 +11,7 @@ from hive_acid.errors import ColumnError
 from hive_acid.format.names import base_name
 from hive_acid.locks import overwrite_component
 from hive_acid.spark.overwrite import has_own_readers
-from hive_acid.spark.tables.specs import PartitionSpec, matching_names
+from hive_acid.spark.specs import PartitionSpec, matching_names
 from hive_acid.transaction import Transaction
 from hive_acid.wire import ttypes
 

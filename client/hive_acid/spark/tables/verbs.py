@@ -12,6 +12,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog import Table, table_parts
 from hive_acid.connection import Connection
 from hive_acid.spark.blocks import Blocks
+from hive_acid.spark.specs import PartitionSpec
 from hive_acid.spark.statement import Context
 from hive_acid.spark.tables import compaction
 from hive_acid.spark.tables.convert import convert
@@ -19,7 +20,6 @@ from hive_acid.spark.tables.create_as import create_with_rows
 from hive_acid.spark.tables.export import export_table, read_export
 from hive_acid.spark.tables.load import load
 from hive_acid.spark.tables.partitions import add_partitions
-from hive_acid.spark.tables.specs import PartitionSpec
 from hive_acid.spark.tables.statistics import TableStatistics, analyze
 from hive_acid.spark.tables.truncate import truncate
 from hive_acid.spark.tables.upgrade import UpgradeFinding, upgrade_check

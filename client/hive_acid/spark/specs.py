@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, NoSuchObjectError
 from hive_acid.format.partitions import parse_partition_name
@@ -21,10 +24,25 @@ def spec_values(table: Table, partition: PartitionSpec) -> tuple[str | None, ...
     keys = [key.name for key in table.partition_keys]
     if set(given) != set(keys[: len(given)]):
         raise ColumnError(
-            f"partition ({', '.join(partition)}) of {table.full_name} must name its partition keys from the first on: "
-            f"they are ({', '.join(keys)})"
+            f"partition ({', '.join(partition)}) of {table.full_name} must name its partition keys, the first of its "
+            f"partition columns ({', '.join(keys) or 'it has none'}) first"
         )
     return tuple(_text(given[key]) for key in keys[: len(given)])
+
+
+def with_constants(
+    table: Table, frame: DataFrame, partition: PartitionSpec | None
+) -> tuple[DataFrame, tuple[str | None, ...] | None]:
+    """`frame` with the partition columns that the specification gives, and its values if they name one partition.
+
+    So are none for an unpartitioned table. Raises ColumnError for a column that is given by both, and as `spec_values`.
+    """
+    static = spec_values(table, partition or {})
+    named = [key.name for key in table.partition_keys[: len(static)]]
+    if doubled := {name.lower() for name in frame.columns} & set(named):
+        raise ColumnError(f"{min(doubled)} of {table.full_name} is given by the partition and by the frame, too")
+    constants = [F.lit(value).cast("string").alias(name) for name, value in zip(named, static, strict=True)]
+    return frame.select("*", *constants), static if len(static) == len(table.partition_keys) else None
 
 
 def full_values(table: Table, partition: PartitionSpec | None) -> tuple[str | None, ...]:
