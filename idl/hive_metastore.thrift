@@ -2039,6 +2039,16 @@ struct ShowCompactResponseElement {
   22: optional i64 txnId
   23: optional i64 commitTime
   24: optional i64 hightestWriteId
+  // Of hive-acid alone, far from Hive's numbers: a reader skips fields that it does not know.
+  1001: optional string progressPhase
+  1002: optional i64 progressRows
+  1003: optional i64 progressFiles
+  1004: optional i64 progressBytes
+  1005: optional i64 bytesBefore
+  1006: optional i64 bytesAfter
+  1007: optional string reason
+  1008: optional i64 filesBefore
+  1009: optional i64 filesAfter
 }
 
 struct ShowLocksRequest {
@@ -2530,6 +2540,82 @@ struct WriteNotificationLogRequest {
 struct WriteNotificationLogResponse {
 }
 
+// --- of hive-acid alone ---
+
+// Of one of: a table (with or without a partition), a transaction, a lock, a compaction.
+struct HiveAcidWhyRequest {
+  1: optional string dbname
+  2: optional string tablename
+  3: optional string partname
+  4: optional i64 txnid
+  5: optional i64 lockid
+  6: optional i64 compactionid
+}
+
+struct HiveAcidAnswer {
+  1: required string subject
+  2: required string code
+  3: required string message
+  4: required string action
+  5: optional i64 since
+  6: optional i64 txnid
+  7: optional i64 lockid
+  8: optional i64 compactionid
+  9: optional string user
+  10: optional string hostname
+  11: optional string agentInfo
+  12: optional list<string> files
+}
+
+struct HiveAcidWhyResponse {
+  1: list<HiveAcidAnswer> answers
+}
+
+// Which of these tables have too many deltas.
+struct HiveAcidPressureRequest {
+  1: required list<string> fullTableNames
+}
+
+// A table with too many: its partition with the most, how many partitions have too many, and why that is so.
+struct HiveAcidPressure {
+  1: required string dbname
+  2: required string tablename
+  3: optional string partname
+  4: required i32 deltas
+  5: required i32 threshold
+  6: required i64 places
+  7: optional string message
+}
+
+struct HiveAcidPressureResponse {
+  1: list<HiveAcidPressure> tables
+}
+
+// Of one table; or, without one, of what lies beside tables in the warehouse.
+struct HiveAcidOrphansRequest {
+  1: optional string dbname
+  2: optional string tablename
+  3: required i64 olderThanMs
+  4: optional bool remove
+  5: optional bool uncertain
+}
+
+struct HiveAcidOrphan {
+  1: required string location
+  2: required i64 size
+  3: required i64 files
+  4: required i64 modified
+  5: required string reason
+  6: required string why
+  7: required bool isCertain
+  8: required bool isRemoved
+}
+
+struct HiveAcidOrphansResponse {
+  1: required list<HiveAcidOrphan> orphans
+  2: required i64 more
+}
+
 // --- the service ---
 
 service ThriftHiveMetastore {
@@ -2782,6 +2868,9 @@ service ThriftHiveMetastore {
   void heartbeat(1: HeartbeatRequest ids) throws (1: NoSuchLockException o1, 2: NoSuchTxnException o2, 3: TxnAbortedException o3)
   bool heartbeat_lock_materialization_rebuild(1: string dbName, 2: string tableName, 3: i64 txnId)
   HeartbeatTxnRangeResponse heartbeat_txn_range(1: HeartbeatTxnRangeRequest txns)
+  HiveAcidPressureResponse hive_acid_pressure(1: HiveAcidPressureRequest rqst) throws (1: MetaException o1)
+  HiveAcidOrphansResponse hive_acid_orphans(1: HiveAcidOrphansRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  HiveAcidWhyResponse hive_acid_why(1: HiveAcidWhyRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
   bool isPartitionMarkedForEvent(1: string db_name, 2: string tbl_name, 3: map<string,string> part_vals, 4: PartitionEventType eventType) throws (1: MetaException o1, 2: NoSuchObjectException o2, 3: UnknownDBException o3, 4: UnknownTableException o4, 5: UnknownPartitionException o5, 6: InvalidPartitionException o6)
   list<HiveObjectPrivilege> list_privileges(1: string principal_name, 2: PrincipalType principal_type, 3: HiveObjectRef hiveObject) throws (1: MetaException o1)
   list<Role> list_roles(1: string principal_name, 2: PrincipalType principal_type) throws (1: MetaException o1)

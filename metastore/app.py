@@ -17,11 +17,15 @@ from pathlib import Path
 
 import sqlalchemy.exc
 
+import hive_acid
 from hive_acid import files
 from hive_acid.errors import HiveAcidError
 from metastore.config import Config
 from metastore.observe.calls import CallCounts
+from metastore.observe.http import MetricsServer
 from metastore.observe.log import event
+from metastore.observe.prometheus import exposition
+from metastore.observe.samples import Sample, labels
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop, new_workers
 from metastore.schedule import Schedule
@@ -32,6 +36,8 @@ from metastore.store.migrate import upgrade
 
 LOG = logging.getLogger("metastore")
 MAX_OPEN_FILES = 65_536
+HEALTH_WAIT_S = 2.0
+"""A server whose event loop does not turn for so long is not healthy."""
 
 
 class StartError(RuntimeError):
@@ -129,9 +135,11 @@ class App:
             stack.callback(slices.release_waiters, loop)
             if config.housekeeping.services_on:
                 schedule = Schedule(slices.services(), slices.lease)
+                slices.wake_workers(schedule.wake)
                 schedule.start()
                 stack.callback(schedule.stop)
             stack.callback(slices.interrupt)
+            self._serve_metrics(slices, server, loop)
             _collect_seldom()
         except BaseException:
             self.stop()
@@ -174,6 +182,32 @@ class App:
                 f"is another metastore running there? Choose another one with --port"
             ) from None
         return listener
+
+    def _serve_metrics(self, slices: Slices, server: ThriftServer, loop: asyncio.AbstractEventLoop) -> None:
+        """Open the port for figures and health, if one is asked for."""
+        config = self._options.config.server
+        if not config.metrics_port:
+            return
+        version = Sample("build_info", 1, labels(version=hive_acid.__version__))
+
+        def metrics() -> str:
+            connections = Sample("open_connections", len(server.connections))
+            return exposition([*slices.samples(), *self.counts.samples(), connections, version])
+
+        def is_healthy() -> bool:
+            alive = threading.Event()
+            loop.call_soon_threadsafe(alive.set)
+            return alive.wait(HEALTH_WAIT_S) and not server.stopping
+
+        try:
+            port = MetricsServer(config.metrics_host, config.metrics_port, metrics, is_healthy)
+        except OSError as error:
+            raise StartError(
+                f"cannot listen on {config.metrics_host}:{config.metrics_port} for metrics: {error.strerror or error}; "
+                "give another metastore.metrics.port, or 0 for none"
+            ) from None
+        self._stack.callback(port.close)
+        event(LOG, logging.INFO, "metrics served", address=port.address)
 
     def _prepare_warehouse(self) -> None:
         if not self._options.config.catalog.directories:

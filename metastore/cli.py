@@ -1,4 +1,4 @@
-"""The ``metastore`` command: serve, doctor, what is going on (transactions, locks, compactions), moving in and out."""
+"""The ``metastore`` command: serve, doctor, what is going on and why (`operator_commands`), moving in and out."""
 
 from __future__ import annotations
 
@@ -9,26 +9,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table as TextTable
 
 import hive_acid
-from hive_acid import show
 from hive_acid.errors import HiveAcidError
-from metastore import doctor, sources
+from metastore import doctor, orphan_commands, sources
+from metastore import operator_commands as operators
 from metastore import transfer_commands as transfer
 from metastore.app import App, ServeOptions, StartError
 from metastore.config import Loaded, describe, load
 from metastore.observe import log
+from metastore.operator_commands import DEFAULT_URI
 from metastore.settings import SettingError
 
-DEFAULT_URI = "thrift://127.0.0.1:9083"
 LEAST_WIDTH_OF_SETTINGS = 160
 """Narrower, the long names would be folded and no search would find them; a pager scrolls to the side."""
-LISTINGS: dict[str, Callable[..., show.Listing]] = {
-    "transactions": show.transactions,
-    "locks": show.locks,
-    "compactions": show.compactions,
-}
 
 
 def default_data_dir() -> Path:
@@ -79,10 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     undrop.add_argument("--uri", default=DEFAULT_URI, help=f"the metastore ({DEFAULT_URI})")
     undrop.set_defaults(run=_undrop)
 
-    for name in LISTINGS:
-        listing = commands.add_parser(name, help=f"show {name}")
-        listing.add_argument("--uri", default=DEFAULT_URI, help=f"the metastore ({DEFAULT_URI})")
-        listing.set_defaults(run=_show, listing=name)
+    operators.add_commands(commands)
+    orphan_commands.add_commands(commands)
     return parser
 
 
@@ -154,7 +146,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _config(options: argparse.Namespace) -> int:
     for listing in describe(_loaded(options)):
-        _print(listing, LEAST_WIDTH_OF_SETTINGS)
+        operators.print_listing(listing, LEAST_WIDTH_OF_SETTINGS)
     return 0
 
 
@@ -164,23 +156,6 @@ def _undrop(options: argparse.Namespace) -> int:
         connection.undrop_table(database or "default", name)
     print(f"{database or 'default'}.{name} is back")
     return 0
-
-
-def _show(options: argparse.Namespace) -> int:
-    with hive_acid.connect(options.uri) as connection:
-        _print(LISTINGS[options.listing](connection))
-    return 0
-
-
-def _print(listing: show.Listing, least_width: int = 0) -> None:
-    table = TextTable(title=listing.title, title_justify="left")
-    for number, column in enumerate(listing.columns):
-        table.add_column(column, overflow="fold", no_wrap=number == 0)
-    for row in listing.rows:
-        table.add_row(*row)
-    console = Console()
-    console.width = max(console.width, least_width)
-    console.print(table, markup=False)
 
 
 if __name__ == "__main__":

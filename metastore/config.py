@@ -13,6 +13,7 @@ from hive_acid.show import Listing
 from metastore.catalog.config import CatalogConfig
 from metastore.compaction.config import CompactionConfig
 from metastore.events.config import EventsConfig
+from metastore.housekeeping.alert_config import AlertConfig
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.known_settings import KNOWN
 from metastore.lock.config import LockConfig
@@ -38,6 +39,7 @@ class Config:
     catalog: CatalogConfig = field(default_factory=CatalogConfig)
     compaction: CompactionConfig = field(default_factory=CompactionConfig)
     housekeeping: HousekeepingConfig = field(default_factory=HousekeepingConfig)
+    alerts: AlertConfig = field(default_factory=AlertConfig)
 
     @staticmethod
     def parse(pairs: Sequence[str]) -> Config:
@@ -83,6 +85,8 @@ class Loaded:
         if key not in self.given:
             return "default"
         *others, last = self.given[key]
+        if "*" in key:
+            return ", ".join(dict.fromkeys(given.source for given in self.given[key]))
         return last.source + "".join(f", over {other.text} of {other.source}" for other in reversed(others))
 
 
@@ -97,19 +101,19 @@ def load(levels: Sequence[Sequence[Given]]) -> Loaded:
     unused: dict[str, Given] = {}
     passed_over: dict[str, list[str]] = {}
     for level in levels:
-        chosen: dict[str, Given] = {}
+        chosen: dict[tuple[str, str], Given] = {}
         for one in level:
             name = spelling(one.key)
-            if name in declared:
-                key = declared[name].key
-                chosen[key] = _chosen(declared[name], chosen[key], one) if key in chosen else one
+            if setting := declared.get(name) or _family(declared, one.key):
+                place = setting.key, setting.member(one.key) or ""
+                chosen[place] = _chosen(setting, chosen[place], one) if place in chosen else one
             elif name in KNOWN:
                 unused[KNOWN[name].key] = one
             elif one.shared:
                 passed_over.setdefault(one.source, []).append(one.key)
             else:
                 raise _unknown(one, declared)
-        for key, one in chosen.items():
+        for (key, _), one in chosen.items():
             given.setdefault(key, []).append(one)
     return Loaded(_config(given), given, unused, passed_over)
 
@@ -162,6 +166,11 @@ def _declared() -> dict[str, Setting]:
     }
 
 
+def _family(declared: Mapping[str, Setting], key: str) -> Setting | None:
+    """The setting to whose family a key belongs."""
+    return next((setting for setting in declared.values() if setting.member(key)), None)
+
+
 def _chosen(setting: Setting, before: Given, now: Given) -> Given:
     """Which of two holds that one source gives for the same setting."""
     if before.key.lower() == now.key.lower():
@@ -187,7 +196,7 @@ def _config(given: Mapping[str, Sequence[Given]]) -> Config:
     slices = {}
     for part, slice_config in _slices().items():
         values = {
-            name: _value(setting, given[setting.key][-1])
+            name: _members(setting, given[setting.key]) if setting.family else _value(setting, given[setting.key][-1])
             for name, setting in settings_of(slice_config)
             if setting.key in given
         }
@@ -195,16 +204,22 @@ def _config(given: Mapping[str, Sequence[Given]]) -> Config:
     return Config(**slices)
 
 
+def _members(setting: Setting, given: Sequence[Given]) -> dict[str, Any]:
+    return {setting.member(one.key) or "": _value(setting, one) for one in given}
+
+
 def _value(setting: Setting, given: Given) -> Any:
     try:
         if given.fault:
             raise SettingError(given.fault)
-        return setting.parsers[spelling(given.key)](given.text)
+        return setting.parsers[spelling(setting.key if setting.family else given.key)](given.text)
     except SettingError as error:
         raise SettingError(f"setting {given.key} ({given.source}): {error}") from None
 
 
 def _text(setting: Setting, value: Any) -> str:
+    if setting.family:
+        return setting.text(value)
     default = setting.parsers[spelling(setting.key)](setting.default)
     return setting.default if value == default else setting.text(value)
 

@@ -28,8 +28,7 @@ _LOCK_CHOICE = "Which locks a statement takes is the client's choice."
 _LOCK_WAIT = "How long a client waits for a lock is its lock_timeout_ms; the server wakes it at once."
 _SIZES = "Each call is one function of the database, whatever its size."
 _LEADER = "The leader is always elected by lease."
-_DELTAS = "Counts of deltas are not collected."
-_ALERTS = "Nothing is logged by age or number; read the gauges."
+_STATISTICS = "A compaction changes no row: statistics stay, and what is on record of files and bytes follows it."
 _MAPREDUCE = "No MapReduce or Tez: compactions run on Spark (metastore.compactor.spark.submit)."
 _PLACE = "Where the server listens and keeps its data are options of `metastore serve`"
 
@@ -71,6 +70,13 @@ _TRANSACTIONS = (
     ),
     KnownSetting(
         "hive.txn.use.minhistorylevel", SERVER, "true", None, "An open transaction holds what it may read in any case."
+    ),
+    KnownSetting(
+        "hive.txn.use.minhistorywriteid",
+        CLIENT,
+        "false",
+        None,
+        "A reader that names its tables holds the Cleaner back on these alone; one that does not, on all.",
     ),
     KnownSetting("hive.txn.strict.locking.mode", CLIENT, "true", "true", _LOCK_CHOICE),
     KnownSetting("hive.txn.ext.locking.enabled", CLIENT, "false", None, _LOCK_CHOICE),
@@ -135,21 +141,10 @@ _TRANSACTIONS = (
 
 _COMPACTION = (
     KnownSetting("hive.metastore.runworker.in", SERVER, "hs2", "metastore", "Workers run in the metastore."),
-    KnownSetting("hive.compactor.worker.max.sleep.time", SERVER, "320000ms", None, "An idle worker's pause is fixed."),
     KnownSetting("hive.compactor.max.num.delta", SERVER, "500", "500", _MAPREDUCE),
-    KnownSetting("hive.compactor.job.queue", SERVER, "", "", _MAPREDUCE),
     KnownSetting("hive.compactor.crud.query.based", SERVER, "false", None, _MAPREDUCE),
-    KnownSetting("hive.compactor.request.queue", SERVER, "1", None, "One Initiator looks at all."),
-    KnownSetting("hive.compactor.cleaner.threads.num", SERVER, "1", None, "One Cleaner removes all."),
-    KnownSetting("hive.compactor.gather.stats", SERVER, "true", None, "Compactions do not gather statistics."),
-    KnownSetting("hive.mr.compactor.gather.stats", SERVER, "false", None, "Compactions do not gather statistics."),
-    KnownSetting(
-        "hive.compactor.compact.insert.only",
-        SERVER,
-        "true",
-        None,
-        "Insert-only tables are not compacted by this server.",
-    ),
+    KnownSetting("hive.compactor.gather.stats", SERVER, "true", None, _STATISTICS),
+    KnownSetting("hive.mr.compactor.gather.stats", SERVER, "false", None, _STATISTICS),
     KnownSetting("hive.compaction.merge.enabled", SERVER, "false", None, "Files are not merged without a compaction."),
     KnownSetting("hive.compactor.wait.timeout", CLIENT, "300000ms", None, "How long a client waits is its own affair."),
     KnownSetting(
@@ -168,38 +163,6 @@ _SERVICES = (
     KnownSetting("metastore.task.threads.always", SERVER, "a list of classes", None, "The services are built in."),
     KnownSetting("metastore.task.threads.remote", SERVER, "a list of classes", None, "The services are built in."),
     KnownSetting("metastore.acidmetrics.ext.on", SERVER, "true", None, "All gauges are of one service."),
-    KnownSetting("metastore.deltametrics.max.cache.size", SERVER, "100", None, _DELTAS),
-    KnownSetting("metastore.deltametrics.delta.num.threshold", SERVER, "100", None, _DELTAS),
-    KnownSetting("metastore.deltametrics.obsolete.delta.num.threshold", SERVER, "100", None, _DELTAS),
-    KnownSetting("metastore.deltametrics.delta.pct.threshold", SERVER, "0.01", None, _DELTAS),
-    KnownSetting("hive.compactor.active.delta.dir.threshold", SERVER, "200", None, _DELTAS),
-    KnownSetting("hive.compactor.obsolete.delta.dir.threshold", SERVER, "200", None, _DELTAS),
-    KnownSetting("hive.compactor.small.delta.dir.threshold", SERVER, "200", None, _DELTAS),
-    KnownSetting("metastore.compactor.acid.metrics.logger.frequency", SERVER, "360m", None, _ALERTS),
-    *(
-        KnownSetting(f"metastore.compactor.{name}", SERVER, default, None, _ALERTS)
-        for name, default in (
-            ("oldest.initiated.compaction.time.threshold.warning", "1h"),
-            ("oldest.initiated.compaction.time.threshold.error", "12h"),
-            ("oldest.open.txn.threshold.warning", "24h"),
-            ("oldest.open.txn.threshold.error", "72h"),
-            ("oldest.replication.open.txn.threshold.warning", "14d"),
-            ("oldest.replication.open.txn.threshold.error", "21d"),
-            ("oldest.uncleaned.aborted.txn.time.threshold.warning", "24h"),
-            ("oldest.uncleaned.aborted.txn.time.threshold.error", "48h"),
-            ("oldest.uncleaned.compaction.time.threshold", "24h"),
-            ("txn.to.writeid.record.threshold.warning", "500000"),
-            ("txn.to.writeid.record.threshold.error", "1000000"),
-            ("completed.txn.components.record.threshold.warning", "500000"),
-            ("completed.txn.components.record.threshold.error", "1000000"),
-            ("failed.compaction.ratio.threshold", "0.01"),
-            ("tables.with.aborted.txn.threshold", "1"),
-            ("number.of.disabled.compaction.tables.threshold", "1"),
-            ("long.running.initiator.threshold.warning", "6h"),
-            ("long.running.initiator.threshold.error", "12h"),
-            ("worker.detect.multiple.versions.threshold", "24h"),
-        )
-    ),
 )
 
 _EVENTS = (

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,7 @@ class Schedule:
     def __init__(self, services: Sequence[Service], lease: Lease) -> None:
         self._lease = lease
         self._failing: set[str] = set()
+        self._wakings: Counter[str] = Counter()
         self._scheduler = BackgroundScheduler(
             executors={"default": ThreadPoolExecutor(max(1, len(services)))},
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
@@ -65,6 +67,17 @@ class Schedule:
         self._scheduler.start()
         self._lease.start(self._lead)
 
+    def wake(self, name: str) -> None:
+        """Run the services of that name now; those that are running run once more then."""
+        if not self._lease.is_held:
+            return
+        self._wakings[name] += 1
+        now = datetime.datetime.now(datetime.UTC)
+        for service, job in self._jobs:
+            if service.name == name:
+                with contextlib.suppress(JobLookupError):  # the server stops
+                    job.modify(next_run_time=now)
+
     def stop(self) -> None:
         """Let the runs in progress end, start no other, and let another server follow at once."""
         self._scheduler.shutdown(wait=True)
@@ -79,8 +92,12 @@ class Schedule:
                 job.modify(next_run_time=now + datetime.timedelta(seconds=delay_s))
 
     def _run(self, service: Service) -> None:
-        if not self._lease.is_held:
-            return
+        woken = None
+        while self._lease.is_held and woken != self._wakings[service.name]:
+            woken = self._wakings[service.name]
+            self._run_once(service)
+
+    def _run_once(self, service: Service) -> None:
         try:
             with self._lease.term():
                 done = service.run_once()

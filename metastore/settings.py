@@ -59,6 +59,19 @@ class Setting:
     hive: str | None
     wiki: str | None
     why: str
+    family: tuple[str, str] | None = None
+    """Of a setting with a name in its key: what stands before and after the name."""
+
+    def member(self, key: str) -> str | None:
+        """The name in a key of the family; None if it is none."""
+        if self.family is None:
+            return None
+        (head, tail), spelled = self.family, spelling(key)
+        length = len(spelled) - len(head) - len(tail)
+        if length < 1 or not (spelled.startswith(head) and spelled.endswith(tail)):
+            return None
+        end = len(key.strip()) - len(tail)
+        return key.strip()[end - length : end]
 
 
 def duration(
@@ -152,6 +165,18 @@ def text(
 ) -> Any:
     """A string."""
     return _field(key, default, meaning, {key: str}, str, hive, wiki, why)
+
+
+def counts(key: str, meaning: str, *, hive: str | None = None, wiki: str | None = None, why: str = "") -> Any:
+    """A whole number for each name that stands in the place of the ``*`` in `key`: a mapping, empty by default."""
+    head, _, tail = spelling(key).partition("*")
+    number = integer(key, "0", meaning).metadata["setting"].parsers[spelling(key)]
+    setting = Setting(key, "", meaning, {spelling(key): number}, _pairs, hive, wiki, why, (head, tail))
+    return dataclasses.field(default_factory=dict, metadata={"setting": setting})
+
+
+def _pairs(numbers: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={number}" for name, number in sorted(numbers.items()))
 
 
 def parse_duration_ms(text: str, default_unit: str = "s") -> int:

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,17 @@ from metastore.compaction.executor import executor_for
 from metastore.compaction.initiator import Initiator
 from metastore.compaction.materializations import Materializations
 from metastore.compaction.metrics import CompactionMetrics
-from metastore.compaction.models import TableInfo
+from metastore.compaction.models import Storage, TableInfo
+from metastore.compaction.orphans import Orphans
 from metastore.compaction.service import CompactionService
+from metastore.compaction.slots import WorkerSlot, slots_by_pool
 from metastore.compaction.snapshots import Snapshots
+from metastore.compaction.timing import TimedExecutor
 from metastore.compaction.trino import TrinoGuard
 from metastore.compaction.worker import CompactionWorker
 from metastore.config import Config
 from metastore.events.service import EventLog
+from metastore.housekeeping.alerts import AlertLogger
 from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper
 from metastore.housekeeping.event_cleaner import EventCleaner
 from metastore.housekeeping.housekeeper import AcidHouseKeeper
@@ -32,8 +36,11 @@ from metastore.lock.listener import LockListener
 from metastore.lock.polling import LockPolling
 from metastore.lock.service import LockService
 from metastore.lock.waiters import LockWaiters
+from metastore.measured import INITIATOR_CYCLE, expect_all, measured
 from metastore.observe.calls import CallCounts
 from metastore.observe.gauges import Gauges
+from metastore.observe.meters import Meters
+from metastore.observe.samples import Kind, Sample
 from metastore.rpc.call import Handler
 from metastore.rpc.handlers import (
     compactions,
@@ -43,6 +50,7 @@ from metastore.rpc.handlers import (
     functions,
     locks,
     min_history,
+    orphans,
     partition_lists,
     partitions,
     privileges,
@@ -55,6 +63,7 @@ from metastore.rpc.handlers import (
     tables,
     transactions,
     views,
+    why,
 )
 from metastore.rpc.handlers.replication import SpecialCalls
 from metastore.schedule import Service
@@ -67,8 +76,14 @@ from metastore.txn.recording import switch_recording
 from metastore.txn.replication import ReplicationService
 from metastore.txn.service import TxnService
 from metastore.txn.write_ids import WriteIdService
+from metastore.why.cleaning import CleaningAnswers
+from metastore.why.service import WhyService
 
 HEARTBEATS_PER_TIMEOUT = 4
+WORKER = "Worker"
+"""The service of a slot for compactions; there may be several, or none."""
+FIRST_ALERTS_MS = 60_000
+"""So long after the start figures have been taken."""
 REMOVALS_INTERVAL_MS = 60_000
 """Pause between two looks at directories of dropped objects: those that could not be removed, and the old trash."""
 
@@ -90,23 +105,40 @@ class CatalogueOfCompaction:
             tuple(name for name, _ in found.partition_keys),
             found.parameters,
             self._catalog.database_parameters(db),
+            Storage.of(found.storage),
         )
 
     def partition(self, db: str, table: str, partition: str) -> str | None:
         """The location of a partition, None if it is gone."""
         return self._catalog.partition(db, table, partition)
 
+    def partition_parameters(self, db: str, table: str, partition: str) -> Mapping[str, str]:
+        """The parameters of a partition, none if it is gone."""
+        return self._catalog.partition_parameters(db, table, partition)
+
     def partition_names(self, db: str, table: str) -> list[str]:
         """The names of all partitions of a table."""
         return self._catalog.partition_names(db, table)
 
+    def partition_locations(self, db: str, table: str) -> list[str]:
+        """The locations of all partitions of a table."""
+        return self._catalog.partition_locations(db, table)
+
+    def homes(self) -> list[str]:
+        """The directories in which those of tables are made: the warehouse's, and those of all databases."""
+        return self._catalog.homes()
+
+    def in_use(self, places: Collection[str]) -> set[str]:
+        """Those of the places at or below which something of the catalogue lies, or waits for its removal."""
+        return self._catalog.in_use(places)
+
+    def has_imports(self) -> bool:
+        """Whether tables have come from another metastore."""
+        return self._catalog.has_imports()
+
     def remove_dropped(self, location: str, trash: str | None) -> bool:
         """Remove what is left of a dropped table or partition; False if something that exists lies there."""
         return self._catalog.removals.remove_dropped(location, trash)
-
-    def forget_dropped(self, db: str, table: str) -> None:
-        """Forget the write ids of a table whose files are gone."""
-        self._catalog.tables.forget_dropped(db, table)
 
 
 class Slices:
@@ -114,16 +146,20 @@ class Slices:
 
     def __init__(self, db: Database, warehouse: str, config: Config) -> None:
         self._config = config
+        self._db = db
+        self._wake: Callable[[str], None] = lambda service: None
         self._waiters = LockWaiters()
         self._events = EventLog(db, config.events)
         switch_recording(db, config.events.records_txns)
-        self._txns = TxnService(db, config.txn, self._waiters.wake)
+        self.meters = Meters()
+        expect_all(self.meters)
+        self._txns = TxnService(db, config.txn, self._waiters.wake, self.meters)
         self._catalog = CatalogService(db, warehouse, config.catalog, self._txns)
         self._write_ids = WriteIdService(db)
         self._replication = ReplicationService(db, config.txn, self._waiters.wake)
-        self._special_calls = SpecialCalls(self._replication, ExtendedCommits(db, self._waiters.wake))
+        self._special_calls = SpecialCalls(self._replication, ExtendedCommits(db, self._waiters.wake, self.meters))
         self._rebuilds = RebuildLocks(db)
-        self._min_history = MinHistory(db, config.txn.use_min_history_write_id)
+        self._min_history = MinHistory(db)
         self._locks = LockService(db, self._waiters.wake)
         self._polling = LockPolling(self._locks, self._waiters, LockListener(db, self._waiters), config.lock)
         # Host and process: workers of two servers on one machine, or of two machines, are never taken for each other.
@@ -134,13 +170,16 @@ class Slices:
         self._txn_cleaner = AcidTxnCleaner(fenced, config.housekeeping)
         self._event_cleaner = EventCleaner(fenced, config.events, config.housekeeping)
         self.gauges = Gauges()
-        self._metrics = AcidMetrics(fenced, config.housekeeping, self.gauges)
-        self._compactions = CompactionService(db, config.compaction)
+        self._metrics = AcidMetrics(
+            fenced, config.housekeeping, self.gauges, config.alerts.versions_ms, config.compaction.counted_places
+        )
+        self._alerts = AlertLogger(self.gauges, config.alerts, partial(self.meters.age_s, INITIATOR_CYCLE))
+        self._compactions = CompactionService(db, config.compaction, self._queued)
         self._compaction_metrics = CompactionMetrics(db)
         self._materializations = Materializations(db)
-        self._fenced_compactions = CompactionService(fenced, config.compaction)
+        self._fenced_compactions = CompactionService(fenced, config.compaction, self._queued)
         self._compaction_housekeeper = CompactionHouseKeeper(fenced, config.housekeeping, self._fenced_compactions)
-        self._executor = executor_for(config.compaction)
+        self._executor = TimedExecutor(executor_for(config.compaction), self.meters)
         self._make_compactors()
         self._catalog.start()
 
@@ -149,22 +188,31 @@ class Slices:
         catalogue = CatalogueOfCompaction(self._catalog)
         snapshots = Snapshots(self._txns, self._write_ids)
         self._trino_guard = TrinoGuard(catalogue, snapshots) if self._config.lock.refuses_trino else None
+        cleaning = CleaningAnswers(self._db, self._compactions, snapshots, catalogue, config)
+        self._orphans = Orphans(self._compactions, snapshots, catalogue, catalogue)
+        self._why = WhyService(self._db, self._compactions, cleaning, catalogue, config, self._config.txn)
         self._initiator = Initiator(self._fenced_compactions, snapshots, catalogue, config, self._name)
-        self._cleaner = Cleaner(self._fenced_compactions, snapshots, catalogue, config, self.lease.check)
-        self._workers = [
-            CompactionWorker(
-                self._compactions,
-                self._txns,
-                snapshots,
-                self._locks,
-                catalogue,
-                self._executor,
+        self._cleaner = Cleaner(
+            self._fenced_compactions, snapshots, catalogue, config, self.lease.check, self.lease.term
+        )
+        self._slots = [
+            WorkerSlot(
+                CompactionWorker(
+                    self._compactions,
+                    self._txns,
+                    snapshots,
+                    self._locks,
+                    catalogue,
+                    self._executor,
+                    config,
+                    f"{self._name}-{number}",
+                    self._config.txn.timeout_ms // HEARTBEATS_PER_TIMEOUT,
+                    pool,
+                    queue=self._fenced_compactions,
+                ),
                 config,
-                f"{self._name}-{number}",
-                self._config.txn.timeout_ms // HEARTBEATS_PER_TIMEOUT,
-                queue=self._fenced_compactions,
             )
-            for number in range(config.worker_threads)
+            for number, pool in enumerate(slots_by_pool(config))
         ]
 
     def handlers(self, counts: CallCounts) -> Mapping[str, Handler]:
@@ -186,7 +234,9 @@ class Slices:
             **min_history.handlers(self._min_history),
             **rebuilds.handlers(self._rebuilds),
             **locks.handlers(self._locks, self._polling, self._trino_guard),
-            **compactions.handlers(self._compactions, self._compaction_metrics),
+            **compactions.handlers(self._compactions, self._compaction_metrics, self._config.compaction.crowded_deltas),
+            **why.handlers(self._why),
+            **orphans.handlers(self._orphans),
             **statistics.handlers(self._catalog),
             **events.handlers(self._events, self._catalog),
         }
@@ -212,17 +262,39 @@ class Slices:
         ]
         if housekeeping.metrics_on:
             found.append(Service("AcidMetrics", housekeeping.metrics_interval_ms, self._metrics.run_once))
+            alerts = Service(
+                "AcidMetricLogger", self._config.alerts.interval_ms, self._alerts.run_once, FIRST_ALERTS_MS
+            )
+            found.append(alerts)
         if compaction.initiator_on:
             found.append(Service("Initiator", compaction.check_interval_ms, self._initiator.run_once))
         if compaction.cleaner_on:
             found.append(Service("Cleaner", compaction.cleaner_interval_ms, self._clean))
-        found += [Service("Worker", compaction.worker_sleep_ms, partial(_work, worker)) for worker in self._workers]
-        return found
+        found += [Service(WORKER, compaction.worker_sleep_ms, slot.run_once) for slot in self._slots]
+        return [measured(service, self.meters) for service in found]
+
+    def samples(self) -> list[Sample]:
+        """All figures of this server; those of the present state are the leader's, which takes them."""
+        return [
+            *(self.gauges.samples() if self.lease.is_held else ()),
+            *self.meters.samples(),
+            Sample("leader", self.lease.is_held),
+            Sample("database_trips_total", self._db.calls, (), Kind.COUNTER),
+        ]
+
+    def wake_workers(self, wake: Callable[[str], None]) -> None:
+        """Have `wake` called with the name of the service when a compaction is put into the queue here."""
+        self._wake = wake
+
+    def _queued(self) -> None:
+        self._wake(WORKER)
 
     def interrupt(self) -> None:
-        """Make a compaction in progress end now, back into the queue; the server stops."""
-        for worker in self._workers:
-            worker.stop()
+        """Make a compaction in progress end now, back into the queue, and the Initiator's look; the server stops."""
+        self._initiator.stop()
+        for slot in self._slots:
+            slot.stop()
+        self._executor.close()
 
     def close(self) -> None:
         """Stop the Spark that was kept for compactions."""
@@ -241,11 +313,3 @@ def _done(run_once: Callable[[], Any]) -> Any:
     """What a run did; None if it did nothing."""
     run = run_once()
     return run if any(dataclasses.astuple(run)) else None
-
-
-def _work(worker: CompactionWorker) -> int:
-    """Work the queue off; how many compactions that were."""
-    done = 0
-    while worker.run_once():
-        done += 1
-    return done

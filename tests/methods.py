@@ -12,12 +12,15 @@ from pathlib import Path
 IDL = Path(__file__).parent.parent / "idl"
 DOCUMENT = IDL / "METHODS.md"
 UNSERVED_TIER = 4
+OURS = "ours"
+"""In the place of the releases of a method that is no Hive's."""
 _HEAD = """# The methods of ThriftHiveMetastore
 
-Each method that any Hive from 2.3 to 4.2 knows, and what it does here. The releases are those that have it. Tiers: 1
-transactions, locks and compaction; 2 what reads and changes the catalogue; 3 statistics, constraints, functions,
-privileges, notifications, tokens; 4 is not served: the answer is Thrift's error UNKNOWN_METHOD with the text
-`Invalid method name: 'NAME'`, on which clients do without. Made from `methods.tsv` by `python -m tests.methods`.
+Each method that any Hive from 2.3 to 4.2 knows, and what it does here. The releases are those that have it; `ours` is
+what no Hive has. Tiers: 1 transactions, locks and compaction; 2 what reads and changes the catalogue; 3 statistics,
+constraints, functions, privileges, notifications, tokens; 4 is not served: the answer is Thrift's error UNKNOWN_METHOD
+with the text `Invalid method name: 'NAME'`, on which clients do without. Made from `methods.tsv` by
+`python -m tests.methods`.
 
 | method | releases | tier | here |
 |---|---|---|---|

@@ -7,11 +7,13 @@ does not delay the heartbeats of another.
 from __future__ import annotations
 
 import getpass
+import os
 import select
 import socket
+import sys
 import threading
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -29,6 +31,7 @@ from hive_acid.errors import (
     UnknownMethodError,
 )
 from hive_acid.lease import Heartbeats
+from hive_acid.pressure import Pressure
 from hive_acid.transaction import Transaction, TransactionKind
 from hive_acid.wire import service, ttypes
 
@@ -44,25 +47,31 @@ UNREPEATABLE = frozenset({"lock", "open_txns", "create_table", "create_database"
 class Connection:
     """Calls to one metastore; begin transactions with `begin`, look tables up with `table`."""
 
-    def __init__(self, host: str, port: int, *, timeout_ms: int = 60_000, user: str | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        timeout_ms: int = 60_000,
+        user: str | None = None,
+        application: str | None = None,
+    ) -> None:
+        """`application` is what `metastore why` names when we are in somebody's way; by default program and process."""
         self.host = host
         self.port = port
         self.user = user or _login_name()
+        self.application = application or f"{Path(sys.argv[0]).name or 'python'}, process {os.getpid()}"
         self._timeout_ms = timeout_ms
         self._idle: list[tuple[socket.socket, TClient]] = []
         self._guard = threading.Lock()
         self._closed = False
         self.heartbeats = Heartbeats(self)
+        self.pressure = Pressure(self)
 
     @property
     def uri(self) -> str:
         """The address in the form that Hive's clients use."""
         return f"thrift://{self.host}:{self.port}"
-
-    @cached_property
-    def keeps_by_table(self) -> bool:
-        """Whether the metastore keeps of a snapshot only the tables that its reader has named, if it has named any."""
-        return str(self.call("get_config_value", "hive.txn.use.minhistorywriteid", "false")).lower() == "true"
 
     # --- calls ---------------------------------------------------------------------------------
 
@@ -268,19 +277,38 @@ class Connection:
         self.call("create_table_with_environment_context", table, context)
 
     def compact(self, database: str, name: str, kind: str, partitions: Sequence[str] = ()) -> list[int]:
-        """Queue compactions (``minor`` or ``major``), one per partition; the ids of those accepted."""
-        accepted = []
-        for partition in partitions or (None,):
-            request = ttypes.CompactionRequest(
-                dbname=database,
-                tablename=name,
-                partitionname=partition,
-                type=getattr(ttypes.CompactionType, kind.upper()),
-            )
-            answer = self.call("compact2", request)
-            if answer.accepted:
-                accepted.append(answer.id)
-        return accepted
+        """Queue compactions (``minor``, ``major`` or ``rebalance``), one per partition; the ids of those accepted."""
+        answers = [self.request_compaction(database, name, kind, one) for one in partitions or (None,)]
+        return [answer.id for answer in answers if answer.accepted]
+
+    def request_compaction(
+        self,
+        database: str,
+        name: str,
+        kind: str,
+        partition: str | None = None,
+        *,
+        pool: str | None = None,
+        buckets: int | None = None,
+        order_by: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Queue one compaction; the metastore's ``CompactionResponse``, which says if and why it was not accepted.
+
+        `buckets` and `order_by` (``ORDER BY a DESC``) are a rebalance's, `pool` names the workers that are to do it;
+        `properties` are ``compactor.*`` of the job and ``tblprops.*`` of what it writes.
+        """
+        request = ttypes.CompactionRequest(
+            dbname=database,
+            tablename=name,
+            partitionname=partition,
+            type=getattr(ttypes.CompactionType, kind.upper()),
+            poolName=pool,
+            numberOfBuckets=buckets,
+            orderByClause=order_by,
+            properties=dict(properties or {}),
+        )
+        return self.call("compact2", request)
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -300,8 +328,14 @@ class Connection:
         self.close()
 
 
-def connect(uri: str = "thrift://localhost:9083", *, timeout_ms: int = 60_000, user: str | None = None) -> Connection:
-    """Connect to a metastore.
+def connect(
+    uri: str = "thrift://localhost:9083",
+    *,
+    timeout_ms: int = 60_000,
+    user: str | None = None,
+    application: str | None = None,
+) -> Connection:
+    """Connect to a metastore, which will know us as `user` and as `application` (the program, if nothing is said).
 
     `uri` is ``thrift://host:port`` (port 9083 by default); several, with commas between, are tried in order.
     Raises MetastoreUnreachableError when none answers, ValueError for an address of another form.
@@ -311,7 +345,8 @@ def connect(uri: str = "thrift://localhost:9083", *, timeout_ms: int = 60_000, u
         parts = urlsplit(one.strip())
         if parts.scheme != "thrift" or not parts.hostname:
             raise ValueError(f"'{one}' is not a metastore address: give thrift://host:port")
-        connection = Connection(parts.hostname, parts.port or DEFAULT_PORT, timeout_ms=timeout_ms, user=user)
+        port = parts.port or DEFAULT_PORT
+        connection = Connection(parts.hostname, port, timeout_ms=timeout_ms, user=user, application=application)
         try:
             connection.call("getStatus")
         except MetastoreUnreachableError as error:

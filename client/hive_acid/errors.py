@@ -141,6 +141,10 @@ class WriteConflictError(HiveAcidError):
     """Another transaction changed the same data first; this one is aborted."""
 
 
+class SnapshotOutdatedError(WriteConflictError):
+    """The data was changed before the transaction had its lock, and had read any of it."""
+
+
 class TransactionClosedError(HiveAcidError):
     """The transaction has ended: begin another one."""
 

@@ -95,7 +95,8 @@ def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
     elif location.startswith(("/", "file:")):
         found = _local(_open(location)[1], "", max_depth)
     else:
-        found = _walk(location, max_depth)
+        filesystem, root = _open(location)
+        found = _walk(filesystem, root, "", max_depth)
     return sorted(found, key=lambda entry: entry.path)
 
 
@@ -130,16 +131,24 @@ def _local(directory: str, at: str, max_depth: int | None) -> Iterator[FileEntry
             yield FileEntry(f"{at}{entry.name}", status.st_size, modified_ms)
 
 
-def _walk(location: str, max_depth: int | None) -> Iterator[FileEntry]:
-    filesystem, root = _open(location)
-    prefix = len(root.rstrip("/")) + 1
-    for found, directories, names in filesystem.walk(root, maxdepth=max_depth, detail=True, on_error="omit"):
-        at = found.rstrip("/")[prefix:]
-        for name in directories:
-            yield FileEntry(posixpath.join(at, name) + "/", 0, _modified_ms(directories[name]))
-        for name, detail in names.items():
-            if name:
-                yield FileEntry(posixpath.join(at, name), int(detail.get("size") or 0), _modified_ms(detail))
+def _walk(filesystem: Any, directory: str, at: str, max_depth: int | None) -> Iterator[FileEntry]:
+    """As `_local`, of other file systems. Not by fsspec's walk, to which what it cannot list below is empty."""
+    try:
+        found = filesystem.ls(directory, detail=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    below = None if max_depth is None else max_depth - 1
+    for detail in found:
+        path = detail["name"].rstrip("/")
+        if path == directory:  # a file is all that is in its listing
+            continue
+        name = path.rpartition("/")[2]
+        if detail["type"] == "directory":
+            yield FileEntry(f"{at}{name}/", 0, _modified_ms(detail))
+            if below != 0:
+                yield from _walk(filesystem, path, f"{at}{name}/", below)
+        else:
+            yield FileEntry(f"{at}{name}", int(detail.get("size") or 0), _modified_ms(detail))
 
 
 def _objects(location: str, max_depth: int | None) -> Iterator[FileEntry]:
@@ -208,7 +217,7 @@ def _move_objects(source: str, target: str) -> None:
     missing = [below for below in sizes if below not in there]
     if missing:
         filesystem.copy([source_path + below for below in missing], [target_path + below for below in missing])
-    filesystem.rm([source_path + below for below in sizes])
+    _remove_objects(filesystem, [source_path + below for below in sizes])
 
 
 def _sizes(filesystem: Any, path: str) -> dict[str, int]:
@@ -244,11 +253,29 @@ def copy(source: str, target: str, *, share: bool = False) -> None:
 def remove(location: str) -> bool:
     """Remove a file or a directory with all below it; False if there was nothing."""
     filesystem, path = _open(location)
+    if rename_is_copy(location) and _is_pattern(path):
+        keys = list(filesystem.find(path))
+        _remove_objects(filesystem, keys)
+        return bool(keys)
     try:
         filesystem.rm(path, recursive=True)
     except FileNotFoundError:
         return False
     return True
+
+
+def _remove_objects(filesystem: Any, keys: Sequence[str]) -> None:
+    """Remove objects; one by one where their names look like patterns, of which fsspec would remove all that fit."""
+    plain = [key for key in keys if not _is_pattern(key)]
+    if plain:
+        filesystem.rm(plain)
+    for key in keys:
+        if _is_pattern(key):
+            filesystem.rm_file(key)
+
+
+def _is_pattern(path: str) -> bool:
+    return any(letter in path for letter in "*?[")
 
 
 def write(location: str, content: bytes) -> None:
@@ -269,6 +296,12 @@ def read(location: str) -> bytes:
     filesystem, path = _open(location)
     content: bytes = filesystem.cat_file(path)
     return content
+
+
+def opened(location: str) -> Any:
+    """A file, open for reading bytes anywhere in it; for a ``with`` block."""
+    filesystem, path = _open(location)
+    return filesystem.open(path, "rb")
 
 
 def append(location: str, content: bytes) -> None:

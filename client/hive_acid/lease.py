@@ -12,7 +12,8 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hive_acid.errors import HiveAcidError, NoSuchTxnError, TxnAbortedError
@@ -36,7 +37,7 @@ class Heartbeats:
         self._connection = connection
         self._transactions: dict[int, Transaction] = {}
         self._guard = threading.Lock()
-        self._ended: queue.SimpleQueue[Transaction | None] = queue.SimpleQueue()
+        self._errands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._interval_s: float | None = None
         self._stopped = False
@@ -58,14 +59,18 @@ class Heartbeats:
 
     def end_later(self, transaction: Transaction) -> None:
         """Commit a read-only transaction soon, on the heartbeat thread; safe to call from a finaliser."""
-        self._ended.put(transaction)
+        self.do_later(partial(self._end, transaction))
+
+    def do_later(self, errand: Callable[[], None]) -> None:
+        """Run something short soon, on the heartbeat thread; it must not raise. Safe to call from a finaliser."""
+        self._errands.put(errand)
 
     def stop(self) -> None:
-        """End the thread, after the transactions already given to `end_later`."""
+        """End the thread, after what it was already given to do."""
         self._stopped = True
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            self._ended.put(None)
+            self._errands.put(None)
             thread.join(timeout=5)
 
     def _timeout_ms(self) -> int:
@@ -82,14 +87,14 @@ class Heartbeats:
         next_beat = time.monotonic() + self._interval_s
         while True:
             try:
-                ended = self._ended.get(timeout=max(0.0, next_beat - time.monotonic()))
+                errand = self._errands.get(timeout=max(0.0, next_beat - time.monotonic()))
             except queue.Empty:
                 self._beat()
                 next_beat = time.monotonic() + self._interval_s
                 continue
-            if ended is None:
+            if errand is None:
                 return
-            self._end(ended)
+            errand()
 
     def _end(self, transaction: Transaction) -> None:
         try:

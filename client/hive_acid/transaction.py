@@ -11,6 +11,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from hive_acid.errors import (
@@ -18,9 +19,11 @@ from hive_acid.errors import (
     LockTimeoutError,
     MetastoreUnreachableError,
     NoSuchTxnError,
+    SnapshotOutdatedError,
     TransactionClosedError,
     TransactionExpiredError,
     TxnAbortedError,
+    UnknownMethodError,
     UnsupportedTableError,
     WriteConflictError,
 )
@@ -34,8 +37,9 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 CHECK_LOCK_PAUSE_S = 0.05
+_CHANGES = (ttypes.DataOperationType.UPDATE, ttypes.DataOperationType.DELETE)
 AGENT_INFO = "hive-acid"
-"""By what the metastore names us where the user has given no name."""
+"""How the name begins by which the metastore knows us, where the user has given no name; then comes the program."""
 
 
 class TransactionKind(enum.Enum):
@@ -77,6 +81,8 @@ class Transaction:
         self._connection = connection
         self._lock_timeout_ms = lock_timeout_ms
         self._agent_info = agent_info
+        self.may_begin_again = False
+        """Whether who runs it runs all of it anew on a SnapshotOutdatedError: then `lock` raises that."""
         self._expired: str | None = None
         self._statements = 0
         self._overwritten: dict[str, set[str]] = {}
@@ -99,9 +105,10 @@ class Transaction:
         kind: TransactionKind,
         *,
         lock_timeout_ms: int,
-        agent_info: str = AGENT_INFO,
+        agent_info: str | None = None,
     ) -> list[Self]:
         """Open `count` transactions in one call; each sees what had committed when all of them were open."""
+        agent_info = agent_info or f"{AGENT_INFO} ({connection.application})"
         request = ttypes.OpenTxnRequest(
             num_txns=count,
             user=connection.user,
@@ -140,17 +147,24 @@ class Transaction:
     def reads_only(self, *tables: tuple[str, str]) -> None:
         """Promise the metastore that the transaction reads no table (database, name) but these and those named before.
 
-        A metastore that waits for readers by table (``hive.txn.use.minhistorywriteid``) then cleans all others;
-        until the first promise it keeps everything that the snapshot can see (transactions.md §2.4).
+        The metastore then cleans all others; until the first promise it keeps everything that the snapshot can see
+        (transactions.md §2.4). One of before Hive 4 takes no promises, and keeps everything in any case.
         """
-        if not self._connection.keeps_by_table:
-            return
         lowest = {}
         for database, table in tables:
             found = self.write_ids(database, table)
             some_open = found.open_ids or found.aborted_ids
             lowest[table_name(database, table)] = found.min_open if some_open else found.high_water_mark + 1
-        self._connection.call("add_write_ids_to_min_history", self.id, lowest)
+        with suppress(UnknownMethodError):
+            self._connection.call("add_write_ids_to_min_history", self.id, lowest)
+
+    def reads_no_more(self) -> None:
+        """`reads_only` of the tables read until now, if there are any; if it fails, others are only cleaned later."""
+        if self._read:
+            try:
+                self.reads_only(*((database, name) for database, _, name in (one.partition(".") for one in self._read)))
+            except HiveAcidError as error:
+                LOG.info("transaction %d holds back the cleaning of all tables until its end: %s", self.id, error)
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -236,6 +250,8 @@ class Transaction:
         """Take locks, all or none; waits while others hold them.
 
         Raises LockTimeoutError after the transaction's ``lock_timeout_ms``, with nothing left waiting.
+        SnapshotOutdatedError if `may_begin_again` and what is to be changed has been changed since the snapshot, be
+        it by who held the lock.
         """
         self._check_open()
         deadline = time.monotonic() + self._lock_timeout_ms / 1000
@@ -259,6 +275,16 @@ class Transaction:
             answer = self._call("check_lock", ttypes.CheckLockRequest(lockid=answer.lockid, txnid=self.id))
         if answer.state != ttypes.LockState.ACQUIRED:
             raise LockTimeoutError(answer.errorMessage or "the lock was refused")
+        if self.may_begin_again and any(component.operationType in _CHANGES for component in components):
+            self._refuse_outdated()
+
+    def _refuse_outdated(self) -> None:
+        """Find out now, with nothing read, what the commit would say: such as that a rebalance has renamed all rows."""
+        with suppress(UnknownMethodError):
+            if other := self._connection.call("get_latest_txnid_in_conflict", self.id):
+                raise SnapshotOutdatedError(
+                    f"transaction {other} changed the same data before transaction {self.id} had its lock: run it again"
+                )
 
     def check_alive(self) -> None:
         """Ask the metastore whether the transaction is open still. Raises TransactionExpiredError if not."""
@@ -332,6 +358,7 @@ class Transaction:
             self._end(TransactionState.UNKNOWN)
             raise
         self._end(TransactionState.COMMITTED)
+        self._connection.pressure.wrote(self._written)
         for do in self._afterwards:
             try:
                 do()

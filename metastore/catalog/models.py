@@ -143,7 +143,7 @@ class TableSummary:
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
-    """What the other slices need to know of a table; columns are (name, type)."""
+    """What the other slices need to know of a table; columns are (name, type), `storage` as in `Table`."""
 
     location: str | None
     columns: list[tuple[str, str]]
@@ -153,6 +153,7 @@ class TableInfo:
     bucket_columns: list[str]
     is_full_acid: bool
     is_transactional: bool
+    storage: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 from hive_acid.errors import NoSuchObjectError
@@ -46,6 +47,7 @@ class CatalogService:
     def __init__(self, db: Database, warehouse: str, config: CatalogConfig, txns: TxnService | None = None) -> None:
         """`warehouse` is a path or URL; `txns` opens the transactions of the catalogue's own."""
         self.config = config
+        self._db = db
         external_root = warehouse_root(config.external_warehouse) if config.external_warehouse else None
         directories = Directories(warehouse_root(warehouse), config.directories, external_root)
         self.removals = Removals(db, directories, config)
@@ -99,6 +101,7 @@ class CatalogService:
             bucket_columns=found.bucket_columns,
             is_full_acid=found.is_full_acid,
             is_transactional=found.is_transactional,
+            storage=found.storage,
         )
 
     def partition(self, database: str, table: str, name: str) -> str | None:
@@ -117,6 +120,22 @@ class CatalogService:
             return self.partitions.names(self.tables.get(database, table)).all()
         except NoSuchObjectError:
             return []
+
+    def partition_locations(self, database: str, table: str) -> list[str]:
+        """The locations of all partitions of a table; none if it does not exist."""
+        return [location for (location,) in self._db.call("partition_locations", database, table)]
+
+    def homes(self) -> list[str]:
+        """The directories in which those of tables are made: the warehouse's, and those of all databases."""
+        return sorted({self.warehouse, *(home for (home,) in self._db.call("table_homes"))})
+
+    def in_use(self, places: Collection[str]) -> set[str]:
+        """Those of some places at or below which something of the catalogue lies, or waits for its removal."""
+        return {place for (place,) in self._db.call("places_in_use", list(places))} if places else set()
+
+    def has_imports(self) -> bool:
+        """Whether tables have come from another metastore, which may know ids that are unknown here."""
+        return self._db.call_one("has_imports") == (True,)
 
     def _partition(self, database: str, table: str, name: str) -> Partition | None:
         owner = self.tables.find(database, table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 
@@ -113,17 +113,6 @@ class Tables:
         table, removals = in_transaction(self._db, change)
         self._removals.run(removals)
         return table
-
-    def forget_dropped(self, database: str, name: str) -> None:
-        """The files of a dropped table are gone: so are its write ids, unless another one of that name needs them."""
-
-        def change(connection: Connection) -> None:
-            query = select(TBL.c.id).where(TBL.c.database == database, TBL.c.name == name)
-            is_needed = select(or_(query.exists(), func.compaction_holds_table(database, name)))
-            if not connection.execute(is_needed).scalar():
-                connection.execute(select(func.txn_forget_table(database, name)))  # the history of the cleaning stays
-
-        in_transaction(self._db, change)
 
     def _placed(self, given: Table, table: Table) -> Table:
         """`table` with another default location if readers of a dropped table are still in that one.

@@ -2,16 +2,18 @@
 
 What goes, and why nobody needs it:
 
-1. What a compaction replaced, once every transaction has ended that was opened before the compaction's commit. All that
-   are left see its output. The Cleaner looks through the eyes of that moment: transactions up to the commit, write ids
-   up to the compaction's highest. What it finds obsolete is so for all who come later.
+1. What a compaction replaced, once every transaction has ended that was opened before the compaction's commit and may
+   read the table (`sql/clean_outlook.sql`). All that are left see its output. The Cleaner looks through the eyes of
+   that moment: transactions up to the commit, write ids up to the compaction's highest. What it finds obsolete is so
+   for all who come later.
 2. Directories with data of aborted transactions alone: nobody ever reads them.
 3. Staging directories of aborted transactions, and old ones of others that have ended.
 4. The directories of tables and partitions dropped by a transaction that readers need not notice (SOFT_DELETE), when
    all that were opened before its commit have ended. The property trash says where those go that can be brought back.
 
 The record of an aborted transaction goes last, after its files: without it they would count as committed. Directories
-are removed whole and in any order, and every step can be repeated, so the Cleaner can be killed at any time.
+are removed whole and in any order, and every step can be repeated, so the Cleaner can be killed at any time. What it
+cannot clean, and why, is put down as its verdict.
 
 With several servers one Cleaner is at work, under the lease on services. What it changes in the database is fenced by
 that; a removal of files cannot be, so the lease is asked after right before each directory. One that is paused in
@@ -23,29 +25,41 @@ dropped and made again at the same place in that moment begins them anew; hence 
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
+
+import psycopg2
 
 from hive_acid import files
-from hive_acid.errors import FormatError, HiveAcidError
+from hive_acid.errors import FormatError
 from hive_acid.files import FileEntry
-from hive_acid.format.names import Kind, claims_to_be_data, is_hidden, parse_directory, parse_staging
+from hive_acid.format.names import parse_staging
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from hive_acid.format.state import DirectoryState, directory_state
 from hive_acid.ids import CompactionId, TxnId
 from metastore.compaction.config import CompactionConfig
+from metastore.compaction.listings import aborted_ids_in, by_parent, listed, needless_empties, state_of
 from metastore.compaction.models import Catalogue, Compaction, TableInfo, target_name
 from metastore.compaction.policy import may_be_cleaned
 from metastore.compaction.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionState
+from metastore.compaction.verdicts import Decider, Look
+from metastore.compaction.waiting import ERROR, FAILED, NO_CLEANUP, STAYING, given_up, kept_by_property, to_be_repeated
+from metastore.store.leases import LeaseLostError
 
 log = logging.getLogger(__name__)
 DROPPED_LOCATION = "location"
 """The property by which a drop names the directory that remains of a table or partition."""
 DROPPED_TRASH = "trash"
 """The property that says where it goes instead of being removed."""
+
+Target = tuple[str, str, str | None]
+"""Database, table and partition."""
 
 
 @dataclass(slots=True)
@@ -67,23 +81,54 @@ class Cleaner:
         catalogue: Catalogue,
         config: CompactionConfig,
         check_lease: Callable[[], None] = lambda: None,
+        term: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """`check_lease` raises what is no HiveAcidError when this Cleaner may not remove files any more."""
+        """`check_lease` raises LeaseLostError when this Cleaner may not remove files any more.
+
+        `term` is entered on each further thread that cleans, as `run_once` is called inside one.
+        """
         self._service = service
         self._snapshots = snapshots
         self._catalogue = catalogue
         self._config = config
         self._check_lease = check_lease
+        self._term = term
+        self._guard = threading.Lock()
+        self._told: dict[Target, Look] = {}
+        self._looks: dict[Target, Look] = {}
+        self._done: set[Target] = set()
+        self._swept: set[str] = set()
 
     def run_once(self) -> CleanerRun:
         """Clean all there is to clean now; a failure concerns its own table or partition only."""
         run = CleanerRun()
-        for compaction in self._service.to_clean():
-            self._attempt_compaction(compaction, run)
+        self._looks, self._done, self._swept = {}, set(), set()
+        self._all([partial(self._attempt_compaction, one, run) for one in self._service.to_clean()])
         if self._config.clean_aborts:
-            for db, table, partition in self._service.aborts_to_clean():
-                self._attempt_aborts(db, table, partition, run)
+            self._all([partial(self._attempt_aborts, *target, run) for target in self._service.aborts_to_clean()])
+        self._explain()
         return run
+
+    def _all(self, tasks: Sequence[Callable[[], None]]) -> None:
+        """Do tasks, each of another table or partition, on as many threads as are set."""
+        threads = min(self._config.cleaner_threads, len(tasks))
+        if threads < 2:
+            for task in tasks:
+                task()
+            return
+
+        def on_thread(task: Callable[[], None]) -> None:
+            with self._term():
+                task()
+
+        with ThreadPoolExecutor(threads, thread_name_prefix="cleaner") as pool:
+            futures = [pool.submit(on_thread, task) for task in tasks]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
     # --- after compactions -------------------------------------------------------------------------
 
@@ -92,10 +137,19 @@ class Cleaner:
             self._service.clean_started(compaction.id)
             if self._clean_compaction(compaction, run):
                 run.cleaned.append(compaction.id)
-        except (HiveAcidError, OSError) as error:
-            message = str(error)
+                self._done.add(_target(compaction))
+        except (LeaseLostError, psycopg2.Error):
+            raise
+        except Exception as error:  # of whatever library speaks to the store, and of one table only
+            message = _message(error)
             run.failed[compaction.target] = message
             state = self._service.clean_failed(compaction.id, message)
+            what = f"what compaction {compaction.id} of {compaction.target} replaced"
+            if state is CompactionState.FAILED:
+                attempts = self._config.cleaner_max_attempts
+                self._look(_target(compaction), FAILED, given_up(what, attempts, message))
+            else:
+                self._look(_target(compaction), ERROR, to_be_repeated(what, message))
             outlook = "given up" if state is CompactionState.FAILED else "tried again later"
             log.warning(
                 "cleaning after compaction %d of %s: %s (%s)", compaction.id, compaction.target, message, outlook
@@ -111,16 +165,16 @@ class Cleaner:
             # A partition that is there again shares the directory, where an empty base covers what was dropped.
             if is_gone or compaction.partition is None or compaction.highest_write_id is None:
                 self._service.mark_cleaned(compaction.id)
-                if compaction.partition is None:
-                    self._catalogue.forget_dropped(compaction.db, compaction.table)
                 return True
         table = self._catalogue.table(compaction.db, compaction.table)
         location = self._location(compaction.db, compaction.table, compaction.partition, table)
         if table is None or location is None:
             self._service.mark_cleaned(compaction.id)
             return True
-        if not may_be_cleaned(table):
-            self._service.mark_refused(compaction.id, "the table or its database says no_cleanup")
+        if not self._may_be_cleaned(compaction.db, compaction.table, compaction.partition, table):
+            words = kept_by_property(compaction.target, f"what compaction {compaction.id} replaced")
+            self._service.mark_refused(compaction.id, words)
+            self._look(_target(compaction), NO_CLEANUP, words)
             return False
         assert compaction.next_txn_id is not None
         now = self._snapshots.txns()
@@ -128,18 +182,18 @@ class Cleaner:
         write_ids = self._service.writes(compaction.db, compaction.table, compaction.next_txn_id)
         if compaction.highest_write_id is not None:
             write_ids = write_ids.for_cleaner(compaction.highest_write_id)
-        entries = files.list_tree(location)
+        entries = listed(location, must_exist=True)
         self._remove_staging(location, entries, now, run)
-        if compaction.partition is not None:  # writers stage at the table, for all partitions
-            self._remove_staging(table.location, files.list_tree(table.location, max_depth=1), now, run)
-        state = _state(location, entries, write_ids, txns)
-        self._remove(location, (*state.aborted, *state.obsolete), run)
-        entries = files.list_tree(location)
-        state = _state(location, entries, write_ids, txns)
+        self._sweep(table.location, now, run)
+        state = state_of(location, entries, write_ids, txns)
+        empty = needless_empties(location, entries, write_ids, txns)
+        self._remove(location, (*state.aborted, *state.obsolete, *empty), run)
+        entries = listed(location)
+        state = state_of(location, entries, write_ids, txns)
         if state.obsolete or state.aborted:
             left = ", ".join((*state.obsolete, *state.aborted))
             raise FormatError(f"still there after they were removed: {left}")
-        self._service.mark_cleaned(compaction.id, _ids_in_files(entries, write_ids))
+        self._service.mark_cleaned(compaction.id, aborted_ids_in(entries, write_ids))
         log.info("cleaned after compaction %d of %s", compaction.id, compaction.target)
         return True
 
@@ -147,15 +201,20 @@ class Cleaner:
 
     def _attempt_aborts(self, db: str, table: str, partition: str | None, run: CleanerRun) -> None:
         try:
-            self._clean_aborts(db, table, partition, run)
-        except (HiveAcidError, OSError) as error:
-            target = target_name(db, table, partition)
-            run.failed[target] = str(error)
-            self._service.abort_clean_failed(db, table, partition, str(error))
-            log.warning("cleaning up after aborted transactions on %s, tried again later: %s", target, error)
+            if self._clean_aborts(db, table, partition, run):
+                self._done.add((db, table, partition))
+        except (LeaseLostError, psycopg2.Error):
+            raise
+        except Exception as error:  # as above
+            target, message = target_name(db, table, partition), _message(error)
+            run.failed[target] = message
+            self._service.abort_clean_failed(db, table, partition, message)
+            what = f"what aborted transactions left in {target}"
+            self._look((db, table, partition), ERROR, to_be_repeated(what, message))
+            log.warning("cleaning up after aborted transactions on %s, tried again later: %s", target, message)
 
-    def _clean_aborts(self, db: str, table_name: str, partition: str | None, run: CleanerRun) -> None:
-        """Remove what aborted transactions left.
+    def _clean_aborts(self, db: str, table_name: str, partition: str | None, run: CleanerRun) -> bool:
+        """Remove what aborted transactions left; false if it is to stay.
 
         Readers need not be waited for: what is removed was never visible to any. If the partition is not known, because
         the transaction ended before it had named them, all of the table's are searched.
@@ -166,24 +225,26 @@ class Cleaner:
         table = self._catalogue.table(db, table_name)
         kept: set[int] = set()
         if table is not None:
-            if not may_be_cleaned(table):
-                return
-            self._remove_staging(table.location, files.list_tree(table.location, max_depth=1), now, run)
+            if not self._may_be_cleaned(db, table_name, partition, table):
+                words = kept_by_property(target_name(db, table_name, partition), "what aborted transactions left")
+                self._look((db, table_name, partition), NO_CLEANUP, words)
+                return False
+            self._sweep(table.location, now, run)
             for location in self._places(db, table_name, partition, table):
                 kept |= self._clean_place(location, write_ids, now, run)
         self._service.aborts_cleaned(db, table_name, partition, now.aborted_ids, kept)
+        return True
 
     def _clean_place(self, location: str, write_ids: ValidWriteIdList, txns: ValidTxnList, run: CleanerRun) -> set[int]:
         """Remove aborted data in all data directories at or below a location; the aborted ids that files still hold."""
         kept: set[int] = set()
-        entries = files.list_tree(location)
+        entries = listed(location)
         self._remove_staging(location, entries, txns, run)
-        for place, below in _by_parent(entries).items():
+        for place, below in by_parent(entries).items():
             at = files.join(location, place) if place else location
-            state = _state(at, below, write_ids, txns)
-            self._remove(at, state.aborted, run)
-            gone = set(state.aborted)
-            kept |= set(_ids_in_files((e for e in below if e.path.partition("/")[0] not in gone), write_ids))
+            gone = set(state_of(at, below, write_ids, txns).aborted)
+            self._remove(at, sorted(gone), run)
+            kept |= set(aborted_ids_in((e for e in below if e.path.partition("/")[0] not in gone), write_ids))
         return kept
 
     def _places(self, db: str, table_name: str, partition: str | None, table: TableInfo) -> list[str]:
@@ -191,12 +252,35 @@ class Cleaner:
             location = self._location(db, table_name, partition, table)
             return [] if location is None else [location]
         root = table.location.rstrip("/") + "/"
-        found = [
-            self._catalogue.partition(db, table_name, name) for name in self._catalogue.partition_names(db, table_name)
-        ]
-        return [table.location, *(place for place in found if place and not place.startswith(root))]
+        found = self._catalogue.partition_locations(db, table_name)
+        return [table.location, *(place for place in found if not place.startswith(root))]
+
+    # --- verdicts ----------------------------------------------------------------------------------
+
+    def _look(self, target: Target, code: str, message: str) -> None:
+        self._looks[target] = Look(*target, code, message)
+
+    def _explain(self) -> None:
+        """Put down why what waits is not cleaned, and take back what is not so any more."""
+        waiting = self._service.waiting_to_be_cleaned()
+        for one in waiting:
+            look = one.look()
+            self._looks[look.db, look.table, look.partition] = look
+        for target, look in self._told.items():
+            if look.code in STAYING and target not in self._done:
+                self._looks.setdefault(target, look)
+        news = [look for target, look in self._looks.items() if self._told.get(target) != look]
+        news += [Look(*target, None) for target in {*self._told, *self._done} if target not in self._looks]
+        if news:
+            self._service.set_verdicts(news, Decider.CLEANER)
+            self._service.note_obstacles({one.id: one.look().message for one in waiting})
+        self._told = self._looks
 
     # --- files -------------------------------------------------------------------------------------
+
+    def _may_be_cleaned(self, db: str, table_name: str, partition: str | None, table: TableInfo) -> bool:
+        own = None if partition is None else self._catalogue.partition_parameters(db, table_name, partition)
+        return may_be_cleaned(table, own)
 
     def _location(self, db: str, table_name: str, partition: str | None, table: TableInfo | None) -> str | None:
         if table is None or partition is None:
@@ -209,6 +293,14 @@ class Cleaner:
             self._check_lease()
             files.remove(place)
             run.removed.append(place)
+
+    def _sweep(self, root: str, txns: ValidTxnList, run: CleanerRun) -> None:
+        """Remove staging directories at a table's location, where writers stage for all partitions; once in a run."""
+        with self._guard:
+            is_swept = root in self._swept
+            self._swept.add(root)
+        if not is_swept:
+            self._remove_staging(root, listed(root, max_depth=1), txns, run)
 
     def _remove_staging(self, location: str, entries: Iterable[FileEntry], txns: ValidTxnList, run: CleanerRun) -> None:
         """Remove staging directories of aborted transactions, and old ones of those that have ended otherwise."""
@@ -225,34 +317,10 @@ class Cleaner:
                 self._remove(location, (name,), run)
 
 
-def _state(
-    location: str, entries: Iterable[FileEntry], write_ids: ValidWriteIdList, txns: ValidTxnList
-) -> DirectoryState:
-    return directory_state(entries, write_ids, txns, lambda path: files.read(files.join(location, path)))
+def _target(compaction: Compaction) -> Target:
+    return compaction.db, compaction.table, compaction.partition
 
 
-def _by_parent(entries: Iterable[FileEntry]) -> dict[str, list[FileEntry]]:
-    """The entries of data directories by the directory that these lie in, paths relative to that one."""
-    found: dict[str, list[FileEntry]] = {}
-    for entry in entries:
-        parts = entry.path.split("/")
-        for depth, part in enumerate(parts[:-1]):
-            if is_hidden(part):
-                break
-            if claims_to_be_data(part):
-                below = FileEntry("/".join(parts[depth:]), entry.size, entry.modified_ms)
-                found.setdefault("/".join(parts[:depth]), []).append(below)
-                break
-    return found
-
-
-def _ids_in_files(entries: Iterable[FileEntry], write_ids: ValidWriteIdList) -> list[int]:
-    """Aborted write ids that data directories may hold; compactions have left them out of theirs."""
-    held: set[int] = set()
-    for name in {entry.path.partition("/")[0] for entry in entries}:
-        directory = parse_directory(name)
-        if directory is None or directory.visibility_txn_id:
-            continue
-        lowest = directory.max_write_id if directory.kind is Kind.BASE else directory.min_write_id
-        held.update(write_ids.aborted_in(lowest, directory.max_write_id))
-    return sorted(held)
+def _message(error: Exception) -> str:
+    """Why something failed, also where the library that failed says nothing."""
+    return str(error) or type(error).__name__

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from metastore.settings import boolean, choice, duration, fraction, integer, text
+from metastore.settings import boolean, choice, counts, duration, fraction, integer, text
 
 _ON_BY_DEFAULT = "A table that nobody compacts only gets slower."
 
@@ -35,11 +36,17 @@ class CompactionConfig:
     worker_threads: int = integer(
         "metastore.compactor.worker.threads",
         "1",
-        "Compactions that this server runs at a time; 0 for none.",
+        "Compactions that this server runs at a time, those of the pools included; 0 for none.",
         most=1000,
         hive="0",
         wiki="0",
         why=_ON_BY_DEFAULT,
+    )
+    worker_pools: Mapping[str, int] = counts(
+        "hive.compactor.worker.*.threads",
+        "How many of them are for the pool of that name alone; the rest are for compactions without a pool.",
+        hive="",
+        wiki="",
     )
     check_interval_ms: int = duration(
         "hive.compactor.check.interval",
@@ -63,10 +70,38 @@ class CompactionConfig:
         hive="0.1",
         wiki="0.1",
     )
+    policy: str = choice(
+        "metastore.compactor.policy",
+        "hive",
+        "What the Initiator decides by: hive (two thresholds), or cost (what readers save against what is rewritten).",
+        ("hive", "cost"),
+    )
+    cost_scans: int = integer(
+        "metastore.compactor.policy.cost.scans",
+        "10",
+        "With the policy cost: how often a table without readers just now is supposed to be read before it would be "
+        "compacted again; each reader that it has on average counts as many times more.",
+        least=1,
+        most=1_000_000,
+    )
+    insert_only: bool = boolean(
+        "hive.compactor.compact.insert.only",
+        "true",
+        "Compact insert-only tables, too.",
+        hive="true",
+    )
+    initiator_threads: int = integer(
+        "hive.compactor.request.queue",
+        "1",
+        "Tables and partitions that the Initiator looks at side by side.",
+        least=1,
+        most=100,
+        hive="1",
+    )
     fetch_size: int = integer(
         "hive.compactor.fetch.size",
         "1000",
-        "Tables and partitions looked at in one run.",
+        "Tables and partitions that are asked for at a time.",
         least=100,
         most=5000,
         hive="1000",
@@ -101,6 +136,13 @@ class CompactionConfig:
         least_ms=1,
         hive="10800ms",
     )
+    worker_max_sleep_ms: int = duration(
+        "hive.compactor.worker.max.sleep.time",
+        "320000ms",
+        "Longest pause of a worker that finds Spark unusable; it begins with the idle one and doubles.",
+        least_ms=1,
+        hive="320000ms",
+    )
     worker_pool_timeout_ms: int = duration(
         "hive.compactor.worker.pool.timeout",
         "12h",
@@ -125,6 +167,28 @@ class CompactionConfig:
         "User of the compactor's transactions.",
         hive="",
     )
+    job_queue: str = text(
+        "hive.compactor.job.queue",
+        "",
+        "YARN queue or scheduler pool in which compactions run; tables and requests may name others.",
+        hive="",
+        wiki="",
+    )
+    spark_master: str = text(
+        "metastore.compactor.spark.master",
+        "local[2]",
+        "Master of the warm Spark.",
+    )
+    spark_memory: str = text(
+        "metastore.compactor.spark.memory",
+        "1g",
+        "Memory of the warm Spark's driver, which all slots share.",
+    )
+    spark_remote: str = text(
+        "metastore.compactor.spark.remote",
+        "",
+        "URL of a Spark Connect server that compacts, such as sc://host:15002, in the place of the warm Spark.",
+    )
     spark_submit: str = text(
         "metastore.compactor.spark.submit",
         "",
@@ -143,6 +207,14 @@ class CompactionConfig:
         least_ms=1,
         hive="5000ms",
         wiki="5000ms",
+    )
+    cleaner_threads: int = integer(
+        "hive.compactor.cleaner.threads.num",
+        "1",
+        "Tables and partitions that the Cleaner cleans at a time.",
+        least=1,
+        most=100,
+        hive="1",
     )
     delayed_cleanup: bool = boolean(
         "hive.compactor.delayed.cleanup.enabled",
@@ -222,10 +294,11 @@ class CompactionConfig:
     )
     keep_refused: int = integer(
         "hive.compactor.history.retention.refused",
-        "3",
-        "History kept per partition.",
+        "2",
+        "History kept per partition, of aborted ones too.",
         most=100,
         hive="3",
+        why="As many as were not initiated: both came to nothing.",
     )
     history_timeout_ms: int = duration(
         "hive.compactor.history.retention.timeout",
@@ -241,4 +314,52 @@ class CompactionConfig:
         aliases={"hive.compactor.history.reaper.interval": "ms"},
         hive="300s",
         wiki="2m",
+    )
+    crowded_deltas: int = integer(
+        "hive.compactor.active.delta.dir.threshold",
+        "200",
+        "With more deltas a table or partition is slow to read: the log and the sessions of writers are told.",
+        least=1,
+        hive="200",
+    )
+    crowded_small_deltas: int = integer(
+        "hive.compactor.small.delta.dir.threshold",
+        "200",
+        "So is the log with more small ones.",
+        least=1,
+        hive="200",
+    )
+    crowded_obsolete_deltas: int = integer(
+        "hive.compactor.obsolete.delta.dir.threshold",
+        "200",
+        "And with more that are replaced and not removed yet.",
+        least=1,
+        hive="200",
+    )
+    counted_deltas: int = integer(
+        "metastore.deltametrics.delta.num.threshold",
+        "100",
+        "From so many on, numbers of deltas and of small deltas are among the figures.",
+        least=1,
+        hive="100",
+    )
+    counted_obsolete_deltas: int = integer(
+        "metastore.deltametrics.obsolete.delta.num.threshold",
+        "100",
+        "From so many on, numbers of replaced deltas are.",
+        least=1,
+        hive="100",
+    )
+    small_delta_part: float = fraction(
+        "metastore.deltametrics.delta.pct.threshold",
+        "0.01",
+        "A delta is small with less than this part of the base's bytes.",
+        hive="0.01",
+    )
+    counted_places: int = integer(
+        "metastore.deltametrics.max.cache.size",
+        "100",
+        "Tables and partitions that are shown for each of these figures: those with the most.",
+        most=500,
+        hive="100",
     )

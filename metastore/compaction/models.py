@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.ids import CompactionId, TxnId, WriteId
+from metastore.compaction.plan import TableKind
 from metastore.compaction.states import CompactionState, CompactionType
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """A compaction to queue; `partition` is None for an unpartitioned table."""
+    """A compaction to queue; `partition` is None for an unpartitioned table.
+
+    `reason` says why it is asked for. With a head start it is queued as if it had been asked for so much earlier.
+    """
 
     type: CompactionType
     db: str
@@ -27,6 +31,8 @@ class CompactionRequest:
     run_as: str | None = None
     initiator: str | None = None
     initiator_version: str | None = None
+    head_start_s: int = 0
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,13 @@ class CompactionAnswer:
     id: CompactionId
     state: CompactionState
     accepted: bool
+
+
+class Weight(NamedTuple):
+    """A number of files, and their bytes together."""
+
+    files: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +83,14 @@ class Compaction:
     initiator_version: str | None
     worker_version: str | None
     job_id: str | None
+    head_start_s: int
+    last_worker: str | None
+    progress: Mapping[str, Any] | None
+    files_before: int | None
+    bytes_before: int | None
+    files_after: int | None
+    bytes_after: int | None
+    reason: str | None
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Compaction:
@@ -97,17 +118,24 @@ class AbortedCompaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A table or partition that may need a compaction.
+class Storage:
+    """How the files of a table are made, in Hive's words: a format's name is that of its Java class."""
 
-    `is_blocked` says that too many attempts failed lately, `last` is how the latest ended.
-    """
+    input_format: str = ""
+    serde: str = ""
+    serde_parameters: Mapping[str, str] = field(default_factory=dict)
+    bucket_columns: tuple[str, ...] = ()
 
-    db: str
-    table: str
-    partition: str | None
-    is_blocked: bool
-    last: CompactionState | None
+    @classmethod
+    def of(cls, descriptor: Mapping[str, Any]) -> Storage:
+        """The storage of a descriptor as the metastore keeps it."""
+        serde = descriptor.get("serdeInfo") or {}
+        return cls(
+            descriptor.get("inputFormat") or "",
+            serde.get("serializationLib") or "",
+            dict(serde.get("parameters") or {}),
+            tuple(descriptor.get("bucketCols") or ()),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +151,40 @@ class TableInfo:
     partition_keys: tuple[str, ...] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
     database_parameters: Mapping[str, str] = field(default_factory=dict)
+    storage: Storage = field(default_factory=Storage)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether a snapshot decides what is seen of the table."""
+        return self._folded("transactional") == "true"
 
     @property
     def is_full_acid(self) -> bool:
         """Whether the table has ACID columns, which insert-only tables have not."""
-        folded = {key.lower(): value.lower() for key, value in self.parameters.items()}
-        return folded.get("transactional") == "true" and folded.get("transactional_properties") != "insert_only"
+        return self.is_transactional and self._folded("transactional_properties") != "insert_only"
+
+    @property
+    def is_insert_only(self) -> bool:
+        """Whether rows can be added, and have no ids by which they could be changed (acid-format.md §2.4)."""
+        return self.is_transactional and not self.is_full_acid
 
     @property
     def is_for_hive_3(self) -> bool:
         """Whether Apache Hive 3.1 reads the table, which knows no directory that bears a transaction's number."""
         return is_for_hive_3(self.parameters)
+
+    @property
+    def kind(self) -> TableKind:
+        """What of it decides how it is compacted."""
+        return TableKind(
+            hive_3=self.is_for_hive_3,
+            insert_only=self.is_insert_only,
+            is_clustered=bool(self.storage.bucket_columns),
+            in_one_bucket=self._folded("hive_acid.layout").strip() == "statements",
+        )
+
+    def _folded(self, parameter: str) -> str:
+        return next((value.lower() for key, value in self.parameters.items() if key.lower() == parameter), "")
 
 
 class Catalogue(Protocol):
@@ -145,11 +196,14 @@ class Catalogue(Protocol):
     def partition(self, db: str, table: str, partition: str) -> str | None:
         """The location of a partition, None if it is gone."""
 
+    def partition_parameters(self, db: str, table: str, partition: str) -> Mapping[str, str]:
+        """The parameters of a partition, none if it is gone."""
+
     def partition_names(self, db: str, table: str) -> list[str]:
         """The names of all partitions of a table."""
 
+    def partition_locations(self, db: str, table: str) -> list[str]:
+        """The locations of all partitions of a table."""
+
     def remove_dropped(self, location: str, trash: str | None) -> bool:
         """Remove the directory of a dropped table or partition; False if another one has taken its place."""
-
-    def forget_dropped(self, db: str, table: str) -> None:
-        """The files of a dropped table are gone: forget its write ids, unless there is one of that name again."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 
 from hive_acid import files
 from hive_acid.errors import FormatError
+from hive_acid.footers import DataFilePath, Footers
+from hive_acid.format.key_order import disorder
 from hive_acid.format.names import (
     COMPACTED_CONTENT,
     METADATA_MARKER,
@@ -14,14 +17,15 @@ from hive_acid.format.names import (
     is_hidden,
     parse_bucket_file,
     parse_directory,
+    parse_original_file,
 )
 
 
-def check_output(staging: str, outputs: Sequence[str]) -> None:
+def check_output(staging: str, outputs: Sequence[str], *, insert_only: bool = False) -> None:
     """Whether below `staging` are the complete directories `outputs` and no others.
 
     Raises FormatError for a directory that is missing, not asked for, without files or marker, or with two files of one
-    bucket (acid-format.md §0).
+    bucket (acid-format.md §0). Directories of an `insert_only` table have neither buckets nor a marker.
     """
     contents: dict[str, list[tuple[str, int]]] = {}
     for entry in files.list_tree(staging):
@@ -35,7 +39,11 @@ def check_output(staging: str, outputs: Sequence[str]) -> None:
     for name in outputs:
         if name not in contents:
             raise FormatError(f"the compaction did not make {name}")
-        _check_directory(files.join(staging, name), name, contents[name])
+        location = files.join(staging, name)
+        if insert_only:
+            _check_rows(name, contents[name])
+        else:
+            _check_directory(location, name, contents[name])
 
 
 def _check_directory(location: str, name: str, contents: list[tuple[str, int]]) -> None:
@@ -57,6 +65,36 @@ def _check_directory(location: str, name: str, contents: list[tuple[str, int]]) 
         raise FormatError(f"the compaction made {name} without {VERSION_MARKER}")
     if files.read(files.join(location, VERSION_MARKER)) != VERSION_CONTENT:
         raise FormatError(f"{name}/{VERSION_MARKER} does not say {VERSION_CONTENT.decode()}")
+
+
+def _check_rows(name: str, contents: list[tuple[str, int]]) -> None:
+    """Of an insert-only table: files, named as Hive names them."""
+    found = [path for path, _ in contents if not is_hidden(path)]
+    if not found:
+        raise FormatError(f"the compaction made {name} without any file: readers would not see it")
+    if odd := [path for path in found if parse_original_file(path.partition(".")[0]) is None]:
+        raise FormatError(f"the compaction made {name}/{odd[0]}, which is not named as files of insert-only tables are")
+
+
+def check_tails(staging: str, outputs: Sequence[str], events: int, compression: str) -> None:
+    """Whether the tails of the files below `staging` are those of what was asked for: of `events` in all, sorted as far
+    as statistics tell (that is from stripe to stripe), each in the file of its bucket.
+
+    Raises FormatError for a file that is not. Nothing is looked at if files of this `compression` cannot be read here.
+    """
+    if compression not in ("zlib", "none") and importlib.util.find_spec("pyarrow") is None:
+        return
+    counted = 0
+    for name in outputs:
+        location = files.join(staging, name)
+        wanted = [entry for entry in files.list_tree(location) if not entry.is_directory and not is_hidden(entry.path)]
+        tails = Footers().read([DataFilePath(files.join(location, entry.path), entry.size) for entry in wanted])
+        for entry, tail in zip(wanted, tails, strict=True):
+            counted += tail.rows
+            if reason := disorder(tail, parse_bucket_file(entry.path)):
+                raise FormatError(f"the compaction made {name}/{entry.path}, in which {reason}")
+    if counted != events:
+        raise FormatError(f"the compaction says that it wrote {events} rows and delete events, and {counted} are there")
 
 
 def mark_compacted_base(directory: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from hive_acid.errors import MetaError, NoSuchCompactionError
@@ -11,44 +11,44 @@ from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.ids import CompactionId, TxnId, WriteId
 from hive_acid.wire import table_name
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.models import AbortedCompaction, Candidate, Compaction, CompactionAnswer, CompactionRequest
+from metastore.compaction.looks import Looks
+from metastore.compaction.models import (
+    AbortedCompaction,
+    Compaction,
+    CompactionAnswer,
+    CompactionRequest,
+    Weight,
+)
+from metastore.compaction.order import parse_order
 from metastore.compaction.states import CompactionState, CompactionType
+from metastore.compaction.verdicts import Decider, Look, Verdict, Verdicts
+from metastore.compaction.waiting import Waiting
 from metastore.store.leases import Calls
 from metastore.txn.names import stored_name, stored_partition
 from metastore.txn.service import refuse
-
-_ORDER_COLUMNS = {
-    "id": "id",
-    "database": "db",
-    "table": "tbl",
-    "partition": "partition",
-    "type": "type",
-    "state": "state",
-    "enqueue_time": "enqueued_at",
-    "start": "started_at",
-    "end": "ended_at",
-    "commit_time": "committed_at",
-    "highest_write_id": "highest_write_id",
-    "worker_id": "worker",
-    "pool_name": "pool",
-    "txn_id": "txn_id",
-    "run_as": "run_as",
-    "initiator_id": "initiator",
-}
-"""What a list may be ordered by, in the words of the wire, where a prefix ``CC_`` or ``CQ_`` is allowed."""
 
 _MOST_SHOWN = 10_000
 _MOST_PURGES = 1000
 """Batches in which the history is shortened in one run."""
 
 
+class NotInHandError(MetaError):
+    """The compaction is not in the state that a verb needs, or not with the worker that asks."""
+
+
 class CompactionService:
     """Compactions waiting, under way, waiting for the Cleaner, and ended."""
 
-    def __init__(self, db: Calls, config: CompactionConfig) -> None:
-        """`db` is fenced by the lease for what background services do, and plain for what clients ask for."""
+    def __init__(self, db: Calls, config: CompactionConfig, queued: Callable[[], None] = lambda: None) -> None:
+        """`db` is fenced by the lease for what background services do, and plain for what clients ask for. `queued` is
+        called when there is something new for workers; it must not take long.
+        """
         self._db = db
+        self._queued = queued
         self._config = config
+        self._verdicts = Verdicts(db)
+        self.looks = Looks(db, config)
+        """What the Initiator finds to look at, and counts."""
 
     # --- asking for compactions --------------------------------------------------------------------
 
@@ -67,9 +67,14 @@ class CompactionService:
             request.run_as,
             request.initiator,
             request.initiator_version,
+            request.head_start_s,
+            request.reason,
         )
         assert row is not None
-        return CompactionAnswer(CompactionId(row[0]), CompactionState(row[1]), row[2])
+        answer = CompactionAnswer(CompactionId(row[0]), CompactionState(row[1]), row[2])
+        if answer.accepted:
+            self._queued()
+        return answer
 
     def abort(self, ids: Sequence[CompactionId]) -> list[AbortedCompaction]:
         """Take compactions that still wait out of the queue. Raises NoSuchCompactionError for an empty list."""
@@ -93,9 +98,9 @@ class CompactionService:
     ) -> list[Compaction]:
         """Queue and history, waiting ones first and then the latest, at most 10,000.
 
-        `order` is a column in the words of the wire, with ``desc`` behind it if wanted. Raises MetaError for another.
+        `order` are columns in the words of the wire with commas between, each with ``desc`` behind it if wanted. Raises
+        MetaError for others. The pool ``default`` is that of those without one.
         """
-        column, descending = _parse_order(order) if order else (None, False)
         return self._compactions(
             "show_compact",
             compaction_id,
@@ -105,8 +110,7 @@ class CompactionService:
             state.value if state else None,
             type.value if type else None,
             pool,
-            column,
-            descending,
+            parse_order(order) if order else None,
             min(limit, _MOST_SHOWN) if limit and limit > 0 else _MOST_SHOWN,
         )
 
@@ -124,22 +128,19 @@ class CompactionService:
         names = [stored_partition(name) for name in partitions] if partitions else None
         return self._compactions("latest_committed_compactions", stored_name(db), stored_name(table), names, after)
 
+    def verdicts(self, db: str, table: str, partition: str | None = None) -> list[Verdict]:
+        """What the services last decided of a table and its partitions, and why; see `Verdicts`."""
+        return self._verdicts.of(db, table, partition)
+
+    def set_verdict(self, look: Look, service: Decider) -> None:
+        """Put down what a service decided."""
+        self._verdicts.set(look, service)
+
+    def set_verdicts(self, looks: Collection[Look], service: Decider) -> int:
+        """`set_verdict` for many in one trip; how many had changed."""
+        return self._verdicts.set_all(looks, service)
+
     # --- the Initiator's verbs ---------------------------------------------------------------------
-
-    def candidates(self, since_ms: int) -> tuple[list[Candidate], int]:
-        """What may need a compaction, written since an instant of the database's clock; and the instant for next time.
-
-        That one stays as it was if there was more than one call gives.
-        """
-        limit = self._config.fetch_size
-        rows = self._db.call(
-            "initiator_candidates", since_ms, self._config.failed_threshold, self._config.failed_retry_ms, limit
-        )
-        found = [
-            Candidate(db, table, partition, blocked, CompactionState(last) if last else None)
-            for db, table, partition, blocked, last, _ in rows
-        ]
-        return found, rows[0][5] if 0 < len(rows) < limit else since_ms
 
     def did_not_initiate(self, request: CompactionRequest, message: str) -> CompactionId:
         """Put on record why a compaction was not queued."""
@@ -187,8 +188,24 @@ class CompactionService:
         """Note the job that does the work."""
         self._verb("set_hadoop_jobid", compaction_id, job_id)
 
+    def set_progress(
+        self,
+        compaction_id: CompactionId,
+        worker: str,
+        *,
+        job_id: str | None = None,
+        progress: Mapping[str, Any] | None = None,
+        before: Weight | None = None,
+        after: Weight | None = None,
+    ) -> None:
+        """Note how far the work is: what it replaces, and what it has made; what is None stays as it was."""
+        told = json.dumps(dict(progress)) if progress is not None else None
+        self._verb(
+            "set_progress", compaction_id, worker, job_id, told, *(before or (None,) * 2), *(after or (None,) * 2)
+        )
+
     def mark_compacted(self, compaction_id: CompactionId, worker: str | None = None) -> None:
-        """The output is in place; the commit of the transaction is to follow."""
+        """The output is in place; the commit of the transaction is to follow. May be repeated."""
         self._verb("mark_compacted", compaction_id, worker)
 
     def mark_failed(self, compaction_id: CompactionId, message: str, worker: str | None = None) -> None:
@@ -203,6 +220,16 @@ class CompactionService:
         """Put it back into the queue: the worker stops."""
         self._verb("release_compaction", compaction_id, worker)
 
+    def retry(self, compaction_id: CompactionId, worker: str, message: str) -> CompactionState:
+        """Put it back into the queue, since the attempt failed through no fault of its own; FAILED if it was the last.
+
+        Raises MetaError if it is not the worker's any more.
+        """
+        row = self._db.call_one("retry_compaction", compaction_id, worker, message, self._config.max_attempts)
+        if row is None:
+            raise self._not_in_hand("retry_compaction", compaction_id)
+        return CompactionState(row[0])
+
     def requeue(self) -> list[tuple[CompactionId, CompactionState]]:
         """Take compactions away from workers that are gone; what became of each."""
         rows = self._db.call(
@@ -211,7 +238,10 @@ class CompactionService:
             self._config.claim_timeout_ms,
             self._config.max_attempts,
         )
-        return [(CompactionId(compaction_id), CompactionState(state)) for compaction_id, state in rows]
+        found = [(CompactionId(compaction_id), CompactionState(state)) for compaction_id, state in rows]
+        if any(state is CompactionState.INITIATED for _, state in found):
+            self._queued()
+        return found
 
     # --- the Cleaner's verbs -----------------------------------------------------------------------
 
@@ -242,8 +272,17 @@ class CompactionService:
 
     def to_clean(self) -> list[Compaction]:
         """Compactions whose replaced files nobody needs any more."""
-        retention_ms = self._config.cleaner_retention_ms if self._config.delayed_cleanup else 0
-        return self._compactions("clean_candidates", retention_ms, self._config.fetch_size)
+        return self._compactions("clean_candidates", self._retention_ms, self._config.fetch_size)
+
+    def waiting_to_be_cleaned(self) -> list[Waiting]:
+        """Tables and partitions in which something waits for the Cleaner, and what is in its way."""
+        rows = self._db.call("clean_waiting", self._retention_ms, self._config.fetch_size)
+        return [Waiting(*row) for row in rows]
+
+    def note_obstacles(self, reasons: Mapping[CompactionId, str]) -> None:
+        """Note with compactions that wait for the Cleaner why they do."""
+        if reasons:
+            self._db.call("note_clean_obstacles", list(reasons), list(reasons.values()))
 
     def writes(self, db: str, table: str, horizon: TxnId) -> ValidWriteIdList:
         """All write ids of a table, of transactions up to `horizon`; the aborted ones are complete.
@@ -295,6 +334,11 @@ class CompactionService:
         """Cleaning up after aborted transactions failed; the next attempt is later."""
         self._db.call("abort_clean_failed", db, table, partition, message, self._config.cleaner_retry_ms)
 
+    @property
+    def history_timeout_ms(self) -> int:
+        """How long what came to nothing is remembered at least."""
+        return self._config.history_timeout_ms
+
     def purge_history(self, batch: int = 5000) -> int:
         """Shorten the history, by `batch` entries at a time; how many went."""
         config = self._config
@@ -316,6 +360,10 @@ class CompactionService:
                 break
         return total
 
+    @property
+    def _retention_ms(self) -> int:
+        return self._config.cleaner_retention_ms if self._config.delayed_cleanup else 0
+
     def _compactions(self, function: str, *args: object) -> list[Compaction]:
         return [Compaction.from_row(row) for row in self._db.call(function, *args)]
 
@@ -324,18 +372,8 @@ class CompactionService:
         if row is None or not row[0]:
             raise self._not_in_hand(function, compaction_id)
 
-    def _not_in_hand(self, function: str, compaction_id: CompactionId) -> MetaError:
+    def _not_in_hand(self, function: str, compaction_id: CompactionId) -> NotInHandError:
         found = self.show(compaction_id=compaction_id)
         state = f"is {found[0].state.words}" if found else "is unknown"
         whose = f" with worker {found[0].worker}" if found and found[0].worker else ""
-        return MetaError(f"{function}: compaction {compaction_id} {state}{whose}")
-
-
-def _parse_order(order: str) -> tuple[str, bool]:
-    words = order.replace("`", "").replace('"', "").split()
-    name = words[0].lower().removeprefix("cc_").removeprefix("cq_") if words else ""
-    direction = words[1].lower() if len(words) == 2 else "asc"
-    if name not in _ORDER_COLUMNS or direction not in ("asc", "desc") or len(words) > 2:
-        known = ", ".join(sorted(_ORDER_COLUMNS))
-        raise MetaError(f"compactions cannot be ordered by '{order}': name one of {known}, and asc or desc")
-    return _ORDER_COLUMNS[name], direction == "desc"
+        return NotInHandError(f"{function}: compaction {compaction_id} {state}{whose}")

@@ -26,7 +26,7 @@ class CompactionState(enum.Enum):
     @property
     def is_history(self) -> bool:
         """Whether nothing can happen to the compaction any more."""
-        return not any(arrow.source is self for arrow in ARROWS)
+        return not any(arrow.source is self is not arrow.target for arrow in ARROWS)
 
 
 class CompactionType(enum.Enum):
@@ -50,6 +50,8 @@ class Verb(enum.Enum):
     MARK_REFUSED = "mark refused"
     ABORT = "abort"
     RELEASE = "release"
+    RETRY = "try again later"
+    RETRY_IN_VAIN = "try again for the last time"
     REQUEUE = "requeue"
     GIVE_UP = "give up a worker that disappears again and again"
     MARK_CLEANED = "mark cleaned"
@@ -81,14 +83,18 @@ ARROWS: tuple[Arrow, ...] = (
     Arrow(_S.WORKING, Verb.MARK_FAILED, _S.FAILED),
     Arrow(_S.WORKING, Verb.MARK_REFUSED, _S.REFUSED),
     Arrow(_S.WORKING, Verb.RELEASE, _S.INITIATED),
+    Arrow(_S.WORKING, Verb.RETRY, _S.INITIATED),
+    Arrow(_S.WORKING, Verb.RETRY_IN_VAIN, _S.FAILED),
     Arrow(_S.WORKING, Verb.REQUEUE, _S.INITIATED),
     Arrow(_S.WORKING, Verb.GIVE_UP, _S.FAILED),
+    Arrow(_S.READY_FOR_CLEANING, Verb.MARK_COMPACTED, _S.READY_FOR_CLEANING),
     Arrow(_S.READY_FOR_CLEANING, Verb.MARK_FAILED, _S.FAILED),
     Arrow(_S.READY_FOR_CLEANING, Verb.MARK_REFUSED, _S.REFUSED),
     Arrow(_S.READY_FOR_CLEANING, Verb.REQUEUE, _S.INITIATED),
     Arrow(_S.READY_FOR_CLEANING, Verb.GIVE_UP, _S.FAILED),
     Arrow(_S.READY_FOR_CLEANING, Verb.SUBMIT_IN_VAIN, _S.REFUSED),
     Arrow(_S.READY_FOR_CLEANING, Verb.MARK_CLEANED, _S.SUCCEEDED),
+    Arrow(_S.SUCCEEDED, Verb.MARK_CLEANED, _S.SUCCEEDED),
     Arrow(_S.READY_FOR_CLEANING, Verb.FAIL_CLEANING, _S.READY_FOR_CLEANING),
     Arrow(_S.READY_FOR_CLEANING, Verb.GIVE_UP_CLEANING, _S.FAILED),
 )

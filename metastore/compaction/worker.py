@@ -6,7 +6,7 @@ The steps, each safe to be killed after:
 2. open, lock       a COMPACTION transaction; killed from here on, its time-out sends the row back into the queue
 3. plan             what a snapshot of the transaction shows, see `metastore.compaction.plan`
 4. update state     the transaction stays on record, even aborted, until its files are gone
-5. run              Spark merges into a hidden staging directory
+5. run              Spark merges into a hidden staging directory, and tells how far it is
 6. check, publish   the complete directories are renamed into place; nobody sees them before the commit
 7. mark compacted   and commit: from now on they are read, and the Cleaner may take what they replace
 """
@@ -14,11 +14,11 @@ The steps, each safe to be killed after:
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 
 import hive_acid
@@ -26,21 +26,28 @@ from hive_acid import files
 from hive_acid.errors import HiveAcidError, MetaError
 from hive_acid.format.names import staging_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from hive_acid.ids import TxnId
+from metastore.compaction import overrides
+from metastore.compaction.attempt import Attempt, Watch
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.executor import CompactionExecutor
-from metastore.compaction.job import CompactionCancelledError, CompactionJobError, compaction_job
-from metastore.compaction.models import Catalogue, Compaction, TableInfo
-from metastore.compaction.output import check_output, mark_compacted_base, publish_output, remove_output
+from metastore.compaction.job import (
+    BackendLostError,
+    CompactionCancelledError,
+    CompactionJobError,
+    compaction_job,
+)
+from metastore.compaction.models import Catalogue, Compaction, TableInfo, Weight
+from metastore.compaction.output import check_output, check_tails, mark_compacted_base, publish_output, remove_output
 from metastore.compaction.plan import CompactionInput, CompactionRefusedError, compaction_input, plan_compaction
-from metastore.compaction.service import CompactionService
+from metastore.compaction.service import CompactionService, NotInHandError
 from metastore.compaction.snapshots import Snapshots
+from metastore.compaction.states import CompactionType
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer, LockType
 from metastore.txn.models import TxnOwner
 from metastore.txn.service import TxnService
-from metastore.txn.states import TxnType
+from metastore.txn.states import Operation, TxnType
 
 log = logging.getLogger(__name__)
 
@@ -48,19 +55,8 @@ _ABORTED_BY_COMPACTOR = 50006
 _OLDER_SNAPSHOTS_S = 600.0
 """How long the compaction of a table that Hive 3.1 reads waits for readers with older snapshots."""
 _PAUSE_S = 0.2
-
-
-@dataclass
-class _Attempt:
-    """What has been done so far for a compaction, to be undone if it fails."""
-
-    compaction: Compaction
-    location: str = ""
-    staging: str = ""
-    outputs: tuple[str, ...] = ()
-    txn_id: TxnId | None = None
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    """Set when the transaction is lost or the server stops: nobody wants the result any more."""
+_WRITERS_END_WITHIN_S = 300.0
+"""How long a rebalance waits for those who write to its table; who wants to write meanwhile waits behind it."""
 
 
 class CompactionWorker:
@@ -97,66 +93,85 @@ class CompactionWorker:
         self._heartbeat_s = heartbeat_ms / 1000
         self._pool = pool
         self._stopping = threading.Event()
-        self._current: _Attempt | None = None
+        self._current: Attempt | None = None
 
     def stop(self) -> None:
         """Give up what is being done and put it back into the queue; `run_once` returns soon, and does nothing more."""
         self._stopping.set()
         attempt = self._current
         if attempt is not None:
-            attempt.cancelled.set()
+            attempt.cancel("the server stops")
 
     def run_once(self) -> bool:
-        """Carry out the next compaction; False if there was none. How it ended is in the history."""
+        """Carry out the next compaction; False if there was none. How it ended is in the history.
+
+        Raises BackendLostError if Spark is not there or died: the compaction is back in the queue.
+        """
         if self._stopping.is_set():
             return False
         compaction = self._queue.find_next(self._name, hive_acid.__version__, self._pool)
         if compaction is None:
             return False
-        attempt = self._current = _Attempt(compaction)
+        deadline = time.monotonic() + self._config.worker_timeout_ms / 1000
+        attempt = self._current = Attempt(compaction, self._name, deadline)
         if self._stopping.is_set():
-            attempt.cancelled.set()
+            attempt.cancel("the server stops")
         log.info("compaction %d: %s of %s", compaction.id, compaction.type.name.lower(), compaction.target)
         try:
             self._compact(attempt)
         except CompactionRefusedError as error:
             self._undo(attempt, partial(self._service.mark_refused, compaction.id, str(error), self._name))
         except Exception as error:
-            if self._stopping.is_set() and isinstance(error, CompactionCancelledError):
-                self._undo(attempt, partial(self._service.release, compaction.id, self._name))
-            else:
-                message = _message(error)
-                log.warning("compaction %d of %s failed: %s", compaction.id, compaction.target, message)
-                self._undo(attempt, partial(self._service.mark_failed, compaction.id, message, self._name))
+            self._fail(attempt, error)
+            if isinstance(error, BackendLostError) and not attempt.cancelled.is_set():
+                raise
         finally:
             self._current = None
         return True
 
-    def _compact(self, attempt: _Attempt) -> None:
+    def _fail(self, attempt: Attempt, error: Exception) -> None:
+        """Undo what was done, and decide whether the compaction is worth another attempt."""
+        compaction, message = attempt.compaction, _message(error, attempt)
+        record: Callable[[], object] = partial(self._service.mark_failed, compaction.id, message, self._name)
+        if self._stopping.is_set() and isinstance(error, CompactionJobError):
+            record = partial(self._service.release, compaction.id, self._name)
+        elif isinstance(error, (BackendLostError, _WritersInTheWayError)) and not attempt.cancelled.is_set():
+            record = partial(self._service.retry, compaction.id, self._name, message)
+        log.warning("compaction %d of %s failed: %s", compaction.id, compaction.target, message)
+        self._undo(attempt, record)
+
+    def _compact(self, attempt: Attempt) -> None:
         compaction = attempt.compaction
         table, attempt.location = self._target(compaction)
         owner = TxnOwner(compaction.run_as or self._config.run_as_user or "hive-acid", self._name, "compactor")
-        (attempt.txn_id,) = self._txns.open_txns(1, owner, TxnType.COMPACTION)
-        ended = threading.Event()
-        heart = threading.Thread(
-            target=self._keep_alive, args=(attempt, ended), name="compaction-heartbeat", daemon=True
-        )
-        heart.start()
-        try:
-            self._lock(attempt, owner)
+        is_rebalance = compaction.type is CompactionType.REBALANCE
+        txn_type = TxnType.REBALANCE_COMPACTION if is_rebalance else TxnType.COMPACTION
+        (attempt.txn_id,) = self._txns.open_txns(1, owner, txn_type)
+        with Watch(attempt, self._txns, self._service, self._heartbeat_s):
+            if is_rebalance:
+                self._lock_out_writers(attempt, owner)
+            else:
+                self._lock(attempt, owner)
             self._merge(attempt, table)
-        finally:
-            ended.set()
-            heart.join()
-        self._service.mark_compacted(compaction.id, self._name)
+        self._mark_compacted(compaction)
         self._txns.commit_txn(attempt.txn_id)
+
+    def _mark_compacted(self, compaction: Compaction) -> None:
+        """Once more if the answer is lost: that is no reason to undo all the work."""
+        try:
+            self._service.mark_compacted(compaction.id, self._name)
+        except NotInHandError:
+            raise
+        except MetaError as error:
+            log.warning("compaction %d: mark_compacted is repeated, %s", compaction.id, error)
+            self._service.mark_compacted(compaction.id, self._name)
 
     def _target(self, compaction: Compaction) -> tuple[TableInfo, str]:
         table = self._catalogue.table(compaction.db, compaction.table)
         if table is None:
             raise CompactionRefusedError(f"table {compaction.db}.{compaction.table} does not exist any more")
-        if not table.is_full_acid:
-            raise CompactionRefusedError(f"{compaction.db}.{compaction.table} is not a full-ACID table")
+        if not table.is_transactional:
+            raise CompactionRefusedError(f"{compaction.db}.{compaction.table} is not a transactional table")
         if compaction.partition is None:
             if table.partition_keys:
                 raise CompactionRefusedError(
@@ -168,7 +183,7 @@ class CompactionWorker:
             raise CompactionRefusedError(f"partition {compaction.target} does not exist any more")
         return table, location
 
-    def _lock(self, attempt: _Attempt, owner: TxnOwner) -> None:
+    def _lock(self, attempt: Attempt, owner: TxnOwner) -> None:
         """Keep the table from being dropped or overwritten meanwhile; who does so now has the right of way."""
         compaction = attempt.compaction
         component = LockComponent(LockType.SHARED_READ, compaction.db, compaction.table, compaction.partition)
@@ -176,26 +191,37 @@ class CompactionWorker:
         if result.answer is not LockAnswer.ACQUIRED:
             raise MetaError(result.message or f"{compaction.target} is locked")
 
-    def _keep_alive(self, attempt: _Attempt, ended: threading.Event) -> None:
-        """Heartbeat until the work has ended; one that is refused cancels the work, a lost connection does not."""
-        while not ended.wait(self._heartbeat_s):
-            try:
-                self._txns.heartbeat(attempt.txn_id)
-            except MetaError as error:
-                log.warning("compaction %d: no heartbeat, %s", attempt.compaction.id, error)
-            except HiveAcidError as error:
-                log.warning("compaction %d lost its transaction: %s", attempt.compaction.id, error)
-                attempt.cancelled.set()
-                return
+    def _lock_out_writers(self, attempt: Attempt, owner: TxnOwner) -> None:
+        """Have the table for ourselves among those who write: rows get other ids. They wait; readers do not.
 
-    def _merge(self, attempt: _Attempt, table: TableInfo) -> None:
+        Raises _WritersInTheWayError if writers do not end in time, or if one has committed since our transaction began.
+        """
+        compaction, txn_id = attempt.compaction, attempt.txn_id
+        assert txn_id is not None
+        component = LockComponent(
+            LockType.EXCL_WRITE, compaction.db, compaction.table, compaction.partition, Operation.UPDATE
+        )
+        result = self._locks.lock(LockRequest((component,), owner, txn_id))
+        deadline = time.monotonic() + _WRITERS_END_WITHIN_S
+        while result.answer is LockAnswer.WAITING and time.monotonic() < deadline:
+            if attempt.cancelled.wait(_PAUSE_S):
+                raise CompactionCancelledError(attempt.why)
+            result = self._locks.check_lock(result.lock_id, txn_id)
+        if result.answer is not LockAnswer.ACQUIRED:
+            raise _WritersInTheWayError(
+                f"{compaction.target} was written to for {_WRITERS_END_WITHIN_S:.0f} s without a pause"
+            )
+        if other := self._txns.get_latest_txnid_in_conflict(txn_id):
+            raise _WritersInTheWayError(f"transaction {other} changed {compaction.target} just before it was locked")
+
+    def _merge(self, attempt: Attempt, table: TableInfo) -> None:
         """Merge what there is to merge; with nothing to merge there may still be something for the Cleaner."""
         compaction, txn_id = attempt.compaction, attempt.txn_id
         assert txn_id is not None
         txns = self._snapshots.txns(txn_id)
         write_ids = self._snapshots.write_ids(compaction.db, compaction.table, txns)
         found = self._look(attempt.location, write_ids, txns)
-        plan = plan_compaction(found, compaction.type, txn_id, hive_3=table.is_for_hive_3)
+        plan = plan_compaction(found, compaction.type, txn_id, table.kind, buckets=compaction.buckets)
         if plan is None and not found.state.obsolete and not found.state.aborted:
             raise CompactionRefusedError(
                 f"nothing to do: {len(found.deltas)} deltas up to write id {found.highest_write_id} of "
@@ -207,18 +233,22 @@ class CompactionWorker:
         attempt.staging = files.join(attempt.location, staging_name(txn_id, uuid.uuid4().hex[:12]))
         attempt.outputs = plan.outputs
         job = compaction_job(
-            compaction.id,
-            plan.kind,
+            compaction,
+            table,
             attempt.location,
             attempt.staging,
-            table.columns,
             found,
             plan,
             self._config.compression,
-            table.parameters,
+            name=_job_name(compaction),
+            queue=overrides.job_queue(table.parameters, compaction.properties) or self._config.job_queue,
         )
-        result = self._executor.run(job, attempt.cancelled)
-        check_output(attempt.staging, plan.outputs)
+        if plan.exclusive_write and compaction.type is not CompactionType.REBALANCE:
+            raise CompactionRefusedError("rows would get other ids without a lock against writers")
+        result = self._executor.run(job, attempt.cancelled, attempt.report)
+        check_output(attempt.staging, plan.outputs, insert_only=plan.insert_only)
+        if result.files and not plan.insert_only:
+            check_tails(attempt.staging, plan.outputs, result.rows + result.deletes, job.compression)
         if table.is_for_hive_3:
             self._prepare_for_all(attempt, txns)
         # The last moment to learn that the transaction is lost: later the Cleaner may have forgotten it already.
@@ -227,6 +257,19 @@ class CompactionWorker:
             # Visible to everybody at once, whatever becomes of the transaction: from here on nothing is undone.
             attempt.outputs = ()
         publish_output(attempt.staging, attempt.location, plan.outputs)
+        self._service.set_progress(
+            compaction.id,
+            self._name,
+            job_id=attempt.job_id,
+            progress={
+                "rows": result.rows + result.deletes,
+                "files": result.files,
+                "bytes_written": result.size_bytes,
+                "phase": "done",
+            },
+            before=Weight(plan.input_files, result.input_bytes),
+            after=Weight(result.files, result.size_bytes),
+        )
         log.info(
             "compaction %d made %s: %d rows, %d deletes, %d bytes in %.1f s",
             *(
@@ -239,7 +282,7 @@ class CompactionWorker:
             ),
         )
 
-    def _prepare_for_all(self, attempt: _Attempt, txns: ValidTxnList) -> None:
+    def _prepare_for_all(self, attempt: Attempt, txns: ValidTxnList) -> None:
         """Make ready a base that every reader will see: wait until nobody has an older snapshot than it shows.
 
         Such a reader would find the history gone that it needs (acid-format.md §6.6). Raises MetaError if transactions
@@ -260,7 +303,7 @@ class CompactionWorker:
             files.list_tree(location), write_ids, txns, lambda path: files.read(files.join(location, path))
         )
 
-    def _undo(self, attempt: _Attempt, record: Callable[[], None]) -> None:
+    def _undo(self, attempt: Attempt, record: Callable[[], object]) -> None:
         """Abort, remove what was made, and put the outcome on record; what fails here is made up for by time-outs.
 
         The abort comes first: if it turns out that the commit, whose answer was lost, has taken effect, the files are
@@ -277,13 +320,23 @@ class CompactionWorker:
                 )
             record()
         except (HiveAcidError, OSError) as error:
-            log.warning("compaction %d: left to its time-out, %s", attempt.compaction.id, _message(error))
+            log.warning("compaction %d: left to its time-out, %s", attempt.compaction.id, error)
 
 
-def _message(error: Exception) -> str:
+class _WritersInTheWayError(Exception):
+    """A rebalance could not have its table for itself; another attempt may."""
+
+
+def _message(error: Exception, attempt: Attempt) -> str:
     """What the history says of a failure."""
-    if isinstance(error, CompactionCancelledError):
-        return "its transaction was aborted, or timed out"
-    if isinstance(error, (HiveAcidError, CompactionJobError)):
+    if attempt.why and isinstance(error, CompactionJobError):
+        return attempt.why
+    if isinstance(error, (HiveAcidError, CompactionJobError, _WritersInTheWayError)):
         return str(error)
     return f"{type(error).__name__}: {error}"
+
+
+def _job_name(compaction: Compaction) -> str:
+    """What the job is called where it runs: ``<host>-compactor-<db>.<table>.<partition>`` (transactions.md §4.6)."""
+    place = ".".join(filter(None, (compaction.db, compaction.table, compaction.partition)))
+    return f"{socket.gethostname()}-compactor-{place}"

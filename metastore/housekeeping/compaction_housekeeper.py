@@ -11,14 +11,17 @@ from metastore.store.leases import Calls
 
 @dataclass(frozen=True, slots=True)
 class CompactionHousekeeperRun:
-    """What one run removed, in rows."""
+    """What one run removed, in rows, and how many compactions it took away from workers that are gone."""
 
+    requeued: int
     purged_duplicates: int
     purged_history: int
+    purged_verdicts: int
 
 
 class CompactionHouseKeeper:
-    """Removes records of writes that later ones make superfluous, and old history of compactions.
+    """Removes records of writes that later ones make superfluous, old history of compactions, and decisions on tables
+    that are gone; and puts compactions of lost workers back into the queue.
 
     Safe to be killed, and to run twice at once.
     """
@@ -30,7 +33,13 @@ class CompactionHouseKeeper:
 
     def run_once(self) -> CompactionHousekeeperRun:
         """Do all there is to do now."""
-        return CompactionHousekeeperRun(self._purge_duplicates(), self._compactions.purge_history(self._batch))
+        return CompactionHousekeeperRun(
+            # The Initiator does so before it looks; but it may be switched off where workers are not.
+            len(self._compactions.requeue()),
+            self._purge_duplicates(),
+            self._compactions.purge_history(self._batch),
+            self._purge_verdicts(),
+        )
 
     def _purge_duplicates(self) -> int:
         total, after = 0, None
@@ -40,5 +49,15 @@ class CompactionHouseKeeper:
             examined, purged, after = row
             total += purged
             if examined < self._batch:
+                break
+        return total
+
+    def _purge_verdicts(self) -> int:
+        total = 0
+        for _ in range(MAX_BATCHES):
+            row = self._db.call_one("purge_verdicts", self._compactions.history_timeout_ms, self._batch)
+            assert row is not None
+            total += row[0]
+            if row[0] < self._batch:
                 break
         return total

@@ -80,6 +80,12 @@ class AcidHouseKeeper:
         return total
 
     def _purge_companions(self) -> int:
-        row = self._db.call_one("purge_companions", self._config.purge_batch)
-        assert row is not None
-        return int(row[0])
+        total = 0
+        batch = self._config.purge_batch
+        for _ in range(MAX_BATCHES):
+            row = self._db.call_one("purge_companions", batch)
+            assert row is not None
+            total += row[0]
+            if row[0] < batch:  # each read has left some
+                break
+        return total

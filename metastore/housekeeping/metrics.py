@@ -1,9 +1,10 @@
-"""The figures of transactions, locks and write ids, taken from time to time (transactions.md §4.12)."""
+"""The figures of transactions, locks, write ids and compactions, taken from time to time (transactions.md §4.12)."""
 
 from __future__ import annotations
 
 import logging
 
+from metastore.compaction.metrics import take_compaction_gauges
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.observe.gauges import Gauges
 from metastore.observe.log import event
@@ -17,15 +18,22 @@ COUNTED_AT_MOST = 1_000_001
 class AcidMetrics:
     """Takes the figures; cheap enough for any number of transactions."""
 
-    def __init__(self, db: Calls, config: HousekeepingConfig, gauges: Gauges) -> None:
+    def __init__(
+        self, db: Calls, config: HousekeepingConfig, gauges: Gauges, versions_ms: int, most_targets: int
+    ) -> None:
+        """Versions of workers are counted as far back as `versions_ms`; see `take_compaction_gauges`."""
         self._db = db
         self._config = config
         self._gauges = gauges
+        self._versions_ms = versions_ms
+        self._most_targets = most_targets
 
     def run_once(self) -> None:
-        """Take all figures and log them."""
+        """Take all figures and log those without labels."""
         values = take_gauges(self._db, self._config)
-        self._gauges.replace(values)
+        of_compactions = take_compaction_gauges(self._db, self._versions_ms, self._most_targets, COUNTED_AT_MOST)
+        values |= {sample.name: sample.value for sample in of_compactions if not sample.labels}
+        self._gauges.replace(values, [sample for sample in of_compactions if sample.labels])
         event(LOG, logging.INFO, "gauges", **{name: int(value) for name, value in values.items()})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.settings import duration, integer
+from metastore.settings import duration, integer, text
 
 
 @dataclass(frozen=True)
@@ -31,4 +31,13 @@ class ServerConfig:
         "metastore.server.stay.awake",
         "1ms",
         "While one client at a time calls, the server looks for its next event so long before it sleeps; 0 to sleep.",
+    )
+    metrics_port: int = integer(
+        "metastore.metrics.port",
+        "0",
+        "Port of Prometheus' figures (/metrics) and of /healthz; 0 for none.",
+        most=65_535,
+    )
+    metrics_host: str = text(
+        "metastore.metrics.host", "127.0.0.1", "Address to listen on for those; 0.0.0.0 for all of the machine."
     )

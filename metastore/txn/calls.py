@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hive_acid.errors import MetaError, MetastoreError, NoSuchTxnError, TxnAbortedError
 from hive_acid.ids import LockId, TxnId, WriteId
+from metastore.observe.meters import Meters
 from metastore.store.hot import AGAIN, Again, HotCall
 from metastore.store.link import Rows
 from metastore.txn.models import OpenTxns, TableWriteIds, TxnOwner
@@ -14,6 +15,9 @@ from metastore.txn.states import CONFLICT_REASON, TxnType
 
 LocksFreed = Callable[[Collection[LockId]], None]
 """Told the lock requests that were freed."""
+
+COMMITTED, ABORTED = "total_num_committed_transactions", "total_num_aborted_transactions"
+"""Hive's names of what is counted (transactions.md §4.12)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,9 @@ class CommitCall(HotCall[Commit, None]):
     function = "commit_txns"
     connections = 2
 
-    def __init__(self, locks_freed: LocksFreed) -> None:
+    def __init__(self, locks_freed: LocksFreed, meters: Meters) -> None:
         self._locks_freed = locks_freed
+        self._meters = meters
 
     def arguments(self, questions: Sequence[Commit]) -> list[object]:
         skips: dict[TxnId, bool] = {}
@@ -123,6 +128,9 @@ class CommitCall(HotCall[Commit, None]):
         outcomes = {row[0]: row for row in rows}
         if None in outcomes:
             self._locks_freed(outcomes[None][2])
+        for name, outcome in ((COMMITTED, "committed"), (ABORTED, "conflict")):
+            if number := sum(row[1] == outcome for row in outcomes.values()):
+                self._meters.count(name, number)
         return [_commit_answer(outcomes[question.txn_id]) for question in questions]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hive_acid.errors import MetaError, MetastoreError
 from hive_acid.format.progress import PROGRESS_PREFIX, is_batch
 from hive_acid.ids import TxnId, WriteId
+from metastore.observe.meters import Meters
 from metastore.store.database import Database
 from metastore.txn.calls import Commit, CommitCall, LocksFreed
 from metastore.txn.names import stored_name, stored_partition
@@ -62,9 +63,11 @@ class CommitExtras:
 class ExtendedCommits:
     """Commits with extras: all of it or nothing, in a single trip to the database."""
 
-    def __init__(self, db: Database, locks_freed: LocksFreed = lambda lock_ids: None) -> None:
+    def __init__(
+        self, db: Database, locks_freed: LocksFreed = lambda lock_ids: None, meters: Meters | None = None
+    ) -> None:
         self._db = db
-        self._commit = CommitCall(locks_freed)
+        self._commit = CommitCall(locks_freed, meters or Meters())
 
     def commit_txn(self, txn_id: TxnId, extras: CommitExtras, skip_conflict_check: bool = False) -> None:
         """As `TxnService.commit_txn`, and the extras with it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.settings import boolean, duration, integer
+from metastore.settings import duration, integer
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,6 @@ class TxnConfig:
         "1s",
         "Heartbeats of transactions are put down this often, together; the time-out allows for it.",
         least_ms=1,
-    )
-    use_min_history_write_id: bool = boolean(
-        "hive.txn.use.minhistorywriteid",
-        "false",
-        "Readers name the write ids they read, and the Cleaner waits only for those of its table.",
-        hive="false",
     )
 
     @property

@@ -74,10 +74,14 @@ class Heartbeats:
 
     async def beat(self, txn_id: TxnId) -> None:
         """Keep a transaction alive. Raises TxnAbortedError or NoSuchTxnError."""
+        await self.check(txn_id)
+        self._note(txn_id, txn_id)
+
+    async def check(self, txn_id: TxnId) -> None:
+        """Raise TxnAbortedError or NoSuchTxnError if a transaction is not open; this does not keep it alive."""
         state = await self._db.ask_soon(self._state, txn_id)
         if state != "o":
             raise refusal(_REFUSALS[state], txn_id)
-        self._note(txn_id, txn_id)
 
     async def beat_range(self, first: TxnId, last: TxnId) -> HeartbeatRange:
         """Keep the open ones of ``first..last`` alive; what else is there is returned."""

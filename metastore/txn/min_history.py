@@ -1,7 +1,9 @@
 """Readers that say which tables they read, so that the Cleaner need not wait for them on others (transactions.md §2.4).
 
 Hive would compare the write ids too, and remove files under a reader whose snapshot is older than the compaction that
-replaced them. Here a reader that named the table is always waited for, and so is one that has named none.
+replaced them. Here a reader that named the table is always waited for, and so is one that has named none: a client may
+take its snapshot first and lock later, or not at all, so only its own word says what it does not read. Whoever sends
+that word means it, so it always counts; of Hive's clients those send it that hive.txn.use.minhistorywriteid tells to.
 """
 
 from __future__ import annotations
@@ -18,10 +20,8 @@ from metastore.txn.service import refuse
 class MinHistory:
     """What readers need of which tables."""
 
-    def __init__(self, db: Database, is_used: bool) -> None:
-        """Unless `is_used` (hive.txn.use.minhistorywriteid) nothing is kept: every reader holds the Cleaner back."""
+    def __init__(self, db: Database) -> None:
         self._db = db
-        self._is_used = is_used
 
     def add(self, txn_id: TxnId, write_ids: Mapping[str, WriteId]) -> None:
         """Note the tables ``db.table`` that a transaction reads, each with the write id below which nothing is open.
@@ -30,7 +30,7 @@ class MinHistory:
         transaction is committed or unknown.
         """
         tables = [split_table(name) for name in write_ids]
-        if not self._is_used or not tables:
+        if not tables:
             return
         if min(write_ids.values()) < 0:
             raise MetaError(f"transaction {txn_id} needs a negative write id: there is none")

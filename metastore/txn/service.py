@@ -10,8 +10,9 @@ from collections.abc import Collection, Sequence
 
 from hive_acid.errors import MetaError, NoSuchLockError, NoSuchTxnError
 from hive_acid.ids import LockId, TxnId, WriteId
+from metastore.observe.meters import Meters
 from metastore.store.database import Database
-from metastore.txn.calls import Commit, CommitCall, LocksFreed, OpenCall, Opening, SnapshotCall, refusal
+from metastore.txn.calls import ABORTED, Commit, CommitCall, LocksFreed, OpenCall, Opening, SnapshotCall, refusal
 from metastore.txn.config import TxnConfig
 from metastore.txn.heartbeats import Heartbeats
 from metastore.txn.models import AbortedTxns, HeartbeatRange, OpenTxns, TxnInfo, TxnOwner
@@ -24,11 +25,19 @@ READ_ONLY = frozenset({TxnType.READ_ONLY})
 class TxnService:
     """Transactions (transactions.md §1)."""
 
-    def __init__(self, db: Database, config: TxnConfig, locks_freed: LocksFreed = lambda lock_ids: None) -> None:
+    def __init__(
+        self,
+        db: Database,
+        config: TxnConfig,
+        locks_freed: LocksFreed = lambda lock_ids: None,
+        meters: Meters | None = None,
+    ) -> None:
+        """`meters` counts those that end here."""
         self._db = db
         self._config = config
         self._locks_freed = locks_freed
-        self._open, self._commit = OpenCall(config.max_open_txns), CommitCall(locks_freed)
+        self._meters = meters or Meters()
+        self._open, self._commit = OpenCall(config.max_open_txns), CommitCall(locks_freed, self._meters)
         self.heartbeats = Heartbeats(db, config.heartbeat_delay_ms)
 
     async def open_soon(self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT) -> list[TxnId]:
@@ -89,6 +98,10 @@ class TxnService:
         """See `heartbeat_soon`."""
         self._db.wait(self.heartbeat_soon(txn_id, lock_id))
 
+    def check_open(self, txn_id: TxnId) -> None:
+        """Raise TxnAbortedError or NoSuchTxnError if a transaction is not open; this is no heartbeat."""
+        self._db.wait(self.heartbeats.check(txn_id))
+
     async def heartbeat_range_soon(self, first: TxnId, last: TxnId) -> HeartbeatRange:
         """Keep all open ones of ``first..last`` alive.
 
@@ -118,6 +131,8 @@ class TxnService:
         row = self._db.call_one("abort_txns", list(txn_ids), reason)
         assert row is not None
         self._locks_freed(row[3])
+        if row[0]:
+            self._meters.count(ABORTED, len(row[0]))
         return AbortedTxns(row[0], row[1], row[2])
 
     def abort_txn(self, txn_id: TxnId, error_code: int | None = None) -> None:

@@ -19,6 +19,7 @@ from hive_acid.errors import (
     UnknownTableError,
 )
 from hive_acid.wire import ttypes
+from metastore.catalog.removal.removals import Removal
 from metastore.catalog.service import CatalogService
 from metastore.store.database import Database
 from tests.catalog.conftest import ACID, Rpc, column, partition, storage, table
@@ -276,6 +277,32 @@ def test_a_removal_that_failed_is_taken_up_again(
     assert catalog.removals.recover(claim="0 s") == 1
     assert not (warehouse / "t").exists()
     assert catalog.removals.recover(claim="0 s") == 0
+
+
+@pytest.mark.parametrize("followed", [False, True])
+def test_who_was_paused_for_long_removes_nothing(
+    rpc: Rpc, catalog: CatalogService, db: Database, warehouse: Path, monkeypatch: pytest.MonkeyPatch, followed: bool
+) -> None:
+    """It has claimed the directory, and wakes up when another one has removed it and a new table lies there."""
+    rpc.create_table(table("t"))
+    removals = catalog.removals
+    run = removals.run
+
+    def paused(planned: list[Removal]) -> int:
+        with db.engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE directory_removal SET claimed_at = claimed_at - interval '1 hour'")
+        if followed:
+            monkeypatch.setattr(removals, "run", run)
+            assert removals.recover() == 1
+            rpc.create_table(table("t"))
+        return run(planned)
+
+    monkeypatch.setattr(removals, "run", paused)
+    rpc.drop_table("default", "t", True)
+    assert (warehouse / "t").is_dir()
+    monkeypatch.setattr(removals, "run", run)
+    assert removals.recover() == (0 if followed else 1)
+    assert (warehouse / "t").is_dir() is followed
 
 
 def test_a_new_table_waits_for_the_removal_in_its_place(

@@ -23,7 +23,7 @@ def tree(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("depth", [None, 1, 2])
 def test_a_local_listing_is_that_of_the_general_walk(tree: Path, depth: int | None) -> None:
     found = files.list_tree(f"file:{tree}", depth)
-    general = sorted(files._walk(str(tree), depth), key=lambda entry: entry.path)
+    general = sorted(files._walk(*files._open(str(tree)), "", depth), key=lambda entry: entry.path)
     assert [entry.path for entry in found] == [entry.path for entry in general]
     for one, other in zip(found, general, strict=True):
         if one.path not in ("linked", "broken"):

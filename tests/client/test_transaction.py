@@ -13,11 +13,12 @@ from hive_acid.errors import (
     LockTimeoutError,
     MetastoreUnreachableError,
     NoSuchObjectError,
+    SnapshotOutdatedError,
     TransactionClosedError,
     TransactionExpiredError,
     WriteConflictError,
 )
-from hive_acid.locks import Operation, read_component, write_component
+from hive_acid.locks import Operation, overwrite_component, read_component, write_component
 from hive_acid.transaction import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
 
@@ -219,3 +220,24 @@ def test_a_restarted_server_is_found_again(metastore, db_url):
         for sock, _ in connection._idle:
             sock.shutdown(2)  # as the peer's end looks like
         assert connection.call("get_all_databases") == ["again", "default"]
+
+
+@pytest.mark.parametrize("may_begin_again", [True, False])
+def test_who_waited_for_a_change_to_the_same_data_learns_it_at_once(connection, may_begin_again):
+    """If it can begin anew; else at its commit, as ever. An insert has nothing to learn."""
+    holder, waiting, inserting = (connection.begin() for _ in range(3))
+    holder.lock(overwrite_component("d", "t", beside_readers=True))
+    holder.write_id("d", "t")
+    waiting.may_begin_again = inserting.may_begin_again = may_begin_again
+    threading.Timer(0.4, holder.commit).start()
+    inserting.lock(write_component("d", "t", Operation.INSERT))
+    change = write_component("d", "t", Operation.UPDATE)
+    if may_begin_again:
+        with pytest.raises(SnapshotOutdatedError, match=f"transaction {holder.id} changed the same data"):
+            waiting.lock(change)
+        waiting.abort()
+    else:
+        waiting.lock(change)
+        with pytest.raises(WriteConflictError):
+            waiting.commit()
+    inserting.commit()

@@ -146,7 +146,6 @@ def test_records_go_with_the_files(world: World) -> None:
     world.compact(MAJOR)
     world.cleaner().run_once()
     assert _components(world) == []
-    assert world.db.call("initiator_candidates", 0, 2, 0, 10) == []
 
 
 def test_aborted_writes_at_the_end_are_all_found(world: World) -> None:
@@ -205,8 +204,7 @@ def test_failures_are_retried_with_a_limit(world: World) -> None:
     world.write()
     world.write()
     done = world.compact(MAJOR)
-    odd = files.join(world.location, "delta_0000009_0000001_0000")
-    files.make_directory(odd)
+    write_directory(files.join(world.location, "delta_0000009_0000001_0000"), [])
     run = world.cleaner().run_once()
     assert "make no sense" in run.failed["db.t"]
     found = world.service.get(done.id)
@@ -221,7 +219,7 @@ def test_failure_waits_longer_each_time(world: World) -> None:
     world.write()
     world.write()
     done = world.compact(MAJOR)
-    files.make_directory(files.join(world.location, "base_x"))
+    write_directory(files.join(world.location, "base_x"), [])
     world.cleaner().run_once()
     assert world.cleaner().run_once().failed == {}
     first = world.service.get(done.id)
@@ -329,7 +327,7 @@ def test_failure_of_the_abort_cleaner_delays_it(world: World) -> None:
     world.write(lost)
     world.txns.abort_txn(lost)
     odd = files.join(world.location, "base_x")
-    files.make_directory(odd)
+    write_directory(odd, [])
     assert "make no sense" in world.cleaner().run_once().failed["db.t"]
     assert world.cleaner().run_once().failed == {}
     files.remove(odd)

@@ -1,54 +1,83 @@
-"""Executors, with small programs in the place of Spark."""
+"""The warm executor and its process, with a small program in the place of Spark."""
 
 from __future__ import annotations
 
-import stat
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from metastore.compaction.config import CompactionConfig
-from metastore.compaction.executor import SparkSubmitExecutor, WarmSparkExecutor, executor_for
-from metastore.compaction.job import CompactionCancelledError, CompactionJob, CompactionJobError
+from metastore.compaction.executor import WarmSparkExecutor
+from metastore.compaction.job import (
+    BackendLostError,
+    CompactionCancelledError,
+    CompactionJob,
+    CompactionJobError,
+    JobProgress,
+)
 
 PROGRAM = """
-import json, os, subprocess, sys, time
+import json, os, subprocess, sys, threading, time
 print("a banner of Spark")
 print("a line of the log", file=sys.stderr)
+cancelled = {}
+lock = threading.Lock()
+
+def say(answer):
+    with lock:
+        print(json.dumps(answer), flush=True)
+
+def work(job):
+    what, ticket = job["location"], job["id"]
+    say({"id": ticket, "job_id": "app-1:" + ticket})
+    if what == "wait":
+        cancelled[ticket].wait()
+        say({"id": ticket, "ok": False, "error": "CancelledError: cancelled"})
+    elif what == "fail":
+        say({"id": ticket, "ok": False, "error": "no such file"})
+    elif what == "lost":
+        say({"id": ticket, "ok": False, "error": "the JVM is gone", "lost": True})
+    elif what == "short":
+        say({"id": ticket, "ok": True})
+    else:
+        say({"id": ticket, "progress": {"rows": 2, "files": 1, "bytes_written": 50, "phase": "inserts"}})
+        say({"id": ticket, "ok": True, "rows": os.getpid(), "deletes": 1, "bytes": 99, "seconds": 0.5})
+
 for line in sys.stdin:
     job = json.loads(line)
-    what = job["location"]
-    if what == "die":
+    if "cancel" in job:
+        cancelled[job["cancel"]].set()
+    elif job["location"] == "die":
         print("out of memory", file=sys.stderr)
         sys.exit(3)
-    if what == "hang":
+    elif job["location"] == "babble":
+        say({"ok": True})
+    elif job["location"] == "hang":
         open(job["staging"], "w").write(str(subprocess.Popen(["sleep", "60"]).pid))
         time.sleep(60)
-    if what == "fail":
-        answer = {"id": job["id"], "ok": False, "error": "no such file"}
-    elif what == "babble":
-        answer = {"ok": True}
     else:
-        answer = {"id": job["id"], "ok": True, "rows": 3, "deletes": 1, "bytes": 99, "seconds": 0.5, "pid": os.getpid()}
-        answer["rows"] = os.getpid()
-    print(json.dumps(answer), flush=True)
+        cancelled[job["id"]] = threading.Event()
+        threading.Thread(target=work, args=(job,), daemon=True).start()
 """
 
 NEVER = threading.Event()
 
 
-def job(what: str = "work", staging: str = "") -> CompactionJob:
-    return CompactionJob(7, "major", what, staging, (), "db.t:1::", (), (), (), "base_0000001_v0000002", None, "zlib")
+def job(what: str = "work", staging: str = "", number: int = 7, **more: str) -> CompactionJob:
+    return CompactionJob(
+        number, "major", what, staging, (), "db.t:1::", (), (), (), "base_0000001_v0000002", None, "zlib", **more
+    )
 
 
 @pytest.fixture
-def executor(tmp_path: Path):  # type: ignore[no-untyped-def]
+def executor(tmp_path: Path) -> Iterator[WarmSparkExecutor]:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    warm = WarmSparkExecutor([sys.executable, str(program)], timeout_s=20)
+    warm = WarmSparkExecutor([sys.executable, str(program)], cancel_within_s=1)
     yield warm
     warm.close()
 
@@ -59,25 +88,60 @@ def test_one_process_for_many_jobs(executor: WarmSparkExecutor) -> None:
     assert first.rows == second.rows
 
 
+def test_what_a_job_tells_arrives(executor: WarmSparkExecutor) -> None:
+    told: list[JobProgress] = []
+    executor.run(job(), NEVER, told.append)
+    assert [progress.job_id for progress in told] == ["app-1:7.1", None]
+    assert told[1].figures == {"rows": 2, "files": 1, "bytes_written": 50, "phase": "inserts"}
+
+
+def test_jobs_run_beside_each_other_and_one_is_cancelled(executor: WarmSparkExecutor) -> None:
+    """The same compaction may be there twice: an attempt that is being cancelled, and the next one."""
+    pid = executor.run(job(), NEVER).rows
+    cancelled = threading.Event()
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(executor.run, job("wait"), cancelled)
+        assert [executor.run(job(number=number), NEVER).rows for number in (8, 7)] == [pid, pid]
+        assert not waiting.done()
+        cancelled.set()
+        with pytest.raises(CompactionCancelledError):
+            waiting.result(5)
+    assert executor.run(job(), NEVER).rows == pid
+
+
 def test_reported_error(executor: WarmSparkExecutor) -> None:
-    with pytest.raises(CompactionJobError, match="no such file"):
+    with pytest.raises(CompactionJobError, match="no such file") as raised:
         executor.run(job("fail"), NEVER)
+    assert not isinstance(raised.value, BackendLostError)
     executor.run(job(), NEVER)
 
 
 def test_answer_without_sense(executor: WarmSparkExecutor) -> None:
     with pytest.raises(CompactionJobError, match="without sense"):
+        executor.run(job("short"), NEVER)
+    with pytest.raises(BackendLostError, match="died"):
         executor.run(job("babble"), NEVER)
 
 
 def test_process_that_dies_is_replaced(executor: WarmSparkExecutor) -> None:
     first = executor.run(job(), NEVER).rows
-    with pytest.raises(CompactionJobError, match=r"status 3: .*out of memory"):
-        executor.run(job("die"), NEVER)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(executor.run, job("wait"), NEVER)
+        with pytest.raises(BackendLostError, match=r"status 3: .*out of memory"):
+            executor.run(job("die", number=8), NEVER)
+        with pytest.raises(BackendLostError):
+            waiting.result(5)
     assert executor.run(job(), NEVER).rows != first
 
 
-def test_cancelled_job_leaves_no_process(executor: WarmSparkExecutor, tmp_path: Path) -> None:
+def test_spark_that_is_lost_is_replaced(executor: WarmSparkExecutor) -> None:
+    first = executor.run(job(), NEVER).rows
+    with pytest.raises(BackendLostError, match="the JVM is gone"):
+        executor.run(job("lost"), NEVER)
+    assert executor.run(job(), NEVER).rows != first
+
+
+def test_process_that_does_not_cancel_is_ended(executor: WarmSparkExecutor, tmp_path: Path) -> None:
     cancelled = threading.Event()
     threading.Timer(0.5, cancelled.set).start()
     child = tmp_path / "child"
@@ -87,14 +151,11 @@ def test_cancelled_job_leaves_no_process(executor: WarmSparkExecutor, tmp_path: 
     executor.run(job(), NEVER)
 
 
-def test_job_that_takes_too_long(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    warm = WarmSparkExecutor([sys.executable, str(program)], timeout_s=0.3)
-    child = tmp_path / "child"
-    with pytest.raises(CompactionJobError, match="took more than"):
-        warm.run(job("hang", str(child)), NEVER)
-    assert _ends(int(child.read_text()))
+def test_job_that_is_cancelled_before_it_begins(executor: WarmSparkExecutor) -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    with pytest.raises(CompactionCancelledError):
+        executor.run(job(), cancelled)
 
 
 def test_close_ends_the_process(executor: WarmSparkExecutor) -> None:
@@ -105,57 +166,20 @@ def test_close_ends_the_process(executor: WarmSparkExecutor) -> None:
     executor.close()
 
 
+def test_close_ends_a_job_at_once(executor: WarmSparkExecutor) -> None:
+    """The server stops; the worker puts its compaction back."""
+    executor.run(job(), NEVER)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(executor.run, job("wait"), NEVER)
+        time.sleep(0.3)
+        executor.close()
+        with pytest.raises(BackendLostError):
+            waiting.result(5)
+
+
 def test_command_that_does_not_exist() -> None:
-    with pytest.raises(CompactionJobError, match="cannot start /no/such/python"):
+    with pytest.raises(BackendLostError, match="cannot start /no/such/python"):
         WarmSparkExecutor(["/no/such/python"]).run(job(), NEVER)
-    with pytest.raises(CompactionJobError, match="cannot start /no/such/submit"):
-        SparkSubmitExecutor(["/no/such/submit"]).run(job(), NEVER)
-
-
-SUBMIT = """#!/bin/sh
-# called as: submit --conf=… --conf=… --master local PROGRAM --job FILE --result FILE
-case "$1 $2" in *driver*-Duser.timezone=UTC*executor*-Duser.timezone=UTC*) ;; *) echo "no zone: $1 $2"; exit 9 ;; esac
-shift 2
-[ "$3" = "${3%/hive_acid/spark/compactor.py}" ] && { echo "not our program: $3"; exit 9; }
-grep -q '"location": "hang"' "$5" && { sleep 60; }
-grep -q '"location": "die"' "$5" && { echo "no cluster"; exit 4; }
-printf '{"id": 7, "ok": true, "rows": 3, "deletes": 1, "bytes": 99, "seconds": 0.5}' > "$7"
-"""
-
-
-@pytest.fixture
-def submit(tmp_path: Path) -> list[str]:
-    script = tmp_path / "submit"
-    script.write_text(SUBMIT)
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    return [str(script), "--master", "local"]
-
-
-def test_submit(submit: list[str]) -> None:
-    assert SparkSubmitExecutor(submit).run(job(), NEVER).rows == 3
-
-
-def test_submit_that_fails(submit: list[str]) -> None:
-    with pytest.raises(CompactionJobError, match="status 4 and without a result: no cluster"):
-        SparkSubmitExecutor(submit).run(job("die"), NEVER)
-
-
-def test_submit_cancelled(submit: list[str]) -> None:
-    cancelled = threading.Event()
-    threading.Timer(0.5, cancelled.set).start()
-    started = time.monotonic()
-    with pytest.raises(CompactionCancelledError):
-        SparkSubmitExecutor(submit).run(job("hang"), cancelled)
-    with pytest.raises(CompactionJobError, match="took more than"):
-        SparkSubmitExecutor(submit, timeout_s=0.3).run(job("hang"), NEVER)
-    assert time.monotonic() - started < 30
-
-
-def test_setting_chooses() -> None:
-    assert isinstance(executor_for(CompactionConfig()), WarmSparkExecutor)
-    chosen = executor_for(CompactionConfig(spark_submit="spark-submit --master 'local[2]'"))
-    assert isinstance(chosen, SparkSubmitExecutor)
-    assert chosen._submit == ["spark-submit", "--master", "local[2]"]
 
 
 def _is_running(pid: int) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hive_acid import files
 from metastore.compaction.cleaner import Cleaner
 from metastore.compaction.initiator import Initiator
 from metastore.compaction.service import CompactionService
@@ -89,6 +90,56 @@ def test_a_woken_cleaner_removes_nothing(world: World, servers: Servers, monkeyp
     assert world.service.get(done.id).error_message is None, "and it counts as no failure"
 
 
+def test_the_lease_is_asked_for_before_each_directory(
+    world: World, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The take-over comes between two removals: the second one does not happen."""
+    world.write()
+    world.write()
+    world.compact()
+    before = world.directories()
+    remove = files.remove
+
+    def removed_and_paused(location: str) -> bool:
+        gone = remove(location)
+        servers.take_over()
+        return gone
+
+    with servers.lease.term(), monkeypatch.context() as patch:
+        patch.setattr(files, "remove", removed_and_paused)
+        with pytest.raises(LeaseLostError):
+            servers.cleaner().run_once()
+    assert len(world.directories()) == len(before) - 1
+
+
+def test_a_cleaner_paused_behind_its_last_look_does_no_harm(
+    world: World, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was allowed to remove and sleeps; another server cleans, clients write, and then it goes on."""
+    world.write()
+    world.write()
+    done = world.compact()
+    remove = files.remove
+
+    def paused(location: str) -> bool:
+        if not servers.other.is_held:
+            servers.take_over()
+            with servers.other.term():
+                fenced = CompactionService(Fenced(world.db, servers.other), world.config)
+                other = Cleaner(fenced, world.snapshots, world.catalogue, world.config, servers.other.check)
+                assert other.run_once().cleaned == [done.id]
+            world.write()
+            world.compact()
+            world.write()
+        return remove(location)
+
+    with servers.lease.term(), monkeypatch.context() as patch:
+        patch.setattr(files, "remove", paused)
+        with pytest.raises(LeaseLostError):
+            servers.cleaner().run_once()
+    assert len(world.read()) == 4
+
+
 def test_a_woken_cleaner_marks_nothing_as_cleaned(
     world: World, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,17 +168,19 @@ def test_a_woken_initiator_queues_nothing(world: World, servers: Servers, monkey
     world.write()
     world.write()
     initiator = Initiator(servers.fenced, world.snapshots, world.catalogue, world.config, "initiator-1")
-    candidates = servers.fenced.candidates
+    looks = servers.fenced.looks
+    candidates = looks.candidates
 
-    def paused(since_ms: int) -> object:
-        found = candidates(since_ms)
+    def paused(*args: object) -> object:
+        found = candidates(*args)  # type: ignore[arg-type]
         servers.take_over()
         return found
 
-    monkeypatch.setattr(servers.fenced, "candidates", paused)
+    monkeypatch.setattr(looks, "candidates", paused)
     with servers.lease.term(), pytest.raises(LeaseLostError):
         initiator.run_once()
     assert world.service.show() == []
+    assert world.service.verdicts("db", "t") == []
 
 
 def test_a_woken_worker_claims_nothing_but_ends_what_it_has(world: World, servers: Servers) -> None:

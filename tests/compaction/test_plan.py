@@ -4,18 +4,20 @@ import pytest
 
 from hive_acid.files import FileEntry
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from metastore.compaction.plan import CompactionRefusedError, compaction_input, plan_compaction
+from metastore.compaction.models import Storage, TableInfo
+from metastore.compaction.plan import CompactionRefusedError, TableKind, compaction_input, plan_compaction
 from metastore.compaction.states import CompactionType
 
-MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
+MAJOR, MINOR, REBALANCE = CompactionType.MAJOR, CompactionType.MINOR, CompactionType.REBALANCE
 NO_WRITES = "d.t:10000000:9223372036854775807::"
 FIRST = "delta_10000001_10000001_0000/bucket_00000"
 
 
-def plan(names, kind, write_ids="d.t:10000002:9223372036854775807::"):
+def plan(names, kind, write_ids="d.t:10000002:9223372036854775807::", buckets=None, **table):
     entries = [FileEntry(name, 1) for name in names]
     txns = ValidTxnList.parse("20:9223372036854775807::")
-    return plan_compaction(compaction_input(entries, ValidWriteIdList.parse(write_ids), txns, lambda _: b""), kind, 21)
+    return plan_compaction(compaction_input(entries, ValidWriteIdList.parse(write_ids), txns, lambda _: b""), kind, 21,
+                           TableKind(**table), buckets=buckets)  # fmt: skip
 
 
 def merged(found):
@@ -84,3 +86,79 @@ def test_a_minor_compaction_leaves_originals_and_takes_loaded_files():
 def test_files_whose_rows_cannot_be_named_are_refused(listing):
     with pytest.raises(CompactionRefusedError, match="000"):
         plan(listing, MAJOR)
+
+
+# --- rebalance -----------------------------------------------------------------------------------
+
+SECOND = "delta_10000002_10000002_0000/bucket_00001"
+
+
+def test_a_rebalance_takes_all_and_nobody_else_may_write():
+    found = plan([FIRST, SECOND, "delete_delta_10000002_10000002_0000/bucket_00000"], REBALANCE)
+    assert (found.kind, found.exclusive_write, found.buckets) == (REBALANCE, True, 2)
+    assert (found.insert_output, found.delete_output) == ("base_10000002_v0000021", None)
+    assert plan([FIRST], REBALANCE, buckets=7).buckets == 7
+    assert plan([], REBALANCE) is None
+    again = plan(["base_10000002_v0000019/bucket_00000"], REBALANCE)
+    assert again.insert_output == "base_10000002_v0000021"
+    assert not plan([FIRST, SECOND], MAJOR).exclusive_write
+
+
+@pytest.mark.parametrize(
+    ("reason", "table", "buckets"),
+    [
+        ("CLUSTERED", {"is_clustered": True}, None),
+        ("insert-only", {"insert_only": True}, None),
+        ("Hive 3.1", {"hive_3": True}, None),
+        ("bucket 0", {"in_one_bucket": True}, 2),
+        ("1 to 4096", {}, 0),
+        ("1 to 4096", {}, 4097),
+    ],
+)
+def test_rebalances_that_are_refused(reason, table, buckets):
+    with pytest.raises(CompactionRefusedError, match=reason):
+        plan([FIRST, SECOND], REBALANCE, buckets=buckets, **table)
+
+
+def test_no_delete_may_lie_beyond_a_rebalance():
+    """Write 1 is open, and write 2 has deleted rows by the ids that they would lose."""
+    listing = ["base_10000000_v0000009/bucket_00000", "delete_delta_10000002_10000002_0000/bucket_00000"]
+    with pytest.raises(CompactionRefusedError, match="delete_delta_10000002"):
+        plan(listing, REBALANCE, "d.t:10000002:10000001:10000001:")
+    assert plan(listing, REBALANCE).insert_output == "base_10000002_v0000021"
+    aborted = plan(listing, REBALANCE, "d.t:10000002:10000001:10000001:10000002")
+    assert aborted.insert_output == "base_10000000_v0000021"
+
+
+# --- insert-only tables --------------------------------------------------------------------------
+
+
+def test_insert_only_tables_have_directories_side_by_side():
+    listing = ["base_10000000/x.orc", "delta_10000001_10000001_0000/000000_0", "delta_10000002_10000002_0000/part-0"]
+    minor, major = plan(listing, MINOR, insert_only=True), plan(listing, MAJOR, insert_only=True)
+    assert [found.name for found in minor.data] == ["delta_10000001_10000001_0000", "delta_10000002_10000002_0000"]
+    assert minor.outputs == ("delta_10000001_10000002_v0000021",)
+    assert major.data[0].name == "base_10000000"
+    assert major.outputs == ("base_10000002_v0000021",)
+    assert minor.insert_only
+    assert not major.exclusive_write
+    assert plan(listing[:1], MAJOR, insert_only=True) is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "more"),
+    [("delete_delta", "delete_delta_10000002_10000002_0000/bucket_00000"), ("in no directory of a write", "000000_0")],
+)
+def test_what_is_not_of_an_insert_only_table_is_not_lost(reason, more):
+    with pytest.raises(CompactionRefusedError, match=reason):
+        plan(["delta_10000001_10000001_0000/f", "delta_10000002_10000002_0000/f", more], MAJOR, insert_only=True)
+
+
+def test_kinds_of_tables():
+    storage = Storage.of({"inputFormat": "x.OrcInputFormat", "bucketCols": ["id"], "serdeInfo": {"parameters": None}})
+    assert storage == Storage("x.OrcInputFormat", "", {}, ("id",))
+    table = TableInfo("/t", (), (), {"TRANSACTIONAL": "True", "hive_acid.layout": "statements"}, {}, storage)
+    assert table.kind == TableKind(is_clustered=True, in_one_bucket=True)
+    only = TableInfo("/t", (), (), {"transactional": "true", "transactional_properties": "INSERT_ONLY"})
+    assert only.kind == TableKind(insert_only=True)
+    assert not TableInfo("/t", ()).is_transactional

@@ -10,7 +10,7 @@ import pytest
 
 from hive_acid.errors import MetaError, NoSuchCompactionError, NoSuchTxnError, TxnAbortedError
 from hive_acid.ids import CompactionId, TxnId, WriteId
-from metastore.compaction.models import Compaction, CompactionRequest
+from metastore.compaction.models import Compaction, CompactionRequest, Weight
 from metastore.compaction.states import ARROWS, CompactionState, CompactionType, Verb
 from metastore.txn.states import TxnType
 
@@ -59,6 +59,7 @@ VERBS: dict[Verb, Callable[[World, CompactionId], object]] = {
     Verb.MARK_REFUSED: lambda world, id_: world.service.mark_refused(id_, "why"),
     Verb.ABORT: lambda world, id_: world.service.abort([id_]),
     Verb.RELEASE: lambda world, id_: world.service.release(id_, "worker-1"),
+    Verb.RETRY: lambda world, id_: world.service.retry(id_, "worker-1", "why"),
     Verb.MARK_CLEANED: lambda world, id_: world.service.mark_cleaned(id_),
     Verb.FAIL_CLEANING: lambda world, id_: world.service.clean_failed(id_, "why"),
 }
@@ -226,7 +227,48 @@ def test_long_work_is_taken_away_only_after_the_timeout(world: World) -> None:
     world.service.update_state(compaction_id, "worker-1", world.open(TxnType.COMPACTION), WriteId(1))
     assert world.service.requeue() == []
     world.configure(worker_timeout_ms=0)
+    assert world.service.requeue() == []  # the worker itself gives up first
+    world.configure(worker_timeout_ms=0, claim_timeout_ms=0)
     assert world.service.requeue() == [(compaction_id, S.INITIATED)]
+    assert world.service.get(compaction_id).reason == "waits for a worker: its worker took too long (attempt 1 of 3)"
+
+
+def test_mark_compacted_may_be_repeated(world: World) -> None:
+    """By a worker that missed the answer, and by no other one."""
+    compaction_id = make(world, S.READY_FOR_CLEANING)
+    world.service.mark_compacted(compaction_id, "worker-1")
+    world.service.mark_compacted(compaction_id)
+    with pytest.raises(MetaError, match="ready for cleaning"):
+        world.service.mark_compacted(compaction_id, "worker-2")
+    assert world.service.get(compaction_id).last_worker == "worker-1"
+
+
+def test_progress(world: World) -> None:
+    """What is not told stays; only the worker may tell."""
+    compaction_id = make(world, S.WORKING)
+    world.service.set_progress(compaction_id, "worker-1", job_id="app-1:7", before=Weight(3, 900))
+    world.service.set_progress(compaction_id, "worker-1", progress={"rows": 5, "phase": "inserts"})
+    found = world.service.get(compaction_id)
+    assert found.progress is not None
+    assert (found.progress["rows"], found.progress["phase"], found.job_id) == (5, "inserts", "app-1:7")
+    assert found.progress["at"] > 1_600_000_000_000
+    assert (found.files_before, found.bytes_before, found.files_after, found.bytes_after) == (3, 900, None, None)
+    with pytest.raises(MetaError, match="with worker worker-1"):
+        world.service.set_progress(compaction_id, "worker-2", after=Weight(1, 1))
+    world.service.release(compaction_id, "worker-1")
+    found = world.service.get(compaction_id)
+    assert (found.progress, found.job_id, found.bytes_before) == (None, None, None)
+
+
+def test_attempts_are_counted(world: World) -> None:
+    compaction_id = world.service.compact(ask(world)).id
+    states = []
+    for _ in range(3):
+        take(world)
+        states.append(world.service.retry(compaction_id, "worker-1", "no Spark"))
+    assert states == [S.INITIATED, S.INITIATED, S.FAILED]
+    found = world.service.get(compaction_id)
+    assert (found.error_message, found.reason) == ("no Spark", "attempt 3 of 3 ended: no Spark")
 
 
 def test_lost_compaction_beside_a_new_one_has_failed(world: World) -> None:

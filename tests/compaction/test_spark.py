@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
-import pyspark
 import pytest
 from pyarrow import orc
 
 from hive_acid import files
 from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name
 from hive_acid.format.rows import RowEvent, check_file
-from hive_acid.spark.java import ensure_java
-from metastore.compaction.executor import CompactionExecutor, SparkSubmitExecutor, WarmSparkExecutor
+from metastore.compaction.executor import CompactionExecutor, WarmSparkExecutor
+from metastore.compaction.models import Compaction
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.store.database import Database
 
@@ -58,38 +60,81 @@ def spark_world(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return World(db, tmp_path)
 
 
-def spark_submit() -> SparkSubmitExecutor:
-    """Spark's own launcher, from the wheel, as an operator would name it in the settings."""
-    ensure_java()
-    launcher = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    return SparkSubmitExecutor([str(launcher), "--master", "local[1]", "--conf", "spark.ui.enabled=false"], 200)
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.parametrize("start", [lambda: WarmSparkExecutor(timeout_s=200), spark_submit], ids=["warm", "submit"])
-def test_minor_then_major(spark_world: World, start: Callable[[], CompactionExecutor]) -> None:
-    world, executor = spark_world, start()
+def minor_then_major(world: World, executor: CompactionExecutor) -> Compaction:
+    """A table with deletes and an aborted write is compacted twice, and reads the same; the last compaction."""
     left = {
         CompactionType.MINOR: ["delete_delta_0000001_0000003_v0000005", "delta_0000001_0000003_v0000005"],
         CompactionType.MAJOR: ["base_0000007_v0000010"],
     }
-    try:
-        for kind, directories in left.items():
-            world.write(inserts=3)
-            world.write(inserts=2, deletes=[min(world.read())])
-            world.write()
-            lost = world.open()
-            world.write(lost, inserts=2)
-            world.txns.abort_txn(lost)
-            rows = world.read()
-            answer = world.request(kind)
-            world.worker(executor=executor).run_once()
-            done = world.service.get(answer.id)
-            assert done.state is CompactionState.READY_FOR_CLEANING, done.error_message
-            assert world.read() == rows
-            world.cleaner().run_once()
-            assert world.directories() == directories
-            assert world.read() == rows
-    finally:
-        executor.close()
+    for kind, directories in left.items():
+        world.write(inserts=3)
+        world.write(inserts=2, deletes=[min(world.read())])
+        world.write()
+        lost = world.open()
+        world.write(lost, inserts=2)
+        world.txns.abort_txn(lost)
+        rows = world.read()
+        answer = world.request(kind)
+        world.worker(executor=executor).run_once()
+        done = world.service.get(answer.id)
+        assert done.state is CompactionState.READY_FOR_CLEANING, done.error_message
+        assert world.read() == rows
+        world.cleaner().run_once()
+        assert world.directories() == directories
+        assert world.read() == rows
+    assert done.job_id is not None
+    return done
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_minor_then_major(spark_world: World) -> None:
+    with contextlib.closing(WarmSparkExecutor()) as executor:
+        minor_then_major(spark_world, executor)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_slots_share_one_spark_and_one_compaction_is_stopped(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its transaction is aborted while Spark sorts: the job ends within seconds, and only that one."""
+    monkeypatch.setattr(tables, "write_directory", write_orc)
+    monkeypatch.setattr(tables, "read_directory", read_orc)
+    small, large = World(db, tmp_path), World(db, tmp_path, "large")
+    for _ in range(2):
+        small.write(inserts=3)
+        large.write(inserts=250_000)
+    with contextlib.closing(WarmSparkExecutor()) as executor, ThreadPoolExecutor() as pool:
+        asked = large.request()
+        stopping = pool.submit(large.worker("worker-2", executor).run_once)
+        _until(lambda: large.service.get(asked.id).job_id is not None)
+        beside = small.request()
+        working = pool.submit(small.worker("worker-1", executor).run_once)
+        txn_id = large.service.get(asked.id).txn_id
+        assert txn_id is not None
+        large.txns.abort_txn(txn_id)
+        begun = time.monotonic()
+        assert stopping.result(60)
+        assert time.monotonic() - begun < 45  # two seconds on a machine that has nothing else to do
+        stopped = large.service.get(asked.id)
+        assert (stopped.state, stopped.error_message) == (
+            CompactionState.FAILED,
+            "its transaction was aborted, or timed out",
+        )
+        assert working.result(60)
+        done = small.service.get(beside.id)
+        assert done.state is CompactionState.READY_FOR_CLEANING, done.error_message
+        assert _application(done) == _application(stopped)
+
+
+def _application(compaction: Compaction) -> str:
+    assert compaction.job_id is not None
+    return compaction.job_id.partition(":")[0]
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 90
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,20 +1,27 @@
 """The Worker, step by step and with faults at every step (transactions.md §4.6, acid-format.md §6)."""
 
+import socket
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hive_acid import files
+from hive_acid.errors import MetaError, TxnAbortedError
 from hive_acid.format.names import staging_name
 from hive_acid.ids import CompactionId, TxnId
-from metastore.compaction.job import CompactionCancelledError, CompactionJob
+from metastore.compaction.job import BackendLostError, CompactionCancelledError, CompactionJob, JobProgress, Report
+from metastore.compaction.models import Compaction, CompactionRequest
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.lock.models import LockComponent, LockRequest
-from metastore.lock.states import LockType
+from metastore.lock.states import LockAnswer, LockType
 from metastore.store.database import Database
 from metastore.txn.service import TxnService
+from metastore.txn.states import Operation
 
 from .world import OWNER, World, fail, write_directory
 
@@ -89,7 +96,6 @@ def test_streaming_delta_is_taken_whole_or_not_at_all(world: World) -> None:
         (MINOR, lambda world: world.write(), "nothing to do"),
         (MINOR, lambda world: (world.write(), world.write(inserts=0, deletes=world.read())), "nothing to do"),
         (MAJOR, lambda world: _raw_file(world), "is not a file with ACID columns, as it must be there"),
-        (CompactionType.REBALANCE, lambda world: world.write(), "not supported"),
         (MAJOR, lambda world: world.catalogue.tables.clear(), "does not exist any more"),
     ],
 )
@@ -240,6 +246,164 @@ def test_compaction_that_loses_its_transaction(world: World) -> None:
     assert world.directories() == before
 
 
+def test_a_lost_transaction_is_noticed_at_once(world: World) -> None:
+    """Long before the next heartbeat: the job ends within two seconds."""
+    world.write()
+    world.write()
+    waited: list[float] = []
+
+    def aborted(job: CompactionJob, cancelled: threading.Event) -> None:
+        abort(world, CompactionId(job.id))
+        begun = time.monotonic()
+        assert cancelled.wait(10)
+        waited.append(time.monotonic() - begun)
+        raise CompactionCancelledError("cancelled")
+
+    world.executor.before = aborted
+    answer = world.request()
+    world.worker(heartbeat_ms=60_000).run_once()
+    done = world.service.get(answer.id)
+    assert (done.state, done.error_message) == (CompactionState.FAILED, "its transaction was aborted, or timed out")
+    assert waited[0] < 2
+    assert _nothing_left(world)
+
+
+def test_time_out(world: World) -> None:
+    """It fails: it would take as long again."""
+    world.write()
+    world.write()
+    before = world.directories()
+    world.configure(worker_timeout_ms=300)
+
+    def slow(job: CompactionJob, cancelled: threading.Event) -> None:
+        assert cancelled.wait(10)
+        raise CompactionCancelledError("cancelled")
+
+    world.executor.before = slow
+    done = world.compact(MAJOR)
+    assert (done.state, done.error_message) == (
+        CompactionState.FAILED,
+        "it took longer than hive.compactor.worker.timeout",
+    )
+    assert world.directories() == before
+    assert _nothing_left(world)
+
+
+def test_without_spark_it_waits_for_another_attempt(world: World) -> None:
+    world.write()
+    world.write()
+    world.configure(max_attempts=2)
+
+    def lost(job: CompactionJob, cancelled: threading.Event) -> None:
+        raise BackendLostError("no cluster")
+
+    world.executor.before = lost
+    answer = world.request()
+    for state, reason in (
+        (CompactionState.INITIATED, "attempt 1 of 2 ended: no cluster"),
+        (CompactionState.FAILED, "attempt 2 of 2 ended: no cluster"),
+    ):
+        with pytest.raises(BackendLostError):
+            world.worker().run_once()
+        found = world.service.get(answer.id)
+        assert (found.state, found.reason) == (state, reason)
+        assert _nothing_left(world)
+
+
+def test_progress_is_stored(world: World) -> None:
+    world.write()
+    world.write()
+    seen: list[Compaction] = []
+
+    def told(job: CompactionJob, report: Report) -> None:
+        report(JobProgress("app-1:1"))
+        report(JobProgress(None, {"rows": 1, "files": 0, "bytes_written": 10, "phase": "inserts"}))
+        deadline = time.monotonic() + 5
+        while not seen or seen[-1].progress is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+            seen.append(world.service.get(CompactionId(job.id)))
+
+    world.executor.tell = told
+    done = world.compact(MAJOR)
+    assert seen[-1].job_id == "app-1:1"
+    assert seen[-1].progress is not None
+    assert {**seen[-1].progress, "at": 0} == {"rows": 1, "files": 0, "bytes_written": 10, "phase": "inserts", "at": 0}
+    assert done.progress is not None
+    assert (done.progress["phase"], done.bytes_after, done.job_id) == ("done", 1, "app-1:1")
+    assert done.reason == "compacted: what it replaces is removed once no reader needs it"
+
+
+def test_what_the_job_is_called_and_where_it_runs(db: Database, tmp_path: Path) -> None:
+    """The request wins over the table, the table over the configuration."""
+    world = World(db, tmp_path, partition="month=1")
+    info = world.catalogue.tables["db", "t"]
+    queues = []
+    of_table = {"compactor.hive.compactor.job.queue": "nightly"}
+    of_request = {"compactor.mapred.job.queue.name": "now"}
+    for table, request in (({}, {}), (of_table, {}), (of_table, of_request)):
+        world.catalogue.tables["db", "t"] = replace(info, parameters={**info.parameters, **table})
+        world.configure(job_queue="all")
+        world.write()
+        world.write()
+        asked = CompactionRequest(MAJOR, "db", "t", "month=1", properties=request)
+        assert world.service.compact(asked).accepted
+        world.worker().run_once()
+        queues.append(world.executor.jobs[-1].queue)
+    assert queues == ["all", "nightly", "now"]
+    assert world.executor.jobs[-1].name == f"{socket.gethostname()}-compactor-db.t.month=1"
+
+
+def test_a_rebalance_waits_for_writers_and_they_for_it(world: World) -> None:
+    """Who has changed rows before it had its lock makes it begin again; nobody fails."""
+    world.write(inserts=3)
+    world.write(inserts=3)
+    writer = world.open()
+    world.write(writer, inserts=0, deletes=[min(world.read())])
+    answer = world.request(CompactionType.REBALANCE)
+    results: list[object] = []
+
+    def during(job: CompactionJob, cancelled: threading.Event) -> None:
+        later = world.open()
+        component = LockComponent(LockType.SHARED_WRITE, "db", "t", operation=Operation.UPDATE)
+        results.append(world.locks.lock(LockRequest((component,), OWNER, later)).answer)
+        reader = world.open()
+        component = LockComponent(LockType.SHARED_READ, "db", "t")
+        results.append(world.locks.lock(LockRequest((component,), OWNER, reader)).answer)
+        results.extend((lock.type, lock.state) for lock in world.locks.show_locks("db", txn_id=TxnId(later - 1)))
+        world.txns.abort_txns([later, reader])
+
+    world.executor.before = during
+    with ThreadPoolExecutor() as pool:
+        working = pool.submit(world.worker().run_once)
+        deadline = time.monotonic() + 5
+        while not any(lock.type is LockType.EXCL_WRITE for lock in world.locks.show_locks("db")):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert not working.done()
+        world.txns.commit_txn(writer)
+        assert working.result(10)
+    found = world.service.get(answer.id)
+    assert found.state is CompactionState.INITIATED
+    assert found.reason is not None
+    assert f"transaction {writer} changed db.t just before it was locked" in found.reason
+    assert world.worker().run_once()
+    assert world.service.get(answer.id).state is CompactionState.READY_FOR_CLEANING, world.service.get(answer.id)
+    assert results[:2] == [LockAnswer.WAITING, LockAnswer.ACQUIRED]
+
+
+def test_who_changes_rows_by_ids_that_a_rebalance_has_replaced_collides_with_it(world: World) -> None:
+    world.write(inserts=3)
+    world.write(inserts=3)
+    early = world.open()
+    assert world.compact(CompactionType.REBALANCE).state is CompactionState.READY_FOR_CLEANING
+    world.write(early, inserts=0, deletes=[min(world.read())])
+    with pytest.raises(TxnAbortedError):
+        world.txns.commit_txn(early)
+    # It is no write for anybody else: the Initiator does not take it for one.
+    assert {row[0] for row in _rows(world, "SELECT write_id FROM completed_component")} == {1, 2}
+
+
 def test_second_rename_fails(world: World) -> None:
     """One twin is in place, the other cannot be: both go."""
     world.write(inserts=2)
@@ -271,6 +435,49 @@ def test_lost_answer_of_the_commit_keeps_the_output(world: World) -> None:
     assert done.committed_at is not None
     assert "base_0000002_v0000003" in world.directories()
     assert world.read() == rows
+
+
+def test_lost_answer_of_mark_compacted_is_asked_for_again(world: World) -> None:
+    world.write()
+    world.write()
+    answer = world.request()
+    worker, lost = world.worker(), []
+    mark = worker._service.mark_compacted
+
+    def answer_lost(compaction_id: CompactionId, name: str | None = None) -> None:
+        mark(compaction_id, name)
+        if not lost:
+            lost.append(compaction_id)
+            raise MetaError("the database connection was lost during mark_compacted: outcome unknown")
+
+    worker._service.mark_compacted = answer_lost  # type: ignore[method-assign]
+    assert worker.run_once()
+    done = world.service.get(answer.id)
+    assert (done.state, lost) == (CompactionState.READY_FOR_CLEANING, [answer.id])
+    assert done.committed_at is not None
+    assert "base_0000002_v0000003" in world.directories()
+
+
+def test_a_compaction_that_is_somebody_elses_by_now_ends(world: World) -> None:
+    """Its transaction is open still; the next word of the job finds it out."""
+    world.write()
+    world.write()
+    answer = world.request()
+
+    def requeued(job: CompactionJob, report: Report) -> None:
+        world.configure(worker_timeout_ms=0, claim_timeout_ms=0)
+        assert world.service.requeue() == [(answer.id, CompactionState.INITIATED)]
+        report(JobProgress("app-1:1"))
+
+    def wait(job: CompactionJob) -> None:
+        time.sleep(1.5)
+        raise CompactionCancelledError("cancelled")
+
+    world.executor.tell, world.executor.after = requeued, wait
+    assert world.worker().run_once()
+    assert world.service.get(answer.id).state is CompactionState.INITIATED
+    assert not [name for name in world.directories() if "_v" in name or name.startswith("_tmp")]
+    assert world.txns.get_open_txns(()).open_ids == []
 
 
 class Killed(BaseException):
@@ -379,6 +586,24 @@ def test_stop_puts_the_compaction_back(world: World) -> None:
     assert _nothing_left(world)
 
 
+def test_stop_that_ends_spark_first_puts_it_back_too(world: World) -> None:
+    world.write()
+    world.write()
+    answer = world.request()
+    worker = world.worker()
+
+    def ended(job: CompactionJob, cancelled: threading.Event) -> None:
+        worker.stop()
+        raise BackendLostError("the compaction process died")
+
+    world.executor.before = ended
+    assert worker.run_once()
+    found = world.service.get(answer.id)
+    assert (found.state, found.attempts) == (CompactionState.INITIATED, 0)
+    assert found.reason == "waits for a worker: worker-1 was stopped with its server"
+    assert _nothing_left(world)
+
+
 def test_partition(db: Database, tmp_path: Path) -> None:
     world = World(db, tmp_path, partition="month=1")
     world.write()
@@ -395,6 +620,11 @@ def test_partition(db: Database, tmp_path: Path) -> None:
 
 def test_nothing_to_do(world: World) -> None:
     assert not world.worker().run_once()
+
+
+def _rows(world: World, query: str) -> list[tuple[object, ...]]:
+    with world.db.engine.connect() as connection:
+        return [tuple(row) for row in connection.exec_driver_sql(query)]
 
 
 def abort(world: World, compaction_id: CompactionId) -> None:

@@ -28,7 +28,7 @@ from metastore.compaction.cleaner import Cleaner
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.executor import CompactionExecutor
 from metastore.compaction.initiator import Initiator
-from metastore.compaction.job import CompactionJob, CompactionJobError, CompactionResult
+from metastore.compaction.job import CompactionJob, CompactionJobError, CompactionResult, Report, unheard
 from metastore.compaction.models import Compaction, CompactionAnswer, CompactionRequest, TableInfo
 from metastore.compaction.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
@@ -54,6 +54,7 @@ class Tables:
 
     tables: dict[tuple[str, str], TableInfo] = field(default_factory=dict)
     partitions: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    parameters: dict[tuple[str, str, str], dict[str, str]] = field(default_factory=dict)
 
     def table(self, db: str, table: str) -> TableInfo | None:
         return self.tables.get((db, table))
@@ -61,15 +62,18 @@ class Tables:
     def partition(self, db: str, table: str, partition: str) -> str | None:
         return self.partitions.get((db, table), {}).get(partition)
 
+    def partition_parameters(self, db: str, table: str, partition: str) -> dict[str, str]:
+        return self.parameters.get((db, table, partition), {})
+
     def partition_names(self, db: str, table: str) -> list[str]:
         return list(self.partitions.get((db, table), {}))
+
+    def partition_locations(self, db: str, table: str) -> list[str]:
+        return list(self.partitions.get((db, table), {}).values())
 
     def remove_dropped(self, location: str, trash: str | None) -> bool:
         files.remove(location)
         return True
-
-    def forget_dropped(self, db: str, table: str) -> None:
-        pass
 
 
 @dataclass
@@ -79,14 +83,16 @@ class MergingExecutor:
     jobs: list[CompactionJob] = field(default_factory=list)
     before: Callable[[CompactionJob, threading.Event], None] = lambda job, cancelled: None
     after: Callable[[CompactionJob], None] = lambda job: None
+    tell: Callable[[CompactionJob, Report], None] = lambda job, report: None
 
-    def run(self, job: CompactionJob, cancelled: threading.Event) -> CompactionResult:
+    def run(self, job: CompactionJob, cancelled: threading.Event, report: Report = unheard) -> CompactionResult:
         self.jobs.append(job)
         self.before(job, cancelled)
+        self.tell(job, report)
         write_ids = ValidWriteIdList.parse(job.write_ids)
         data = [event for name, kept in job.data for event in self._events(job, name, kept, write_ids)]
         deletes = [event for name, kept in job.deletes for event in self._events(job, name, kept, write_ids)]
-        if job.type == "major":
+        if job.type != "minor":
             data = visible_rows((), deletes, write_ids, data)
         if job.insert_output:
             write_directory(files.join(job.staging, job.insert_output), data)
@@ -138,7 +144,9 @@ class World:
 
     # --- services ----------------------------------------------------------------------------------
 
-    def worker(self, name: str = "worker-1", executor: CompactionExecutor | None = None) -> CompactionWorker:
+    def worker(
+        self, name: str = "worker-1", executor: CompactionExecutor | None = None, heartbeat_ms: int = 1000
+    ) -> CompactionWorker:
         return CompactionWorker(
             self.service,
             self.txns,
@@ -148,7 +156,7 @@ class World:
             executor or self.executor,
             self.config,
             name,
-            heartbeat_ms=1000,
+            heartbeat_ms,
         )
 
     def cleaner(self) -> Cleaner:
@@ -229,5 +237,6 @@ def write_directory(location: str, events: Iterable[RowEvent]) -> None:
 
 
 def read_directory(location: str) -> list[RowEvent]:
-    text = files.read(files.join(location, bucket_file_name(0))).decode()
+    content = files.read(files.join(location, bucket_file_name(0)))
+    text = "" if content.startswith(b"ORC") else content.decode()  # the server's own bases without rows
     return [RowEvent(*json.loads(line)) for line in text.splitlines() if line.startswith("[")]

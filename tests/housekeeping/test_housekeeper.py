@@ -110,6 +110,17 @@ def test_what_has_outlived_its_transaction_goes(db: Database, txns: TxnService) 
             assert connection.exec_driver_sql(f"SELECT txn_id FROM {table}").scalars().all() == [opened]
 
 
+def test_all_that_readers_have_left_goes_at_once(db: Database, txns: TxnService) -> None:
+    """Each read leaves the names of its tables: more in a minute than one batch takes."""
+    ended = txns.open_txns(5, OWNER)
+    with db.engine.begin() as connection:
+        for txn_id in ended:
+            connection.exec_driver_sql("INSERT INTO min_history_write_id VALUES (%s, 'db', 't', 1)", (txn_id,))
+    for txn_id in ended:
+        txns.commit_txn(txn_id)
+    assert AcidHouseKeeper(db, HousekeepingConfig(purge_batch=2), TxnConfig()).run_once().purged_companions == 5
+
+
 def age(db: Database, table: str, seconds: int) -> None:
     """Let all heartbeats look older."""
     with db.engine.begin() as connection:

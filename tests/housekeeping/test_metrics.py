@@ -66,7 +66,7 @@ def test_tables_crowded_with_aborts(db: Database, clients: Clients) -> None:
 
 def test_gauges_are_filled_and_logged(db: Database, clients: Clients, caplog: pytest.LogCaptureFixture) -> None:
     gauges = Gauges()
-    metrics = AcidMetrics(db, HousekeepingConfig(), gauges)
+    metrics = AcidMetrics(db, HousekeepingConfig(), gauges, versions_ms=86_400_000, most_targets=100)
     assert gauges.snapshot() == {}
     txn_id = clients.open()
     with caplog.at_level(logging.INFO, "metastore.metrics"):

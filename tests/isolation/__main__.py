@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--kill-every", type=float, default=20.0, help="seconds between kills of a server, 0 for never")
     parser.add_argument("--restart-every", type=float, default=45.0, help="the same for restarts of Postgres")
     parser.add_argument("--timeout", type=float, default=8.0, help="hive.txn.timeout in seconds")
-    parser.add_argument("--min-history", action="store_true", help="with hive.txn.use.minhistorywriteid")
+    parser.add_argument("--min-history", action="store_true", help="clients name the tables that they read")
     options = parser.parse_args()
     seed = random.randrange(1_000_000) if options.seed is None else options.seed
     config = RunConfig(

@@ -117,7 +117,6 @@ def run(config: RunConfig, work: Path, progress: Callable[[str], None] = lambda 
         "metastore.acid.txn.cleaner.interval": "500ms",
         "metastore.txn.purge.batch": "50",
         "metastore.housekeeping.lease.time": "3s",
-        "hive.txn.use.minhistorywriteid": str(config.min_history).lower(),
         "metastore.compactor.initiator.on": "false",
         "hive.compactor.cleaner.run.interval": "5000ms",
         "hive.compactor.aborted.txn.time.threshold": "10s",

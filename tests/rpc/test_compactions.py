@@ -24,7 +24,7 @@ class Client:
     """Calls the handlers as the server does."""
 
     def __init__(self, db: Database) -> None:
-        self._handlers = compactions.handlers(CompactionService(db, CompactionConfig()), CompactionMetrics(db))
+        self._handlers = compactions.handlers(CompactionService(db, CompactionConfig()), CompactionMetrics(db), 200)
         self._session = Session("10.0.0.7", user="ann")
 
     def __getattr__(self, method: str) -> Any:
@@ -72,6 +72,10 @@ def test_show_compact_of_a_waiting_one(client: Client) -> None:
         ({"type": MINOR}, 1),
         ({"type": MAJOR}, 0),
         ({"limit": 5, "order": "CC_START desc"}, 1),
+        # As Hive 4's SHOW COMPACTIONS … ORDER BY starttime DESC, poolname sends it.
+        ({"order": '"CC_START"\tDESC,"CC_POOL_NAME"\tASC'}, 1),
+        ({"poolName": "default"}, 1),
+        ({"poolName": "other"}, 0),
     ],
 )
 def test_show_compact_filters(client: Client, fields: dict[str, object], count: int) -> None:
@@ -79,7 +83,9 @@ def test_show_compact_filters(client: Client, fields: dict[str, object], count: 
     assert len(client.show_compact(ttypes.ShowCompactRequest(**fields)).compacts) == count
 
 
-@pytest.mark.parametrize("fields", [{"state": "z"}, {"type": 9}, {"order": "1; DROP"}])
+@pytest.mark.parametrize(
+    "fields", [{"state": "z"}, {"type": 9}, {"order": "1; DROP"}, {"order": "CC_ID desc, (SELECT 1)"}]
+)
 def test_show_compact_refuses_what_it_does_not_know(client: Client, fields: dict[str, object]) -> None:
     with pytest.raises(MetaError):
         client.show_compact(ttypes.ShowCompactRequest(**fields))

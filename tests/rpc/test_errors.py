@@ -60,7 +60,7 @@ TIER_1 = frozenset(
 
 @pytest.fixture(scope="module")
 def server(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    settings = {"metastore.txn.heartbeat.max.range": "1000", "hive.txn.use.minhistorywriteid": "true"}
+    settings = {"metastore.txn.heartbeat.max.range": "1000"}
     with served(postgres_url, template, tmp_path_factory.mktemp("warehouse"), settings) as running:
         yield running
 

@@ -68,6 +68,17 @@ def test_a_file_is_moved(root):
     assert files.read(files.join(root, "two")) == b"1"
 
 
+def test_a_name_that_looks_like_a_pattern_is_just_a_name(root):
+    """fsspec would take what fits: other tables."""
+    for name in ("x[1]/a", "x1/a", "y*/b", "yes/b"):
+        files.write(files.join(root, name), b"x")
+    assert files.remove(files.join(root, "x[1]"))
+    assert not files.remove(files.join(root, "x[1]"))
+    files.rename(files.join(root, "y*"), files.join(root, "z?"))
+    assert files.remove(files.join(root, "z?"))
+    assert [entry.path for entry in files.list_tree(root) if not entry.is_directory] == ["x1/a", "yes/b"]
+
+
 def test_removal_takes_all_and_may_be_repeated(root):
     for name in ("d/a", "d/b/c", "d2/a"):
         files.write(files.join(root, name), b"x")

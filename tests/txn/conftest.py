@@ -70,8 +70,7 @@ def write(locks: LockService, write_ids: WriteIdService) -> Callable[..., None]:
 @pytest.fixture
 def server(postgres_url: str, template: str, tmp_path: Path) -> Iterator[Served]:
     """A metastore of the test's own, which does nothing by itself."""
-    settings = {"hive.txn.use.minhistorywriteid": "true"}
-    with served(postgres_url, template, tmp_path / "warehouse", settings) as running:
+    with served(postgres_url, template, tmp_path / "warehouse") as running:
         yield running
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from hive_acid.wire import ttypes
 from metastore.compaction.cleaner import Cleaner
-from metastore.compaction.config import CompactionConfig
-from metastore.compaction.service import CompactionService
 from tests.caller import INTERNAL, Caller, refused
 from tests.checklist.tables import create_database, create_table, get_table
 from tests.served import served
@@ -120,11 +118,3 @@ def test_minimum_history_of_the_ended(ann: Caller) -> None:
         ann.call("add_write_ids_to_min_history", ann.begin(), {"t": 4})
     with refused("MetaException", "negative"):
         ann.call("add_write_ids_to_min_history", ann.begin(), {"d.t": -1})
-
-
-def test_minimum_history_is_ignored_unless_it_is_used(postgres_url: str, template: str, tmp_path: Path) -> None:
-    with served(postgres_url, template, tmp_path) as running, running.caller() as ann:
-        reader = ann.begin()
-        ann.call("add_write_ids_to_min_history", reader, {"d.t": 4})
-        replaced(ann, "u")
-        assert CompactionService(running.db, CompactionConfig()).to_clean() == [], "every reader is waited for"

@@ -196,6 +196,10 @@ class ValidWriteIdList:
         start, end = bisect_left(self.aborted_ids, lowest), bisect_right(self.aborted_ids, highest)
         return self.aborted_ids[start:end]
 
+    def open_in(self, lowest: int, highest: int) -> bool:
+        """Whether some write id of ``lowest..highest`` is open, or above the high-water mark."""
+        return highest > self.high_water_mark or bool(_count(self.open_ids, lowest, highest))
+
     def for_compactor(self) -> ValidWriteIdList:
         """The list by which a compaction chooses its input: all below the lowest open write id, aborted ones left out.
 

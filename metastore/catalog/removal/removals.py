@@ -2,7 +2,8 @@
 
 The drop's database transaction writes a row for each directory; the row goes when the directory is gone. A row is
 claimed by the one who works on it, so a directory is never removed twice at once, and never under a new table
-that took its place: who wants to make it waits for the row. The claim of a killed process ends after `CLAIM`.
+that took its place: who wants to make it waits for the row. The claim of a killed process ends after `CLAIM`; one
+that was paused for long and wakes up asks, before it removes anything, whether its claims are still its own.
 
 A directory that can be brought back (`trash`) is not removed but moved to the trash, by the same rows.
 """
@@ -13,6 +14,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, text, true, update
 
@@ -41,6 +43,7 @@ _COLUMNS = (
     DIRECTORY_REMOVAL.c.location,
     DIRECTORY_REMOVAL.c.only_if_empty,
     DIRECTORY_REMOVAL.c.trash,
+    DIRECTORY_REMOVAL.c.claimed_at,
 )
 
 _log = logging.getLogger(__name__)
@@ -48,12 +51,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """One directory to remove, or to move to the trash."""
+    """One directory to remove, or to move to the trash; who claimed it last at `claimed_at` is to do it."""
 
     id: int
     location: str
     only_if_empty: bool
     trash: str | None
+    claimed_at: datetime
 
 
 class Removals:
@@ -93,11 +97,21 @@ class Removals:
         """Remove claimed directories, in order; returns how many. One that fails stays for `recover`, and is logged."""
         done = 0
         for start in range(0, len(removals), _TOGETHER):
-            gone = [removal.id for removal in removals[start : start + _TOGETHER] if self._run(removal)]
+            standing = self._standing(removals[start : start + _TOGETHER])
+            gone = [removal.id for removal in standing if self._run(removal)]
             with self._db.engine.begin() as connection:
                 connection.execute(delete(DIRECTORY_REMOVAL).where(DIRECTORY_REMOVAL.c.id.in_(gone)))
             done += len(gone)
         return done
+
+    def _standing(self, removals: Sequence[Removal]) -> list[Removal]:
+        """Those whose claim holds for a while yet; the others are, or will be, another one's."""
+        row = DIRECTORY_REMOVAL.c
+        half = func.clock_timestamp() - text("CAST(:claim AS interval) / 2").bindparams(claim=CLAIM)
+        chosen = select(row.id, row.claimed_at).where(row.id.in_([r.id for r in removals]), row.claimed_at > half)
+        with self._db.engine.connect() as connection:
+            held = {(found.id, found.claimed_at) for found in connection.execute(chosen)}
+        return [removal for removal in removals if (removal.id, removal.claimed_at) in held]
 
     def _run(self, removal: Removal) -> bool:
         try:

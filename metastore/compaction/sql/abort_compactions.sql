@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION abort_compactions(ids bigint[])
 RETURNS TABLE (id bigint, found_state text, aborted boolean)
 LANGUAGE sql AS $$
     WITH taken AS (
-        UPDATE compaction c SET state = 'x', ended_at = clock_timestamp()
+        UPDATE compaction c SET state = 'x', ended_at = clock_timestamp(), reason = 'aborted before a worker took it'
          WHERE c.id = ANY (ids) AND c.state = 'i'
         RETURNING c.id
     )

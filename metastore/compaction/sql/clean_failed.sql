@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION clean_failed(compaction_id bigint, message text, paus
 RETURNS text
 LANGUAGE sql AS $$
     UPDATE compaction
-       SET cleaner_failures = cleaner_failures + 1, error_message = message,
+       SET cleaner_failures = cleaner_failures + 1, error_message = message, reason = message,
            state = CASE WHEN cleaner_failures + 1 >= max_failures THEN 'f' ELSE 'r' END,
            ended_at = CASE WHEN cleaner_failures + 1 >= max_failures THEN clock_timestamp() END,
            clean_after = clock_timestamp() + make_interval(secs => pause_ms / 1000.0 * 2 ^ cleaner_failures)

@@ -2,7 +2,8 @@
 -- all that there is to see now waits for the Cleaner: then `accepted` is false and id and state are that one's.
 CREATE OR REPLACE FUNCTION compact(
     in_type text, in_db text, in_tbl text, in_partition text, in_pool text, in_properties text, in_order_by text,
-    in_buckets integer, in_run_as text, in_initiator text, in_initiator_version text
+    in_buckets integer, in_run_as text, in_initiator text, in_initiator_version text, in_head_start_s integer,
+    in_reason text
 ) RETURNS TABLE (id bigint, state text, accepted boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -23,9 +24,9 @@ BEGIN
             RETURN;
         END IF;
         INSERT INTO compaction AS c (state, type, db, tbl, partition, enqueued_at, pool, properties, order_by, buckets,
-                                     run_as, initiator, initiator_version)
+                                     run_as, initiator, initiator_version, head_start_s, reason)
         VALUES ('i', in_type, in_db, in_tbl, in_partition, clock_timestamp(), in_pool, in_properties::jsonb,
-                in_order_by, in_buckets, in_run_as, in_initiator, in_initiator_version)
+                in_order_by, in_buckets, in_run_as, in_initiator, in_initiator_version, in_head_start_s, in_reason)
         ON CONFLICT (db, tbl, partition) WHERE c.state IN ('i', 'w') DO NOTHING
         RETURNING c.id, c.state, true INTO compact.id, compact.state, accepted;
         IF FOUND THEN

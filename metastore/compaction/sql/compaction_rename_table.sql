@@ -5,4 +5,5 @@ LANGUAGE sql AS $$
     UPDATE compaction SET db = new_db, tbl = new_tbl
      WHERE db = old_db AND tbl = old_tbl AND NOT (state = 'r' AND properties ? 'location');
     UPDATE compaction_metric SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
+    UPDATE compaction_verdict SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
 $$;

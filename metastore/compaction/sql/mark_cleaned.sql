@@ -6,16 +6,26 @@ LANGUAGE plpgsql AS $$
 DECLARE
     this compaction;
 BEGIN
-    UPDATE compaction SET state = 's', ended_at = clock_timestamp(), error_message = NULL
+    UPDATE compaction SET state = 's', ended_at = clock_timestamp(), error_message = NULL,
+           reason = 'what it replaced is gone'
      WHERE id = compaction_id AND state = 'r'
     RETURNING * INTO this;
     IF NOT FOUND THEN
-        RETURN false;
+        -- Said before, and the answer was lost.
+        RETURN EXISTS (SELECT 1 FROM compaction c WHERE c.id = compaction_id AND c.state = 's');
     END IF;
     DELETE FROM compaction c
      WHERE c.type = 'c' AND c.state = 'r' AND c.db = this.db AND c.tbl = this.tbl
        AND c.partition IS NOT DISTINCT FROM this.partition;
+    -- What the Initiator saw there is no more; it looks anew at what was written since.
+    DELETE FROM compaction_verdict v
+     WHERE v.db = this.db AND v.tbl = this.tbl AND v.partition IS NOT DISTINCT FROM this.partition
+       AND v.service = 'initiator';
+    DELETE FROM compaction_metric m
+     WHERE m.db = this.db AND m.tbl = this.tbl AND m.partition IS NOT DISTINCT FROM this.partition;
     PERFORM outdate_statistics(this.db, this.tbl, this.partition, this.highest_write_id);
+    PERFORM resize_statistics(this.db, this.tbl, this.partition, this.files_after - this.files_before,
+                              this.bytes_after - this.bytes_before);
     DELETE FROM completed_component c
      WHERE c.db = this.db AND c.tbl = this.tbl AND c.partition IS NOT DISTINCT FROM this.partition
        AND (this.highest_write_id IS NULL OR c.write_id <= this.highest_write_id);
@@ -24,6 +34,9 @@ BEGIN
      WHERE c.db = this.db AND c.tbl = this.tbl AND c.partition IS NOT DISTINCT FROM this.partition
        AND t.txn_id = c.txn_id AND t.state = 'a' AND t.txn_id <= this.next_txn_id
        AND c.write_id <= this.highest_write_id AND c.write_id <> ALL (kept_write_ids);
+    IF this.partition IS NULL AND this.properties ? 'location' THEN
+        PERFORM forget_dropped(this.db, this.tbl);
+    END IF;
     RETURN true;
 END
 $$;

@@ -11,9 +11,11 @@ from hive_acid.ids import CompactionId, TxnId, WriteId
 from hive_acid.wire import ttypes
 from metastore.compaction.metrics import CompactionMetrics, MetricTarget
 from metastore.compaction.models import Compaction, CompactionAnswer, CompactionRequest
+from metastore.compaction.policy import manual_head_start_s
 from metastore.compaction.service import CompactionService
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.rpc.call import Call, Handler
+from metastore.txn.names import split_table
 
 _TYPES = {
     ttypes.CompactionType.MINOR: CompactionType.MINOR,
@@ -37,8 +39,8 @@ _DEFAULT_POOL = "default"
 _REFUSED_ID = -1
 
 
-def handlers(compactions: CompactionService, metrics: CompactionMetrics) -> dict[str, Handler]:
-    """The handlers by RPC name."""
+def handlers(compactions: CompactionService, metrics: CompactionMetrics, crowded_deltas: int) -> dict[str, Handler]:
+    """The handlers by RPC name; with more than `crowded_deltas` deltas a table has too many."""
 
     def compact(call: Call, request: Any) -> None:
         compactions.compact(_request(call, request))
@@ -117,6 +119,23 @@ def handlers(compactions: CompactionService, metrics: CompactionMetrics) -> dict
     def remove_compaction_metrics_data(call: Call, request: Any) -> None:
         metrics.remove(_metric(request.dbName, request.tblName, request.partitionName, request.type))
 
+    def hive_acid_pressure(call: Call, request: Any) -> Any:
+        names = [split_table(name) for name in request.fullTableNames or ()]
+        return ttypes.HiveAcidPressureResponse(
+            tables=[
+                ttypes.HiveAcidPressure(
+                    dbname=table.db,
+                    tablename=table.table,
+                    partname=table.partition,
+                    deltas=table.deltas,
+                    threshold=crowded_deltas,
+                    places=table.places,
+                    message=table.verdict,
+                )
+                for table in metrics.crowded(names, crowded_deltas)
+            ]
+        )
+
     served: tuple[Handler, ...] = (
         compact,
         compact2,
@@ -134,6 +153,7 @@ def handlers(compactions: CompactionService, metrics: CompactionMetrics) -> dict
         submit_for_cleanup,
         update_compaction_metrics_data,
         remove_compaction_metrics_data,
+        hive_acid_pressure,
     )
     return {handler.__name__: handler for handler in served}
 
@@ -142,6 +162,7 @@ def _request(call: Call, request: Any) -> CompactionRequest:
     kind = _type(request.type)
     if kind is CompactionType.ABORT_TXN_CLEANUP:
         raise MetaError("cleaning up after aborted transactions is the Cleaner's own work and cannot be asked for")
+    initiator = request.initiatorId or f"{call.peer}-manual"
     return CompactionRequest(
         type=kind,
         db=request.dbname,
@@ -152,8 +173,10 @@ def _request(call: Call, request: Any) -> CompactionRequest:
         order_by=request.orderByClause,
         buckets=request.numberOfBuckets or None,
         run_as=request.runas or call.user,
-        initiator=request.initiatorId or f"{call.peer}-manual",
+        initiator=initiator,
         initiator_version=request.initiatorVersion,
+        head_start_s=manual_head_start_s(initiator),
+        reason=f"asked for by {call.user}",
     )
 
 
@@ -222,6 +245,7 @@ def _info(compaction: Compaction) -> Any:
 
 
 def _element(compaction: Compaction, types: Mapping[CompactionType, int]) -> Any:
+    progress = compaction.progress or {}
     return ttypes.ShowCompactResponseElement(
         dbname=compaction.db,
         tablename=compaction.table,
@@ -246,6 +270,15 @@ def _element(compaction: Compaction, types: Mapping[CompactionType, int]) -> Any
         txnId=compaction.txn_id,
         commitTime=_ms(compaction.committed_at),
         hightestWriteId=compaction.highest_write_id,
+        progressPhase=progress.get("phase"),
+        progressRows=progress.get("rows"),
+        progressFiles=progress.get("files"),
+        progressBytes=progress.get("bytes_written"),
+        bytesBefore=compaction.bytes_before,
+        bytesAfter=compaction.bytes_after,
+        reason=compaction.reason,
+        filesBefore=compaction.files_before,
+        filesAfter=compaction.files_after,
     )
 
 

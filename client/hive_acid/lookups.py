@@ -1,0 +1,129 @@
+"""What the operators' statements mean in one metastore: the tables and partitions of their names, and their answers.
+
+Shared by the forms in which they are shown: in Hive's columns (`operators`) and for people (`show`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from hive_acid.catalog import DEFAULT_DATABASE, Table
+from hive_acid.connection import Connection
+from hive_acid.errors import ColumnError, NoSuchObjectError, SqlError
+from hive_acid.format.partitions import parse_partition_name
+from hive_acid.statements import ShowCompactions, ShowLocks, Target, status_letter
+from hive_acid.wire import ttypes
+from hive_acid.words import Parts
+
+_WHOLE_NUMBERS = re.compile(r"tinyint|smallint|int|integer|bigint")
+
+
+class Names(Protocol):
+    """Which table or database a written name means."""
+
+    def table_of(self, parts: Parts) -> Table:
+        """The table. Raises NoSuchObjectError."""
+
+    def database_of(self, parts: Parts) -> str:
+        """The database's name for the metastore's calls."""
+
+
+class PlainNames:
+    """``table``, ``database.table`` and ``catalog.database.table``; one without a database is of `default`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def table_of(self, parts: Parts) -> Table:
+        """See `Names`."""
+        database = self.database_of(parts[:-1]) if len(parts) > 1 else DEFAULT_DATABASE
+        return self._connection.table(database, parts[-1].lower())
+
+    def database_of(self, parts: Parts) -> str:
+        """See `Names`. Raises SqlError for a name of more than two parts."""
+        match [part.lower() for part in parts]:
+            case [database] | ["hive", database]:
+                return database
+            case [catalog, database]:
+                return f"@{catalog}#{database}"
+            case _:
+                raise SqlError(f"'{'.'.join(parts)}' is no database's name: give database, or catalog.database")
+
+
+def compactions(connection: Connection, asked: ShowCompactions, names: Names) -> list[Any]:
+    """Compactions as ``ShowCompactResponseElement``. Raises NoSuchObjectError for a table that there is not."""
+    request = ttypes.ShowCompactRequest(id=asked.id or 0, poolName=asked.pool, limit=asked.limit)
+    some: list[str] | None = None
+    if asked.database is not None:
+        request.dbName = names.database_of(asked.database)
+    elif asked.target is not None:
+        table = names.table_of(asked.target.table)
+        request.dbName, request.tbName = table.database, table.name
+        if asked.target.partition is not None:
+            some = covered(connection, table, asked.target.partition)
+            if len(some) == 1:
+                request.partName = some[0]
+    if asked.type is not None:
+        request.type = getattr(ttypes.CompactionType, asked.type.upper())
+    if asked.status is not None:
+        request.state = status_letter(asked.status)
+    if asked.order:
+        request.order = ", ".join(f'"CC_{column}" {"DESC" if descends else "ASC"}' for column, descends in asked.order)
+    if some is None or len(some) == 1:
+        return list(connection.call("show_compact", request).compacts)
+    request.limit = None
+    kept = [one for one in connection.call("show_compact", request).compacts if one.partitionname in some]
+    return kept[: asked.limit]
+
+
+def locks(connection: Connection, asked: ShowLocks, names: Names) -> list[Any]:
+    """Lock components as ``ShowLocksResponseElement``. Raises NoSuchObjectError for a table that there is not."""
+    # A field that only Hive 4 has, as ``id`` above: elder clients are not told of newer kinds.
+    request = ttypes.ShowLocksRequest(txnid=0, isExtended=asked.extended)
+    some: list[str] | None = None
+    if asked.database is not None:
+        request.dbname = names.database_of(asked.database)
+    elif asked.target is not None:
+        table = names.table_of(asked.target.table)
+        request.dbname, request.tablename = table.database, table.name
+        if asked.target.partition is not None:
+            some = covered(connection, table, asked.target.partition)
+    found = connection.call("show_locks", request).locks or ()
+    return [lock for lock in found if some is None or lock.partname in some]
+
+
+def covered(connection: Connection, table: Table, values: Mapping[str, str | None]) -> list[str]:
+    """The names of the partitions that have these values, in the metastore's order.
+
+    Raises ColumnError for what is no partition key of the table, NoSuchObjectError if no partition has the values.
+    """
+    keys = {key.name: key.type for key in table.partition_keys}
+    for key in values:
+        if key not in keys:
+            raise ColumnError(f"{key} is no partition key of {table.full_name} ({', '.join(keys) or 'it has none'})")
+    wanted = {key: _as_stored(value, keys[key]) for key, value in values.items()}
+    found = [
+        name
+        for name in connection.partition_names(table)
+        if wanted.items() <= {key: _as_stored(value, keys[key]) for key, value in parse_partition_name(name)}.items()
+    ]
+    if not found:
+        given = ", ".join(f"{key}={'NULL' if value is None else value}" for key, value in values.items())
+        raise NoSuchObjectError(f"{table.full_name} has no partition ({given})")
+    return found
+
+
+def partitions_of(connection: Connection, table: Table, target: Target) -> list[str] | None:
+    """The partitions that a statement is about; None for an unpartitioned table, all if it names none."""
+    if target.partition is not None:
+        return covered(connection, table, target.partition)
+    return connection.partition_names(table) if table.partition_keys else None
+
+
+def _as_stored(value: str | None, hive_type: str) -> str | None:
+    """A value without what only its writing tells: 01 and 1 are the same number."""
+    if value is not None and _WHOLE_NUMBERS.fullmatch(hive_type) and re.fullmatch(r"[+-]?\d+", value):
+        return str(int(value))
+    return value

@@ -1,0 +1,63 @@
+"""What tables and requests say of their compactions: ``compactor.*`` of the job, ``tblprops.*`` of what it writes.
+
+A request wins over its table, names are compared without regard to case (transactions.md §4.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_JOB, _TABLE = "compactor.", "tblprops."
+_SPARK = "spark."
+_QUEUES = ("hive.compactor.job.queue", "mapreduce.job.queuename", "mapred.job.queue.name")
+"""The names of a job's queue in Hive's releases, the newest first."""
+_WRITTEN = ("orc.stripe.size", "orc.row.index.stride", "orc.compress.size", "orc.block.padding")
+"""What a table may say of its ORC files beside their compression."""
+
+_COMPRESSIONS = ("zlib", "snappy", "none", "zstd", "lz4")
+
+
+def job_properties(parameters: Mapping[str, str], request: Mapping[str, str]) -> dict[str, str]:
+    """The ``compactor.*`` of a table with `parameters` and of a `request`, without that prefix: Spark's settings, and
+    Hive's such as ``hive.compactor.job.queue``. Names are in lower case but for Spark's, which knows only its own.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for given in (parameters, request):
+        for key, value in given.items():
+            if key.lower().startswith(_JOB):
+                name = key[len(_JOB) :]
+                found[name.lower()] = (name if name.lower().startswith(_SPARK) else name.lower(), value)
+    return dict(found.values())
+
+
+def job_queue(parameters: Mapping[str, str], request: Mapping[str, str]) -> str:
+    """The queue that a request, or else its table, names for the job; empty if neither does."""
+    for given in (job_properties({}, request), job_properties(parameters, {})):
+        for name in _QUEUES:
+            if given.get(name):
+                return given[name]
+    return ""
+
+
+def spark_settings(properties: Mapping[str, str]) -> dict[str, str]:
+    """Those of `job_properties` that are Spark's; what of them a running session cannot take is for its start."""
+    return {name: value for name, value in properties.items() if name.startswith(_SPARK)}
+
+
+def table_properties(parameters: Mapping[str, str], request: Mapping[str, str]) -> dict[str, str]:
+    """A table's parameters as a compaction has to see them: those of ``tblprops.*`` of the request take their place."""
+    own = {key[len(_TABLE) :]: value for key, value in request.items() if key.lower().startswith(_TABLE)}
+    replaced = {key.lower() for key in own}
+    return {**{key: value for key, value in parameters.items() if key.lower() not in replaced}, **own}
+
+
+def compression(properties: Mapping[str, str], default: str) -> str:
+    """The compression of the ORC files of a table with these `table_properties`; `default` where they name none."""
+    folded = {key.lower(): value for key, value in properties.items()}
+    asked = folded.get("orc.compress", "").strip().lower()
+    return asked if asked in _COMPRESSIONS else default
+
+
+def written_options(properties: Mapping[str, str]) -> dict[str, str]:
+    """What else these `table_properties` say of ORC files."""
+    return {key.lower(): value for key, value in properties.items() if key.lower() in _WRITTEN}

@@ -1,0 +1,32 @@
+"""The Spark program of a compaction, killed at a step: ``python -m tests.compaction.crash.job TOLD [STEP NUMBER]``.
+
+It is the real program but for its session, which is in the tests' JVM that is warm already: it attaches to that by
+py4j, as a driver's Python attaches to its own JVM. Steps are told in the file TOLD.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from hive_acid.spark.compactor import lines_until_end, serve
+from hive_acid.spark.jobs import OwnSessions
+from tests.compaction.crash.steps import Point, Steps
+from tests.crash.client import attached
+
+
+def main() -> None:
+    """Take jobs until the input ends."""
+    told = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    last = Point(sys.argv[2], int(sys.argv[3])) if len(sys.argv) > 2 else None
+    steps = Steps(lambda name: os.write(told, f"{name}\n".encode()), last)
+    steps.service = "Spark job"
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    session = attached()
+    steps.watch_job()
+    serve(OwnSessions(session), lines_until_end(sys.stdin), answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""The Spark program of a compaction killed before every step: the table stays as it is, the next attempt succeeds."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metastore.compaction.executor import CompactionExecutor, WarmSparkExecutor
+from metastore.compaction.job import BackendLostError
+from metastore.compaction.states import CompactionState, CompactionType
+from metastore.store.database import Database
+from tests.compaction import world as tables
+from tests.compaction.crash.points import JOB_UNREACHED, job_points
+from tests.compaction.crash.steps import Point, points_of
+from tests.compaction.test_spark import read_orc, write_orc
+from tests.compaction.world import World
+from tests.crash.steps import ALL_STEPS
+
+CASES = ((CompactionType.MINOR, True), (CompactionType.MAJOR, True), (CompactionType.MAJOR, False))
+"""Kinds of compaction, and whether rows are left."""
+
+
+class Programs:
+    """Spark programs over the tests' JVM; one that is never killed stays from attempt to attempt."""
+
+    def __init__(self, world: World, scratch: Path) -> None:
+        self.world = world
+        self._told = scratch / "told"
+        self._told.touch()
+        self._lasting = self._program(None)
+
+    def close(self) -> None:
+        self._lasting.close()
+
+    def compact(self, kind: CompactionType) -> list[str]:
+        """Compact and clean, beyond the first kill of this test or none; the steps of it."""
+        self._told.write_text("")
+        assert self.world.request(kind)
+        assert self.world.worker(executor=self._lasting).run_once()
+        steps = self._told.read_text().splitlines()
+        assert not self.world.cleaner().run_once().failed
+        assert {found.state for found in self.world.service.show()} == {CompactionState.SUCCEEDED}
+        return steps
+
+    def kill(self, kind: CompactionType, last: Point) -> None:
+        """Begin a compaction whose program is killed."""
+        executor = self._program(last)
+        assert self.world.request(kind).accepted
+        with contextlib.closing(executor), pytest.raises(BackendLostError):
+            self.world.worker(executor=executor).run_once()
+
+    def _program(self, last: Point | None) -> CompactionExecutor:
+        command = [sys.executable, "-m", "tests.compaction.crash.job", str(self._told)]
+        return WarmSparkExecutor([*command, *(map(str, last) if last else ())])
+
+
+@pytest.fixture
+def programs(spark, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
+    parameters = spark.sparkContext._gateway.gateway_parameters
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", str(parameters.port))
+    monkeypatch.setenv("PYSPARK_GATEWAY_SECRET", parameters.auth_token)
+    monkeypatch.setattr(tables, "write_directory", write_orc)
+    monkeypatch.setattr(tables, "read_directory", read_orc)
+    with contextlib.closing(Programs(World(db, tmp_path / "warehouse"), tmp_path)) as made:
+        yield made
+
+
+def write_history(world: World, *, leaves_rows: bool) -> None:
+    """Deltas of both kinds, and an aborted one; perhaps all is deleted in the end."""
+    world.write(inserts=3)
+    world.write(inserts=2, deletes=[min(world.read())])
+    lost = world.open()
+    world.write(lost, inserts=2)
+    world.txns.abort_txn(lost)
+    world.write(inserts=1 if leaves_rows else 0, deletes=[max(world.read())] if leaves_rows else world.read())
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_kill(programs: Programs) -> None:
+    world = programs.world
+    killed: set[str] = set()
+    for kind, leaves_rows in CASES:
+        write_history(world, leaves_rows=leaves_rows)
+        rows = world.read()
+        points = points_of(programs.compact(kind))
+        compact = world.directories()
+        assert world.read() == rows
+        for point in _chosen(points, killed):
+            write_history(world, leaves_rows=leaves_rows)
+            rows, directories = world.read(), world.directories()
+            programs.kill(kind, point)
+            assert world.read() == rows, point
+            assert world.directories() == directories, f"{point}: what the program made is gone"
+            programs.compact(kind)
+            assert world.read() == rows, point
+            assert len(world.directories()) <= len(compact), point
+    reached = {step.partition(": ")[2].partition(".<locals>")[0] for step in killed}
+    assert job_points() - reached == JOB_UNREACHED.keys(), "steps are left out, or named as such without need"
+
+
+def _chosen(points: list[Point], killed: set[str]) -> list[Point]:
+    """The steps before which to kill; in a short run the first of each name, whatever the kind."""
+    if not ALL_STEPS:
+        points = [point for point in points if point.number == 1 and point.step not in killed]
+    killed.update(point.step for point in points)
+    return points

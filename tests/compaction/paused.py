@@ -1,0 +1,119 @@
+"""Servers' background services, in processes that are paused (SIGSTOP) at a step and woken up (SIGCONT) later.
+
+``python -m tests.compaction.paused`` takes orders of `tests.compaction.crash.services`, one JSON object per line, and
+forks a process for each. The answer is ``stopped`` when that has come to the point `last`, or else its exit status; at
+the word ``wake`` it goes on, and the answer is its exit status: 0, or `LOST` if it was told that it leads no more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+from metastore.store.leases import LeaseLostError
+from tests.compaction.crash.services import Order, run
+from tests.compaction.crash.steps import Point, Steps
+
+LOST = 3
+PAUSE = "pause"
+
+
+class PausingSteps(Steps):
+    """Stops the process before the step."""
+
+    def step(self, name: str) -> bool:
+        if super().step(name):
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return False
+
+
+class PausedServices:
+    """Starts processes of services, one after the other."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._log = scratch / "paused.log"
+        with self._log.open("w") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.compaction.paused"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+            )  # fmt: skip
+
+    def pause(self, order: Order) -> None:
+        """Run services up to a point, and pause them there."""
+        answer = self._ask(json.dumps(asdict(order)))
+        assert answer == "stopped", (order.last, answer, self._log.read_text()[-6000:])
+
+    def wake(self) -> bool:
+        """Let the paused ones go on to their end; whether they were told that they have lost the lease."""
+        status = int(self._ask("wake"))
+        assert status in (0, LOST), self._log.read_text()[-6000:]
+        return status == LOST
+
+    def _ask(self, line: str) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=20)
+        self._process.stdout.close()
+
+
+def _carry_out(order: dict[str, Any]) -> int:
+    last = Point(*order["last"])
+    try:
+        run(Order(**{**order, "last": last}), PausingSteps(lambda name: None, last, PAUSE))
+    except LeaseLostError:
+        return LOST
+    return 0
+
+
+def _forked(order: dict[str, Any]) -> int:
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            status = _carry_out(order)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    return child
+
+
+def main() -> None:
+    """Take orders until the input ends; a process that is paused then is killed."""
+    child = 0
+    for line in sys.stdin:
+        if line.strip() == "wake":
+            os.kill(child, signal.SIGCONT)
+        else:
+            child = _forked(json.loads(line))
+        status = os.waitpid(child, os.WUNTRACED)[1]
+        if os.WIFSTOPPED(status):
+            print("stopped", flush=True)
+        else:
+            child = 0
+            print(os.waitstatus_to_exitcode(status), flush=True)
+    if child:
+        os.kill(child, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

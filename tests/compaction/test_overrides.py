@@ -1,0 +1,28 @@
+"""``compactor.*`` and ``tblprops.*``: what tables and requests say of their compactions."""
+
+from metastore.compaction import overrides
+
+TABLE = {
+    "compactor.spark.sql.shuffle.partitions": "4",
+    "COMPACTOR.Hive.Compactor.Job.Queue": "night",
+    "compactor.mapreduce.map.memory.mb": "4096",
+    "orc.compress": "SNAPPY",
+    "hive_acid.layout": "buckets",
+}
+
+
+def test_a_request_wins_over_its_table():
+    found = overrides.job_properties(TABLE, {"compactor.spark.sql.shuffle.partitions": "9", "tblprops.x": "y"})
+    assert found["spark.sql.shuffle.partitions"] == "9"
+    assert found["hive.compactor.job.queue"] == "night"
+    assert overrides.spark_settings(found) == {"spark.sql.shuffle.partitions": "9"}
+
+
+def test_properties_of_the_table_for_one_write():
+    asked = {"tblprops.ORC.compress": "zlib", "tblprops.orc.stripe.size": "1048576", "compactor.x": "y"}
+    found = overrides.table_properties(TABLE, asked)
+    assert overrides.compression(found, "none") == "zlib"
+    assert overrides.compression(TABLE, "none") == "snappy"
+    assert overrides.compression({"orc.compress": "LZO"}, "zlib") == "zlib", "no such writer here"
+    assert overrides.written_options(found) == {"orc.stripe.size": "1048576"}
+    assert found["hive_acid.layout"] == "buckets"

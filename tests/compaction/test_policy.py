@@ -1,0 +1,285 @@
+"""Whether something needs a compaction, and why: every trigger with its default, and what the policy of costs promises
+(transactions.md §4.4, §4.5, §7.2)."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Mapping
+
+import pytest
+
+from hive_acid.format.names import base_name, delete_delta_name, delta_name
+from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
+from hive_acid.format.state import DirectoryState, directory_state
+from metastore.compaction.config import CompactionConfig
+from metastore.compaction.cost import Cost, head_start_s, major_score, minor_score
+from metastore.compaction.models import TableInfo
+from metastore.compaction.place import Place, small_deltas
+from metastore.compaction.policy import (
+    MANUAL_HEAD_START_S,
+    Aborts,
+    Rules,
+    excluded,
+    judge,
+    manual_head_start_s,
+    may_be_cleaned,
+    pool_of,
+)
+from metastore.compaction.states import CompactionType
+from metastore.settings import SettingError
+
+MINOR, MAJOR = CompactionType.MINOR, CompactionType.MAJOR
+MB, GB = 1 << 20, 1 << 30
+ACID = {"transactional": "true"}
+HIVE = CompactionConfig()
+COST = CompactionConfig(policy="cost")
+
+
+def state(
+    inserts: int = 0, bytes_each: int = 1, base: int = 0, deletes: int = 0, more: Mapping[str, int] | None = None
+) -> DirectoryState:
+    """A directory with one file in each delta; deletes come with the last inserts."""
+    entries = [(f"{delta_name(w, w, 0)}/bucket_00000", bytes_each) for w in range(101, 101 + inserts)]
+    entries += [(f"{delete_delta_name(w, w, 0)}/bucket_00000", bytes_each) for w in range(101, 101 + deletes)]
+    if base:
+        entries.append((f"{base_name(100)}/bucket_00000", base))
+    return directory_state([*entries, *(more or {}).items()], ValidWriteIdList("db.t", 1000), ValidTxnList(1000))
+
+
+OLD_BASE = {f"{base_name(50)}/bucket_00000": 9}
+ORIGINALS = {"000000_0": 10_000}
+TRIGGERS: list[tuple[str, DirectoryState, Mapping[str, str], Aborts | None, CompactionType | None, str]] = [
+    ("ten deltas are not more than ten", state(10), {}, None, None, "below_thresholds"),
+    ("no base", state(11), {}, None, MAJOR, "many_deltas"),
+    ("many small deltas", state(11, 1, 10_000), {}, None, MINOR, "many_deltas"),
+    ("delete deltas count", state(6, 1, 10_000, 5), {}, None, MINOR, "many_deltas"),
+    ("ten small deltas", state(10, 1, 10_000), {}, None, None, "below_thresholds"),
+    ("more than a tenth of the base", state(1, 1001, 10_000), {}, None, MAJOR, "large_deltas"),
+    ("just a tenth", state(1, 1000, 10_000), {}, None, None, "below_thresholds"),
+    ("nothing", state(), {}, None, None, "below_thresholds"),
+    ("a base alone", state(base=10_000), {}, None, None, "below_thresholds"),
+    ("a replaced base", state(base=10_000, more=OLD_BASE), {}, None, MAJOR, "old_base"),
+    ("a replaced base with a delta", state(1, 1, 10_000, more=OLD_BASE), {}, None, None, "below_thresholds"),
+    ("original files are a base", state(1, 1001, more=ORIGINALS), {}, None, MAJOR, "large_deltas"),
+    ("and so minor ones do", state(11, 1, more=ORIGINALS), {}, None, MINOR, "many_deltas"),
+    ("delta.num.threshold of the table", state(4), {"delta.num": "3"}, None, MAJOR, "many_deltas"),
+    ("higher", state(11), {"delta.num": "11"}, None, None, "below_thresholds"),
+    ("delta.pct.threshold of the table", state(1, 400, 10_000), {"delta.pct": "0.03"}, None, MAJOR, "large_deltas"),
+    ("many aborts", state(), {}, Aborts(1001, True, False), MAJOR, "many_aborts"),
+    ("many and old ones", state(), {}, Aborts(1001, True, True), MAJOR, "many_aborts"),
+    ("an old abort", state(11), {}, Aborts(1, False, True), MINOR, "old_abort"),
+    ("some aborts", state(), {}, Aborts(1000, False, False), None, "below_thresholds"),
+]
+
+
+@pytest.mark.parametrize("row", TRIGGERS, ids=lambda row: row[0])
+def test_every_trigger(row: tuple[str, DirectoryState, Mapping[str, str], Aborts | None, object, str]) -> None:
+    """§9, 59."""
+    _, found, own, aborts, kind, code = row
+    parameters = {f"compactorthreshold.hive.compactor.{key}.threshold": value for key, value in own.items()}
+    judgement = judge(Place.of(found), Rules.of(HIVE, parameters), aborts)
+    assert (judgement.type, judgement.code) == (kind, code)
+    assert judgement.reason
+
+
+def test_defaults_are_the_wikis() -> None:
+    assert (HIVE.delta_num_threshold, HIVE.delta_pct_threshold) == (10, 0.1)
+    assert (HIVE.aborted_threshold, HIVE.aborted_age_ms) == (1000, 12 * 3_600_000)
+    assert (HIVE.failed_threshold, HIVE.check_interval_ms) == (2, 300_000)
+    assert (HIVE.initiator_on, HIVE.cleaner_on, HIVE.insert_only, HIVE.clean_aborts) == (True, True, True, True)
+    assert (HIVE.keep_succeeded, HIVE.keep_failed, HIVE.keep_not_initiated, HIVE.keep_refused) == (3, 3, 2, 2)
+    assert HIVE.policy == "hive"
+
+
+def test_reasons_have_the_figures() -> None:
+    def reason(found: DirectoryState) -> str:
+        return judge(Place.of(found), Rules.of(HIVE, {})).message
+
+    assert reason(state(4, 10, 10_000)) == (
+        "4 deltas, and a compaction is made of more than 10; 40 bytes of deltas are 0.4 % of the base's, and more than "
+        "0.1 of them would be put into it; all is well, and ALTER TABLE ... COMPACT compacts nevertheless"
+    )
+    assert reason(state(1, 1001, 10_000)) == "1001 bytes of deltas are 10 % of the base's, more than 0.1 of them"
+    assert reason(state(11)) == "11 deltas, more than 10, and there is no base"
+
+
+def test_statements_of_one_write_are_no_minor_compaction() -> None:
+    """A minor one would be refused by the worker, again and again."""
+    statements = {f"{delta_name(101, 101, number)}/bucket_00000": 1 for number in range(11)}
+    judgement = judge(Place.of(state(base=10_000, more=statements)), Rules.of(HIVE, {}))
+    assert (judgement.type, judgement.code) == (MAJOR, "many_deltas")
+    assert minor_score(Place.of(state(base=10_000, more=statements)), 1e9) == 0
+
+
+def test_thresholds_of_a_table() -> None:
+    own = {"CompactorThreshold.hive.compactor.delta.num.threshold": "3"}
+    assert Rules.of(HIVE, {}) == Rules(10, 0.1)
+    assert Rules.of(HIVE, own) == Rules.of(COST, own) == Rules(3, 0.1)
+    assert Rules.of(COST, {}, readers=2.0) == Rules(10, 0.1, 30.0)
+    with pytest.raises(SettingError, match="unfit"):
+        Rules.of(HIVE, {"compactorthreshold.hive.compactor.delta.num.threshold": "many"})
+
+
+EXCLUSIONS: list[tuple[Mapping[str, str], Mapping[str, str], str | None]] = [
+    ({}, {}, None),
+    ({"no_auto_compaction": "true"}, {}, "no_auto_compaction"),
+    ({"NO_AUTO_COMPACTION": "TRUE"}, {}, "no_auto_compaction"),
+    ({"No_Auto_Compaction": "true"}, {}, "no_auto_compaction"),
+    ({"no_auto_compaction": "false"}, {}, None),
+    ({}, {"No_Auto_Compaction": "true"}, "no_auto_compaction"),
+    ({"no_auto_compaction": "true"}, {"no_auto_compaction": "false"}, None),
+    ({"no_auto_compaction": "false"}, {"NO_AUTO_COMPACTION": "true"}, "no_auto_compaction"),
+    ({"hive.repl.first.inc.pending": "true"}, {}, "replication_pending"),
+    ({}, {"hive.repl.first.inc.pending": "true"}, "replication_pending"),
+    ({}, {"hive.repl.first.inc.pending": "false"}, None),
+]
+
+
+@pytest.mark.parametrize(("own", "database", "code"), EXCLUSIONS)
+def test_tables_left_alone(own: Mapping[str, str], database: Mapping[str, str], code: str | None) -> None:
+    """§9, 61: the database has the last word, and the case of keys does not matter."""
+    found = excluded(TableInfo("/t", (), parameters={**ACID, **own}, database_parameters=database), HIVE)
+    assert (found and found.code) == code
+    if found is not None:
+        assert found.action
+        assert found.type is None
+
+
+def test_insert_only_tables_can_be_left_out() -> None:
+    table = TableInfo("/t", (), parameters={**ACID, "transactional_properties": "insert_only"})
+    assert excluded(table, HIVE) is None
+    found = excluded(table, CompactionConfig(insert_only=False))
+    assert found is not None
+    assert found.code == "insert_only_off"
+    assert excluded(TableInfo("/t", (), parameters=ACID), CompactionConfig(insert_only=False)) is None
+
+
+def test_other_flags_of_tables_and_databases() -> None:
+    def table(own: dict[str, str], database: dict[str, str]) -> TableInfo:
+        return TableInfo("/t", (), parameters=own, database_parameters=database)
+
+    assert not may_be_cleaned(table({"NO_CLEANUP": "true"}, {}))
+    assert pool_of(table({}, {"hive.compactor.worker.pool": "a"})) == "a"
+    assert pool_of(table({"hive.compactor.worker.pool": "b"}, {"hive.compactor.worker.pool": "a"})) == "b"
+    assert pool_of(table({}, {})) is None
+
+
+def test_head_starts() -> None:
+    assert manual_head_start_s("host1-manual") == MANUAL_HEAD_START_S
+    assert manual_head_start_s("host1-4711") == 0
+    assert [head_start_s(score) for score in (0.0, 1.0, 2.0, 4.0, 1e9)] == [0, 0, 60, 120, 600]
+
+
+def test_small_deltas() -> None:
+    assert small_deltas(state(3, 99, 10_000), 0.01) == 3
+    assert small_deltas(state(3, 100, 10_000), 0.01) == 0
+    assert small_deltas(state(3, 100), 0.01) == 0
+
+
+# --- costs -------------------------------------------------------------------------------------------
+
+
+def place(**figures: int) -> Place:
+    """Deltas of one file each, one bucket."""
+    inserts, deletes = figures.pop("inserts", 0), figures.pop("deletes", 0)
+    return Place(
+        insert_deltas=inserts,
+        insert_files=inserts,
+        merged_files=min(1, inserts),
+        delete_deltas=deletes,
+        delete_files=deletes,
+        merged_delete_files=min(1, deletes),
+        writes=max(inserts, deletes),
+        **figures,
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "scans", "expected"),
+    [
+        (place(), 10, None),
+        (place(base_bytes=GB), 10, None),
+        (place(inserts=1, insert_bytes=GB), 10, None),  # a file is a file, with or without a base
+        (place(inserts=2, insert_bytes=2 * MB, base_bytes=MB), 10, None),
+        (place(inserts=20, insert_bytes=20 * MB, base_bytes=10 * MB), 10, MAJOR),
+        (place(inserts=20, insert_bytes=20 * MB, base_bytes=1000 * GB), 10, MINOR),
+        (place(inserts=1, insert_bytes=1, deletes=1, delete_bytes=GB, base_bytes=10 * GB), 10, MAJOR),
+        (place(inserts=1, insert_bytes=1, deletes=1, delete_bytes=GB, base_bytes=1000 * GB), 10, None),
+        (place(inserts=1, insert_bytes=1, deletes=1, delete_bytes=GB, base_bytes=1000 * GB), 1000, MAJOR),
+    ],
+)
+def test_costs(found: Place, scans: int, expected: CompactionType | None) -> None:
+    judgement = judge(found, Rules(10, 0.1, scans))
+    assert judgement.type is expected
+    assert judgement.code == ("worth_it" if expected else "not_worth_it")
+    assert f"over {scans:.3g} readings" in judgement.reason
+
+
+def test_aborts_and_replaced_bases_count_under_every_policy() -> None:
+    rules = Rules.of(COST, {})
+    assert judge(place(), rules, Aborts(1001, True, False)).type is MAJOR
+    assert judge(place(), rules, Aborts(1, False, True)).type is MINOR
+    assert judge(place(base_bytes=1, obsolete_bases=1), rules).type is MAJOR
+
+
+def _random_place(dice: random.Random) -> Place:
+    inserts, deletes = dice.choice((0, 1, 2, 10, 300)), dice.choice((0, 1, 2, 10, 300))
+    files = inserts * dice.choice((1, 4)), deletes * dice.choice((1, 4))
+    return Place(
+        base_bytes=dice.choice((0, 1, int(10 ** dice.uniform(0, 14)))),
+        insert_deltas=inserts,
+        insert_bytes=int(inserts * 10 ** dice.uniform(0, 10)),
+        insert_files=files[0],
+        merged_files=dice.randint(min(1, inserts), max(1, files[0])) if inserts else 0,
+        delete_deltas=deletes,
+        delete_bytes=int(deletes * 10 ** dice.uniform(0, 9)),
+        delete_files=files[1],
+        merged_delete_files=dice.randint(1, files[1]) if deletes else 0,
+        writes=max(inserts, deletes),
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_promises_of_the_costs(seed: int) -> None:
+    dice = random.Random(seed)
+    for _ in range(500):
+        found, scans = _random_place(dice), 10 ** dice.uniform(0, 4)
+        cost = Cost.of(found, scans)
+        minor, major = minor_score(found, scans), major_score(found, scans)
+        assert minor >= 0
+        assert major >= 0
+        assert cost.score == max(minor, major)
+        assert cost.type is (MAJOR if major >= 1 else MINOR if minor >= 1 else None)
+        if not found.deltas:
+            assert cost.type is None, "without deltas there is nothing to gain"
+        # More deletes never make it less urgent, nor turn a compaction into none.
+        more = dataclasses.replace(
+            found,
+            delete_deltas=found.delete_deltas + 1,
+            delete_files=found.delete_files + 2,
+            delete_bytes=found.delete_bytes + dice.randrange(10**10),
+            merged_delete_files=max(1, found.merged_delete_files),
+            writes=found.writes + 1,
+        )
+        assert major_score(more, scans) > major
+        assert Cost.of(more, scans).score >= cost.score
+        assert cost.type is None or Cost.of(more, scans).type is not None
+        # More readers never do either; a larger base never makes a major one more urgent.
+        assert Cost.of(found, 2 * scans).score >= cost.score
+        if found.base_bytes:
+            larger = dataclasses.replace(found, base_bytes=2 * found.base_bytes)
+            assert major_score(larger, scans) <= major
+            assert minor_score(larger, scans) == minor
+        # What a major compaction saves in all these readings is at least what it costs.
+        if cost.type is MAJOR:
+            assert scans * (3 * found.delete_bytes + 4 * MB * (found.insert_files + found.delete_files)) >= (
+                2 * (found.base_bytes + found.insert_bytes)
+            )
+
+
+def test_a_huge_base_is_not_rewritten_for_a_tiny_delta() -> None:
+    for base_bytes in (100 * GB, 1000 * GB, 10_000 * GB):
+        found = place(inserts=11, insert_bytes=11, deletes=11, delete_bytes=1000, base_bytes=base_bytes)
+        assert Cost.of(found, 10).type is MINOR
+        assert Cost.of(place(inserts=1, insert_bytes=11, base_bytes=base_bytes), 10).type is None

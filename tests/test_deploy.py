@@ -1,0 +1,121 @@
+"""What stands in deploy/: it can be read, and names only what a running server really exports."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import shlex
+import time
+from pathlib import Path
+
+import pytest
+import strictyaml
+
+from metastore.cli import _parser
+from metastore.config import Config
+from metastore.housekeeping.alert_config import AlertConfig
+from metastore.sources import ENVIRONMENT_PREFIX
+from metastore.store.database import Database
+from tests.observe.scrape import free_port, get, names, parsed
+
+DEPLOY = Path(__file__).parent.parent / "deploy"
+_METRIC = re.compile(r"\bhive_[a-z_]+\b")
+
+
+def rules() -> list[dict]:
+    text = (DEPLOY / "prometheus" / "hive-acid-alerts.yml").read_text()
+    (group,) = strictyaml.load(text).data["groups"]
+    return group["rules"]
+
+
+def board() -> dict:
+    return json.loads((DEPLOY / "grafana" / "hive-acid.json").read_text())
+
+
+@pytest.fixture
+def exported(metastore, db: Database) -> set[str]:
+    """The names of all series of a server that leads, with something in each pool and of each number of deltas."""
+    port = free_port()
+    for number in (0, 1, 2):
+        db.call("update_compaction_metric", "d", "t", None, number, 100)
+    db.call("compact", "a", "d", "t", None, None, "{}", None, None, None, "me", "1", 0, None)
+    db.call("compact", "a", "d", "u", None, None, "{}", None, None, None, "me", "1", 0, None)
+    db.call("find_next_compact", "host-1", "1", None, 0)
+    metastore(**{"metastore.metrics.port": str(port), "metastore.compactor.worker.threads": "0"})
+    deadline = time.monotonic() + 10
+    while "hive_compaction_num_active_deltas" not in names(text := get(port, "/metrics")[2]):
+        assert time.monotonic() < deadline, text
+        time.sleep(0.1)
+    return {name for name, _ in parsed(text)}
+
+
+def test_every_metric_named_is_exported(exported: set[str]) -> None:
+    text = "".join(
+        (DEPLOY / name).read_text() for name in ("prometheus/hive-acid-alerts.yml", "grafana/hive-acid.json")
+    )
+    named = set(_METRIC.findall(text))
+    assert len(named) > 40
+    # Only calls that have been made have lengths; here nobody called.
+    assert named - exported <= {f"hive_api_duration_seconds_{suffix}" for suffix in ("count", "bucket")}
+
+
+def test_rules_are_complete() -> None:
+    found = rules()
+    assert len({rule["alert"] for rule in found}) == len(found) > 15
+    for rule in found:
+        assert set(rule) == {"alert", "expr", "for", "labels", "annotations"}, rule
+        assert rule["labels"]["severity"] in ("warning", "critical")
+        assert set(rule["annotations"]) == {"summary", "action"}
+        assert rule["expr"].count("(") == rule["expr"].count(")")
+
+
+def test_thresholds_are_those_that_the_server_logs() -> None:
+    """The rules and the defaults of the settings are the same table (transactions.md §4.12)."""
+    told = {rule["alert"]: rule["expr"] for rule in rules()}
+    config = AlertConfig()
+    seconds = {
+        "HiveAcidCompactionWaits": (config.initiated_warning_ms, config.initiated_error_ms),
+        "HiveAcidOpenTransactionIsOld": (config.open_txn_warning_ms, config.open_txn_error_ms),
+        "HiveAcidReplayedTransactionIsOld": (config.repl_txn_warning_ms, config.repl_txn_error_ms),
+        "HiveAcidAbortedTransactionIsOld": (config.aborted_txn_warning_ms, config.aborted_txn_error_ms),
+        "HiveAcidInitiatorIsSlow": (config.initiator_warning_ms, config.initiator_error_ms),
+    }
+    numbers = {
+        "HiveAcidWriteIdsOnRecord": (config.write_ids_warning, config.write_ids_error),
+        "HiveAcidWritesNotCompacted": (config.components_warning, config.components_error),
+    }
+    for name, (warning, error) in (
+        numbers.items() | {n: (w // 1000, e // 1000) for n, (w, e) in seconds.items()}.items()
+    ):
+        assert told[name].endswith(f">= {warning} < {error}"), name
+        assert told[f"{name}Critical"].endswith(f">= {error}"), name
+    assert told["HiveAcidNotCleaned"].endswith(f">= {config.uncleaned_ms // 1000}")
+    assert told["HiveAcidCompactionsFail"].endswith(f">= {config.failed_part}")
+    assert told["HiveAcidTablesWithManyAborts"].endswith(f"> {config.crowded_tables}")
+
+
+def test_the_board_is_one() -> None:
+    found = board()
+    panels = found["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels) > 20
+    for panel in panels:
+        assert panel["targets"], panel["title"]
+        assert all(target["expr"].count("(") == target["expr"].count(")") for target in panel["targets"])
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+    places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}
+    assert len(places) == len(panels), "panels lie over each other"
+
+
+def test_the_unit_starts_what_there_is() -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read(DEPLOY / "systemd" / "hive-acid.service")
+    command = shlex.split(unit["Service"]["ExecStart"])
+    assert command[0].endswith("/metastore")
+    options = _parser().parse_args(command[1:])
+    assert options.run.__name__ == "_serve"
+    key, _, value = unit["Service"]["Environment"].partition("=")
+    name = key.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".")
+    assert Config.parse([f"{name}={value}"]).server.metrics_port == 9084
