@@ -12,7 +12,7 @@ SPARK_VENV := .venv-spark-$(VERSION)
 DATA_TESTS := tests/spark tests/data_walk tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams walk-data crash test-spark test-connect isolation serve doctor lock clean
+.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-compaction walk-data crash test-spark test-connect isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -60,11 +60,14 @@ bench-streams: install ## Commits and rows per second of streams, beside plain O
 bench-data: install .venv-spark-4.1/installed ## Every table format on the same rows: plain, ours, Delta, Iceberg (ARGS="--rows 2000000 …")
 	@$(BIN)/python -m tests.bench.data --rivals-python .venv-spark-4.1/bin/python $(ARGS)
 
+bench-compaction: install ## Compactions by the real server beside plain ORC rewrites, and a thousand small ones (ARGS="--rows N …")
+	@$(BIN)/python -m tests.bench.compaction $(ARGS)
+
 walk-data: install ## Random writes of all kinds against a model in Python (SEED=1 STEPS=200)
 	@$(BIN)/python -m tests.data_walk --seed $(SEED) --steps $(STEPS) $(ARGS)
 
-crash: install ## Clients killed before every step of every write
-	@HIVE_ACID_TEST_ALL_STEPS=1 $(BIN)/python -m pytest tests/crash $(ARGS)
+crash: install ## Clients and services killed before every step of all that they do
+	@HIVE_ACID_TEST_ALL_STEPS=1 $(BIN)/python -m pytest tests/crash tests/compaction/crash $(ARGS)
 
 test-spark: $(SPARK_VENV)/installed ## The data path's tests on another PySpark (VERSION=4.1), in an environment of its own
 	@$(SPARK_VENV)/bin/python -m pytest -p no:cacheprovider $(DATA_TESTS) $(ARGS)

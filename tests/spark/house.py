@@ -12,7 +12,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from hive_acid.spark.compact import CompactionJob, compact
+from hive_acid.spark.compact import compact
+from hive_acid.spark.compaction_job import CompactionJob
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.service import CatalogService
 from metastore.compaction import job as jobs
@@ -39,7 +40,9 @@ class SessionExecutor:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def run(self, job: jobs.CompactionJob, cancelled: threading.Event) -> jobs.CompactionResult:
+    def run(
+        self, job: jobs.CompactionJob, cancelled: threading.Event, report: jobs.Report = jobs.unheard
+    ) -> jobs.CompactionResult:
         made = compact(self._spark, CompactionJob.from_json(json.loads(job.to_json())))
         return jobs.CompactionResult(made.rows, made.deletes, made.size, made.seconds)
 

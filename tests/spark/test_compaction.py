@@ -9,7 +9,7 @@ import pytest
 
 from hive_acid.errors import FormatError
 from hive_acid.format.names import parse_directory
-from hive_acid.spark.compact import CompactionJob
+from hive_acid.spark.compaction_job import CompactionJob
 from hive_acid.spark.dml import update
 from hive_acid.spark.statement import Context
 from hive_acid.spark.timezone import ZoneGuard
@@ -155,6 +155,8 @@ def test_jobs_that_cannot_be_understood_are_refused():
     assert CompactionJob.from_json(good).kind == "major"
     for change in (
         {"type": "rebalance"},
+        {"buckets": 3},
+        {"type": "tidy"},
         {"data": [["delta_x", "all"]]},
         {"data": [["delta_0000001_0000001_0000", "most"]]},
         {"write_ids": "nonsense"},
@@ -177,13 +179,20 @@ def test_the_process_answers_each_line_with_a_line(acid, spark, tmp_path):
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             process.stdin.write("\n".join(lines) + "\n")
             process.stdin.flush()
-            answers = [json.loads(process.stdout.readline()) for _ in range(3)]
+            said = []
+            while sum("ok" in answer for answer in said) < 3:
+                said.append(json.loads(process.stdout.readline()))
             process.stdin.close()
             assert process.stdout.read() == "", "nothing but answers"
         assert process.returncode == 0
-    assert [(answer["id"], answer["ok"]) for answer in answers] == [(7, True), (None, False), (9, False)]
-    assert answers[0]["rows"] == 3
-    assert answers[0]["directories"] == [json.loads(job)["insert_output"]]
-    assert answers[0]["bytes"] > 0
-    assert "JSONDecodeError" in answers[1]["error"]
-    assert "location" in answers[2]["error"]
+    answers = {answer["id"]: answer for answer in said if "ok" in answer}
+    assert {job_id: answer["ok"] for job_id, answer in answers.items()} == {7: True, None: False, 9: False}
+    done = answers[7]
+    assert (done["rows"], done["files"]) == (3, 1)
+    assert done["directories"] == [json.loads(job)["insert_output"]]
+    assert done["input_bytes"] > done["bytes"] > 0
+    assert "JSONDecodeError" in answers[None]["error"]
+    assert "location" in answers[9]["error"]
+    told = [answer["progress"] for answer in said if "progress" in answer]
+    assert [progress["phase"] for progress in told] == ["listing", "rows", "written"]
+    assert told[-1] == {"rows": 3, "files": 1, "bytes_written": done["bytes"], "phase": "written"}

@@ -4,7 +4,9 @@ import datetime
 
 import pytest
 
-from hive_acid.errors import TimeZoneMismatchError
+from hive_acid.catalog import Column
+from hive_acid.errors import TimeZoneMismatchError, UnsupportedTableError
+from hive_acid.spark.timezone import has_one_offset, refuse_zone_with_gaps
 from tests.spark.checker import check_table, location_of
 
 
@@ -59,3 +61,23 @@ def test_zones_that_differ_in_history_only(acid, spark, zone):
     zone("Europe/London")
     with pytest.raises(TimeZoneMismatchError):
         acid.table("d.t")
+
+
+@pytest.mark.parametrize(
+    ("zone", "has_one"),
+    [
+        *((name, True) for name in ("UTC", "Etc/UTC", "GMT", "Z", "+05:00", "GMT-3", "UTC+01:00", "Etc/GMT+5")),
+        *((name, False) for name in ("Europe/Berlin", "America/New_York", "Asia/Tokyo", "No/Where")),
+    ],
+)
+def test_zones_in_which_every_wall_clock_exists(zone, has_one):
+    assert has_one_offset(zone) == has_one
+
+
+def test_rows_with_timestamps_are_not_rewritten_where_clocks_are_changed(spark, zone):
+    with_timestamp = (Column("id", "int"), Column("seen", "map<string,timestamp>"))
+    refuse_zone_with_gaps(spark, with_timestamp)
+    zone("Europe/Berlin")
+    refuse_zone_with_gaps(spark, with_timestamp[:1])
+    with pytest.raises(UnsupportedTableError, match=r"Europe/Berlin.*-Duser\.timezone=UTC"):
+        refuse_zone_with_gaps(spark, with_timestamp)

@@ -2,201 +2,276 @@
 
 A job says what to read and how the output is called; which directories those are is the metastore's decision. The
 output appears below the job's staging directory, complete, and the metastore renames it into place.
+
+Rows are written as cheaply as their number and their files allow: bucket by bucket without a shuffle and mostly without
+a sort (`hive_acid.spark.lanes`), a few in one task, or after a shuffle by bucket.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
 
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
 
 from hive_acid import files
-from hive_acid.catalog import Column, Table
 from hive_acid.errors import FormatError
-from hive_acid.format.names import is_for_hive_3, parse_directory
+from hive_acid.footers import DataFilePath, Footers
+from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
-from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from hive_acid.format.state import DataDirectory, directory_state
+from hive_acid.format.state import DataDirectory
 from hive_acid.spark.assign import quoted
+from hive_acid.spark.compaction_job import (
+    MINOR,
+    REBALANCE,
+    CompactionJob,
+    CompactionResult,
+    Progress,
+    Report,
+    unheard,
+)
+from hive_acid.spark.concatenate import concatenate
 from hive_acid.spark.events import BUCKET_COLUMN, DELETE, INSERT, KEY, Events, file_of_row
-from hive_acid.spark.listing import UNPARTITIONED, PartitionState, TableState
-from hive_acid.spark.read import KEY_COLUMNS, delete_events, has_old_shape, read_rows
+from hive_acid.spark.file_order import can_look, out_of_order
+from hive_acid.spark.job_settings import configured
+from hive_acid.spark.lanes import Lane, bucket_in, lanes, restricted
+from hive_acid.spark.listing import PartitionState, TableState
+from hive_acid.spark.read import BROADCAST_LIMIT_BYTES, KEY_COLUMNS, delete_events, has_old_shape, read_rows
+from hive_acid.spark.rebalance import rebalanced
 from hive_acid.spark.scan import ID_COLUMNS, ROW_COLUMN
-from hive_acid.spark.stage import Staging
+from hive_acid.spark.stage import StagedFiles, Staging
 from hive_acid.spark.types import refuse_instants, row_type
 
-KINDS = ("minor", "major")
+LOG = logging.getLogger(__name__)
+
+ONE_TASK_BYTES = 1024 * 1024
+"""Up to so much is merged in one task, which is the least that Spark can do."""
+
+SMALL_BYTES = 16 * 1024 * 1024
+"""Up to so much, too, if there are many buckets."""
+
+LANES_PER_JOB = 8
+"""Each lane takes scans of its own: plans of more become slow to make."""
+
+LANE_BYTES = 1024 * 1024
+"""Lanes pay where the files of a bucket have so much, or where there are no more than `FEW_LANES`."""
+
+FEW_LANES = 4
+
+_FILE_BY_FILE = {
+    # A union of frames with one part each has a part for each of them.
+    "spark.sql.unionOutputPartitioning": "false",
+    # Files are read from their beginning to their end, each in one piece.
+    "spark.sql.files.maxPartitionBytes": str(1 << 40),
+    "spark.sql.files.minPartitionNum": "1",
+}
 _EVENTS = "events"
 _NTH = "__acid_nth"
-_ALL_TXNS = ValidTxnList.parse(f"{2**63 - 1}:{2**63 - 1}::")
-"""A job names directories that its compaction sees: whose transactions they are of has been looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionJob:
-    """What to compact; `from_json` documents the fields."""
+def compact(spark: SparkSession, job: CompactionJob, report: Report = unheard) -> CompactionResult:
+    """Make the output of `job` below its staging directory; what an earlier attempt has left there is removed first.
 
-    kind: str
-    location: str
-    staging: str
-    columns: tuple[Column, ...]
-    write_ids: ValidWriteIdList
-    data: tuple[str, ...]
-    raw: tuple[str, ...]
-    deletes: tuple[str, ...]
-    insert_output: str | None
-    delete_output: str | None
-    compression: str
-    parameters: Mapping[str, str]
-
-    @classmethod
-    def from_json(cls, job: Mapping[str, Any]) -> CompactionJob:
-        """The job of a JSON object.
-
-        ``type`` is minor or major; ``location`` the table's or partition's directory; ``staging`` a hidden directory
-        for the output; ``schema`` the columns in the files as [name, Hive type]; ``write_ids`` the snapshot's text;
-        ``data`` and ``deletes`` the directories to read, as [name, "all" or "some"] of their rows; ``raw`` the paths of
-        files without ACID columns; ``insert_output`` and ``delete_output`` the names of the directories to make, or
-        null; ``compression`` zlib or snappy; ``parameters`` those of the table that tell how its files are read.
-
-        Raises FormatError for a job that cannot be understood.
-        """
-        try:
-            kind, location = job["type"], job["location"]
-            parsed = cls(
-                kind=kind,
-                location=location,
-                staging=job["staging"],
-                columns=tuple(Column(name, type_) for name, type_ in job["schema"]),
-                write_ids=ValidWriteIdList.parse(job["write_ids"]),
-                data=tuple(_name(*found) for found in job["data"]),
-                raw=tuple(job.get("raw") or ()),
-                deletes=tuple(_name(*found) for found in job["deletes"]),
-                insert_output=job.get("insert_output"),
-                delete_output=job.get("delete_output"),
-                compression=job.get("compression") or "zlib",
-                parameters=dict(job.get("parameters") or {}),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"the compaction job lacks or misstates {error}") from error
-        if kind not in KINDS:
-            raise FormatError(f"a compaction is {' or '.join(KINDS)}, not '{kind}'")
-        if kind == "major" and (parsed.delete_output or not parsed.insert_output):
-            raise FormatError("a major compaction makes one base, and no delete delta")
-        return parsed
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionResult:
-    """What a compaction has made; `size` in bytes, `directories` by name."""
-
-    rows: int
-    deletes: int
-    size: int
-    directories: tuple[str, ...]
-    seconds: float
-
-
-def compact(spark: SparkSession, job: CompactionJob) -> CompactionResult:
-    """Make the output of `job` below its staging directory; what an earlier attempt has left there is removed first."""
+    `report` hears of each phase. Raises FormatError or UnsupportedTableError for files that cannot be merged.
+    """
     started = time.monotonic()
     files.remove(job.staging)
-    state = _state(job)
+    report(Progress(0, 0, 0, "listing"))
+    state = job.state()
     found = state.partitions[0].state
-    rows = deletes = 0
-    if job.insert_output:
-        refuse_instants(job.columns)
-        one_task = not job.raw and _has_one_bucket(found.data)
-        rows = _write(job, job.insert_output, _rows(spark, state, job.kind), one_task=one_task)
-    if job.delete_output:
-        events = delete_events(spark, state.partitions[0].scan_directories(found.delete_deltas), job.write_ids)
-        nothing = F.lit(None).cast(row_type(job.columns)).alias(ROW_COLUMN)
-        one_task = _has_one_bucket(found.delete_deltas)
-        deletes = _write(job, job.delete_output, events.select(*ID_COLUMNS, nothing), one_task=one_task, distinct=True)
+    with configured(spark, job.settings):
+        if job.insert_only:
+            rows, deletes = concatenate(spark, job, state, report), 0
+        else:
+            rows, deletes = _Merge(spark, job, state, report).run()
     made = tuple(name for name in (job.insert_output, job.delete_output) if name)
+    written = [
+        entry
+        for name in made
+        for entry in files.list_tree(files.join(job.staging, name))
+        if not entry.is_directory and not entry.path.startswith(("_", "."))
+    ]
+    size = sum(entry.size for entry in written)
+    report(Progress(rows + deletes, len(written), size, "written"))
     return CompactionResult(
         rows=rows,
         deletes=deletes,
-        size=sum(entry.size for name in made for entry in files.list_tree(files.join(job.staging, name))),
+        size=size,
         directories=made,
         seconds=round(time.monotonic() - started, 3),
+        files=len(written),
+        input_bytes=sum(of.size for of in (*found.data, *found.delete_deltas))
+        + sum(file.size for file in found.originals),
     )
 
 
-def _state(job: CompactionJob) -> TableState:
-    """What the job is to merge, as the state of a table of which that is all: the reader makes rows of it."""
-    chosen = (*job.data, *job.deletes)
-    entries = [
-        entry
-        for entry in files.list_tree(job.location)
-        if entry.path in job.raw or entry.path.partition("/")[0] in chosen
-    ]
-    found = directory_state(entries, job.write_ids, _ALL_TXNS, lambda path: files.read(files.join(job.location, path)))
-    table = Table("", job.location, job.columns, parameters=dict(job.parameters), location=job.location)
-    return TableState(table, job.write_ids, (PartitionState(UNPARTITIONED, job.location, found),))
+class _Merge:
+    """The compaction of files with ACID columns."""
 
+    def __init__(self, spark: SparkSession, job: CompactionJob, state: TableState, report: Report) -> None:
+        self._spark = spark
+        self._job = job
+        self._state = state
+        (self._partition,) = state.partitions
+        self._report = report
+        self._staging = Staging(job.staging)
 
-def _rows(spark: SparkSession, state: TableState, kind: str) -> DataFrame:
-    """The insert events of the output: all of them for a minor compaction, those not deleted for a major one."""
-    (partition,) = state.partitions
-    if kind == "minor":
-        if has_old_shape(spark, partition):
-            raise FormatError(
-                f"{partition.location} has updates among its inserts, as Hive before version 3 wrote them: they are "
-                "merged by a major compaction"
+    def run(self) -> tuple[int, int]:
+        """Write all that the job asks for; the numbers of rows and of delete events."""
+        job, found = self._job, self._partition.state
+        rows = deletes = 0
+        if job.insert_output:
+            refuse_instants(job.columns)
+            self._report(Progress(0, 0, 0, "rows"))
+            rows = self._rows(job.insert_output)
+        if job.delete_output:
+            self._report(Progress(rows, 0, 0, "deletes"))
+            events = delete_events(
+                self._spark, self._partition.scan_directories(found.delete_deltas), self._state.write_ids
             )
-        partition = replace(partition, state=replace(partition.state, delete_deltas=()))
-    rows = read_rows(spark, replace(state, partitions=(partition,)))
-    write_id, bucket, row_id = KEY_COLUMNS
-    return rows.select(
-        F.lit(INSERT_OPERATION).alias("operation"),
-        F.col(write_id).alias("originalTransaction"),
-        F.col(bucket).alias("bucket"),
-        F.col(row_id).alias("rowId"),
-        F.col(write_id).alias("currentTransaction"),
-        F.struct(*(F.col(quoted(column.name)) for column in state.table.columns)).alias(ROW_COLUMN),
-    )
+            nothing = F.lit(None).cast(row_type(job.columns)).alias(ROW_COLUMN)
+            in_one = _in_one_task(found.delete_deltas, SMALL_BYTES)
+            deletes = self._placed(job.delete_output, events.select(*ID_COLUMNS, nothing), DELETE, one_task=in_one)
+        return rows, deletes
+
+    def _rows(self, output: str) -> int:
+        job, partition = self._job, self._partition
+        if job.kind == MINOR:
+            if has_old_shape(self._spark, partition):
+                raise FormatError(
+                    f"{partition.location} has updates among its inserts, as Hive before version 3 wrote them: they "
+                    "are merged by a major compaction"
+                )
+            partition = replace(partition, state=replace(partition.state, delete_deltas=()))
+        if job.kind == REBALANCE:
+            assert job.buckets is not None
+            with rebalanced(self._spark, self._read(partition), job.buckets, job.order_by) as rows:
+                return self._placed(output, self._events(rows), INSERT, one_task=job.buckets == 1)
+        chosen = self._lanes(partition)
+        if chosen and (written := self._by_lanes(output, partition, chosen)) is not None:
+            return written
+        many = job.raw or not _in_one_task(partition.state.data, SMALL_BYTES)
+        return self._placed(output, self._events(self._read(partition)), INSERT, one_task=not many)
+
+    def _read(self, partition: PartitionState) -> DataFrame:
+        return read_rows(self._spark, replace(self._state, partitions=(partition,)))
+
+    def _events(self, rows: DataFrame) -> DataFrame:
+        """Rows with `KEY_COLUMNS` as insert events."""
+        write_id, bucket, row_id = KEY_COLUMNS
+        return rows.select(
+            F.lit(INSERT_OPERATION).alias("operation"),
+            F.col(write_id).alias("originalTransaction"),
+            F.col(bucket).alias("bucket"),
+            F.col(row_id).alias("rowId"),
+            F.col(write_id).alias("currentTransaction"),
+            F.struct(*(F.col(quoted(column.name)) for column in self._job.columns)).alias(ROW_COLUMN),
+        )
+
+    # --- after a shuffle, or in one task -------------------------------------------------------
+
+    def _placed(self, name: str, events: DataFrame, holds: str, *, one_task: bool) -> int:
+        """Write `events` as the directory `name`, sorted, in one file per bucket; the number of events."""
+        placed = events.withColumn(BUCKET_COLUMN, F.coalesce(file_of_row(), F.lit(0)))
+        placed = placed.coalesce(1) if one_task else placed.repartition(BUCKET_COLUMN)
+        if holds == DELETE:
+            # Hive 4 loses the events that follow a doubled one (acid-format.md §0.9).
+            same_row = Window.partitionBy(BUCKET_COLUMN, *KEY).orderBy("currentTransaction")
+            placed = placed.withColumn(_NTH, F.row_number().over(same_row)).where(F.col(_NTH) == 1)
+        ordered = placed.sortWithinPartitions(BUCKET_COLUMN, *KEY)
+        written = self._write(ordered.select(BUCKET_COLUMN, *ID_COLUMNS, ROW_COLUMN), (BUCKET_COLUMN,), holds, name)
+        found = self._staging.staged(0, step=name)
+        if not written:
+            # A directory has at least one file: engines that list files do not see it otherwise (acid-format.md §2.7).
+            found = [self._staging.nothing(self._state.table, ())]
+        self._publish(name, found)
+        return written
+
+    def _write(self, frame: DataFrame, divided_by: tuple[str, ...], holds: str, step: str) -> int:
+        counts = Observation()
+        events = Events(frame.observe(counts, F.count(F.lit(1)).alias(_EVENTS)), divided_by, counts, holds)
+        hive_3 = is_for_hive_3(self._job.parameters)
+        return self._staging.write(events, self._job.compression, step=step, hive_3=hive_3, options=self._job.options)[
+            _EVENTS
+        ]
+
+    def _publish(self, name: str, found: Sequence[StagedFiles]) -> None:
+        self._staging.publish(found, lambda _: (self._job.staging, name))
+
+    # --- bucket by bucket ----------------------------------------------------------------------
+
+    def _lanes(self, partition: PartitionState) -> list[Lane] | None:
+        """The lanes by which to merge, None where they would not pay or not be right."""
+        state = partition.state
+        size = sum(directory.size for directory in state.data)
+        deletes = sum(directory.size for directory in state.delete_deltas)
+        # Beyond that deletes are not broadcast, and their join leaves no order.
+        if size <= ONE_TASK_BYTES or deletes > BROADCAST_LIMIT_BYTES or not can_look():
+            return None
+        if has_old_shape(self._spark, partition):
+            return None
+        found = lanes(partition)
+        if not found or (len(found) > FEW_LANES and size < len(found) * LANE_BYTES):
+            return None
+        return found
+
+    def _by_lanes(self, output: str, partition: PartitionState, chosen: Sequence[Lane]) -> int | None:
+        """Write each lane in a task of its own; the number of rows, None if what came out is not as it must be."""
+        with configured(self._spark, _FILE_BY_FILE):
+            return self._each_lane(output, partition, chosen)
+
+    def _each_lane(self, output: str, partition: PartitionState, chosen: Sequence[Lane]) -> int | None:
+        rows = 0
+        buckets: dict[int, str] = {}
+        size = 0
+        for first in range(0, len(chosen), LANES_PER_JOB):
+            step = f"{output}-{first}"
+            together = [self._lane(partition, lane) for lane in chosen[first : first + LANES_PER_JOB]]
+            frame = reduce(DataFrame.unionAll, together)
+            rows += self._write(frame.select(*ID_COLUMNS, ROW_COLUMN), (), INSERT, step)
+            for staged in self._staging.staged(0, step=step):
+                placed = self._by_bucket(list(staged.buckets.values()))
+                if placed is None or placed.keys() & buckets.keys():
+                    LOG.warning("%s: merged once more, with a sort", self._job.location)
+                    self._staging.remove()
+                    return None
+                buckets |= placed
+                size += staged.size
+            self._report(Progress(rows, len(buckets), size, "rows"))
+        if not buckets:
+            self._publish(output, [self._staging.nothing(self._state.table, ())])
+        else:
+            self._publish(output, [StagedFiles(INSERT, (), buckets, size=size)])
+        return rows
+
+    def _lane(self, partition: PartitionState, lane: Lane) -> DataFrame:
+        parts = []
+        for run in lane.runs:
+            of_run = replace(partition, state=replace(restricted(partition.state, run.paths)))
+            events = self._events(self._read(of_run))
+            parts.append(events if run.in_order else events.coalesce(1).sortWithinPartitions(*KEY))
+        return reduce(DataFrame.unionAll, parts).coalesce(1)
+
+    def _by_bucket(self, staged: Sequence[str]) -> dict[int, str] | None:
+        """Files by the bucket of their rows; None unless each has those of one, in order, and no other has them."""
+        paths = [files.join(self._job.staging, path) for path in staged]
+        sizes = {entry.path: entry.size for entry in files.list_tree(self._job.staging)}
+        tails = Footers().read([DataFilePath(at, sizes[path]) for at, path in zip(paths, staged, strict=True)])
+        with_rows = [(path, tail) for path, tail in zip(staged, tails, strict=True) if tail.rows]
+        placed = {bucket_in(tail): path for path, tail in with_rows}
+        if None in placed or len(placed) < len(with_rows):
+            return None
+        if out_of_order([files.join(self._job.staging, path) for path, _ in with_rows]):
+            return None
+        return {bucket: path for bucket, path in placed.items() if bucket is not None}
 
 
-def _write(job: CompactionJob, name: str, events: DataFrame, *, one_task: bool, distinct: bool = False) -> int:
-    """Write `events` as the directory `name`, sorted, in one file per bucket; the number of events."""
-    placed = events.withColumn(BUCKET_COLUMN, F.coalesce(file_of_row(), F.lit(0)))
-    placed = placed.coalesce(1) if one_task else placed.repartition(BUCKET_COLUMN)
-    if distinct:
-        # Hive 4 loses the events that follow a doubled one (acid-format.md §0.9).
-        same_row = Window.partitionBy(BUCKET_COLUMN, *KEY).orderBy("currentTransaction")
-        placed = placed.withColumn(_NTH, F.row_number().over(same_row)).where(F.col(_NTH) == 1)
-    counts = Observation()
-    ordered = placed.observe(counts, F.count(F.lit(1)).alias(_EVENTS)).sortWithinPartitions(BUCKET_COLUMN, *KEY)
-    frame = ordered.select(BUCKET_COLUMN, *ID_COLUMNS, ROW_COLUMN)
-    staging = Staging(job.staging)
-    holds = DELETE if name == job.delete_output else INSERT
-    hive_3 = is_for_hive_3(job.parameters)
-    written = staging.write(Events(frame, (BUCKET_COLUMN,), counts, holds), job.compression, step=name, hive_3=hive_3)[
-        _EVENTS
-    ]
-    if not written:
-        # A directory has at least one file: engines that list files do not see it otherwise (acid-format.md §2.7).
-        nothing = Observation()
-        empty = frame.drop(BUCKET_COLUMN).limit(0).coalesce(1).observe(nothing, F.count(F.lit(1)).alias(_EVENTS))
-        staging.write(Events(empty, (), nothing, holds), job.compression, step=f"{name}-empty", hive_3=hive_3)
-        name_of_step = f"{name}-empty"
-    else:
-        name_of_step = name
-    staging.publish(staging.staged(0, step=name_of_step), lambda _: (job.staging, name))
-    return written
-
-
-def _name(name: str, visible: str) -> str:
-    if parse_directory(name) is None or visible not in ("all", "some"):
-        raise ValueError(f"directory {name} ({visible})")
-    return name
-
-
-def _has_one_bucket(directories: Sequence[DataDirectory]) -> bool:
-    """Whether all files have the same name: then one task reads and writes them, and nothing is shuffled."""
+def _in_one_task(directories: Sequence[DataDirectory], small_bytes: int) -> bool:
+    """Whether one task reads and writes all: there is little, or one bucket only, and then nothing is shuffled."""
+    if sum(directory.size for directory in directories) <= small_bytes:
+        return True
     return len({file.path.rpartition("/")[2] for directory in directories for file in directory.files}) <= 1

@@ -1,14 +1,14 @@
-"""The process that compacts: a warm Spark session that takes jobs as JSON, one per line, and answers each with a line.
+"""The process that compacts: a warm Spark session, or one of a Spark Connect server, for jobs given as lines of JSON.
 
-``python -m hive_acid.spark.compactor`` reads jobs from its standard input until that ends; nothing but answers goes to
-its standard output. ``--job FILE --result FILE`` runs one job, for spark-submit. A job is that of
-`CompactionJob.from_json` with an ``id``, which the answer repeats.
+``python -m hive_acid.spark.compactor`` reads jobs from its standard input until that ends (`hive_acid.spark.jobs`);
+nothing but answers goes to its standard output. ``--directory PLACE`` runs the one job in that directory, for
+spark-submit (`hive_acid.spark.submitted`). A job is that of `CompactionJob.from_json` with an ``id``, which the answer
+repeats; ``name`` and ``queue`` say how it is called and where it runs.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import queue
 import sys
@@ -20,10 +20,13 @@ from typing import Any, TextIO
 
 from pyspark.sql import SparkSession
 
-from hive_acid import files
-from hive_acid.spark.compact import CompactionJob, compact
+from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.spark.compact import compact
+from hive_acid.spark.compaction_job import CompactionJob, Report, unheard
 from hive_acid.spark.java import ensure_java
-from hive_acid.spark.timezone import jvm_zone
+from hive_acid.spark.jobs import Jobs, OwnSessions, RemoteSessions, Sessions, failure
+from hive_acid.spark.submitted import run_submitted
+from hive_acid.spark.timezone import refuse_zone_with_gaps
 
 ZONE = "UTC"
 """The zone of a compactor that we start ourselves: it has no gaps, so every wall clock survives."""
@@ -56,6 +59,7 @@ def start_session(config: CompactorConfig) -> SparkSession:
         .config("spark.executor.extraJavaOptions", zone)
         .config("spark.sql.session.timeZone", ZONE)
         .config("spark.sql.shuffle.partitions", str(config.shuffle_partitions))
+        .config("spark.scheduler.mode", "FAIR")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "WARN")
     )
@@ -64,36 +68,33 @@ def start_session(config: CompactorConfig) -> SparkSession:
     return builder.getOrCreate()
 
 
-def run_job(spark: SparkSession, job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run one job and answer it; a failure is an answer too."""
+def run_job(spark: SparkSession, job: Mapping[str, Any], report: Report = unheard) -> dict[str, Any]:
+    """Run one job and answer it; a failure is an answer too. `report` takes its progress."""
     job_id = job.get("id")
     try:
-        result = compact(spark, CompactionJob.from_json(job))
+        asked = CompactionJob.from_json(job)
+        refuse_zone_with_gaps(spark, asked.columns)
+        result = compact(spark, asked, report)
+    except (UnsupportedTableError, ColumnError) as error:
+        return {**failure(job_id, error), "refused": True}
     except Exception as error:  # whatever it is: an error of the JVM comes as py4j's, which Connect does not have
-        return _failure(job_id, error)
+        return failure(job_id, error)
     return {
         "id": job_id,
         "ok": True,
         "rows": result.rows,
         "deletes": result.deletes,
         "bytes": result.size,
+        "files": result.files,
+        "input_bytes": result.input_bytes,
         "directories": list(result.directories),
         "seconds": result.seconds,
     }
 
 
-def serve(spark: SparkSession, jobs: Iterable[str], answers: TextIO) -> None:
-    """Answer each line of `jobs` with a line of `answers`."""
-    for line in jobs:
-        if not line.strip():
-            continue
-        try:
-            job = json.loads(line)
-            answer = run_job(spark, job) if isinstance(job, dict) else _failure(None, ValueError("a job is an object"))
-        except json.JSONDecodeError as error:
-            answer = _failure(None, error)
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+def serve(sessions: Sessions, lines: Iterable[str], answers: TextIO) -> None:
+    """Do what `lines` say, and answer in lines of `answers`."""
+    Jobs(sessions, answers, run_job).take(lines)
 
 
 def lines_until_end(stream: TextIO) -> Iterator[str]:
@@ -114,37 +115,29 @@ def lines_until_end(stream: TextIO) -> Iterator[str]:
         yield line
 
 
-def _failure(job_id: object, error: Exception) -> dict[str, Any]:
-    text = str(error).strip()
-    return {"id": job_id, "ok": False, "error": f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"}
-
-
 def main(arguments: list[str] | None = None) -> int:
-    """Run as a process; 0 unless a job given by ``--job`` failed."""
+    """Run as a process; 0 unless a job given by ``--directory`` failed."""
     parser = argparse.ArgumentParser(
         prog="python -m hive_acid.spark.compactor", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--job", metavar="FILE", help="run the one job in this file")
-    parser.add_argument("--result", metavar="FILE", help="write its answer to this file")
+    parser.add_argument("--directory", metavar="PLACE", help="run the one job in this directory")
+    parser.add_argument("--remote", metavar="URL", help="a Spark Connect server, instead of a Spark of its own")
     defaults = CompactorConfig()
     parser.add_argument("--master", default=defaults.master)
     parser.add_argument("--driver-memory", default=defaults.driver_memory)
     parser.add_argument("--shuffle-partitions", type=int, default=defaults.shuffle_partitions)
     options = parser.parse_args(arguments)
-    if bool(options.job) != bool(options.result):
-        parser.error("--job and --result go together")
-    if options.job:
-        spark = SparkSession.builder.appName("hive-acid compactor").getOrCreate()
-        spark.conf.set("spark.sql.session.timeZone", jvm_zone(spark))
-        answer = run_job(spark, json.loads(files.read(options.job)))
-        files.write(options.result, json.dumps(answer).encode())
-        spark.stop()
-        return 0 if answer["ok"] else 1
+    if options.directory:
+        return run_submitted(options.directory, run_job)
     # The JVM inherits file descriptor 1: answers get one of their own, everything else goes to standard error.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    lines = lines_until_end(sys.stdin)
+    if options.remote:
+        serve(RemoteSessions(options.remote), lines, answers)
+        return 0
     spark = start_session(CompactorConfig(options.master, options.driver_memory, options.shuffle_partitions))
-    serve(spark, lines_until_end(sys.stdin), answers)
+    serve(OwnSessions(spark), lines, answers)
     spark.stop()
     return 0
 

@@ -20,7 +20,8 @@ from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.format.snapshot import RangeValidity
+from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
+from hive_acid.format.state import DataDirectory
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.originals import path_of
@@ -50,29 +51,29 @@ def read_table(spark: SparkSession, state: TableState) -> DataFrame:
     told_by_path = [partition for partition in state.partitions if partition.is_told_by_path]
     depth = len(table.partition_keys)
     texts = partition_texts(depth, (partition.name for partition in told_by_path))
-    parts = [_shown(read(spark, table, paths, path_of(levels)), table, texts) for levels, paths in _paths(told_by_path)]
+    parts = [
+        _shown(read(spark, table, paths, path_of(levels)), table, texts)
+        for levels, paths in _paths(told_by_path, state.write_ids)
+    ]
     for partition in state.partitions:
         if not partition.is_told_by_path:
             values = [F.lit(value).cast("string") for _, value in parse_partition_name(partition.name)]
             parts += [
                 _shown(read(spark, table, paths, path_of(levels)), table, values)
-                for levels, paths in _paths([partition])
+                for levels, paths in _paths([partition], state.write_ids)
             ]
     if parts:
         return reduce(DataFrame.unionByName, parts)
     return spark.createDataFrame([], row_type((*table.columns, *table.partition_keys)))
 
 
-def _paths(partitions: Iterable[PartitionState]) -> list[tuple[int, list[str]]]:
+def _paths(partitions: Iterable[PartitionState], write_ids: ValidWriteIdList) -> list[tuple[int, list[str]]]:
     """The files that are visible, by how many levels they lie below their partition."""
     found: dict[int, list[str]] = {}
     for partition in partitions:
         for directory in partition.state.data:
             at = files.join(partition.location, directory.name)
-            if directory.validity is not RangeValidity.ALL:
-                raise FormatError(
-                    f"only some of the writes in {at} are visible: rows of an insert-only table tell none"
-                )
+            _check_whole(at, directory, write_ids)
             if directory.files and all(file.path.count("/") == 1 for file in directory.files):
                 found.setdefault(2, []).append(literal_path(at))
                 continue
@@ -80,6 +81,20 @@ def _paths(partitions: Iterable[PartitionState]) -> list[tuple[int, list[str]]]:
                 path = literal_path(files.join(partition.location, file.path))
                 found.setdefault(file.path.count("/") + 1, []).append(path)
     return sorted(found.items())
+
+
+def data_files(partition: PartitionState, write_ids: ValidWriteIdList) -> list[str]:
+    """The full paths of the files with rows of a partition, as Spark's readers take them."""
+    return [path for _, paths in _paths([partition], write_ids) for path in paths]
+
+
+def _check_whole(at: str, directory: DataDirectory, write_ids: ValidWriteIdList) -> None:
+    """Raise FormatError if only some of a directory's rows are visible. A compaction has left out aborted writes."""
+    of = directory.directory
+    aborted = len(write_ids.aborted_in(of.min_write_id, of.max_write_id))
+    is_whole = of.visibility_txn_id and aborted and not write_ids.open_in(of.min_write_id, of.max_write_id)
+    if directory.validity is not RangeValidity.ALL and not is_whole:
+        raise FormatError(f"only some of the writes in {at} are visible: rows of an insert-only table tell none")
 
 
 def _shown(frame: DataFrame, table: Table, texts: list[Column]) -> DataFrame:
@@ -143,7 +158,7 @@ def delimiters(table: Table) -> Delimiters:
 
 def _delimited(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
     """Lines of Hive's LazySimpleSerDe: fields between delimiters, at their places."""
-    _refuse_header(table)
+    refuse_header(table)
     if nested := [one.name for one in table.columns if _is_nested(spark_type(one.type))]:
         raise UnsupportedTableError(f"{table.full_name}: nested columns ({', '.join(nested)}) are not read from text")
     delimiter, escape, null = delimiters(table)
@@ -178,7 +193,7 @@ def _value(text: Column, kind: t.DataType) -> Column:
 def _quoted_text(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
     """Lines of Hive's OpenCSVSerde: all columns are text, quotes may stand around them."""
     of = table.serde_parameters
-    _refuse_header(table)
+    refuse_header(table)
     texts = t.StructType([t.StructField(column.name, t.StringType()) for column in table.columns])
     reader = spark.read.format("csv").schema(texts).option("sep", of.get("separatorChar", ","))
     reader = reader.option("quote", of.get("quoteChar", '"')).option("escape", of.get("escapeChar", "\\"))
@@ -189,7 +204,8 @@ def _quoted_text(spark: SparkSession, table: Table, paths: list[str], path: Colu
     return read.select(*values, path)
 
 
-def _refuse_header(table: Table) -> None:
+def refuse_header(table: Table) -> None:
+    """Raise UnsupportedTableError for text files of which some lines are no rows."""
     if lines := [name for name in _HEADER_LINES if table.parameters.get(name, "0") != "0"]:
         raise UnsupportedTableError(f"{table.full_name} has the property {lines[0]}, which Spark cannot follow")
 

@@ -6,12 +6,19 @@ timestamps are neither read nor written then.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
 from pyspark.sql import SparkSession, types
 from pyspark.sql import functions as F
 
-from hive_acid.errors import TimeZoneMismatchError
-from hive_acid.spark.types import has_timestamp
+from hive_acid.catalog import Column
+from hive_acid.errors import TimeZoneMismatchError, UnsupportedTableError
+from hive_acid.spark.types import has_timestamp, row_type
 
+_FIXED = re.compile(r"Z|UTC|(?:UTC|GMT|UT)?[+-]\d\d?(?::\d\d)?|(?:Etc/)?(?:UTC|GMT|Zulu|Universal)")
 _FIRST_DAY, _LAST_DAY = "1890-01-01", "2100-01-01"
 
 
@@ -24,6 +31,33 @@ def jvm_zone(spark: SparkSession) -> str:
     """The default zone of the JVM that runs the tasks."""
     zone = F.call_function("java_method", F.lit("java.time.ZoneId"), F.lit("systemDefault"))
     return str(spark.range(1).select(zone).collect()[0][0])
+
+
+def refuse_zone_with_gaps(spark: SparkSession, columns: Iterable[Column]) -> None:
+    """Refuse to rewrite rows with timestamps in a zone that skips hours, as for summer time: a wall clock that another
+    zone's writer has stored may not exist there, and would come out an hour later.
+
+    Raises UnsupportedTableError.
+    """
+    zone = session_zone(spark)
+    if has_timestamp(row_type(columns)) and not has_one_offset(zone):
+        raise UnsupportedTableError(
+            f"timestamps cannot be kept as they are by a Spark whose JVM is in {zone}, where clocks are changed: start "
+            "it with -Duser.timezone=UTC in spark.driver.extraJavaOptions and spark.executor.extraJavaOptions"
+        )
+
+
+def has_one_offset(zone: str) -> bool:
+    """Whether the clocks of a zone, by its Java name, have never been changed; False if that is not known."""
+    if _FIXED.fullmatch(zone):
+        return True
+    try:
+        found = ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    start = datetime.fromisoformat(_FIRST_DAY)
+    weeks = (datetime.fromisoformat(_LAST_DAY) - start).days // 7
+    return len({found.utcoffset(start + timedelta(weeks=week)) for week in range(weeks)}) == 1
 
 
 class ZoneGuard:

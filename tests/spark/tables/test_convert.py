@@ -5,8 +5,8 @@ import pyarrow.orc
 import pytest
 
 import hive_acid.spark
+from hive_acid import compactions
 from hive_acid.errors import CompactionFailedError, FormatError, MetaError, UnsupportedTableError
-from hive_acid.spark.tables import compaction
 from tests.spark.checker import check_table, location_of
 from tests.spark.compaction import compact_table
 
@@ -144,4 +144,4 @@ def test_concatenate_waits_for_a_compaction_that_runs(spark, metastore):
         (queued,) = acid.concatenate("d.t")
         assert acid.concatenate("d.t") == []
         with pytest.raises(CompactionFailedError, match=f"compaction {queued} did not end within 300 ms"):
-            compaction.wait(acid.connection, [queued], 300)
+            compactions.wait(acid.connection, [queued], 300)

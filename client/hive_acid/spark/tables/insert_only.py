@@ -62,9 +62,9 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
     )
     placement.lock()
     counts = Observation()
-    keys = [F.col(quoted(key.name)).cast("string") for key in table.partition_keys]
-    shaped = values.select(
-        *key_texts(keys), *(F.col(quoted(column.name)).alias(column.name) for column in table.columns)
+    keys = [f"cast({quoted(key.name)} AS string)" for key in table.partition_keys]
+    shaped = values.selectExpr(
+        *key_texts(keys), *(f"{quoted(column.name)} AS {quoted(column.name)}" for column in table.columns)
     ).observe(counts, F.count(F.lit(1)).alias(_ROWS))
     names = [key_column(position) for position in range(depth)]
     location = files.join(placement.staging.location, "written")

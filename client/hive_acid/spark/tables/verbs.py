@@ -9,6 +9,7 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
+from hive_acid import compactions
 from hive_acid.catalog import Table, table_parts
 from hive_acid.connection import Connection
 from hive_acid.spark.blocks import Blocks
@@ -224,7 +225,7 @@ class TableVerbs(abc.ABC):
         """
         ids = compaction.request(self.connection, self._lookup(table), "major", partition)
         if wait:
-            compaction.wait(self.connection, ids, timeout_ms)
+            compactions.wait(self.connection, ids, timeout_ms)
         return ids
 
     def upgrade_check(self, name: str) -> list[UpgradeFinding]:

@@ -1,0 +1,101 @@
+"""Compaction of an insert-only table: the files of whole directories become few, in the table's format (§6.2).
+
+Text is taken line by line, whatever SerDe makes rows of it, so nothing of a line is lost. Of other formats the values
+are read and written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from hive_acid import files
+from hive_acid.catalog import Table
+from hive_acid.errors import UnsupportedTableError
+from hive_acid.spark.assign import quoted
+from hive_acid.spark.compaction_job import CompactionJob, Progress, Report
+from hive_acid.spark.insert_only import data_files, read_table, refuse_header
+from hive_acid.spark.listing import TableState
+from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES
+from hive_acid.spark.types import has_timestamp, refuse_instants, row_type
+
+_ROWS = "rows"
+_TEXT = "TextInputFormat"
+_KINDS = {
+    "OrcInputFormat": "orc",
+    "MapredParquetInputFormat": "parquet",
+    "AvroContainerInputFormat": "avro",
+}
+_COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".deflate": "deflate", ".snappy": "snappy", ".lz4": "lz4"}
+_PART = re.compile(r"part-([0-9]+)-.*")
+
+
+def concatenate(spark: SparkSession, job: CompactionJob, state: TableState, report: Report) -> int:
+    """Write the job's one directory; the number of rows.
+
+    Raises UnsupportedTableError for a format that is not read and written here, and for files that would not be the
+    same afterwards.
+    """
+    assert job.insert_output
+    report(Progress(0, 0, 0, "rows"))
+    table = state.table
+    found = [at for partition in state.partitions for at in data_files(partition, state.write_ids)]
+    size = sum(directory.size for directory in state.partitions[0].state.data)
+    if table.input_format.rpartition(".")[2] == _TEXT:
+        frame, extension = _lines(spark, table, found)
+    else:
+        frame, extension = _values(spark, state), ""
+    counts = Observation()
+    parts = max(1, -(-size // TARGET_FILE_SIZE_BYTES))
+    placed = frame.coalesce(parts).observe(counts, F.count(F.lit(1)).alias(_ROWS))
+    writer = placed.write.format(_format(table)).option("maxRecordsPerFile", 0)
+    if _format(table) == "orc":
+        writer = writer.options(compression=job.compression, **job.options)
+    elif extension:
+        writer = writer.option("compression", _COMPRESSED[extension])
+    written = files.join(job.staging, "written")
+    writer.save(written)
+    place = files.join(job.staging, job.insert_output)
+    files.make_directory(place)
+    for entry in files.list_tree(written):
+        if match := _PART.fullmatch(entry.path):
+            name = f"{int(match[1]):06d}_0{extension}"
+            files.rename(files.join(written, entry.path), files.join(place, name))
+    files.remove(written)
+    return int(counts.get[_ROWS] or 0)
+
+
+def _format(table: Table) -> str:
+    kind = table.input_format.rpartition(".")[2]
+    if kind == _TEXT:
+        return "text"
+    if kind not in _KINDS:
+        raise UnsupportedTableError(
+            f"an insert-only table with input format {table.input_format or '(none)'} is not compacted: ORC, Parquet, "
+            "Avro and text are"
+        )
+    return _KINDS[kind]
+
+
+def _lines(spark: SparkSession, table: Table, paths: Sequence[str]) -> tuple[DataFrame, str]:
+    """The lines of text files, and by which extension the new ones are compressed."""
+    refuse_header(table)
+    extensions = {path[path.rindex(".") :] for path in paths if "." in path.rpartition("/")[2]} & _COMPRESSED.keys()
+    if not paths:
+        return spark.sql("SELECT '' AS value WHERE false"), ""
+    return spark.read.text(list(paths)), min(extensions, default="")
+
+
+def _values(spark: SparkSession, state: TableState) -> DataFrame:
+    table = state.table
+    refuse_instants(table.columns)
+    kind = _format(table)
+    if kind != "orc" and has_timestamp(row_type(table.columns)):
+        raise UnsupportedTableError(
+            f"an insert-only table of {kind} files with timestamps is not compacted: Hive tells in each file in whose "
+            "zone they are, and that would be lost"
+        )
+    return read_table(spark, state).select(*(F.col(quoted(column.name)) for column in table.columns))

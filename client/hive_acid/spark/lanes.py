@@ -1,0 +1,138 @@
+"""Which files of a compaction need no sort and no shuffle: one task reads and writes each bucket, file after file.
+
+The files of a bucket are sorted, and those of different writes seldom overlap: the base has older write ids than the
+deltas, and each delta has one of its own. So the few large files are read as they are, one after the other, and only
+the small ones between them are sorted. What lies in a file is told by the statistics in its tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from hive_acid import files
+from hive_acid.footers import DataFilePath
+from hive_acid.format.orc_tail import Tail
+from hive_acid.format.rows import decode_bucket
+from hive_acid.format.state import DataDirectory, DataFile, DirectoryState
+from hive_acid.spark.events import KEY
+from hive_acid.spark.listing import PartitionState, is_raw
+from hive_acid.spark.skipping import MOST_TAILS, tails_of
+
+_LARGE = 3
+"""So many files of a bucket, the largest, are read without a sort: each takes a scan of its own."""
+
+Key = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Files that are read together, by their paths; sorted after that unless `in_order`."""
+
+    paths: frozenset[str]
+    in_order: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The files of one bucket, in runs whose keys follow each other."""
+
+    bucket: int
+    runs: tuple[Run, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file with rows, and two keys between which its own lie, inclusive."""
+
+    path: str
+    size: int
+    lowest: Key
+    highest: Key
+
+
+def lanes(partition: PartitionState) -> list[Lane] | None:
+    """The lanes of a partition, None if its files do not say what lies in them, or are not where they belong."""
+    state = partition.state
+    found = [file for directory in state.data for file in directory.files]
+    if state.originals or any(map(is_raw, found)) or len(found) > MOST_TAILS:
+        return None
+    if any(file.bucket is None for file in found) or any(of.unfinished for of in state.data):
+        return None
+    tails = tails_of(
+        [DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms) for file in found]
+    )
+    if tails is None:
+        return None
+    by_bucket: dict[int, list[_File]] = {}
+    for file, tail in zip(found, tails, strict=True):
+        if not tail.rows:
+            continue
+        bounds = _bounds(tail)
+        if bounds is None or any(decode_bucket(key[1])[0] != file.bucket for key in bounds):
+            return None
+        by_bucket.setdefault(file.bucket or 0, []).append(_File(file.path, file.size, *bounds))
+    return [Lane(bucket, tuple(_runs(of)), sum(file.size for file in of)) for bucket, of in sorted(by_bucket.items())]
+
+
+def restricted(state: DirectoryState, paths: Iterable[str]) -> DirectoryState:
+    """`state` with no data files but those of `paths`."""
+    wanted = set(paths)
+
+    def left(directory: DataDirectory) -> DataDirectory:
+        kept: tuple[DataFile, ...] = tuple(file for file in directory.files if file.path in wanted)
+        return directory if len(kept) == len(directory.files) else replace(directory, files=kept, is_whole=False)
+
+    base = left(state.base) if state.base else None
+    deltas = tuple(found for found in map(left, state.insert_deltas) if found.files)
+    return replace(state, base=base if base and base.files else None, insert_deltas=deltas, originals=())
+
+
+def bucket_in(tail: Tail) -> int | None:
+    """The bucket to which all rows of a file belong, None if that is not known."""
+    bounds = _bounds(tail)
+    if bounds is None:
+        return None
+    buckets = {decode_bucket(key[1])[0] for key in bounds}
+    return buckets.pop() if len(buckets) == 1 else None
+
+
+def _bounds(tail: Tail) -> tuple[Key, Key] | None:
+    lowest: list[int] = []
+    highest: list[int] = []
+    for name in KEY:
+        column = tail.column(name)
+        known = None if column is None else tail.statistics(column)
+        if known is None or not isinstance(known.minimum, int) or not isinstance(known.maximum, int):
+            return None
+        lowest.append(known.minimum)
+        highest.append(known.maximum)
+    return tuple(lowest), tuple(highest)
+
+
+def _runs(of_bucket: Sequence[_File]) -> list[Run]:
+    large = {file.path for file in sorted(of_bucket, key=lambda file: -file.size)[:_LARGE]}
+    runs: list[Run] = []
+    for group in _groups(of_bucket):
+        paths = frozenset(file.path for file in group)
+        if len(group) == 1 and (paths <= large or len(of_bucket) == 1):
+            runs.append(Run(paths, in_order=True))
+        elif runs and not runs[-1].in_order:
+            runs[-1] = Run(runs[-1].paths | paths, in_order=False)
+        else:
+            runs.append(Run(paths, in_order=False))
+    return [replace(run, in_order=True) if len(run.paths) == 1 else run for run in runs]
+
+
+def _groups(of_bucket: Iterable[_File]) -> list[list[_File]]:
+    """Files whose keys may lie between each other's, in the order of the groups' keys."""
+    groups: list[list[_File]] = []
+    highest: Key = ()
+    for file in sorted(of_bucket, key=lambda file: file.lowest):
+        if groups and file.lowest <= highest:
+            groups[-1].append(file)
+        else:
+            groups.append([file])
+        highest = max(highest, file.highest)
+    return groups

@@ -1,0 +1,274 @@
+"""Kinds of compaction and ways to carry them out: without shuffle and sort, rebalance, insert-only tables, settings."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+from hive_acid.errors import UnsupportedTableError
+from hive_acid.format.rows import decode_bucket
+from hive_acid.spark import compact as compaction
+from hive_acid.spark.file_order import out_of_order
+from hive_acid.spark.job_settings import configured
+from metastore.compaction.plan import CompactionRefusedError
+from tests.spark.checker import check_table, events, location_of
+from tests.spark.compaction import compact_table
+from tests.spark.placed import commit_writes
+from tests.spark.test_insert_only import create
+
+COLUMNS = {"id": "int", "name": "string"}
+
+
+def content(acid, row_id=True):
+    return sorted(map(str, acid.table("d.t", row_id=row_id).collect()))
+
+
+def insert(acid, spark, first, rows, files=1):
+    frame = spark.range(first, first + rows, 1, files).selectExpr("int(id) id", "concat('n', id) name")
+    acid.insert("d.t", frame.repartition(files) if files > 1 else frame)
+
+
+@pytest.fixture
+def history(acid, spark):
+    """Three buckets of which one has files that overlap, updates, deletes, statements of one write."""
+    acid.create_table("d.t", COLUMNS)
+    for first in (0, 100, 200):
+        insert(acid, spark, first, 100, files=3)
+    acid.update("d.t", {"name": "'u'"}, "id % 10 = 0")
+    acid.delete("d.t", "id % 7 = 0")
+    with acid.transaction():
+        insert(acid, spark, 300, 20)
+        insert(acid, spark, 320, 20)
+        acid.delete("d.t", "id = 301")
+    return acid
+
+
+@pytest.fixture
+def by_lanes(monkeypatch):
+    """Every compaction goes bucket by bucket; the numbers of the files that were looked at afterwards."""
+    looked = []
+    monkeypatch.setattr(compaction, "ONE_TASK_BYTES", -1)
+    monkeypatch.setattr(compaction, "LANES_PER_JOB", 2)
+
+    def look(paths):
+        looked.append(len(paths))
+        return out_of_order(paths)
+
+    monkeypatch.setattr(compaction, "out_of_order", look)
+    return looked
+
+
+@pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
+def test_bucket_by_bucket_the_same_rows_have_the_same_ids(history, spark, by_lanes, kinds):
+    before = content(history)
+    old = history.table("d.t", row_id=True)
+    for kind in kinds:
+        (result,) = compact_table(spark, history, "d.t", kind)
+        assert content(history) == before
+        check_table(location_of(history, "d.t"))
+        assert result.input_bytes > 0
+    assert sum(by_lanes) == 3 * len(kinds), "each bucket's file was written, and looked at"
+    assert sorted(map(str, old.collect())) == before
+    history.delete("d.t", "id = 1")
+    assert len(content(history)) == len(before) - 1
+
+
+def test_files_that_are_not_sorted_are_sorted_in_the_end(acid, spark, by_lanes):
+    """Another writer has broken the rule that the way without a sort depends on: its file's rows stand backwards."""
+    acid.create_table("d.t", COLUMNS)
+    insert(acid, spark, 0, 50)
+    insert(acid, spark, 50, 50)
+    before = content(acid)
+    path = location_of(acid, "d.t") / "delta_0000001_0000001_0000" / "bucket_00000"
+    backwards = orc.ORCFile(path).read().sort_by([("rowId", "descending")])
+    (path.parent / ".bucket_00000.crc").unlink(missing_ok=True)
+    orc.write_table(backwards, path)
+    assert out_of_order([str(path)]) == [str(path)]
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert by_lanes == [1]
+    (base,) = location_of(acid, "d.t").glob("base_*")
+    keys = [event.key for event in events(base / "bucket_00000")]
+    assert keys == sorted(keys)
+    assert len(keys) == result.rows == 100
+    assert content(acid) == before
+
+
+def test_order_is_looked_at_from_stripe_to_stripe(tmp_path):
+    noise = random.Random(7)
+
+    def write(name, keys):
+        columns = [[key[place] for key in keys] for place in range(3)]
+        names = ["originalTransaction", "bucket", "rowId"]
+        types = [pa.int64(), pa.int32(), pa.int64()]
+        bulk = pa.array([noise.randbytes(64) for _ in keys], pa.binary())
+        table = pa.table([*(pa.array(c, t) for c, t in zip(columns, types, strict=True)), bulk], [*names, "bulk"])
+        with orc.ORCWriter(tmp_path / name, compression="uncompressed", stripe_size=1024, batch_size=5000) as writer:
+            for first in range(0, max(1, len(keys)), 5000):
+                writer.write(table.slice(first, 5000))
+        return str(tmp_path / name)
+
+    rising = [(1 + n // 3000, 536870912 + n // 1500 % 2, n) for n in range(20_000)]
+    swapped = rising.copy()
+    swapped[12_345], swapped[12_346] = swapped[12_346], swapped[12_345]
+    doubled = [*rising[:700], rising[699], *rising[700:]]
+    good = [write("rising", rising), write("one", rising[:1]), write("none", [])]
+    bad = [write("swapped", swapped), write("doubled", doubled), write("late", [*rising, rising[0]])]
+    assert orc.ORCFile(good[0]).nstripes > 1
+    assert out_of_order([*good, *bad]) == bad
+
+
+# --- rebalance -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("buckets", "files"), [(None, 3), (5, 5), (1, 1)])
+def test_a_rebalance_spreads_rows_evenly(history, spark, buckets, files):
+    rows, old = content(history, row_id=False), history.table("d.t")
+    write_ids = sorted(r["ROW__ID"]["writeId"] for r in history.table("d.t", row_id=True).collect())
+    (result,) = compact_table(spark, history, "d.t", "rebalance", buckets=buckets)
+    state = check_table(location_of(history, "d.t"))
+    (base,) = [found for name, found in state.items() if name.startswith("base_")]
+    sizes = [len(found) for found in base.values()]
+    assert (len(sizes), sum(sizes)) == (files, result.rows)
+    assert max(sizes) - min(sizes) <= 1
+    assert [event.row_id for event in base["bucket_00000"]] == list(range(sizes[0]))
+    assert sorted(event.original_write_id for found in base.values() for event in found) == write_ids
+    assert content(history, row_id=False) == rows
+    assert sorted(map(str, old.collect())) == rows, "who reads the old files still does"
+    history.update("d.t", {"name": "'again'"}, "id = 23")
+    history.delete("d.t", "id % 2 = 0")
+    assert sorted(r.id for r in history.table("d.t").collect()) == sorted(
+        i for i in range(340) if i % 2 and i != 301 and (i % 7 or i >= 300)
+    )
+
+
+def test_a_rebalance_in_an_order_of_ones_own(history, spark):
+    rows = content(history, row_id=False)
+    compact_table(spark, history, "d.t", "rebalance", buckets=4, order_by="ORDER BY name DESC, id")
+    state = check_table(location_of(history, "d.t"))
+    (base,) = [found for name, found in state.items() if name.startswith("base_")]
+    in_files = [event.row for name in sorted(base) for event in base[name]]
+    assert in_files == sorted(sorted(in_files), key=lambda row: row[1], reverse=True)
+    assert [decode_bucket(base[name][0].bucket_property)[0] for name in sorted(base)] == [0, 1, 2, 3]
+    assert content(history, row_id=False) == rows
+    history.delete("d.t", "name = 'u'")
+    assert "u" not in {r.name for r in history.table("d.t").collect()}
+
+
+def test_rebalances_that_cannot_be(acid, spark):
+    acid.create_table("d.t", COLUMNS)
+    assert compact_table(spark, acid, "d.t", "rebalance") == []
+    insert(acid, spark, 0, 10)
+    with pytest.raises(UnsupportedTableError, match="nonesuch"):
+        compact_table(spark, acid, "d.t", "rebalance", order_by="nonesuch")
+    with pytest.raises(CompactionRefusedError, match="1 to 4096"):
+        compact_table(spark, acid, "d.t", "rebalance", buckets=5000)
+    acid.create_table("d.c", COLUMNS, clustered_by=["id"], buckets=2)
+    with pytest.raises(CompactionRefusedError, match="CLUSTERED"):
+        compact_table(spark, acid, "d.c", "rebalance")
+
+
+# --- insert-only tables --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["minor", "major"])
+@pytest.mark.parametrize("stored_as", ["orc", "parquet", "text"])
+def test_insert_only_tables(acid, spark, kind, stored_as):
+    create(acid, stored_as, COLUMNS)
+    for first in (0, 100, 200):
+        insert(acid, spark, first, 100, files=2)
+    lost = acid.connection.begin()
+    write_id = lost.write_id("d", "t")
+    location = location_of(acid, "d.t")
+    aborted = location / f"delta_{write_id:07}_{write_id:07}_0000"
+    aborted.mkdir()
+    (aborted / "000000_0").write_bytes(b"no rows of anybody")
+    lost.abort()
+    insert(acid, spark, 300, 100)
+    before, old = content(acid, row_id=False), acid.table("d.t")
+    (result,) = compact_table(spark, acid, "d.t", kind)
+    assert (result.rows, len(result.directories), result.files) == (400, 1, 1)
+    assert [path.name for path in (location / result.directories[0]).iterdir() if path.name[0] != "."] == ["000000_0"]
+    assert content(acid, row_id=False) == before
+    assert sorted(map(str, old.collect())) == before
+    insert(acid, spark, 400, 100)
+    (again,) = compact_table(spark, acid, "d.t", "major")
+    assert again.rows == 500
+
+
+def test_lines_of_text_are_taken_as_they_are(acid, spark):
+    """Fields beyond the table's columns, and such as are no values, would show when the table is altered."""
+    create(acid, "text", {"id": "int"})
+    commit_writes(acid, "d.t", 2)
+    lines = ["7\x01more", "no number", "", "8"]
+    for number, half in ((1, lines[:2]), (2, lines[2:])):
+        directory = location_of(acid, "d.t") / f"delta_{number:07}_{number:07}_0000"
+        directory.mkdir(parents=True)
+        (directory / "000000_0").write_text("".join(line + "\n" for line in half))
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert result.rows == 4
+    (base,) = location_of(acid, "d.t").glob("base_*")
+    assert sorted((base / "000000_0").read_text().splitlines()) == sorted(lines)
+
+
+def test_insert_only_tables_that_would_not_be_the_same(acid, spark):
+    create(acid, "parquet", {"id": "int", "at": "timestamp"})
+    for first in range(2):
+        acid.insert("d.t", spark.sql(f"SELECT {first} id, timestamp'2024-01-01 12:00:00' at"))
+    with pytest.raises(UnsupportedTableError, match="timestamps"):
+        compact_table(spark, acid, "d.t", "major")
+    with pytest.raises(CompactionRefusedError, match="no buckets"):
+        compact_table(spark, acid, "d.t", "rebalance")
+
+
+# --- how a job is carried out --------------------------------------------------------------------
+
+
+def test_settings_are_those_of_one_job(spark):
+    key = "spark.sql.shuffle.partitions"
+    before, ansi = spark.conf.get(key), spark.conf.get("spark.sql.ansi.enabled")
+    with configured(spark, {key: "7", "spark.executor.memory": "9g", "spark.no.such": "x"}):
+        assert spark.conf.get(key) == "7"
+    assert spark.conf.get(key) == before
+    unfit = {"spark.sql.ansi.enabled": "false", key: "many"}
+    with (
+        pytest.raises(UnsupportedTableError, match=r"compactor\.spark\.sql\.shuffle\.partitions cannot be 'many'"),
+        configured(spark, unfit),
+    ):
+        pass
+    assert spark.conf.get("spark.sql.ansi.enabled") == ansi
+    assert spark.conf.get(key) == before
+
+
+def test_a_request_has_properties_for_what_is_written(acid, spark):
+    acid.create_table("d.t", COLUMNS)
+    for first in (0, 100):
+        insert(acid, spark, first, 100)
+    compact_table(spark, acid, "d.t", "major", properties={"tblprops.orc.compress": "SNAPPY"})
+    (base,) = location_of(acid, "d.t").glob("base_*")
+    assert orc.ORCFile(base / "bucket_00000").compression == "SNAPPY"
+
+
+@pytest.mark.slow
+def test_more_deltas_than_anybody_holds_open(acid, spark):
+    """Hive merges 500 deltas at most, as it reads them side by side; here they are read one after the other."""
+    acid.create_table("d.t", {"id": "int"})
+    acid.insert("d.t", spark.range(1).selectExpr("int(id) id"))
+    location = location_of(acid, "d.t")
+    first = orc.ORCFile(location / "delta_0000001_0000001_0000" / "bucket_00000").read()
+    wanted = 520
+    for number in range(2, wanted + 1):
+        with acid.connection.begin() as transaction:
+            assert transaction.write_id("d", "t") == number
+        columns = {name: first.column(name) for name in first.schema.names}
+        columns["originalTransaction"] = columns["currentTransaction"] = pa.array([number], pa.int64())
+        directory = location / f"delta_{number:07}_{number:07}_0000"
+        directory.mkdir()
+        orc.write_table(pa.table(columns), directory / "bucket_00000", compression="zlib")
+        (directory / "_orc_acid_version").write_text("2")
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert result.rows == wanted
+    check_table(location)
+    assert acid.table("d.t").count() == wanted
