@@ -11,6 +11,7 @@ from hive_acid import files
 from hive_acid.errors import TableNotAcidError
 from hive_acid.format.names import parse_directory
 from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.spark import deleted
 from hive_acid.spark.read import delete_events
 from hive_acid.spark.scan import ScanDirectory, scan
 from tests.spark.checker import location_of
@@ -105,7 +106,13 @@ def test_columns_are_pruned_and_read_in_batches(changed):
         assert read[1] in ("id:bigint,__acid_ghost:boolean", "__acid_ghost:boolean"), one.text
 
 
-def test_a_filter_on_a_partition_column_prunes_files(changed):
+@pytest.fixture
+def joins(monkeypatch):
+    """Deletes are joined, however few they are."""
+    monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+
+
+def test_a_filter_on_a_partition_column_prunes_files(joins, changed):
     everything = sum(one.files for one in scans(changed))
     of_deletes = 2
     assert everything == 3 + 1 + of_deletes
@@ -114,7 +121,7 @@ def test_a_filter_on_a_partition_column_prunes_files(changed):
     assert sum(one.rows for one in scans(changed.where("month = 0"))) <= 100
 
 
-def test_only_directories_that_deletes_reach_are_joined(changed, acid, spark):
+def test_only_directories_that_deletes_reach_are_joined(joins, changed, acid, spark):
     plan = changed._jdf.queryExecution().optimizedPlan().toString()
     assert plan.count("LeftAnti") == 1
     acid.create_table("d.clean", {"id": "bigint"})

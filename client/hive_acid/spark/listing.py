@@ -59,6 +59,11 @@ class PartitionState:
         return [file for directory in directories for file in directory.files if is_raw(file) and file.size]
 
     @property
+    def data_files(self) -> list[DataFile]:
+        """All files with rows."""
+        return [*self.state.originals, *(file for found in self.state.data for file in found.files)]
+
+    @property
     def with_ids(self) -> list[DataDirectory]:
         """The directories with rows whose files have ACID columns."""
         return [found for found in self.state.data if not any(map(is_raw, found.files))]

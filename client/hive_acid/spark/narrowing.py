@@ -38,10 +38,14 @@ class _Family:
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """How a frame came about: `read` builds a scan of what is wanted, and the conditions were put on it."""
+    """How a frame came about: `read` builds a scan of what is wanted, and the conditions were put on it.
+
+    `count` is how many rows there are without any condition, if that is known without reading them.
+    """
 
     table: Table
     read: Callable[[Predicate | None], DataFrame]
+    count: Callable[[], int | None]
     wanted: Predicate | None = None
     conditions: tuple[Column | str, ...] = ()
     family: _Family = field(default_factory=lambda: _Family(f"__acid_table_{next(_NUMBERS)}"))
@@ -98,6 +102,13 @@ class NarrowingFrame(DataFrame):
     def where(self, condition: Column | str) -> DataFrame:
         """As `filter`."""
         return self.filter(condition)
+
+    def count(self) -> int:
+        """As every frame's; nothing is read where the files' tails tell the number."""
+        known = None
+        if self._narrowing is not None and not self._narrowing.conditions and not self.is_cached:
+            known = self._narrowing.count()
+        return super().count() if known is None else known
 
     def __getitem__(self, item: Any) -> Any:
         if self._narrowing is None or not isinstance(item, int | str):

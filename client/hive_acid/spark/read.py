@@ -28,6 +28,7 @@ from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
 from hive_acid.spark.assign import quoted
+from hive_acid.spark.deleted import is_deleted
 from hive_acid.spark.events import KEY
 from hive_acid.spark.evolution import names_in_directories, names_in_originals
 from hive_acid.spark.listing import PartitionState, TableState
@@ -78,15 +79,24 @@ def read_table(
 
 
 def read_rows(
-    spark: SparkSession, state: TableState, *, with_ids: bool = True, wanted: Predicate | None = None
+    spark: SparkSession,
+    state: TableState,
+    *,
+    with_ids: bool = True,
+    wanted: Predicate | None = None,
+    in_one_scan: bool = False,
 ) -> DataFrame:
     """As `read_table`, with the hidden columns that a change needs: `KEY_COLUMNS` and `partition_columns`.
 
     Unless `with_ids`, the former may be null: rows of files without ACID columns are not numbered then. Of rows that
-    are not `wanted` there may be some, or none.
+    are not `wanted` there may be some, or none. With `in_one_scan`, for who keeps few rows, files that deletes do not
+    reach are read with the others: asking of few rows whether they are deleted costs less than a scan of its own.
     """
-    together = _Place(spark, state, tuple(found for found in state.partitions if found.is_told_by_path), wanted)
-    apart = [_Place(spark, state, (found,), wanted) for found in state.partitions if not found.is_told_by_path]
+    told = tuple(found for found in state.partitions if found.is_told_by_path)
+    together = _Place(spark, state, told, wanted, in_one_scan)
+    apart = [
+        _Place(spark, state, (found,), wanted, in_one_scan) for found in state.partitions if not found.is_told_by_path
+    ]
     parts = [part for place in (together, *apart) for part in place.rows(with_ids=with_ids)]
     return reduce(DataFrame.unionByName, parts) if parts else together.no_rows()
 
@@ -99,11 +109,16 @@ class _Place:
     state: TableState
     partitions: tuple[PartitionState, ...]
     wanted: Predicate | None
+    in_one_scan: bool = False
 
     def rows(self, *, with_ids: bool) -> list[DataFrame]:
         """The frames that together are these partitions' part of `read_rows`."""
         of_old_shape = [partition for partition in self.partitions if has_old_shape(self.spark, partition)]
         split = _split([partition for partition in self.partitions if partition not in of_old_shape])
+        # Of rows of one partition's files their ids tell whether they are deleted, of others' also the partition.
+        if self.in_one_scan and split.touched and (len(self.partitions) == 1 or len(split.deleted_from) > 1):
+            split.touched += split.untouched
+            split.untouched = []
         renamed = names_in_directories(
             self.spark, self._table, [(at.location, found) for at in self.partitions for found in at.with_ids]
         )
@@ -113,7 +128,7 @@ class _Place:
         touched = self._events(split.touched, renamed, self.wanted)
         if split.touched_originals:
             touched.append(self._originals(split.touched_originals, with_ids=True))
-        parts += [self._without(events, split.deletes, split.delete_bytes) for events in touched]
+        parts += [self._without(events, split) for events in touched]
         parts += [self._latest(partition, renamed) for partition in of_old_shape]
         return [self._shown(events) for events in parts]
 
@@ -173,10 +188,15 @@ class _Place:
             known += original_files(partition.location, of, names)
         return original_events(self.spark, self._table.columns, known, with_ids=with_ids)
 
-    def _without(self, events: DataFrame, deletes: Sequence[ScanDirectory], delete_bytes: int) -> DataFrame:
-        several = self._depth > 0 and len({directory.path.rpartition("/")[0] for directory in deletes}) > 1
-        found = delete_events(self.spark, deletes, self.state.write_ids, with_path=self._depth > 0)
-        broadcast = delete_bytes <= BROADCAST_LIMIT_BYTES
+    def _without(self, events: DataFrame, split: _Split) -> DataFrame:
+        several = len(split.deleted_from) > 1
+        if not several:
+            (partition,) = split.deleted_from
+            deleted = is_deleted(self.spark, partition, partition.state.delete_deltas)
+            if deleted is not None:
+                return events.where(~deleted)
+        found = delete_events(self.spark, split.deletes, self.state.write_ids, with_path=self._depth > 0)
+        broadcast = split.delete_bytes <= BROADCAST_LIMIT_BYTES
         return anti_join(events, found, self._depth, several=several, broadcast=broadcast)
 
     def _latest(self, partition: PartitionState, renamed: Mapping[str, Names]) -> DataFrame:
@@ -189,11 +209,13 @@ class _Place:
             )
         events = reduce(DataFrame.unionByName, self._events([*split.untouched, *split.touched], renamed))
         latest = latest_events(events, self._depth)
-        return self._without(latest, split.deletes, split.delete_bytes) if split.deletes else latest
+        return self._without(latest, split) if split.deletes else latest
 
     def _shown(self, events: DataFrame) -> DataFrame:
         table, texts = self._table, partition_columns(self._table)
-        keyed = events.select("*", *(text.alias(name) for text, name in zip(self._texts(), texts, strict=True)))
+        keyed = events
+        if texts:
+            keyed = events.select("*", *(text.alias(name) for text, name in zip(self._texts(), texts, strict=True)))
         values = zip(table.columns, row_fields(column.name for column in table.columns), strict=True)
         # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
         return keyed.selectExpr(
@@ -228,13 +250,17 @@ def delete_events(
 
 @dataclass(slots=True)
 class _Split:
-    """Data without reachable deletes, data with them, and those deletes, whose files have `delete_bytes`."""
+    """Data without reachable deletes, data with them, and those deletes, whose files have `delete_bytes`.
+
+    The latter are of the partitions `deleted_from`.
+    """
 
     untouched: list[ScanDirectory] = field(default_factory=list)
     touched: list[ScanDirectory] = field(default_factory=list)
     untouched_originals: list[tuple[PartitionState, Sequence[DataFile]]] = field(default_factory=list)
     touched_originals: list[tuple[PartitionState, Sequence[DataFile]]] = field(default_factory=list)
     deletes: list[ScanDirectory] = field(default_factory=list)
+    deleted_from: list[PartitionState] = field(default_factory=list)
     delete_bytes: int = 0
 
 
@@ -263,6 +289,7 @@ def _split(partitions: Iterable[PartitionState]) -> _Split:
             split.touched_originals.append((partition, reached_files))
         if reached or reached_files:
             split.deletes += events
+            split.deleted_from.append(partition)
             split.delete_bytes += sum(found.size for found in state.delete_deltas)
     return split
 

@@ -108,7 +108,8 @@ def _events(
     path = [F.col("_metadata.file_path").alias(PATH_COLUMN)] if with_path else []
     with _listed_in_few_tasks(spark, len(paths)):
         read = spark.read.format("orc").options(**search).schema(schema).load(paths)
-    return read.where(_NEVER_FALSE).select(*names, *path)
+    events = read.where(_NEVER_FALSE)
+    return events.select(*names, *path) if path else events
 
 
 @contextmanager

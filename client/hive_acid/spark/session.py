@@ -32,6 +32,7 @@ from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark import dml, insert_only, merge_job, plain, write
 from hive_acid.spark import overwrite as overwriting
 from hive_acid.spark.blocks import Blocks, Result
+from hive_acid.spark.counting import known_rows
 from hive_acid.spark.definitions import DefinitionVerbs
 from hive_acid.spark.expressions import Expression
 from hive_acid.spark.frame import AcidTable, as_table, leased
@@ -301,7 +302,14 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         if self._is_dummy:
             refuse_acid(found)
         (check_transactional if also_insert_only else check_full_acid)(found)
-        return self._blocks.changing(lambda transaction: run(transaction, found))
+        is_alone = self._blocks.current() is None
+
+        def named(transaction: Transaction) -> Result:
+            if is_alone:  # what it takes rows from are frames, with snapshots of their own
+                transaction.reads_only((found.database, found.name))
+            return run(transaction, found)
+
+        return self._blocks.changing(named)
 
     def _frame(
         self, spark: SparkSession, transaction: Transaction, table: Table, *, row_id: bool, where: Expression | None
@@ -319,7 +327,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
                 return insert_only.read_table(spark, some)
             return read_table(spark, some, row_id=row_id, wanted=wanted)
 
-        narrowing = Narrowing(table, read)
+        narrowing = Narrowing(table, read, partial(known_rows, state))
         if where is not None and (found := narrowing.filtered(where)) is not None:
             return found
         frame = narrowing.frame()
@@ -350,7 +358,8 @@ def session(
     other.
     """
     manager = transaction_manager(settings or {})
-    connection = metastore if isinstance(metastore, Connection) else connect(metastore)
+    application = spark.conf.get("spark.app.name", None)
+    connection = metastore if isinstance(metastore, Connection) else connect(metastore, application=application)
     return AcidSession(
         spark,
         connection,

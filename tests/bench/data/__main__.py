@@ -87,7 +87,7 @@ def _run(
         "partitioned": options.partitioned,
         "deleted": options.deleted,
         "planning": options.planning and python == sys.executable,
-        "root": str(work / "data"),
+        "root": str(Path(tempfile.mkdtemp(prefix="data-", dir=work))),
         "uri": uri,
         "jars": jars,
     }

@@ -1,0 +1,147 @@
+"""Deleted rows as bits: what a reader needs to know of delete events to leave rows out without a join.
+
+Rows of one write and bucket are numbered from 0, so those deleted are a set of small numbers. It is kept in blocks of
+`BLOCK_ROWS` bits, of which only those are there in which something is deleted.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+BLOCK_BITS = 12
+BLOCK_ROWS = 1 << BLOCK_BITS
+WORDS_PER_BLOCK = BLOCK_ROWS // 64
+_WORDS = struct.Struct(f"<{WORDS_PER_BLOCK}q")
+
+_MOST_SLOTS = 1 << 16
+_TRIES = 200
+"""How often two other factors are tried before sources get more slots."""
+
+WRITE_ID_MASK, BUCKET_MASK, SLOT_SHIFT = (1 << 24) - 1, (1 << 28) - 1, 20
+"""What of a source its slot follows from. Products with factors of 31 bits have less than 63, as Spark insists."""
+
+PACKED_WRITE_ID_BITS, PACKED_BUCKET_BITS = 32, 31
+_FACTOR_BITS = 31
+
+Source = tuple[int, int]
+"""A write id and a bucket property: where rows that are numbered together come from."""
+
+Blocks = Mapping[int, int]
+"""The number of a block to its bits, of which the lowest is its first row."""
+
+
+def blocks_of(events: Iterable[tuple[int, int, int]]) -> dict[Source, dict[int, int]]:
+    """The blocks of rows that (write id, bucket property, row id) name."""
+    found: dict[Source, dict[int, int]] = {}
+    source: Source | None = None
+    blocks: dict[int, int] = {}
+    for write_id, bucket, row_id in events:
+        if source != (write_id, bucket):
+            source = (write_id, bucket)
+            blocks = found.setdefault(source, {})
+        number = row_id >> BLOCK_BITS
+        blocks[number] = blocks.get(number, 0) | 1 << (row_id & BLOCK_ROWS - 1)
+    return found
+
+
+def merged(parts: Iterable[Mapping[Source, Blocks]]) -> dict[Source, dict[int, int]]:
+    """All that is deleted by some of `parts`."""
+    found: dict[Source, dict[int, int]] = {}
+    for part in parts:
+        for source, blocks in part.items():
+            known = found.setdefault(source, {})
+            for number, bits in blocks.items():
+                known[number] = known.get(number, 0) | bits
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Blocks as one array, `words`, in which a row's bit is found by four look-ups.
+
+    1. At the slot of the row's source: the source, `packed`, if it has deleted rows.
+    2. `slots` behind that: where the list of its blocks begins.
+    3. There, at the number of the row's block, or at `longest` if that is less: where the block's words begin.
+    4. The word of the row. A block in which nothing is deleted has words as well, common ones, which are zero.
+
+    The slot follows from the two factors, which are chosen so that each source has a slot of its own.
+    """
+
+    slots: int
+    write_id_factor: int
+    bucket_factor: int
+    longest: int
+    words: tuple[int, ...]
+
+    def has(self, write_id: int, bucket: int, row_id: int) -> bool:
+        """Whether a row is deleted: what the look-ups of a reader come to."""
+        slot = _slot((write_id, bucket), self.slots, self.write_id_factor, self.bucket_factor)
+        if write_id >> PACKED_WRITE_ID_BITS or self.words[slot] != packed((write_id, bucket)):
+            return False
+        blocks_at = self.words[self.slots + slot]
+        at = self.words[blocks_at + min(row_id >> BLOCK_BITS, self.longest)]
+        return bool(self.words[at + (row_id >> 6 & WORDS_PER_BLOCK - 1)] >> (row_id & 63) & 1)
+
+
+def packed(source: Source) -> int:
+    """A source as one number."""
+    write_id, bucket = source
+    return write_id << PACKED_BUCKET_BITS | bucket
+
+
+def layout_of(deleted: Mapping[Source, Blocks], most_words: int) -> Layout | None:
+    """The layout of some blocks; None if it has more than `most_words`, or sources of larger numbers than there are."""
+    longest = max((max(blocks) + 1 for blocks in deleted.values()), default=0)
+    blocks = sum(map(len, deleted.values()))
+    length = len(deleted) * (longest + 1) + WORDS_PER_BLOCK * (blocks + 1)
+    if length > most_words or any(w >> PACKED_WRITE_ID_BITS or b >> PACKED_BUCKET_BITS for w, b in deleted):
+        return None
+    found = _factors(list(deleted), most_words - length)
+    if found is None:
+        return None
+    slots, write_id_factor, bucket_factor = found
+    nothing_at = 2 * slots
+    words = [-1] * slots + [0] * (slots + WORDS_PER_BLOCK)
+    for source, of_source in deleted.items():
+        slot = _slot(source, slots, write_id_factor, bucket_factor)
+        words[slot], words[slots + slot] = packed(source), len(words)
+        blocks_at = len(words)
+        words += [nothing_at] * (longest + 1)
+        for number, bits in of_source.items():
+            words[blocks_at + number] = len(words)
+            words += _WORDS.unpack(bits.to_bytes(BLOCK_ROWS // 8, "little"))
+    return Layout(slots, write_id_factor, bucket_factor, longest, tuple(words))
+
+
+def _slot(source: Source, slots: int, write_id_factor: int, bucket_factor: int) -> int:
+    write_id, bucket = source
+    mixed = (write_id & WRITE_ID_MASK) * write_id_factor ^ (bucket & BUCKET_MASK) * bucket_factor
+    return mixed >> SLOT_SHIFT & slots - 1
+
+
+def _factors(sources: Sequence[Source], most_words: int) -> tuple[int, int, int] | None:
+    """A number of slots and two factors by which each source has a slot of its own."""
+    random = Random(len(sources))
+    slots = 1
+    while slots < len(sources):
+        slots *= 2
+    while slots <= _MOST_SLOTS and 2 * slots <= most_words:
+        for _ in range(_TRIES):
+            factors = random.getrandbits(_FACTOR_BITS) | 1, random.getrandbits(_FACTOR_BITS) | 1
+            if _are_apart(sources, slots, *factors):
+                return slots, *factors
+        slots *= 2
+    return None
+
+
+def _are_apart(sources: Sequence[Source], slots: int, write_id_factor: int, bucket_factor: int) -> bool:
+    taken: set[int] = set()
+    for source in sources:
+        slot = _slot(source, slots, write_id_factor, bucket_factor)
+        if slot in taken:
+            return False
+        taken.add(slot)
+    return True

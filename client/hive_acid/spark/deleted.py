@@ -1,0 +1,158 @@
+"""Delete events that the client knows: rows are left out by a look-up in bits instead of a join.
+
+A join costs a job of its own for the delete files, a broadcast and a stage more, whatever is read. The delete files of
+most tables are small, and never change: they are read here, by pyarrow, and what they say is kept. Where they are not,
+are not to be read, or name rows of several partitions at a time, the reader joins them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from hive_acid import files
+from hive_acid.footers import DataFilePath
+from hive_acid.format.deleted import (
+    BLOCK_BITS,
+    BUCKET_MASK,
+    PACKED_BUCKET_BITS,
+    PACKED_WRITE_ID_BITS,
+    SLOT_SHIFT,
+    WORDS_PER_BLOCK,
+    WRITE_ID_MASK,
+    Blocks,
+    Layout,
+    Source,
+    blocks_of,
+    layout_of,
+    merged,
+)
+from hive_acid.format.rows import DELETE
+from hive_acid.format.snapshot import RangeValidity
+from hive_acid.format.state import DataDirectory
+from hive_acid.spark.events import KEY
+from hive_acid.spark.listing import PartitionState
+from hive_acid.spark.skipping import tails_of
+
+MOST_EVENTS = 300_000
+"""So many delete events of a partition are looked up; more are joined. To read as many once takes 0.3 s."""
+
+MOST_WORDS = 1 << 18
+"""Words of 64 rows each that a scan carries: 2 MB."""
+
+_MOST_FILES = 64
+"""So many delete files that are not known yet are read for one scan."""
+
+_MOST_KNOWN_EVENTS = 4_000_000
+_COLUMNS = ["operation", *KEY]
+_THREADS = 8
+
+
+class DeleteFiles:
+    """What delete files say, by file; safe to share between threads. The least recently used go first."""
+
+    def __init__(self, most_events: int = _MOST_KNOWN_EVENTS) -> None:
+        self._most_events = most_events
+        self._guard = threading.Lock()
+        self._known: OrderedDict[DataFilePath, tuple[int, Mapping[Source, Blocks]]] = OrderedDict()
+        self._events = 0
+
+    def read(self, wanted: Sequence[DataFilePath]) -> list[Mapping[Source, Blocks]] | None:
+        """What each file deletes; None if one cannot be read here, or there are too many that are not known."""
+        with self._guard:
+            found = {}
+            for file in wanted:
+                if file in self._known:
+                    self._known.move_to_end(file)
+                    found[file] = self._known[file][1]
+        missing = [file for file in wanted if file not in found]
+        if len(missing) > _MOST_FILES:
+            return None
+        if missing:
+            with ThreadPoolExecutor(min(_THREADS, len(missing)), thread_name_prefix="delete-file") as pool:
+                for file, said in zip(missing, pool.map(_read, missing), strict=True):
+                    if said is None:
+                        return None
+                    found[file] = said[1]
+                    self._keep(file, said)
+        return [found[file] for file in wanted]
+
+    def _keep(self, file: DataFilePath, said: tuple[int, Mapping[Source, Blocks]]) -> None:
+        with self._guard:
+            if file not in self._known:
+                self._known[file] = said
+                self._events += said[0]
+            while self._events > self._most_events:
+                self._events -= self._known.popitem(last=False)[1][0]
+
+
+SHARED = DeleteFiles()
+"""What this process has read."""
+
+
+def is_deleted(spark: SparkSession, partition: PartitionState, deltas: Sequence[DataDirectory]) -> Column | None:
+    """Whether an event in `partition` is of a row that `deltas` delete; None if that takes a join.
+
+    The condition is over the columns of `scan`, and never null.
+    """
+    if any(found.validity is not RangeValidity.ALL or found.unfinished for found in deltas):
+        return None
+    wanted = tuple(
+        DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms)
+        for found in deltas
+        for file in found.files
+        if file.size
+    )
+    if not all(file.modified_ms for file in wanted):
+        return None
+    tails = tails_of(wanted)
+    if tails is None or sum(tail.rows for tail in tails) > MOST_EVENTS:
+        return None
+    said = SHARED.read(wanted)
+    layout = None if said is None else layout_of(merged(said), MOST_WORDS)
+    return None if layout is None else _condition(spark, layout)
+
+
+def _read(file: DataFilePath) -> tuple[int, Mapping[Source, Blocks]] | None:
+    """The number of events in a file and the rows that they name; None if pyarrow cannot read it."""
+    try:
+        import pyarrow
+        from pyarrow import orc
+    except ImportError:
+        return None
+    try:
+        table = orc.ORCFile(pyarrow.BufferReader(files.read(file.path))).read(columns=_COLUMNS)
+    except (OSError, pyarrow.ArrowException):
+        return None
+    operations, *key = (table.column(name).to_pylist() for name in _COLUMNS)
+    events = (event for operation, *event in zip(operations, *key, strict=True) if operation >= DELETE)
+    return table.num_rows, blocks_of((write_id, bucket, row_id) for write_id, bucket, row_id in events)
+
+
+def _condition(spark: SparkSession, layout: Layout) -> Column:
+    """`Layout.has` in Spark's words. The array is a subquery's, which plans do not spell out."""
+    text = ",".join(map(str, layout.words))
+    array = "SELECT cast(split(words, ',') AS array<bigint>) FROM VALUES (:words) AS v(words)"
+    words = spark.sql(array, args={"words": text}).scalar()
+    mixed = (
+        f"(originalTransaction & {WRITE_ID_MASK}) * {_number(layout.write_id_factor)}"
+        f" ^ (cast(bucket AS bigint) & {BUCKET_MASK}) * {_number(layout.bucket_factor)}"
+    )
+    slot = f"cast(shiftright({mixed}, {SLOT_SHIFT}) & {_number(layout.slots - 1)} AS int)"
+    block = F.expr(f"least(shiftright(rowId, {BLOCK_BITS}), {_number(layout.longest)})")
+    at = F.get(words, (F.get(words, F.expr(f"cast({slot} + {_number(layout.slots)} AS int)")) + block).cast("int"))
+    word = F.get(words, (at + F.expr(f"shiftright(rowId, 6) & {WORDS_PER_BLOCK - 1}")).cast("int"))
+    source = F.expr(f"shiftleft(originalTransaction, {PACKED_BUCKET_BITS}) | bucket")
+    is_packed = F.expr(f"shiftright(originalTransaction, {PACKED_WRITE_ID_BITS}) = 0")
+    bit = F.getbit(word, F.expr("cast(rowId & 63 AS int)"))
+    return is_packed & (F.get(words, F.expr(slot)) == source) & (bit == 1)
+
+
+def _number(value: int) -> str:
+    """The SQL of a number that Spark does not write into the code it generates, as in `events.constant`."""
+    return f"array({value}L)[operation & 0]"
