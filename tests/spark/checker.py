@@ -16,6 +16,7 @@ from hive_acid import files
 from hive_acid.format.names import (
     Directory,
     Kind,
+    is_spark_file,
     parse_bucket_file,
     parse_directory,
     parse_original_file,
@@ -112,17 +113,18 @@ def check_snapshot(acid: Any, name: str) -> dict[str, list[RowEvent]]:
         write_ids = transaction.write_ids(table.database, table.name)
         places = acid.connection.partitions(table) if table.partition_keys else {"": table.location}
         return {
-            partition: _visible(_local(location), write_ids, transaction.snapshot)
+            partition: check_visible(_local(location), write_ids, transaction.snapshot)
             for partition, location in places.items()
         }
 
 
-def _visible(location: Path, write_ids: ValidWriteIdList, txns: ValidTxnList) -> list[RowEvent]:
+def check_visible(location: Path, write_ids: ValidWriteIdList, txns: ValidTxnList) -> list[RowEvent]:
+    """`check_snapshot` of any snapshot, for the directory of a table or partition."""
     state = directory_state(
         files.list_tree(str(location)), write_ids, txns, lambda path: (location / path).read_bytes()
     )
-    assert not state.originals, f"{location} has files from before the table was ACID"
     base = _of_directory(location, state.base) if state.base else []
+    base += _of_raw_files(location, [file.path for file in state.originals], 0, 0)
     data = [event for delta in state.insert_deltas for event in _of_directory(location, delta)]
     deletes = [event for delta in state.delete_deltas for event in _of_directory(location, delta)]
     current = [event.key for event in deletes if write_ids.is_valid(event.current_write_id)]
@@ -133,21 +135,30 @@ def _visible(location: Path, write_ids: ValidWriteIdList, txns: ValidTxnList) ->
 
 
 def _of_directory(location: Path, directory: DataDirectory) -> list[RowEvent]:
+    paths = sorted(file.path for file in directory.files)
+    raw = [path for path in paths if parse_bucket_file(path.rpartition("/")[2]) is None]
+    found = [event for path in paths if path not in raw for event in events(location / path)]
+    named = directory.directory
+    return found + _of_raw_files(location, raw, named.max_write_id, named.statement_id or 0)
+
+
+def _of_raw_files(location: Path, paths: list[str], write_id: int, statement_id: int) -> list[RowEvent]:
+    """Rows of files without ids, which are counted by bucket (acid-format.md §1.1)."""
     found: list[RowEvent] = []
     rows_of_bucket: Counter[int] = Counter()
-    for file in sorted(directory.files, key=lambda file: file.path):
-        path = location / file.path
-        raw = parse_original_file(path.name)
-        if raw is None:
-            found += events(path)
-            continue
-        write_id = directory.directory.max_write_id
-        bucket = encode_bucket(raw, directory.directory.statement_id or 0)
-        for row in pyarrow.orc.ORCFile(path).read().to_pylist():
-            event = RowEvent(INSERT, write_id, bucket, rows_of_bucket[raw], write_id, tuple(row.values()))
-            rows_of_bucket[raw] += 1
-            found.append(event)
+    for path in paths:
+        number = _bucket_of_raw(path.rpartition("/")[2])
+        bucket = encode_bucket(number, statement_id)
+        for row in pyarrow.orc.ORCFile(location / path).read().to_pylist():
+            found.append(RowEvent(INSERT, write_id, bucket, rows_of_bucket[number], write_id, tuple(row.values())))
+            rows_of_bucket[number] += 1
     return found
+
+
+def _bucket_of_raw(name: str) -> int:
+    if is_spark_file(name):
+        return int(name.removeprefix("part-").partition("-")[0])
+    return parse_original_file(name) or 0
 
 
 def _local(location: str) -> Path:

@@ -11,6 +11,7 @@ import pytest
 import hive_acid.spark
 from hive_acid import show
 from hive_acid.errors import WriteConflictError
+from hive_acid.locks import overwrite_component
 
 WRITERS, ROUNDS, ATTEMPTS = 3, 5, 40
 BUSY = {
@@ -87,3 +88,20 @@ def test_counters_and_tokens(spark, metastore):
 def states_of_compactions(acid):
     listing = show.compactions(acid.connection)
     return {row[listing.columns.index("state")] for row in listing.rows}
+
+
+def test_an_update_that_waited_for_a_change_begins_anew(acid, spark):
+    """It has read nothing yet: so a rebalance, or an overwrite, makes it wait and not fail."""
+    acid.create_table("d.t", {"id": "int", "n": "int"})
+    acid.insert("d.t", spark.sql("SELECT id, 0 AS n FROM VALUES (1), (2) AS v(id)"))
+    overwriter = acid.connection.begin()
+    overwriter.lock(overwrite_component("d", "t", beside_readers=True))
+    with ThreadPoolExecutor() as pool:
+        updating = pool.submit(acid.update, "d.t", {"n": "n + 1"})
+        deadline = time.monotonic() + 60
+        while not any("waiting" in str(row).lower() for row in show.locks(acid.connection).rows):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        overwriter.commit()
+        updating.result(60)
+    assert sorted(row.n for row in acid.table("d.t").collect()) == [1, 1]

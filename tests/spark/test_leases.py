@@ -1,4 +1,4 @@
-"""What a reader keeps from being cleaned, where the metastore goes by the tables that readers name."""
+"""What a reader keeps from being cleaned: the tables that it names, and no others."""
 
 import gc
 import time
@@ -7,12 +7,14 @@ import pytest
 from sqlalchemy import text
 
 import hive_acid.spark
+from hive_acid.errors import UnknownMethodError
+from hive_acid.transaction import Transaction
 from metastore.store.database import Database
 
 
 @pytest.fixture
 def acid(spark, metastore):
-    with hive_acid.spark.session(spark, metastore(**{"hive.txn.use.minhistorywriteid": "true"})) as session:
+    with hive_acid.spark.session(spark, metastore()) as session:
         session.create_database("d")
         for name in ("a", "b"):
             session.create_table(f"d.{name}", {"id": "bigint"})
@@ -48,10 +50,44 @@ def test_a_snapshot_keeps_everything_until_its_end(acid, db):
     with acid.snapshot():
         assert acid.table("d.a").count() == 3
         assert named(db) == set()
-        assert acid.table("d.b").count() == 3
+    with acid.snapshot():
+        kept = acid.table("d.b")
+        assert kept.count() == 3
+    assert {table for table, _ in named(db)} >= {"b"}, "its frames need what it has read, as long as they live"
+    del kept
+    until = time.monotonic() + 30
+    while named(db) and time.monotonic() < until:
+        gc.collect()
+        time.sleep(0.05)
     with acid.transaction():
         acid.delete("d.a", "id = 1")
         assert named(db) == set()
+
+
+def test_a_verb_alone_keeps_its_own_table_only(acid, spark, db, monkeypatch):
+    seen = []
+    lock = Transaction.lock
+
+    def looking(self, *components):
+        seen.append({table for table, _ in named(db)})
+        lock(self, *components)
+
+    monkeypatch.setattr(Transaction, "lock", looking)
+    acid.insert("d.a", spark.range(3))
+    acid.delete("d.b", "id = 1")
+    assert seen == [{"a"}, {"b"}]
+
+
+def test_a_metastore_that_takes_no_promises_keeps_everything(acid, monkeypatch):
+    call = acid.connection.call
+
+    def of_hive_3(method, *args):
+        if method == "add_write_ids_to_min_history":
+            raise UnknownMethodError(f"the metastore does not serve {method}")
+        return call(method, *args)
+
+    monkeypatch.setattr(acid.connection, "call", of_hive_3)
+    assert acid.table("d.a").count() == 3
 
 
 def test_what_is_named_is_the_first_write_that_may_be_open(acid, spark, db):

@@ -258,7 +258,7 @@ def test_only_what_can_match_is_read(acid, spark):
     assert "SortMergeJoin" not in written.tree
     assert "Python" not in written.tree
     assert acid.delete("d.t", source=source, on="t.id = s.id") == 10
-    assert last_write(spark).metrics["number of files read"] == 4, "data files of one write and their deletes"
+    assert last_write(spark).metrics["number of files read"] == 3, "data files of one write, and of the merge"
     assert acid.update("d.t", {"v": "'x'"}, "id >= 290 AND p = 1") == 5
     written = last_write(spark)
     assert written.metrics["number of files read"] == 1
@@ -270,8 +270,29 @@ def test_only_what_can_match_is_read(acid, spark):
 def test_a_merge_sorts_its_events_once(acid, spark):
     acid.create_table("d.t", {"id": "int", "v": "int"})
     acid.insert("d.t", spark.range(20).selectExpr("int(id) id", "0 v"))
-    source = spark.range(5, 25).selectExpr("int(id) id", "1 v")
-    acid.merge("d.t", source, "t.id = s.id").whenMatchedUpdateAll().execute()
+    twice = spark.range(10, 50).selectExpr("int(id / 2) id", "int(id % 2) v")
+    merge = acid.merge("d.t", twice, "t.id = s.id AND s.v = 1").whenMatchedUpdateAll()
+    assert tuple(merge.execute()) == (0, 15, 0)
     plan = last_write(spark).tree
     assert plan.count("Exchange") == plan.count("BroadcastExchange") + 1, "only changed rows are shuffled, and once"
     assert plan.count("Sort (") == 1, "the check for rows that match twice takes the writer's order"
+
+
+def test_no_row_is_shuffled_where_none_can_match_twice(acid, spark):
+    acid.create_table("d.t", {"id": "int", "k": "string", "v": "int"})
+    acid.insert("d.t", spark.range(20).selectExpr("int(id) id", "'k' k", "0 v"))
+    source = spark.range(5, 25).selectExpr("int(id) id", "if(id = 7, null, 'k') k", "1 v")
+    source = source.unionByName(source.where("id = 7"))
+    merge = acid.merge("d.t", source, "t.id = s.id AND t.k = s.k")
+    assert tuple(merge.whenMatchedUpdateAll().execute()) == (0, 14, 0), "null matches nothing, twice neither"
+    plan = last_write(spark).tree
+    assert plan.count("Exchange") == plan.count("BroadcastExchange")
+    assert plan.count("Sort (") == 1
+    merge = acid.merge("d.t", source, "t.id = s.id AND t.k = s.k")
+    assert tuple(merge.whenMatchedUpdate(set={"v": "s.v + t.v"}).whenNotMatchedInsertAll().execute()) == (7, 14, 0)
+    plan = last_write(spark).tree
+    assert plan.count("Exchange") == plan.count("BroadcastExchange") + 1, "to find the source rows without a pair"
+    check_table(location_of(acid, "d.t"))
+    assert sorted(row["v"] for row in acid.table("d.t").where("id BETWEEN 5 AND 24 AND id <> 7").collect()) == (
+        [1] * 5 + [2] * 14
+    )

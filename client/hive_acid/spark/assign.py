@@ -57,6 +57,11 @@ def assign(table: Table, column: Column, value: SparkColumn, source: t.DataType)
     return stored
 
 
+def is_stored_as_is(column: Column, source: t.DataType) -> bool:
+    """Whether `assign` leaves all values of type `source` as they are."""
+    return _is_same(source, spark_type(column.type)) and text_length(column.type) is None
+
+
 def assigned(table: Table, columns: Sequence[Column], frame: DataFrame, names: Mapping[str, str]) -> list[SparkColumn]:
     """`columns` of the table out of `frame`, in whose terms `names` gives each one, ready to be stored."""
     types = {field.name: field.dataType for field in frame.schema.fields}

@@ -5,18 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
 from hive_acid.connection import Connection
-from hive_acid.errors import HiveAcidError, TransactionClosedError
+from hive_acid.errors import HiveAcidError, SnapshotOutdatedError, TransactionClosedError
 from hive_acid.spark.frame import leased
 from hive_acid.transaction import Transaction, TransactionKind
 
 LOG = logging.getLogger(__name__)
+_BEGINNINGS = 3
+"""How often a statement of its own begins at most; then the conflict is told at its commit."""
 
 Result = TypeVar("Result")
 
@@ -70,7 +72,9 @@ class Blocks:
                 raise TransactionClosedError(
                     f"transaction {transaction.id} was aborted, since a statement in it failed: {block.failure}"
                 ) from block.failure
-            if not reading:
+            if reading:
+                transaction.reads_no_more()  # its frames may live on, and need no other table
+            else:
                 transaction.commit()
         except BaseException:
             if not reading:
@@ -102,11 +106,16 @@ class Blocks:
             yield transaction
 
     def changing(self, run: Callable[[Transaction], Result]) -> Result:
-        """`run` in this thread's transaction, or in one of its own. An error spoils the block."""
+        """`run` in this thread's transaction, or in one of its own. An error spoils the block.
+
+        One of its own begins anew if the data was changed before it had its lock: it has read nothing of it.
+        """
         block = self.current()
         if block is None:
-            with self.entered(TransactionKind.WRITE) as transaction:
-                return run(transaction)
+            for _ in range(_BEGINNINGS - 1):
+                with suppress(SnapshotOutdatedError):
+                    return self._alone(run, may_begin_again=True)
+            return self._alone(run, may_begin_again=False)
         if not block.writable:
             raise TransactionClosedError("a snapshot block only reads: use acid.transaction() to change tables")
         try:
@@ -114,6 +123,11 @@ class Blocks:
         except BaseException as error:
             block.failure = error
             raise
+
+    def _alone(self, run: Callable[[Transaction], Result], *, may_begin_again: bool) -> Result:
+        with self.entered(TransactionKind.WRITE) as transaction:
+            transaction.may_begin_again = may_begin_again
+            return run(transaction)
 
 
 def _abort(transaction: Transaction) -> None:

@@ -1,4 +1,4 @@
-"""Changes of existing rows as events: what UPDATE, DELETE and MERGE write, in one shuffle of the changed rows.
+"""Changes of existing rows as events: what UPDATE, DELETE and MERGE write, where they are or in one shuffle of them.
 
 A change is a row of its kind (insert or delete), its partition's keys, the identity of the row that is deleted, and the
 new row. `hive_acid.spark.events` has the names of these columns.
@@ -17,18 +17,22 @@ from hive_acid.format import rows
 from hive_acid.spark.events import (
     BUCKET_COLUMN,
     DELETE,
+    FILE_OF_ROW,
     INSERT,
     KEY,
     KIND_COLUMN,
+    OWN_ROW_ID,
     Events,
+    constant,
     file_of_row,
     key_column,
     key_texts,
-    own_row_id,
 )
 from hive_acid.spark.hashing import bucket_of
-from hive_acid.spark.layout import Write
-from hive_acid.spark.scan import ID_COLUMNS, ROW_COLUMN
+from hive_acid.spark.layout import Layout, Write
+from hive_acid.spark.read import KEY_COLUMNS
+from hive_acid.spark.scan import ROW_COLUMN
+from hive_acid.spark.spread import FILES_PER_PARTITION
 
 UPDATES = "updates"
 """The count of events that are new versions of rows: a row that is moved or changed, not one that is new."""
@@ -38,91 +42,101 @@ REPEATED = "repeated"
 
 _SPREAD = "__acid_spread"
 _TURN = "__acid_turn"
+_IS_NEW = f"{KIND_COLUMN} = '{INSERT}'"
 
 
-def deletions(target: DataFrame, keys: Sequence[Column], identity: Sequence[Column], row: t.StructType) -> DataFrame:
+def deletions(target: DataFrame, keys: Sequence[str], row: t.StructType) -> DataFrame:
     """The rows of `target` as changes that `change_events` takes: each one is deleted.
 
-    `keys` are the texts of their partition keys, `identity` their (write id, bucket property, row id).
+    `target` has the columns of `read_rows`, of which `keys` are the texts of partition keys; `row` is the type of what
+    the file holds for each row.
     """
     no_row = F.lit(None).cast(row).alias(ROW_COLUMN)
-    key = (value.alias(name) for value, name in zip(identity, KEY, strict=True))
-    return target.select(F.lit(DELETE).alias(KIND_COLUMN), *key_texts(keys), *key, no_row)
+    return target.select(F.expr(f"'{DELETE}' AS {KIND_COLUMN}"), *map(F.expr, (*key_texts(keys), *_identity())), no_row)
 
 
-def replacements(
-    target: DataFrame,
-    kinds: Column,
-    keys: Sequence[Column],
-    new_keys: Sequence[Column],
-    identity: Sequence[Column],
-    row: Column,
-) -> DataFrame:
+def replacements(target: DataFrame, kinds: str, keys: Sequence[str], new_keys: Sequence[str], row: str) -> DataFrame:
     """The rows of `target` as changes that `change_events` takes: one of each kind in the array `kinds`.
 
-    A row is deleted from the partition of `keys` and inserted as `row` into that of `new_keys`. New rows are in the
-    order of `identity`; one that replaces no row has no write id there.
+    `target` has the hidden columns of `read_rows`; all other arguments are SQL. A row is deleted from the partition of
+    `keys` and inserted as `row` into that of `new_keys`. New rows are in the order of what they replace; one that
+    replaces no row has no write id there.
     """
-    twice = target.select("*", F.explode(kinds).alias(KIND_COLUMN))
-    is_new = F.col(KIND_COLUMN) == INSERT
-    placed = [
-        old if new is old else F.when(is_new, new).otherwise(old) for old, new in zip(keys, new_keys, strict=True)
-    ]
-    key = [value.alias(name) for value, name in zip(identity, KEY, strict=True)]
-    return twice.select(KIND_COLUMN, *key_texts(placed), *key, F.when(is_new, row).alias(ROW_COLUMN))
+    twice = target.selectExpr("*", f"explode({kinds}) AS {KIND_COLUMN}")
+    placed = [old if new == old else f"if({_IS_NEW}, {new}, {old})" for old, new in zip(keys, new_keys, strict=True)]
+    return twice.selectExpr(
+        KIND_COLUMN, *key_texts(placed), *_identity(), f"CASE WHEN {_IS_NEW} THEN {row} END AS {ROW_COLUMN}"
+    )
 
 
 def change_events(
-    changes: DataFrame, table: Table, write: Write, *, deletes_only: bool = False, once: bool = False
+    changes: DataFrame,
+    table: Table,
+    write: Write,
+    *,
+    deletes_only: bool = False,
+    once: bool = False,
+    in_place: bool = False,
 ) -> Events:
-    """Changes as events in the order and in the tasks in which they are written: one shuffle, of changed rows only.
+    """Changes as events in the order and in the tasks in which they are written.
 
     Delete events meet in one task per partition and bucket, which makes their one file, and so do new rows of a
-    CLUSTERED table; other new rows are spread as they came and take the writing task's number for bucket.
+    CLUSTERED table; other new rows are spread as they came and take the writing task's number for bucket. That is one
+    shuffle, of changed rows only.
+
+    With `in_place`, for changes that come in few tasks, there is none, which for few rows is most of the work: each
+    task writes the delete events that it has, so a bucket may have several files, which are statements of their own.
+    It has no effect where rows have to meet: in a CLUSTERED table, and with `once`; nor where each file is a statement.
 
     `deletes_only` says that there are no new rows, which would need a known hash in a CLUSTERED table. With `once`,
     rows are counted that are deleted more than once (`REPEATED`): such events may not be committed.
     """
     names = [key_column(position) for position in range(len(table.partition_keys))]
-    is_new = F.col(KIND_COLUMN) == INSERT
     hashed = bool(table.bucket_columns) and not deletes_only
-    origin = _bucket(table) if hashed else F.spark_partition_id()
-    task = F.col(_SPREAD) if hashed else F.spark_partition_id()
-    # Coalesced, so that Spark knows it is never null: else it would sort again before it writes.
-    file = F.coalesce(F.when(is_new, task).otherwise(F.col(_SPREAD)), F.lit(0))
-    order = [KIND_COLUMN, *names, BUCKET_COLUMN, _SPREAD, *KEY]
-    placed = (
-        changes.withColumn(_SPREAD, F.when(is_new, origin).otherwise(file_of_row()))
-        .repartition(KIND_COLUMN, *names, _SPREAD)
-        .withColumn(BUCKET_COLUMN, file)
-        .sortWithinPartitions(*order)
-    )
-    counted = {
-        INSERT: is_new,
-        DELETE: ~is_new,
-        UPDATES: is_new & F.col("originalTransaction").isNotNull(),
-    }
+    divided_by = (KIND_COLUMN, *names, BUCKET_COLUMN)
+    order = [*divided_by, *KEY]
+    if in_place and not hashed and not once and write.layout is Layout.BUCKETS:
+        # A plan with subqueries may come in more tasks than the table is read in.
+        placed = changes.coalesce(FILES_PER_PARTITION).selectExpr("*", _file("spark_partition_id()", FILE_OF_ROW))
+    else:
+        order.insert(len(divided_by), _SPREAD)
+        placed = _shuffled(changes, names, _bucket(table) if hashed else None)
+    placed = placed.sortWithinPartitions(*order)
+    counted = {INSERT: _IS_NEW, DELETE: f"NOT {_IS_NEW}", UPDATES: f"{_IS_NEW} AND originalTransaction IS NOT NULL"}
     if once:
         # The rows are in this order already, and where the shuffle has put them: the window moves and sorts nothing.
         placed = placed.withColumn(_TURN, F.row_number().over(Window.partitionBy(*order).orderBy(KEY[-1])))
-        counted[REPEATED] = ~is_new & (F.col(_TURN) == 2)
+        counted[REPEATED] = f"NOT {_IS_NEW} AND {_TURN} = 2"
     counts = Observation()
-    placed = placed.observe(counts, *(F.count_if(which).alias(name) for name, which in counted.items()))
-    write_id = F.lit(write.write_id).cast("bigint")
-    bucket = write.bucket_property(F.col(BUCKET_COLUMN))
-    frame = placed.select(
-        KIND_COLUMN,
-        *names,
-        BUCKET_COLUMN,
-        F.when(is_new, rows.INSERT).otherwise(rows.DELETE).alias("operation"),
-        F.when(is_new, write_id).otherwise(F.col("originalTransaction")).alias("originalTransaction"),
-        F.when(is_new, bucket).otherwise(F.col("bucket")).alias("bucket"),
-        F.when(is_new, own_row_id()).otherwise(F.col("rowId")).alias("rowId"),
-        write_id.alias("currentTransaction"),
+    placed = placed.observe(counts, *(F.expr(f"count_if({which}) AS {name}") for name, which in counted.items()))
+    write_id = constant(write.write_id)
+    frame = placed.selectExpr(
+        *divided_by,
+        f"if({_IS_NEW}, {rows.INSERT}, {rows.DELETE}) AS operation",
+        f"if({_IS_NEW}, {write_id}, originalTransaction) AS originalTransaction",
+        f"if({_IS_NEW}, {write.bucket_property(BUCKET_COLUMN)}, bucket) AS bucket",
+        f"if({_IS_NEW}, {OWN_ROW_ID}, rowId) AS rowId",
+        f"{write_id} AS currentTransaction",
         ROW_COLUMN,
     )
-    divided_by = (KIND_COLUMN, *names, BUCKET_COLUMN)
-    return Events(frame.select(*divided_by, *ID_COLUMNS, ROW_COLUMN), divided_by, counts)
+    return Events(frame, divided_by, counts)
+
+
+def _shuffled(changes: DataFrame, names: Sequence[str], bucket: Column | None) -> DataFrame:
+    """The changes in the tasks of their files; `bucket` is that of new rows, None if any task takes them."""
+    task = "spark_partition_id()" if bucket is None else _SPREAD
+    origin = F.spark_partition_id() if bucket is None else bucket
+    spread = changes.withColumn(_SPREAD, F.when(F.expr(_IS_NEW), origin).otherwise(file_of_row()))
+    return spread.repartition(KIND_COLUMN, *names, _SPREAD).selectExpr("*", _file(task, _SPREAD))
+
+
+def _file(new: str, deleted: str) -> str:
+    """The number of an event's file; Spark has to know that it is never null, or it would sort again to write it."""
+    return f"coalesce(if({_IS_NEW}, {new}, {deleted}), 0) AS {BUCKET_COLUMN}"
+
+
+def _identity() -> list[str]:
+    return [f"{hidden} AS {name}" for hidden, name in zip(KEY_COLUMNS, KEY, strict=True)]
 
 
 def _bucket(table: Table) -> Column:

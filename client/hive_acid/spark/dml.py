@@ -1,12 +1,13 @@
-"""UPDATE and DELETE: one scan of the table, one shuffle of the changed rows, one job that writes their events."""
+"""UPDATE and DELETE: one scan of the table, at most one shuffle of the changed rows, one job that writes events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as t
 
 from hive_acid.catalog import Column as TableColumn
 from hive_acid.catalog import Table
@@ -21,6 +22,9 @@ from hive_acid.spark.source import Join, kept
 from hive_acid.spark.statement import Context, Statement, analysed, column_errors
 from hive_acid.spark.types import check_distinct, row_type
 from hive_acid.transaction import Transaction
+
+NEW_ROW = "__acid_row"
+"""The column of the new row beside those of the old one."""
 
 
 def delete(
@@ -41,10 +45,14 @@ def delete(
     """
     statement = Statement(context, transaction, table)
     statement.lock(Operation.DELETE)
-    rows = chosen(statement, where, target_alias) if join is None else _matching(statement, join, where)
+    if join is None:
+        rows, stays = chosen(statement, where, target_alias), True
+    else:
+        rows, stays = _matching(statement, join, where)
     write = statement.write()
-    changes = deletions(rows, statement.keys, statement.identity, row_type(table.columns))
-    events = change_events(changes, table, write, deletes_only=True)
+    changes = deletions(rows, statement.keys, row_type(table.columns))
+    in_place = stays and statement.is_read_in_few_tasks
+    events = change_events(changes, table, write, deletes_only=True, in_place=in_place)
     return statement.run(events, write, Operation.DELETE).deletes
 
 
@@ -69,12 +77,12 @@ def update(
     statement.refuse_clustered("UPDATE")
     assignments = Assignments.of(table, set)
     statement.lock(Operation.UPDATE)
-    rows = assignments.added_to(chosen(statement, where, target_alias))
+    rows = assignments.applied_to(chosen(statement, where, target_alias))
     write = statement.write()
-    row, keys = assignments.row(rows), assignments.keys(rows, statement.keys)
-    kinds = F.array(F.lit(DELETE), F.lit(INSERT))
-    changes = replacements(rows, kinds, statement.keys, keys, statement.identity, row)
-    return statement.run(change_events(changes, table, write), write, Operation.UPDATE).inserts
+    keys = statement.keys
+    changes = replacements(rows, f"array('{DELETE}', '{INSERT}')", keys, assignments.new_keys(keys), NEW_ROW)
+    events = change_events(changes, table, write, in_place=statement.is_read_in_few_tasks)
+    return statement.run(events, write, Operation.UPDATE).inserts
 
 
 def chosen(statement: Statement, where: Expression | None, target_alias: str | None = None) -> DataFrame:
@@ -83,21 +91,24 @@ def chosen(statement: Statement, where: Expression | None, target_alias: str | N
     The alias is the table's own name, unless another is given.
     """
     wanted = predicate_of(where, statement.table, target_alias)
-    target = statement.target(wanted=wanted).alias(target_alias or statement.table.name)
+    target = statement.target(wanted=wanted, chosen=where is not None).alias(target_alias or statement.table.name)
     if where is None:
         return target
     with column_errors(statement.table):
         return analysed(target.where(where))
 
 
-def _matching(statement: Statement, join: Join, where: Expression | None) -> DataFrame:
-    """The rows of a statement's target for which some row of the source fulfils ON and `where`."""
+def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, bool]:
+    """The rows of a statement's target for which some row of the source fulfils ON and `where`.
+
+    The second value says that they stay in the tasks that read them.
+    """
     with column_errors(statement.table):
         source = kept(join, statement.table)
         condition = expression(join.on) if where is None else expression(join.on) & expression(where)
         wanted = all_of((source.matched, predicate_of(where, statement.table, join.target_alias, join.source.columns)))
-        target = statement.target(wanted=wanted).alias(join.target_alias)
-        return analysed(target.join(source.joined(), condition, "left_semi"))
+        target = statement.target(wanted=wanted, chosen=True).alias(join.target_alias)
+        return analysed(target.join(source.joined(), condition, "left_semi")), source.is_small
 
 
 def checked_names(table: Table, given: Iterable[str]) -> None:
@@ -108,12 +119,12 @@ def checked_names(table: Table, given: Iterable[str]) -> None:
         raise ColumnError(f"{table.full_name} has no column {', '.join(unknown)}")
 
 
-def moved_key(old: Column, old_text: Column, new: Column) -> Column:
-    """The text of a partition key that is assigned: as it was where the value is, so that the row stays.
+def moved_key(old: str, old_text: str, new: str) -> str:
+    """The text of a partition key that is assigned: as it was where the value is, so that the row stays; all as SQL.
 
     A partition may be named by another text than Spark has for its value, ``p=01`` for 1.
     """
-    return F.when(new.eqNullSafe(old), old_text).otherwise(new.cast("string"))
+    return f"if({new} <=> {old}, {old_text}, cast({new} AS string))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,30 +142,42 @@ class Assignments:
         checked_names(table, given)
         return cls(table, {name.lower(): expression(value) for name, value in given.items()})
 
-    def added_to(self, frame: DataFrame) -> DataFrame:
-        """`frame` with the raw new values in columns of their own, so that each is computed once per row."""
+    def applied_to(self, frame: DataFrame) -> DataFrame:
+        """`frame` with the new row (`NEW_ROW`) and its partition keys that are assigned.
+
+        The raw new values are columns of their own, so that each is computed once per row.
+        """
         with column_errors(self.table):
-            return analysed(frame.select("*", *(value.alias(_new(name)) for name, value in self.values.items())))
-
-    def row(self, frame: DataFrame) -> Column:
-        """The new row as a struct, out of a frame of `added_to`."""
-        fields = (
-            self._assigned(frame, column) if column.name in self.values else F.col(quoted(column.name))
-            for column in self.table.columns
+            raw = frame.select("*", *(value.alias(_new(name)) for name, value in self.values.items()))
+            types = {field.name: field.dataType for field in raw.schema.fields}
+        row = F.struct(
+            *(
+                self._assigned(column, types).alias(column.name) if column.name in self.values else quoted(column.name)
+                for column in self.table.columns
+            )
         )
-        return F.struct(*(field.alias(column.name) for field, column in zip(fields, self.table.columns, strict=True)))
+        keys = (
+            self._assigned(key, types).alias(_stored(key.name))
+            for key in self.table.partition_keys
+            if key.name in self.values
+        )
+        return raw.select("*", row.alias(NEW_ROW), *keys)
 
-    def keys(self, frame: DataFrame, texts: list[Column]) -> list[Column]:
-        """The texts of the new row's partition keys, those of the old row being `texts`."""
+    def new_keys(self, texts: Sequence[str]) -> list[str]:
+        """SQL for `applied_to`: the texts of the new row's partition keys, those of the old row being `texts`."""
         return [
-            moved_key(F.col(quoted(key.name)), text, self._assigned(frame, key)) if key.name in self.values else text
+            moved_key(quoted(key.name), text, quoted(_stored(key.name))) if key.name in self.values else text
             for key, text in zip(self.table.partition_keys, texts, strict=True)
         ]
 
-    def _assigned(self, frame: DataFrame, column: TableColumn) -> Column:
+    def _assigned(self, column: TableColumn, types: Mapping[str, t.DataType]) -> Column:
         name = _new(column.name)
-        return assign(self.table, column, F.col(quoted(name)), frame.schema[name].dataType)
+        return assign(self.table, column, F.col(quoted(name)), types[name])
 
 
 def _new(name: str) -> str:
     return f"__acid_new_{name}"
+
+
+def _stored(name: str) -> str:
+    return f"__acid_stored_{name}"

@@ -26,6 +26,14 @@ INSERT, DELETE = "insert", "delete"
 KIND_COLUMN = "kind"
 BUCKET_COLUMN = "file"
 
+# Expressions are SQL, since a call to the JVM for each part of each expression takes long.
+
+FILE_OF_ROW = "CASE WHEN shiftright(bucket, 29) = 0 THEN bucket ELSE shiftright(bucket, 16) & 4095 END"
+"""`file_of_row`."""
+
+OWN_ROW_ID = "monotonically_increasing_id() - shiftleft(cast(spark_partition_id() AS bigint), 33)"
+"""0, 1, 2, … in this task."""
+
 _SPREAD = "__acid_spread"
 _ORDER = "__acid_order"
 
@@ -48,60 +56,56 @@ def key_column(position: int) -> str:
     return f"key{position}"
 
 
-def insert_events(
-    values: DataFrame, row: Sequence[Column], keys: Sequence[Column], write: Write, spread: Spread
-) -> Events:
+def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, spread: Spread) -> Events:
     """Rows of `values` as insert events, in tasks as `spread` says; each task's number becomes that of its file.
 
-    `row` are the columns of `values` that are stored, `keys` the texts of their partition keys. Within a file rows keep
-    the order they came in.
+    `row` are the columns of `values` that are stored, `keys` the texts of their partition keys, all as SQL. Within a
+    file rows keep the order they came in.
     """
     names = _names(keys)
-    shaped = values.select(*key_texts(keys), F.struct(*row).alias(ROW_COLUMN), *_order(names, spread))
+    order = [_ORDER] if names or spread.shuffled else []
+    shaped = values.selectExpr(
+        *key_texts(keys), _struct(row), *(f"monotonically_increasing_id() AS {n}" for n in order)
+    )
     placed = _placed(shaped, names, spread)
-    return _inserts(placed, names, write, F.spark_partition_id(), _order_names(names, spread))
+    return _inserts(placed, names, write, "spark_partition_id()", [*names, *order] if order else [])
 
 
 def clustered_events(
-    values: DataFrame, row: Sequence[Column], keys: Sequence[Column], write: Write, bucket: Column
+    values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, bucket: Column
 ) -> Events:
     """Rows of `values` as insert events of a CLUSTERED table: those of each partition and `bucket` are one file."""
     names = [*_names(keys), BUCKET_COLUMN]
     shaped = values.select(
-        *key_texts(keys),
+        *map(F.expr, key_texts(keys)),
         # Spark has to know that it is never null, as with the keys.
         F.coalesce(bucket, F.lit(0)).alias(BUCKET_COLUMN),
-        F.struct(*row).alias(ROW_COLUMN),
+        F.expr(_struct(row)),
         F.monotonically_increasing_id().alias(_ORDER),
     )
     placed = shaped.repartition(*names)
-    return _inserts(placed, names, write, F.col(BUCKET_COLUMN), [*names, _ORDER])
+    return _inserts(placed, names, write, BUCKET_COLUMN, [*names, _ORDER])
 
 
-def _inserts(placed: DataFrame, names: Sequence[str], write: Write, file: Column, order: Sequence[str]) -> Events:
+def _inserts(placed: DataFrame, names: Sequence[str], write: Write, file: str, order: Sequence[str]) -> Events:
     counts = Observation()
     counted = placed.observe(counts, F.count(F.lit(1)).alias(INSERT))
     ordered = counted.sortWithinPartitions(*order) if order else counted
-    write_id = F.lit(write.write_id).cast("bigint")
-    frame = ordered.select(
+    write_id = constant(write.write_id)
+    frame = ordered.selectExpr(
         *names,
-        F.lit(rows.INSERT).alias("operation"),
-        write_id.alias("originalTransaction"),
-        write.bucket_property(file).alias("bucket"),
-        own_row_id().alias("rowId"),
-        write_id.alias("currentTransaction"),
+        f"{rows.INSERT} AS operation",
+        f"{write_id} AS originalTransaction",
+        f"{write.bucket_property(file)} AS bucket",
+        f"{OWN_ROW_ID} AS rowId",
+        f"{write_id} AS currentTransaction",
         ROW_COLUMN,
     )
     return Events(frame, tuple(names), counts, INSERT)
 
 
-def _order(names: Sequence[str], spread: Spread) -> list[Column]:
-    """The order in which rows come, where it would be lost."""
-    return [F.monotonically_increasing_id().alias(_ORDER)] if names or spread.shuffled else []
-
-
-def _order_names(names: Sequence[str], spread: Spread) -> list[str]:
-    return [*names, _ORDER] if names or spread.shuffled else []
+def _struct(row: Sequence[str]) -> str:
+    return f"struct({', '.join(row)}) AS {ROW_COLUMN}"
 
 
 def _placed(shaped: DataFrame, names: Sequence[str], spread: Spread) -> DataFrame:
@@ -126,7 +130,7 @@ def _placed(shaped: DataFrame, names: Sequence[str], spread: Spread) -> DataFram
 
 def file_of_row() -> Column:
     """The number of the file to which an event belongs, decoded from its bucket property (acid-format.md §3.2)."""
-    return F.expr("CASE WHEN shiftright(bucket, 29) = 0 THEN bucket ELSE shiftright(bucket, 16) & 4095 END")
+    return F.expr(FILE_OF_ROW)
 
 
 def _is_hashable(type_: t.DataType) -> bool:
@@ -138,22 +142,27 @@ def _is_hashable(type_: t.DataType) -> bool:
     return not isinstance(type_, t.MapType)
 
 
-def _names(keys: Sequence[Column]) -> list[str]:
+def _names(keys: Sequence[str]) -> list[str]:
     return [key_column(position) for position in range(len(keys))]
 
 
-def key_texts(keys: Sequence[Column]) -> list[Column]:
-    """Partition keys under their names for the writer.
+def key_texts(keys: Sequence[str]) -> list[str]:
+    """Partition keys, as SQL, under their names for the writer.
 
     They are never null: of a nullable text Spark makes a new column before it writes, does not see any more that the
     rows are sorted by it, and sorts again, by the directories alone; the order within a file would be left to chance.
     """
     return [
-        F.coalesce(F.nullif(key, F.lit("")), F.lit(DEFAULT_PARTITION)).alias(name)
+        f"coalesce(nullif({key}, ''), '{DEFAULT_PARTITION}') AS {name}"
         for key, name in zip(keys, _names(keys), strict=True)
     ]
 
 
-def own_row_id() -> Column:
-    """0, 1, 2, … in this task."""
-    return F.monotonically_increasing_id() - F.shiftleft(F.spark_partition_id().cast("bigint"), 33)
+def constant(write_id: int) -> str:
+    """The SQL of a write id in a form that Spark does not write into the code it generates.
+
+    Code that differs in one number is compiled anew, by Spark and then by the JVM: half of the cost of a small
+    statement. A number is part of the code, a list is not; and a place in it that depends on the task is not computed
+    beforehand.
+    """
+    return f"array({write_id}L)[spark_partition_id() & 0]"

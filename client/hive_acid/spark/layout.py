@@ -11,9 +11,6 @@ import enum
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from hive_acid.catalog import Table
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format import rows
@@ -60,13 +57,12 @@ class Write(NamedTuple):
     statement_id: int
     layout: Layout = Layout.BUCKETS
 
-    def bucket_property(self, number: Column) -> Column:
-        """The bucket property of new rows in file `number`, an int column: of a task, or of a bucket (§3.2)."""
-        first = F.lit(rows.encode_bucket(0, self.statement_id))
+    def bucket_property(self, number: str) -> str:
+        """The SQL of the bucket property of new rows in file `number`, an int: of a task, or of a bucket (§3.2)."""
+        first = rows.encode_bucket(0, self.statement_id)
         if self.layout is Layout.STATEMENTS:
-            return first + number
-        bucket = F.shiftleft(number.bitwiseAND(MAX_BUCKET), 16)
-        return first + bucket + F.shiftright(number, 12)
+            return f"{first} + {number}"
+        return f"{first} + shiftleft({number} & {MAX_BUCKET}, 16) + shiftright({number}, 12)"
 
     def by_statement(self, numbered: Mapping[int, str]) -> dict[int, dict[int, str]]:
         """Statement id to bucket to file, of files that are numbered by task.

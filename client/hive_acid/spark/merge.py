@@ -138,7 +138,7 @@ class MergeBuilder:
         if clause.values is None:
             return clause
         if clause.all_columns:
-            return Clause(clause.condition, self._all(table, inserts=inserts))
+            return Clause(clause.condition, self._all(table, inserts=inserts), all_columns=True)
         if not clause.values and not inserts:
             raise ColumnError(f"UPDATE of {table.full_name} sets no column")
         checked_names(table, clause.values)

@@ -7,10 +7,10 @@ that meets a pair there is not inserted. So nothing is read or kept twice (data-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid import catalog
@@ -18,9 +18,9 @@ from hive_acid.alterations import add_columns
 from hive_acid.catalog import Table
 from hive_acid.errors import MergeCardinalityError
 from hive_acid.locks import Operation
-from hive_acid.spark.assign import assign, quoted
+from hive_acid.spark.assign import assign, is_stored_as_is, quoted
 from hive_acid.spark.changes import REPEATED, UPDATES, change_events, replacements
-from hive_acid.spark.dml import moved_key
+from hive_acid.spark.dml import NEW_ROW, moved_key
 from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import expression
 from hive_acid.spark.merge import Clause, MergeBuilder, RowCounts
@@ -32,10 +32,10 @@ from hive_acid.spark.types import spark_type
 from hive_acid.transaction import Transaction
 
 _CLAUSE = "__acid_clause"
-_ROW = "__acid_row"
 _KINDS = "__acid_kinds"
 _GROUP = "__acid_group"
 _IS_PAIR = "__acid_is_pair"
+_IS_MARK = "__acid_is_mark"
 
 
 def merge(context: Context, transaction: Transaction, table: Table, builder: MergeBuilder, verb: str) -> RowCounts:
@@ -54,9 +54,12 @@ def merge(context: Context, transaction: Transaction, table: Table, builder: Mer
     operation = Operation.UPDATE if changes_rows else Operation.INSERT
     statement.lock(operation)
     with column_errors(table):
-        changes = analysed(_Merge(statement, builder, kept(builder.join, table)).changes())
+        source = kept(builder.join, table, once=bool(builder.matched))
+        changes = analysed(_Merge(statement, builder, source).changes())
     write = statement.write()
-    events = change_events(changes, table, write, deletes_only=not inserts, once=bool(builder.matched))
+    once = bool(builder.matched) and not source.is_unique
+    in_place = source.is_small and statement.is_read_in_few_tasks
+    events = change_events(changes, table, write, deletes_only=not inserts, once=once, in_place=in_place)
     counts = statement.run(events, write, operation)
     found: Mapping[str, Any] = events.counts.get
     if found.get(REPEATED):
@@ -69,58 +72,49 @@ def merge(context: Context, transaction: Transaction, table: Table, builder: Mer
 
 
 class _Merge:
-    """The frames of one merge."""
+    """The frames of one merge. What is not the user's is SQL: a call to the JVM for each part would take long."""
 
     def __init__(self, statement: Statement, builder: MergeBuilder, source: KeptSource) -> None:
         self._statement = statement
         self._table = statement.table
         self._builder = builder
         self._source = source
-        self._old_keys = [F.col(name) for name in partition_columns(self._table)]
 
     def changes(self) -> DataFrame:
         """All that is to be written, in the shape of `hive_acid.spark.changes`."""
         pairs = self._pairs()
         if not self._builder.not_matched:
-            rows = pairs.where(F.col(_KINDS).isNotNull())
+            rows = pairs.where(f"{_KINDS} IS NOT NULL")
         else:
             rows = self._without_matched(pairs.unionByName(self._candidates()))
-        return replacements(
-            rows,
-            F.col(_KINDS),
-            self._old_keys,
-            [F.col(_new_key(key)) for key in self._table.partition_keys],
-            self._statement.identity,
-            F.col(_ROW),
-        )
+        new_keys = [quoted(_new_key(key)) for key in self._table.partition_keys]
+        return replacements(rows, _KINDS, self._statement.keys, new_keys, NEW_ROW)
 
     def _pairs(self) -> DataFrame:
         """Target rows with what becomes of each, and the source row that says so; nothing for those left alone."""
         builder, table = self._builder, self._table
-        target = self._statement.target(wanted=self._wanted()).alias(builder.join.target_alias)
+        target = self._statement.target(wanted=self._wanted(), chosen=not builder.by_source)
         how = "left" if builder.by_source else "inner"
-        pairs = target.join(self._source.joined(), expression(builder.join.on), how)
+        pairs = target.alias(builder.join.target_alias).join(self._source.joined(), expression(builder.join.on), how)
         clauses = [*builder.resolved(builder.matched, table), *builder.resolved(builder.by_source, table)]
-        is_matched = F.col(SOURCE_ROW).isNotNull()
-        of_kind = [is_matched] * len(builder.matched) + [~is_matched] * len(builder.by_source)
-        values = _with_values(pairs.select("*", _clause(clauses, of_kind).alias(_CLAUSE)), clauses)
-        deleting = [number for number, clause in enumerate(clauses) if clause.values is None]
-        kinds = F.when(F.col(_CLAUSE).isin(deleting), F.array(F.lit(DELETE))).when(
-            F.col(_CLAUSE).isNotNull(), F.array(F.lit(DELETE), F.lit(INSERT))
+        of_kind = [f"{SOURCE_ROW} IS NOT NULL"] * len(builder.matched) + [f"{SOURCE_ROW} IS NULL"] * len(
+            builder.by_source
         )
-        new = _NewRow(table, values, clauses, self._target_column)
+        new = _NewRow(table, pairs.select("*", _clause(clauses, of_kind).alias(_CLAUSE)), clauses, self._target_column)
         keys = (
             moved_key(self._target_column(key), text, new.value(key)) if new.assigns(key) else text
-            for key, text in zip(table.partition_keys, self._old_keys, strict=True)
+            for key, text in zip(table.partition_keys, self._statement.keys, strict=True)
         )
-        return values.select(
+        deleted = _numbers(number for number, clause in enumerate(clauses) if clause.values is None)
+        return new.frame.selectExpr(
             SOURCE_ROW,
-            F.lit(True).alias(_IS_PAIR),
-            kinds.alias(_KINDS),
-            *self._old_keys,
-            *(text.alias(_new_key(key)) for text, key in zip(keys, table.partition_keys, strict=True)),
+            f"true AS {_IS_PAIR}",
+            f"CASE WHEN {_CLAUSE} IN ({deleted}) THEN array('{DELETE}') "
+            f"WHEN {_CLAUSE} IS NOT NULL THEN array('{DELETE}', '{INSERT}') END AS {_KINDS}",
+            *self._statement.keys,
+            *(f"{text} AS {quoted(_new_key(key))}" for text, key in zip(keys, table.partition_keys, strict=True)),
             *KEY_COLUMNS,
-            new.row().alias(_ROW),
+            f"{new.row()} AS {NEW_ROW}",
         )
 
     def _wanted(self) -> Predicate | None:
@@ -151,20 +145,26 @@ class _Merge:
         builder, table = self._builder, self._table
         clauses = builder.resolved(builder.not_matched, table)
         source = self._source.frame.alias(self._source.alias)
-        chosen = source.select("*", _clause(clauses, [F.lit(True)] * len(clauses)).alias(_CLAUSE))
-        values = _with_values(chosen.where(F.col(_CLAUSE).isNotNull()), clauses)
-        new = _NewRow(table, values, clauses, lambda column: F.lit(None).cast(spark_type(column.type)))
-        no_text = F.lit(None).cast("string")
-        return values.select(
+        chosen = source.select("*", _clause(clauses, ["true"] * len(clauses)).alias(_CLAUSE))
+        taken = chosen.where(f"{_CLAUSE} IS NOT NULL")
+        unassigned = [
+            F.lit(None).cast(spark_type(column.type)).alias(_null(column))
+            for column in (*table.columns, *table.partition_keys)
+            if any(column.name not in (clause.values or {}) for clause in clauses)
+        ]
+        if unassigned:
+            taken = taken.select("*", *unassigned)
+        new = _NewRow(table, taken, clauses, lambda column: quoted(_null(column)))
+        return new.frame.selectExpr(
             SOURCE_ROW,
-            F.lit(False).alias(_IS_PAIR),
-            F.array(F.lit(INSERT)).alias(_KINDS),
-            *(no_text.alias(name) for name in partition_columns(table)),
-            *(new.value(key).cast("string").alias(_new_key(key)) for key in table.partition_keys),
-            F.lit(None).cast("bigint").alias(KEY_COLUMNS[0]),
-            F.lit(None).cast("int").alias(KEY_COLUMNS[1]),
-            F.col(SOURCE_ROW).alias(KEY_COLUMNS[2]),
-            new.row().alias(_ROW),
+            f"false AS {_IS_PAIR}",
+            f"array('{INSERT}') AS {_KINDS}",
+            *(f"CAST(NULL AS string) AS {name}" for name in partition_columns(table)),
+            *(f"cast({new.value(key)} AS string) AS {quoted(_new_key(key))}" for key in table.partition_keys),
+            f"CAST(NULL AS bigint) AS {KEY_COLUMNS[0]}",
+            f"CAST(NULL AS int) AS {KEY_COLUMNS[1]}",
+            f"{SOURCE_ROW} AS {KEY_COLUMNS[2]}",
+            f"{new.row()} AS {NEW_ROW}",
         )
 
     def _without_matched(self, rows: DataFrame) -> DataFrame:
@@ -173,89 +173,106 @@ class _Merge:
         To tell, a pair goes where its source row goes as a mark without content; with its content it goes anywhere, so
         that one source row with many matches does not bring them all to one task.
         """
-        is_pair = F.col(_IS_PAIR)
-        anywhere = -1 - F.shiftrightunsigned(F.xxhash64(*KEY_COLUMNS, *partition_columns(self._table)), 1)
-        is_mark = F.col("__acid_is_mark")
-        once = F.array(F.lit(False))
-        twice = F.array(F.lit(True), F.lit(False))
-        marked = rows.select(
+        anywhere = f"-1 - shiftrightunsigned(xxhash64({', '.join((*KEY_COLUMNS, *self._statement.keys))}), 1)"
+        marked = rows.selectExpr(
             "*",
-            F.explode(
-                F.when(~is_pair, once)
-                .when(F.col(SOURCE_ROW).isNull(), once)
-                .when(F.col(_KINDS).isNull(), F.array(F.lit(True)))
-                .otherwise(twice)
-            ).alias("__acid_is_mark"),
+            f"explode(CASE WHEN NOT {_IS_PAIR} OR {SOURCE_ROW} IS NULL THEN array(false) "
+            f"WHEN {_KINDS} IS NULL THEN array(true) ELSE array(true, false) END) AS {_IS_MARK}",
         )
-        kept_columns = [name for name in rows.columns if name not in (SOURCE_ROW, _ROW)]
-        grouped = marked.select(
+        kept_columns = [quoted(name) for name in rows.columns if name not in (SOURCE_ROW, NEW_ROW)]
+        grouped = marked.selectExpr(
             *kept_columns,
-            is_mark.alias("__acid_is_mark"),
-            F.when(~is_mark, F.col(_ROW)).alias(_ROW),
-            F.when(is_mark | ~is_pair, F.col(SOURCE_ROW)).otherwise(anywhere).alias(_GROUP),
+            _IS_MARK,
+            f"CASE WHEN NOT {_IS_MARK} THEN {NEW_ROW} END AS {NEW_ROW}",
+            f"CASE WHEN {_IS_MARK} OR NOT {_IS_PAIR} THEN {SOURCE_ROW} ELSE {anywhere} END AS {_GROUP}",
         )
-        met = F.max(is_mark).over(Window.partitionBy(_GROUP))
-        return grouped.select("*", met.alias("__acid_met")).where(~is_mark & (is_pair | ~F.col("__acid_met")))
+        met = grouped.selectExpr("*", f"max({_IS_MARK}) OVER (PARTITION BY {_GROUP}) AS __acid_met")
+        return met.where(f"NOT {_IS_MARK} AND ({_IS_PAIR} OR NOT __acid_met)")
 
-    def _target_column(self, column: catalog.Column) -> Column:
-        return F.col(f"{quoted(self._builder.join.target_alias)}.{quoted(column.name)}")
+    def _target_column(self, column: catalog.Column) -> str:
+        return f"{quoted(self._builder.join.target_alias)}.{quoted(column.name)}"
 
 
 class _NewRow:
-    """The values of a new row by column, out of a frame of `_with_values`; `old` gives what no clause assigns."""
+    """New rows by the clauses that take them, as SQL over `frame`; `old` gives what no clause assigns."""
 
     def __init__(
-        self, table: Table, frame: DataFrame, clauses: Sequence[Clause], old: Callable[[catalog.Column], Column]
+        self, table: Table, taken: DataFrame, clauses: Sequence[Clause], old: Callable[[catalog.Column], str]
     ) -> None:
         self._table = table
         self._clauses = clauses
         self._old = old
-        self._types = {field.name: field.dataType for field in frame.schema.fields}
+        raw = taken.select("*", *_raw_values(clauses))
+        types = {field.name: field.dataType for field in raw.schema.fields}
+        columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
+        self._stored: dict[tuple[int, str], str] = {}
+        converted = []
+        for number, clause in enumerate(clauses):
+            for name in clause.values or {}:
+                given = _new(number, name)
+                self._stored[number, name] = quoted(given)
+                if not is_stored_as_is(columns[name], types[given]):
+                    stored = assign(table, columns[name], F.col(quoted(given)), types[given])
+                    # A value of a clause that does not apply is null and takes no part.
+                    converted.append(stored.alias(f"{given}_stored"))
+                    self._stored[number, name] = quoted(f"{given}_stored")
+        self.frame = raw.select("*", *converted) if converted else raw
 
     def assigns(self, column: catalog.Column) -> bool:
         """Whether a clause gives the column a value."""
         return any(column.name in (clause.values or {}) for clause in self._clauses)
 
-    def value(self, column: catalog.Column) -> Column:
+    def value(self, column: catalog.Column) -> str:
         """The column's value by the clause that applies."""
-        value = self._old(column)
-        for number, clause in enumerate(self._clauses):
-            if column.name in (clause.values or {}):
-                name = _new(number, column.name)
-                stored = assign(self._table, column, F.col(quoted(name)), self._types[name])
-                value = F.when(F.col(_CLAUSE) == number, stored).otherwise(value)
-        return value
+        given = [
+            f"WHEN {number} THEN {self._stored[number, column.name]}"
+            for number, clause in enumerate(self._clauses)
+            if column.name in (clause.values or {})
+        ]
+        if not given:
+            return self._old(column)
+        # Where no clause applies nobody asks for a value.
+        otherwise = f" ELSE {self._old(column)}" if len(given) < len(self._clauses) else ""
+        return f"CASE {_CLAUSE} {' '.join(given)}{otherwise} END"
 
-    def row(self) -> Column:
+    def row(self) -> str:
         """The new row as a struct, null where the clause deletes and where none applies."""
-        assigning = [number for number, clause in enumerate(self._clauses) if clause.values is not None]
-        fields = (self.value(column).alias(column.name) for column in self._table.columns)
-        return F.when(F.col(_CLAUSE).isin(assigning), F.struct(*fields))
+        assigning = _numbers(number for number, clause in enumerate(self._clauses) if clause.values is not None)
+        fields = (f"{self.value(column)} AS {quoted(column.name)}" for column in self._table.columns)
+        return f"CASE WHEN {_CLAUSE} IN ({assigning}) THEN struct({', '.join(fields)}) END"
 
 
-def _clause(clauses: Sequence[Clause], of_kind: Sequence[Column]) -> Column:
+def _numbers(numbers: Iterable[int]) -> str:
+    """A list for IN, which may be empty."""
+    return ", ".join(map(str, numbers)) or "-1"
+
+
+def _clause(clauses: Sequence[Clause], of_kind: Sequence[str]) -> Column:
     """The number of the first clause whose condition holds for a row of its kind, null where none does."""
     chosen = F.lit(None).cast("int")
     for number, (clause, kind) in reversed(list(enumerate(zip(clauses, of_kind, strict=True)))):
-        holds = kind if clause.condition is None else kind & expression(clause.condition)
+        holds = F.expr(kind) if clause.condition is None else F.expr(kind) & expression(clause.condition)
         chosen = F.when(holds, number).otherwise(chosen)
     return chosen
 
 
-def _with_values(frame: DataFrame, clauses: Sequence[Clause]) -> DataFrame:
-    """`frame` with each clause's raw values in columns of their own, computed only where the clause applies."""
-    return frame.select(
-        "*",
-        *(
-            F.when(F.col(_CLAUSE) == number, expression(value)).alias(_new(number, name))
-            for number, clause in enumerate(clauses)
-            for name, value in (clause.values or {}).items()
-        ),
-    )
+def _raw_values(clauses: Sequence[Clause]) -> Iterator[Column]:
+    """Each clause's raw values as columns of their own, computed only where the clause applies."""
+    for number, clause in enumerate(clauses):
+        applies = f"{_CLAUSE} = {number}"
+        for name, value in (clause.values or {}).items():
+            if clause.all_columns:
+                yield F.expr(f"CASE WHEN {applies} THEN {value} END AS {quoted(_new(number, name))}")
+            else:
+                yield F.when(F.expr(applies), expression(value)).alias(_new(number, name))
 
 
 def _new(clause: int, name: str) -> str:
     return f"__acid_new_{clause}_{name}"
+
+
+def _null(column: catalog.Column) -> str:
+    return f"__acid_null_{column.name}"
 
 
 def _new_key(key: catalog.Column) -> str:

@@ -56,6 +56,6 @@ def has_own_readers(connection: Connection, table: Table, own: TxnId | None = No
     """Whether frames of hive-acid read the table now, here or elsewhere, but for those of transaction `own`."""
     request = ttypes.ShowLocksRequest(dbname=table.database, tablename=table.name)
     return any(
-        lock.type == ttypes.LockType.SHARED_READ and lock.agentInfo == AGENT_INFO and lock.txnid != own
+        lock.type == ttypes.LockType.SHARED_READ and (lock.agentInfo or "").startswith(AGENT_INFO) and lock.txnid != own
         for lock in connection.call("show_locks", request).locks or ()
     )

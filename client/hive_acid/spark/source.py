@@ -49,23 +49,31 @@ def joined(source: DataFrame, on: Expression | None, target_alias: str | None, s
 class KeptSource:
     """The rows of a source with their numbers (`SOURCE_ROW`), as they were when it was computed.
 
-    `matched` is what is known of each target row that matches one of them.
+    `matched` is what is known of each target row that matches one of them; `is_unique` says that none can match two.
     """
 
     frame: DataFrame
     alias: str
     is_small: bool
     matched: Predicate | None
+    is_unique: bool = False
 
     def joined(self) -> DataFrame:
         """The frame to join with, under its alias; broadcast if it is small."""
         return (F.broadcast(self.frame) if self.is_small else self.frame).alias(self.alias)
 
 
-def kept(join: Join, table: Table) -> KeptSource:
-    """Compute the source of a join with `table`, in one query that also measures it."""
+def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
+    """Compute the source of a join with `table`, in one query that also measures it.
+
+    With `once` it is looked at whether a row of the table can match two of the source.
+    """
     keys = list(_comparable_keys(join, table))
     numbered = join.source.select("*", F.monotonically_increasing_id().alias(SOURCE_ROW))
+    names = [quoted(key) for _, key in keys]
+    # Rows with a null among them are not counted, and match nothing.
+    distinct = f"count(DISTINCT {', '.join(names)})" if once and names else "NULL"
+    known = f"count_if({' AND '.join(f'{name} IS NOT NULL' for name in names) or 'true'})"
     ends = (
         end(F.col(quoted(key))).alias(f"{what}_{position}")
         for position, (_, key) in enumerate(keys)
@@ -74,7 +82,8 @@ def kept(join: Join, table: Table) -> KeptSource:
     # Kept as soon as it is computed, and it is computed to be measured. (An observation would not reach a client of
     # Spark Connect from a checkpoint.)
     frame = numbered.localCheckpoint(eager=False)
-    found = frame.agg(F.count(F.lit(1)).alias("rows"), _bytes(join.source).alias("bytes"), *ends).collect()[0]
+    counted = F.expr("count(1) AS rows"), F.expr(f"{distinct} AS distinct_keys"), F.expr(f"{known} AS known_keys")
+    found = frame.agg(*counted, _bytes(join.source).alias("bytes"), *ends).collect()[0]
     rows = int(found["rows"])
     if keys and rows <= MOST_VALUES:
         values = frame.select(*(F.col(quoted(key)) for _, key in keys)).collect()
@@ -86,7 +95,8 @@ def kept(join: Join, table: Table) -> KeptSource:
         ]
     said = predicate_of(join.on, table, join.target_alias, join.source.columns)
     small = int(found["bytes"] or 0) + rows * _VALUE_BYTES <= _BROADCAST_LIMIT_BYTES
-    return KeptSource(frame, join.source_alias, small, all_of((said, *bounds)))
+    unique = found["distinct_keys"] is not None and found["distinct_keys"] == found["known_keys"]
+    return KeptSource(frame, join.source_alias, small, all_of((said, *bounds)), unique)
 
 
 def _comparable_keys(join: Join, table: Table) -> Iterator[tuple[Column, str]]:

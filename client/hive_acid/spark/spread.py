@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +24,9 @@ SMALLEST_PART_BYTES = 16 * 1024 * 1024
 
 FILES_PER_PARTITION = 4
 """Up to so many tasks write to partitions without a shuffle: each of them may write a file to each partition."""
+
+_SCANNED_BYTES, _OPENED_BYTES = 128 * 1024 * 1024, 4 * 1024 * 1024
+"""By Spark's defaults, the most that a task reads, and what each file counts on top of its size."""
 
 _CACHED = "InMemoryRelation"
 _KEEPING = {
@@ -85,6 +89,15 @@ class Spreader:
         tasks = self._tasks(found.size_bytes)
         shuffled = tasks > 1 and (not found.is_exact or (divided and tasks > FILES_PER_PARTITION))
         return Spread(tasks, shuffled)
+
+    def reads_in_few_tasks(self, sizes: Sequence[int]) -> bool:
+        """Whether Spark reads files of these sizes in so few tasks that each may write files of its own."""
+        in_all = sum(sizes) + len(sizes) * _OPENED_BYTES
+        if in_all <= FILES_PER_PARTITION * _OPENED_BYTES:
+            return True
+        if in_all > FILES_PER_PARTITION * _SCANNED_BYTES:
+            return False
+        return in_all <= FILES_PER_PARTITION * max(_OPENED_BYTES, in_all // self._cores())
 
     def _tasks(self, size_bytes: int) -> int:
         """Files of the target size, but smaller ones where cores would be idle."""

@@ -34,12 +34,14 @@ _READY = "ready"
 class StagedFiles:
     """The files of one kind for one partition: number, a bucket's or a task's, to path below the staging directory.
 
-    `statement_id` is that of the directory they go to, once it is known; `size` the bytes of all of them.
+    `layer` tells the first files of delete events of each bucket from the second ones, and so on. `statement_id` is
+    that of the directory they go to, once it is known; `size` the bytes of all of them.
     """
 
     kind: str
     values: tuple[str | None, ...]
     buckets: Mapping[int, str]
+    layer: int = 0
     statement_id: int = 0
     size: int = 0
 
@@ -63,14 +65,27 @@ class Staging:
         """A new one in a table's directory."""
         return cls(files.join(root, staging_name(txn_id, uuid.uuid4().hex[:12])))
 
-    def write(self, events: Events, compression: str, *, step: str = "job", hive_3: bool = False) -> dict[str, int]:
+    def write(
+        self,
+        events: Events,
+        compression: str,
+        *,
+        step: str = "job",
+        hive_3: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> dict[str, int]:
         """Run a job that writes `events`; the number of events of each kind.
+
+        `options` are others of ORC's writer.
 
         With `hive_3` the files are such as Apache Hive 3.1 reads; they are compressed by zlib then.
         """
         compression = "zlib" if hive_3 else compression
         frame, names = flattened(events.frame) if self._may_move(events, compression) else (events.frame, [])
-        writer = frame.write.format("orc").option("compression", compression).option("maxRecordsPerFile", 0)
+        writer = frame.write.format("orc").options(**(options or {}))
+        writer = writer.option("compression", compression).option("maxRecordsPerFile", 0)
+        # Nobody looks for it, and Hadoop starts a process for each local file that it makes.
+        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         if events.divided_by:
             writer = writer.partitionBy(*events.divided_by)
         location = files.join(self.location, _WRITTEN, step)
@@ -86,10 +101,11 @@ class Staging:
     def staged(self, keys: int, *, step: str = "job") -> list[StagedFiles]:
         """What the job of `step` has written, of a table with `keys` partition keys.
 
-        Raises FormatError if a bucket has two files.
+        Delete events of one bucket may come in several files, each of which is in a layer of its own. Raises
+        FormatError if a bucket has two files of new rows.
         """
-        found: dict[tuple[str, tuple[str | None, ...]], dict[int, str]] = {}
-        sizes: Counter[tuple[str, tuple[str | None, ...]]] = Counter()
+        found: dict[tuple[str, tuple[str | None, ...], int], dict[int, str]] = {}
+        sizes: Counter[tuple[str, tuple[str | None, ...], int]] = Counter()
         written = files.join(_WRITTEN, step)
         for entry in files.list_tree(files.join(self.location, written)):
             directory, _, name = entry.path.rpartition("/")
@@ -98,13 +114,20 @@ class Staging:
                 continue
             divided = dict(parse_partition_name(directory)) if directory else {}
             bucket = int(divided.get(BUCKET_COLUMN) or match[1])
-            key = (divided.get(KIND_COLUMN) or INSERT, tuple(divided[key_column(i)] for i in range(keys)))
+            kind, values = divided.get(KIND_COLUMN) or INSERT, tuple(divided[key_column(i)] for i in range(keys))
+            layer = 0
+            while kind == DELETE and bucket in found.get((kind, values, layer), ()):
+                layer += 1
+            key = kind, values, layer
             buckets = found.setdefault(key, {})
             if bucket in buckets:
                 raise FormatError(f"two files for bucket {bucket}: {buckets[bucket]} and {entry.path}")
             buckets[bucket] = files.join(written, entry.path)
             sizes[key] += entry.size
-        return [StagedFiles(*key, buckets, size=sizes[key]) for key, buckets in found.items()]
+        return [
+            StagedFiles(kind, values, buckets, layer, size=sizes[kind, values, layer])
+            for (kind, values, layer), buckets in found.items()
+        ]
 
     def nothing(self, table: Table, values: tuple[str | None, ...]) -> StagedFiles:
         """A file without rows for the partition of `values`: engines that list files need one (acid-format.md §2.7)."""

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid import files
 from hive_acid.catalog import Table
@@ -27,7 +26,7 @@ from hive_acid.spark.hashing import check_version
 from hive_acid.spark.layout import Write, layout_of
 from hive_acid.spark.listing import UNPARTITIONED, TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.predicates import Predicate
-from hive_acid.spark.read import KEY_COLUMNS, partition_columns, read_rows
+from hive_acid.spark.read import partition_columns, read_rows
 from hive_acid.spark.skipping import chosen_partitions, without_hopeless_files
 from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES, Spreader
 from hive_acid.spark.stage import StagedFiles, Staging
@@ -130,6 +129,7 @@ class Statement:
         self.context = context
         self.table = table
         self._transaction = transaction
+        self._sizes: Sequence[int] = ()
 
     # --- before the job ------------------------------------------------------------------------
 
@@ -142,13 +142,19 @@ class Statement:
         dynamic = bool(self.table.partition_keys)
         self._transaction.lock(write_component(self.table.database, self.table.name, operation, dynamic=dynamic))
 
-    def target(self, *, wanted: Predicate | None = None) -> DataFrame:
+    def target(self, *, wanted: Predicate | None = None, chosen: bool = False) -> DataFrame:
         """The rows of the table that the transaction sees, with the hidden columns of `read_rows`.
 
-        Of rows that are not `wanted` there may be some, or none.
+        Of rows that are not `wanted` there may be some, or none. `chosen` says that few of the rows are kept.
         """
         state = self.context.state(self._transaction, self.table, wanted=wanted)
-        return read_rows(self.context.spark, state, wanted=wanted)
+        self._sizes = [file.size for partition in state.partitions for file in partition.data_files]
+        return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=chosen)
+
+    @property
+    def is_read_in_few_tasks(self) -> bool:
+        """Whether the files of `target` are so few or small that each task may write files of its own."""
+        return self.context.spreader.reads_in_few_tasks(self._sizes)
 
     def write(self) -> Write:
         """The ids under which this statement writes: the transaction's write id and a statement id of its own.
@@ -164,14 +170,9 @@ class Statement:
         return Write(write_id, statement_id, layout_of(self.table))
 
     @property
-    def identity(self) -> list[Column]:
-        """Columns of `target`: write id, bucket property and row id of each row."""
-        return [F.col(name) for name in KEY_COLUMNS]
-
-    @property
-    def keys(self) -> list[Column]:
+    def keys(self) -> list[str]:
         """Columns of `target`: the text of each partition key."""
-        return [F.col(name) for name in partition_columns(self.table)]
+        return partition_columns(self.table)
 
     # --- the job and after ---------------------------------------------------------------------
 
@@ -223,11 +224,11 @@ class Statement:
         return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
 
     def _numbered(self, found: Sequence[StagedFiles], write: Write, *, one_directory: bool) -> list[StagedFiles]:
-        """`found` with the files of new rows in the directories of their statements, by the layout of the write."""
+        """`found` with their statements: of new rows by the layout of the write, of delete events by their layer."""
         numbered: list[StagedFiles] = []
         for staged in found:
             if staged.kind == DELETE:
-                numbered.append(replace(staged, statement_id=write.statement_id))
+                numbered.append(replace(staged, statement_id=write.statement_id + staged.layer))
                 continue
             by_statement = write.by_statement(staged.buckets)
             if one_directory and len(by_statement) > 1:
@@ -237,6 +238,10 @@ class Statement:
                 )
             numbered += [replace(staged, buckets=of, statement_id=number) for number, of in by_statement.items()]
         last = max((staged.statement_id for staged in numbered), default=write.statement_id)
+        if last > MAX_STATEMENT_ID:
+            raise UnsupportedTableError(
+                f"a transaction can have {MAX_STATEMENT_ID + 1} statements, and this one needs several: commit it"
+            )
         self._transaction.use_statement_ids(write.statement_id, last)
         return numbered
 

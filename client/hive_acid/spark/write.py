@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -48,8 +45,8 @@ def new_rows(
 
     `in_one_directory` says that there is no room for several statements, which the layout may want.
     """
-    row = [F.col(quoted(column.name)) for column in table.columns]
-    keys: Sequence[SparkColumn] = [F.col(quoted(key.name)).cast("string") for key in table.partition_keys]
+    row = [quoted(column.name) for column in table.columns]
+    keys = [f"cast({quoted(key.name)} AS string)" for key in table.partition_keys]
     if table.bucket_columns:
         bucket = bucket_of(table, {name: F.col(quoted(name)) for name in table.bucket_columns})
         return clustered_events(values, row, keys, write, bucket)

@@ -78,7 +78,7 @@ def test_create_table_as(acid, spark):
         ("ALTER TABLE d.s ADD COLUMNS (x int) FIRST", "stay in their places"),
         ("ALTER TABLE d.s CHANGE id id bigint AFTER p", "stay in their places"),
         ("ALTER TABLE d.s SET LOCATION 'x'", "of ALTER TABLE"),
-        ("ALTER TABLE d.s COMPACT 'rebalance'", "'major' or 'minor'"),
+        ("ALTER TABLE d.s COMPACT 'large'", "give one of minor, major, rebalance"),
         ("DROP TABLE d.s, d.t", "not understood from here"),
     ],
 )
@@ -116,8 +116,18 @@ def test_tables_are_altered(acid, spark):
     sql("ALTER TABLE d.t RENAME TO d.renamed")
     assert rows(sql("SHOW TABLES IN d LIKE 'ren*'")) == [("renamed",)]
     assert rows(sql("SELECT key FROM d.renamed")) == [(3000000000,)]
-    sql("ALTER TABLE d.renamed PARTITION (p = 3) COMPACT 'minor'")
-    assert "minor" in [row.type for row in sql("SHOW COMPACTIONS TABLE d.renamed").collect()]
+    (queued,) = sql("ALTER TABLE d.renamed PARTITION (p = 3) COMPACT 'minor' POOL 'idle'").collect()
+    assert (queued.partname, queued.state) == ("p=3", "initiated")
+    sql("USE d")
+    try:
+        (shown,) = sql(
+            "SHOW COMPACTIONS `renamed` PARTITION (p = 3) POOL 'idle' ORDER BY starttime DESC LIMIT 1"
+        ).collect()
+    finally:
+        sql("USE default")
+    assert (shown.compactionid, shown.type, shown.duration) == (queued.compactionid, "MINOR", None)
+    assert [row.state for row in sql("ALTER TABLE d.renamed COMPACT 'major'").collect()] == ["not needed", "not needed"]
+    assert [row.status for row in sql(f"ABORT COMPACTIONS {queued.compactionid}").collect()] == ["Success"]
     sql("ANALYZE TABLE d.renamed COMPUTE STATISTICS FOR COLUMNS key")
     sql("DROP TABLE d.renamed")
     sql("DROP TABLE IF EXISTS d.renamed")
@@ -154,13 +164,13 @@ def test_transactions_are_shown_and_aborted(acid):
     acid.create_table("d.t", {"id": "int"})
     transaction = acid.connection.begin()
     shown = acid.sql("SHOW TRANSACTIONS").collect()
-    assert [row.id for row in shown if row.state == "open"] == [str(transaction.id)]
+    assert [row.txnid for row in shown if row.state == "OPEN"] == [str(transaction.id)]
     with acid.snapshot():
         acid.table("d.t")
-        assert [row.on for row in acid.sql("SHOW LOCKS d.t").collect()] == ["d.t"]
+        assert [(row.database, row.table) for row in acid.sql("SHOW LOCKS d.t EXTENDED").collect()] == [("d", "t")]
     acid.sql(f"ABORT TRANSACTIONS {transaction.id}")
-    assert [row.state for row in acid.sql("SHOW TRANSACTIONS").collect() if row.id == str(transaction.id)] == [
-        "aborted"
+    assert [row.state for row in acid.sql("SHOW TRANSACTIONS").collect() if row.txnid == str(transaction.id)] == [
+        "ABORTED"
     ]
 
 

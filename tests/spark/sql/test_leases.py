@@ -1,4 +1,4 @@
-"""What a query keeps from being cleaned, where the metastore goes by the tables that readers name."""
+"""What a query keeps from being cleaned: the tables that it reads, and no others."""
 
 import gc
 
@@ -11,7 +11,7 @@ from tests.spark.test_session import until
 
 @pytest.fixture
 def acid(spark, metastore):
-    with hive_acid.spark.session(spark, metastore(**{"hive.txn.use.minhistorywriteid": "true"})) as session:
+    with hive_acid.spark.session(spark, metastore()) as session:
         session.create_database("d")
         for name in ("a", "b", "c"):
             session.create_table(f"d.{name}", {"id": "bigint"})

@@ -9,6 +9,7 @@ from hive_acid.errors import ColumnError, NoSuchObjectError, SqlError
 from hive_acid.spark.sql.columns import column_definition, column_definitions, hive_type_text, properties, property_key
 from hive_acid.spark.sql.partitions import partition_clause
 from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.show import operate
 from hive_acid.spark.sql.tokens import Cursor
 
 _UNDERSTOOD = (
@@ -24,9 +25,22 @@ def alter_table(run: Run, cursor: Cursor) -> DataFrame | None:
     table = run.names.written(cursor.name())
     if table is None:
         return None
+    if _asks_for_compaction(cursor.text):
+        return operate(run, cursor)
     _alter(run, table, cursor)
     cursor.finish()
     return run.nothing()
+
+
+def _asks_for_compaction(text: str) -> bool:
+    """Whether COMPACT comes behind the table, or behind its partition."""
+    ahead = Cursor(text)
+    ahead.expect("ALTER", "TABLE")
+    ahead.name()
+    if ahead.sees("PARTITION", "("):
+        ahead.expect("PARTITION")
+        ahead.parentheses("a partition")
+    return ahead.sees("COMPACT")
 
 
 def _alter(run: Run, table: Table, cursor: Cursor) -> None:
@@ -53,7 +67,7 @@ def _alter(run: Run, table: Table, cursor: Cursor) -> None:
     elif cursor.sees("DROP") and cursor.peek(1) in ("IF", "PARTITION"):
         _drop_partitions(run, table, cursor)
     else:
-        _merge_files(run, table, cursor)
+        _concatenate(run, table, cursor)
 
 
 # --- columns, names, properties ------------------------------------------------------------------
@@ -140,25 +154,13 @@ def _drop_partitions(run: Run, table: Table, cursor: Cursor) -> None:
     run.acid.drop_partitions(table, sorted(dropped))
 
 
-def _merge_files(run: Run, table: Table, cursor: Cursor) -> None:
-    """``[PARTITION (…)] CONCATENATE`` and ``[PARTITION (…)] COMPACT 'kind'``, with AND WAIT."""
+def _concatenate(run: Run, table: Table, cursor: Cursor) -> None:
+    """``[PARTITION (…)] CONCATENATE [AND WAIT]``."""
     spec = None
     if cursor.accept("PARTITION"):
         spec = partition_clause(run, table, cursor.parentheses("a partition"))
-    kind = "major"
     if not cursor.accept("CONCATENATE"):
-        if not cursor.accept("COMPACT"):
-            raise cursor.error(_UNDERSTOOD)
-        kind = cursor.string("the kind of compaction").lower()
-        if kind not in ("major", "minor"):
-            raise cursor.error("a compaction is 'major' or 'minor'")
+        raise cursor.error(_UNDERSTOOD)
     wait = cursor.accept("AND", "WAIT")
-    if not cursor.at_end or (wait and kind == "minor"):
-        raise cursor.error("COMPACT 'major' [AND WAIT], COMPACT 'minor' and CONCATENATE [AND WAIT] are understood")
-    if kind == "major":
-        run.acid.concatenate(table, None if spec is None else spec.static, wait=wait)
-        return
-    names = [] if spec is None else spec.covered(run.acid.connection.partitions(table))
-    if spec is not None and not names:
-        raise NoSuchObjectError(f"{table.full_name} has no partition of these values: {dict(spec.static)}")
-    run.acid.compact(table.full_name, kind, names)
+    cursor.finish()
+    run.acid.concatenate(table, None if spec is None else spec.static, wait=wait)

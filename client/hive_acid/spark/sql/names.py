@@ -61,6 +61,14 @@ class Names:
             raise NoSuchObjectError(f"the metastore has no table {self.full(name)}")
         return table
 
+    def table_of(self, parts: Sequence[str]) -> Table:
+        """As `known`, for statements that are no SQL of Spark (`hive_acid.lookups`)."""
+        return self.known(Name(tuple(parts), 0, 0))
+
+    def database_of(self, parts: Sequence[str]) -> str:
+        """As `database`, for the same."""
+        return self.database(Name(tuple(parts), 0, 0))
+
     def full(self, name: Name) -> str:
         """``database.table`` for a table of the metastore, as the session's verbs take it. Raises SqlError."""
         database = self._database(tuple(part.lower() for part in name.parts[:-1]))

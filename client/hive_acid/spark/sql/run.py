@@ -60,10 +60,8 @@ class Run:
         if not rewriter.sources:
             return self.untouched(before + text)
         arguments: Any = self.arguments
-        with self._joined(TransactionKind.READ) as alone:
+        with self._joined(TransactionKind.READ):
             frames = {key: self._frame(source) for key, source in rewriter.sources.items()}
-            if alone is not None:
-                alone.reads_only(*{(source.table.database, source.table.name) for source in rewriter.sources.values()})
             session = next(iter(frames.values())).sparkSession
             return session.sql(escaped(before) + template, arguments, **frames)
 
@@ -126,4 +124,4 @@ class Run:
 
     def listing(self, listing: Listing) -> DataFrame:
         """A listing of `hive_acid.show` as a frame."""
-        return self.rows([name.replace(" ", "_") for name in listing.columns], listing.rows)
+        return self.rows(listing.columns, listing.rows) if listing.columns else self.nothing()

@@ -1,15 +1,16 @@
-"""SHOW, DESCRIBE, USE and ABORT TRANSACTIONS."""
+"""SHOW, DESCRIBE and USE, and the statements of operators."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from hive_acid import show as listings
+from hive_acid import operators
 from hive_acid.catalog import Column, Table
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.sql.partitions import partition_clause
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.statements import parse
 
 _DESCRIPTION = ("col_name", "data_type", "comment")
 _ASSIGNED = frozenset({"transient_lastDdlTime", "bucketing_version", "comment"})
@@ -30,8 +31,7 @@ def show(run: Run, cursor: Cursor) -> DataFrame | None:
             database = run.names.database(cursor.name("a database's name"))
         return _names(run, cursor, "tableName", "get_tables", database)
     if what in ("TRANSACTIONS", "LOCKS", "COMPACTIONS"):
-        cursor.one_of(what)
-        return _service(run, cursor, what)
+        return operate(run, cursor)
     if cursor.accept("CREATE", "TABLE"):
         return _of_table(run, cursor, "CREATE TABLE")
     if what in ("PARTITIONS", "COLUMNS", "TBLPROPERTIES"):
@@ -76,16 +76,9 @@ def use(run: Run, cursor: Cursor) -> DataFrame:
     return run.nothing()
 
 
-def abort_transactions(run: Run, cursor: Cursor) -> DataFrame:
-    """``ABORT TRANSACTIONS 1 2 …``: open ones are aborted, those that have ended are passed by."""
-    cursor.expect("ABORT", "TRANSACTIONS")
-    ids = [cursor.integer("a transaction's id")]
-    while not cursor.at_end:
-        cursor.accept(",")
-        ids.append(cursor.integer("a transaction's id"))
-    cursor.finish()
-    run.acid.connection.abort_transactions(ids)
-    return run.nothing()
+def operate(run: Run, cursor: Cursor) -> DataFrame:
+    """An operator's statement, such as ``ABORT TRANSACTIONS 1 2``: its result as a frame (`hive_acid.operators`)."""
+    return run.listing(operators.run(run.acid.connection, parse(cursor.text), run.names))
 
 
 # --- lists ---------------------------------------------------------------------------------------
@@ -98,23 +91,6 @@ def _names(run: Run, cursor: Cursor, column: str, method: str, *arguments: str) 
     cursor.finish()
     found = run.acid.connection.call(method, *arguments, pattern)
     return run.rows([column], [(name,) for name in sorted(found)])
-
-
-def _service(run: Run, cursor: Cursor, what: str) -> DataFrame:
-    connection = run.acid.connection
-    if what == "TRANSACTIONS":
-        cursor.finish()
-        return run.listing(listings.transactions(connection))
-    database = table = None
-    if what == "COMPACTIONS" and (cursor.accept("DATABASE") or cursor.accept("SCHEMA")):
-        database = run.names.database(cursor.name("a database's name"))
-    elif (what == "COMPACTIONS" and cursor.accept("TABLE")) or (what == "LOCKS" and not cursor.at_end):
-        found = run.names.known(cursor.name())
-        database, table = found.database, found.name
-    cursor.finish()
-    if what == "LOCKS":
-        return run.listing(listings.locks(connection, database, table))
-    return run.listing(listings.compactions(connection, database, table))
 
 
 def _of_table(run: Run, cursor: Cursor, what: str) -> DataFrame | None:

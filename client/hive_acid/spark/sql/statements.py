@@ -36,7 +36,7 @@ _STATEMENTS: dict[str, _Handler] = {
     "DESCRIBE": show.describe,
     "DESC": show.describe,
     "USE": show.use,
-    "ABORT": show.abort_transactions,
+    "ABORT": show.operate,
 }
 _OF_TABLES: dict[str, _Handler] = {
     "CREATE": create.create_table,
