@@ -54,8 +54,8 @@ def test_conditions_may_be_columns_text_or_absent(numbers, spark):
     assert numbers.update("d.t", {"n": F.col("n") * 2}, F.col("id") < 10) == 10
     assert numbers.update("d.t", {"N": "n + p"}, "t.p = 1") == 50
     assert numbers.delete("d.t", F.col("t.id") >= 50) == 50
-    spark.createDataFrame([(1,), (2,)], "k int").createOrReplaceTempView("keys")
-    assert numbers.delete("d.t", "id IN (SELECT k FROM keys)") == 2
+    spark.createDataFrame([(1,), (2,)], "k int").createOrReplaceTempView("keys_of_a_view")
+    assert numbers.delete("d.t", "id IN (SELECT k FROM keys_of_a_view)") == 2
     expected = [(i, (i * 2 if i < 10 else i) + i % 2, i % 2) for i in range(50) if i not in (1, 2)]
     assert read(numbers) == sorted(expected)
     assert numbers.update("d.t", {"n": F.lit(None)}) == 48
