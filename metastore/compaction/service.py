@@ -132,13 +132,9 @@ class CompactionService:
         """What the services last decided of a table and its partitions, and why; see `Verdicts`."""
         return self._verdicts.of(db, table, partition)
 
-    def set_verdict(self, look: Look, service: Decider) -> None:
-        """Put down what a service decided."""
-        self._verdicts.set(look, service)
-
     def set_verdicts(self, looks: Collection[Look], service: Decider) -> int:
-        """`set_verdict` for many in one trip; how many had changed."""
-        return self._verdicts.set_all(looks, service)
+        """Put down what a service decided, in one trip; how many verdicts had changed."""
+        return self._verdicts.set(looks, service)
 
     # --- the Initiator's verbs ---------------------------------------------------------------------
 

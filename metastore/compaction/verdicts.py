@@ -61,12 +61,8 @@ class Verdicts:
     def __init__(self, db: Calls) -> None:
         self._db = db
 
-    def set(self, look: Look, service: Decider) -> None:
-        """Put down one verdict, unless it is the present one."""
-        self._db.call("set_verdict", *_target(look), service.value, look.code, _clipped(look.message), look.blocker)
-
-    def set_all(self, looks: Iterable[Look], service: Decider) -> int:
-        """Put down many in one trip, each target once; how many rows were written: only what has changed is."""
+    def set(self, looks: Iterable[Look], service: Decider) -> int:
+        """Put down what a service says in one trip, each target once. How many rows were written: only changes are."""
         rows = {
             (target := _target(look)): {
                 **dict(zip(("db", "tbl", "partition"), target, strict=True)),

@@ -34,7 +34,7 @@ def crowd(db: Database, deltas: int, partition: str | None = None) -> None:
     service = CompactionService(db, CompactionConfig(crowded_deltas=20))
     service.looks.count_deltas([DeltaCount("db", "t", partition, 0, deltas, 0)])
     look = Look("db", "t", None, "no_auto_compaction", "the parameter of the table says so; set it to false")
-    service.set_verdict(look, Decider.INITIATOR)
+    service.set_verdicts([look], Decider.INITIATOR)
 
 
 def ask(client: Connection, *names: str) -> list[tuple[object, ...]]:

@@ -25,14 +25,14 @@ def told(service: CompactionService, partition: str | None = None) -> list[tuple
 
 
 def test_the_last_word_of_each_service(service: CompactionService) -> None:
-    service.set_verdict(Look("DB", "T", None, "few_deltas", "2 of 10"), INITIATOR)
-    service.set_verdict(Look("db", "t", None, "few_deltas", "3 of 10"), INITIATOR)
-    service.set_verdict(Look("db", "t", None, "reader", "wait for 7", 7), CLEANER)
+    service.set_verdicts([Look("DB", "T", None, "few_deltas", "2 of 10")], INITIATOR)
+    service.set_verdicts([Look("db", "t", None, "few_deltas", "3 of 10")], INITIATOR)
+    service.set_verdicts([Look("db", "t", None, "reader", "wait for 7", 7)], CLEANER)
     assert told(service) == [
         (None, INITIATOR, "few_deltas", "3 of 10", None),
         (None, CLEANER, "reader", "wait for 7", 7),
     ]
-    service.set_verdict(Look("db", "t", None, None), CLEANER)
+    service.set_verdicts([Look("db", "t", None, None)], CLEANER)
     assert told(service) == [(None, INITIATOR, "few_deltas", "3 of 10", None)]
 
 
@@ -41,9 +41,9 @@ def test_time_says_since_when(service: CompactionService) -> None:
         return service.verdicts("db", "t")[0]
 
     look = Look("db", "t", None, "few_deltas", "2 of 10")
-    service.set_verdict(look, INITIATOR)
+    service.set_verdicts([look], INITIATOR)
     first = at()
-    service.set_verdict(look, INITIATOR)
+    service.set_verdicts([look], INITIATOR)
     assert service.set_verdicts([look], INITIATOR) == 0
     assert at() == first
     assert service.set_verdicts([Look("db", "t", None, "few_deltas", "4 of 10")], INITIATOR) == 1
@@ -58,7 +58,7 @@ def test_many_at_once(service: CompactionService) -> None:
     assert service.set_verdicts([Look("db", "t", "p=1", None)], INITIATOR) == 1
     assert service.set_verdicts([], INITIATOR) == 0
     assert len(told(service)) == 999
-    service.set_verdict(Look("db", "t", None, "off", "switched off"), INITIATOR)
+    service.set_verdicts([Look("db", "t", None, "off", "switched off")], INITIATOR)
     assert told(service, "P=2") == [
         (None, INITIATOR, "off", "switched off", None),
         ("p=2", INITIATOR, "few_deltas", "2 of 10", None),
@@ -66,7 +66,7 @@ def test_many_at_once(service: CompactionService) -> None:
 
 
 def test_long_messages_are_cut(service: CompactionService) -> None:
-    service.set_verdict(Look("db", "t", None, "unreadable", "x" * 10_000), INITIATOR)
+    service.set_verdicts([Look("db", "t", None, "unreadable", "x" * 10_000)], INITIATOR)
     assert len(service.verdicts("db", "t")[0].message) == 2000
 
 

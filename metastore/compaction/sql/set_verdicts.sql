@@ -1,5 +1,6 @@
--- set_verdict of many tables and partitions: `looks` is an array of objects {"db", "tbl", "partition", "code",
--- "message", "blocker"}, in which each target is once. Only what has changed is written; returns how much that was.
+-- Puts down what a service decided of tables and partitions: `looks` is an array of objects {"db", "tbl", "partition",
+-- "code", "message", "blocker"}, in which each target is once; a null code takes its verdict back. Only what has changed
+-- is written, so a verdict's time says since when; returns how much that was. Safe to repeat.
 CREATE OR REPLACE FUNCTION set_verdicts(in_service text, looks jsonb) RETURNS bigint
 LANGUAGE sql AS $$
     WITH asked AS MATERIALIZED (

@@ -35,7 +35,6 @@ UNREACHED: Mapping[str, str] = {
     "submit_replaced": _WITHIN,
     "compaction_committed": _COMMIT,
     "record_compactions_committed": _COMMIT,
-    "set_verdict": "for who decides on one table: the services put theirs down together",
     "files.remove in compaction.orphans.Orphans._remove": "operators ask for it; the next search finds what is left",
 }
 """What no background service reaches, and why."""
