@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from hive_acid import footers
 from hive_acid.catalog import Column, Table
-from hive_acid.spark import skipping
+from hive_acid.spark import deleted, skipping
 from hive_acid.spark.frame import AcidTable
 from hive_acid.spark.predicates import predicate_of
 from hive_acid.spark.skipping import chosen_partitions
@@ -96,7 +96,8 @@ def test_changes_read_what_they_change(stepped):
     }
 
 
-def test_only_files_that_deletes_may_name_are_joined(stepped):
+def test_only_files_that_deletes_may_name_are_joined(stepped, monkeypatch):
+    monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
     stepped.delete("d.t", "k = 110")
     found = scans(stepped.table("d.t").select("k"))
     joined = [scan for scan in found if scan.files == 1]

@@ -33,9 +33,14 @@ def same(acid):
     return sql
 
 
+def temporary_views(spark):
+    return [view.name for view in spark.catalog.listTables() if view.isTemporary]
+
+
 @pytest.mark.slow
 def test_update_and_delete(twins, spark):
     sql = twins.sql
+    views = temporary_views(spark)
     updated = sql(
         "UPDATE d.a AS x SET name = upper(x.name), `n` = CASE WHEN x.n > 5 THEN 0 ELSE n + 1 END WHERE x.p = '1';"
     )
@@ -52,7 +57,7 @@ def test_update_and_delete(twins, spark):
     same(twins)
     assert sql("DELETE FROM d.a WHERE ROW__ID.rowId = 0 AND a.row__id.writeId = 1").collect()[0][0] > 0
     assert sql("UPDATE d.a SET n = n WHERE id IS DISTINCT FROM id").collect() == [(0,)]
-    assert [view for view in spark.catalog.listTables() if view.isTemporary] == []
+    assert temporary_views(spark) == views
 
 
 def test_update_and_delete_with_a_source(twins, spark):
