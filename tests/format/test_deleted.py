@@ -46,9 +46,12 @@ def test_a_layout_is_no_longer_than_it_may_be():
     assert layout_of(blocks_of([(1, 7, 2**45)]), WORDS) is None, "its index alone would be too long"
 
 
-def test_numbers_that_are_too_large_have_no_layout():
+def test_numbers_that_no_event_can_have_have_no_layout():
     assert layout_of({(2**32, 7): {0: 1}}, WORDS) is None
     assert layout_of({(7, 2**31): {0: 1}}, WORDS) is None
+    assert layout_of(blocks_of([(-1, 7, 0)]), WORDS) is None
+    assert layout_of(blocks_of([(1, -7, 0)]), WORDS) is None
+    assert layout_of(blocks_of([(1, 7, -1)]), WORDS) is None
     layout = layout_of({(2**32 - 1, 2**31 - 1): {0: 1}}, WORDS)
     assert layout is not None
     assert layout.has(2**32 - 1, 2**31 - 1, 0)

@@ -93,7 +93,9 @@ def packed(source: Source) -> int:
 
 
 def layout_of(deleted: Mapping[Source, Blocks], most_words: int) -> Layout | None:
-    """The layout of some blocks; None if it has more than `most_words`, or sources of larger numbers than there are."""
+    """The layout of some blocks; None if it has more than `most_words`, or numbers that no event can have."""
+    if any(min(blocks) < 0 for blocks in deleted.values()):
+        return None
     longest = max((max(blocks) + 1 for blocks in deleted.values()), default=0)
     blocks = sum(map(len, deleted.values()))
     length = len(deleted) * (longest + 1) + WORDS_PER_BLOCK * (blocks + 1)

@@ -129,6 +129,8 @@ def _read(file: DataFilePath) -> tuple[int, Mapping[Source, Blocks]] | None:
         table = orc.ORCFile(pyarrow.BufferReader(files.read(file.path))).read(columns=_COLUMNS)
     except (OSError, pyarrow.ArrowException):
         return None
+    if not set(_COLUMNS).issubset(table.column_names) or any(table.column(name).null_count for name in _COLUMNS):
+        return None
     operations, *key = (table.column(name).to_pylist() for name in _COLUMNS)
     events = (event for operation, *event in zip(operations, *key, strict=True) if operation >= DELETE)
     return table.num_rows, blocks_of((write_id, bucket, row_id) for write_id, bucket, row_id in events)
