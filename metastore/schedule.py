@@ -47,8 +47,9 @@ class Schedule:
         self._lease = lease
         self._failing: set[str] = set()
         self._wakings: Counter[str] = Counter()
+        self._threads = ThreadPoolExecutor(max(1, len(services)))
         self._scheduler = BackgroundScheduler(
-            executors={"default": ThreadPoolExecutor(max(1, len(services)))},
+            executors={"default": self._threads},
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
             timezone=datetime.UTC,
         )
@@ -80,7 +81,9 @@ class Schedule:
 
     def stop(self) -> None:
         """Let the runs in progress end, start no other, and let another server follow at once."""
-        self._scheduler.shutdown(wait=True)
+        # Not wait=True: APScheduler waits with its locks held, for runs that may need them to wake another service.
+        self._scheduler.shutdown(wait=False)
+        self._threads.shutdown(wait=True)
         self._lease.stop()
 
     def _lead(self) -> None:

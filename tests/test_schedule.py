@@ -72,6 +72,31 @@ def test_a_service_is_due_when_the_lease_is_taken(servers: tuple[Server, Server]
     assert delayed == []
 
 
+def test_a_run_that_wakes_another_service_while_the_server_stops(servers: tuple[Server, Server]) -> None:
+    """APScheduler waits for runs with its locks held; what a run wakes then is not run, and nothing hangs."""
+    first, _ = servers
+    runs, stopping = threading.Event(), threading.Event()
+
+    def run() -> None:
+        runs.set()
+        stopping.wait(10)
+        assert first.schedule is not None
+        time.sleep(0.2)  # the stop is under way
+        first.schedule.wake("other")
+
+    others: list[int] = []
+    first.start(Service("wakes", 60_000, run), Service("other", 60_000, lambda: others.append(1), 60_000))
+    assert runs.wait(10)
+    assert first.schedule is not None
+    stop = threading.Thread(target=first.schedule.stop, daemon=True)
+    stop.start()
+    stopping.set()
+    stop.join(10)
+    assert not stop.is_alive()
+    assert others == []
+    first.schedule = None
+
+
 def test_a_paused_leader_that_wakes_up_changes_nothing(
     db: Database, servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
