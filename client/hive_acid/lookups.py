@@ -55,16 +55,9 @@ class PlainNames:
 def compactions(connection: Connection, asked: ShowCompactions, names: Names) -> list[Any]:
     """Compactions as ``ShowCompactResponseElement``. Raises NoSuchObjectError for a table that there is not."""
     request = ttypes.ShowCompactRequest(id=asked.id or 0, poolName=asked.pool, limit=asked.limit)
-    some: list[str] | None = None
-    if asked.database is not None:
-        request.dbName = names.database_of(asked.database)
-    elif asked.target is not None:
-        table = names.table_of(asked.target.table)
-        request.dbName, request.tbName = table.database, table.name
-        if asked.target.partition is not None:
-            some = covered(connection, table, asked.target.partition)
-            if len(some) == 1:
-                request.partName = some[0]
+    request.dbName, request.tbName, some = _place(connection, asked, names)
+    if some is not None and len(some) == 1:
+        request.partName = some[0]
     if asked.type is not None:
         request.type = getattr(ttypes.CompactionType, asked.type.upper())
     if asked.status is not None:
@@ -82,16 +75,22 @@ def locks(connection: Connection, asked: ShowLocks, names: Names) -> list[Any]:
     """Lock components as ``ShowLocksResponseElement``. Raises NoSuchObjectError for a table that there is not."""
     # A field that only Hive 4 has, as ``id`` above: elder clients are not told of newer kinds.
     request = ttypes.ShowLocksRequest(txnid=0, isExtended=asked.extended)
-    some: list[str] | None = None
-    if asked.database is not None:
-        request.dbname = names.database_of(asked.database)
-    elif asked.target is not None:
-        table = names.table_of(asked.target.table)
-        request.dbname, request.tablename = table.database, table.name
-        if asked.target.partition is not None:
-            some = covered(connection, table, asked.target.partition)
+    request.dbname, request.tablename, some = _place(connection, asked, names)
     found = connection.call("show_locks", request).locks or ()
     return [lock for lock in found if some is None or lock.partname in some]
+
+
+def _place(
+    connection: Connection, asked: ShowCompactions | ShowLocks, names: Names
+) -> tuple[str | None, str | None, list[str] | None]:
+    """The database, the table and the partitions that a statement is about, each None where it says nothing of it."""
+    if asked.database is not None:
+        return names.database_of(asked.database), None, None
+    if asked.target is None:
+        return None, None, None
+    table = names.table_of(asked.target.table)
+    spec = asked.target.partition
+    return table.database, table.name, None if spec is None else covered(connection, table, spec)
 
 
 def covered(connection: Connection, table: Table, values: Mapping[str, str | None]) -> list[str]:

@@ -243,8 +243,6 @@ class CompactionWorker:
             name=_job_name(compaction),
             queue=overrides.job_queue(table.parameters, compaction.properties) or self._config.job_queue,
         )
-        if plan.exclusive_write and compaction.type is not CompactionType.REBALANCE:
-            raise CompactionRefusedError("rows would get other ids without a lock against writers")
         result = self._executor.run(job, attempt.cancelled, attempt.report)
         check_output(attempt.staging, plan.outputs, insert_only=plan.insert_only)
         if result.files and not plan.insert_only:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
-import traceback
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from metastore.store.leases import LeaseLostError
 from tests.compaction.crash.services import Order, run
 from tests.compaction.crash.steps import Point, Steps
+from tests.forks import Program, forked
 
 LOST = 3
 PAUSE = "pause"
@@ -34,44 +34,22 @@ class PausingSteps(Steps):
         return False
 
 
-class PausedServices:
+class PausedServices(Program):
     """Starts processes of services, one after the other."""
 
     def __init__(self, scratch: Path) -> None:
-        self._log = scratch / "paused.log"
-        with self._log.open("w") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.compaction.paused"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
-            )  # fmt: skip
+        super().__init__("tests.compaction.paused", log=scratch / "paused.log")
 
     def pause(self, order: Order) -> None:
         """Run services up to a point, and pause them there."""
-        answer = self._ask(json.dumps(asdict(order)))
-        assert answer == "stopped", (order.last, answer, self._log.read_text()[-6000:])
+        answer = self.ask(json.dumps(asdict(order)))
+        assert answer == "stopped", (order.last, answer, self.complaint())
 
     def wake(self) -> bool:
         """Let the paused ones go on to their end; whether they were told that they have lost the lease."""
-        status = int(self._ask("wake"))
-        assert status in (0, LOST), self._log.read_text()[-6000:]
+        status = int(self.ask("wake"))
+        assert status in (0, LOST), self.complaint()
         return status == LOST
-
-    def _ask(self, line: str) -> str:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        return self._process.stdout.readline().strip()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(timeout=20)
-        self._process.stdout.close()
 
 
 def _carry_out(order: dict[str, Any]) -> int:
@@ -83,20 +61,6 @@ def _carry_out(order: dict[str, Any]) -> int:
     return 0
 
 
-def _forked(order: dict[str, Any]) -> int:
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            status = _carry_out(order)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(status)
-    return child
-
-
 def main() -> None:
     """Take orders until the input ends; a process that is paused then is killed."""
     child = 0
@@ -104,7 +68,7 @@ def main() -> None:
         if line.strip() == "wake":
             os.kill(child, signal.SIGCONT)
         else:
-            child = _forked(json.loads(line))
+            child = forked(partial(_carry_out, json.loads(line)))
         status = os.waitpid(child, os.WUNTRACED)[1]
         if os.WIFSTOPPED(status):
             print("stopped", flush=True)

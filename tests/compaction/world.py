@@ -23,7 +23,7 @@ from hive_acid.format.names import (
 from hive_acid.format.rows import DELETE, INSERT, RowEvent, RowId, encode_bucket, visible_rows
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, directory_state
-from hive_acid.ids import TxnId
+from hive_acid.ids import CompactionId, TxnId
 from metastore.compaction.cleaner import Cleaner
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.executor import CompactionExecutor
@@ -240,3 +240,16 @@ def read_directory(location: str) -> list[RowEvent]:
     content = files.read(files.join(location, bucket_file_name(0)))
     text = "" if content.startswith(b"ORC") else content.decode()  # the server's own bases without rows
     return [RowEvent(*json.loads(line)) for line in text.splitlines() if line.startswith("[")]
+
+
+def abort(world: World, compaction_id: CompactionId) -> None:
+    """What the time-out does to the transaction of a worker that is gone."""
+    txn_id = world.service.get(compaction_id).txn_id
+    assert txn_id is not None
+    world.txns.abort_txn(txn_id)
+
+
+def nothing_left(world: World) -> bool:
+    """No transaction is open, no lock is held, and no aborted one is on record for the table."""
+    aborted = world.service.aborts_to_clean()
+    return not aborted and not world.txns.get_open_txns(()).open_ids and not world.locks.show_locks("db")

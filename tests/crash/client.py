@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
-import traceback
 from collections import deque
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -24,6 +23,7 @@ from pyspark.sql import SparkSession
 import hive_acid.spark
 from tests.crash.statements import STATEMENTS
 from tests.crash.steps import Steps
+from tests.forks import Program, status_of
 
 
 class Outcome(NamedTuple):
@@ -33,22 +33,20 @@ class Outcome(NamedTuple):
     steps: list[str]
 
 
-class Clients:
+class Clients(Program):
     """Starts clients over a Spark session, one after the other."""
 
     def __init__(self, spark: SparkSession, scratch: Path) -> None:
         parameters: Any = spark.sparkContext._gateway.gateway_parameters  # type: ignore[union-attr]
         self._told = scratch / "told"
-        environment = {
-            **os.environ,
-            "PYSPARK_GATEWAY_PORT": str(parameters.port),
-            "PYSPARK_GATEWAY_SECRET": parameters.auth_token,
-        }
-        self._log = (scratch / "clients.log").open("w+")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.client"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, env=environment,
-        )  # fmt: skip
+        super().__init__(
+            "tests.crash.client",
+            log=scratch / "clients.log",
+            environment={
+                "PYSPARK_GATEWAY_PORT": str(parameters.port),
+                "PYSPARK_GATEWAY_SECRET": parameters.auth_token,
+            },
+        )
 
     def run(self, uri: str, statement: str, database: str, scratch: Path, last: int | None = None) -> Outcome:
         """Run a statement to its end, or up to the step number `last`, before which the client is killed."""
@@ -57,28 +55,9 @@ class Clients:
             "uri": uri, "statement": statement, "database": database, "scratch": str(scratch), "last": last,
             "told": str(self._told),
         }  # fmt: skip
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        status = int(self._process.stdout.readline())
-        assert status in (0, -9), self._complaint()
+        status = int(self.ask(json.dumps(order)))
+        assert status in (0, -9), self.complaint()
         return Outcome(status, self._told.read_text().split())
-
-    def _complaint(self) -> str:
-        self._log.seek(0)
-        return self._log.read()[-4000:]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(timeout=20)
-        self._process.stdout.close()
-        self._log.close()
 
 
 def attached() -> SparkSession:
@@ -111,18 +90,7 @@ def main() -> None:
     """Take orders until the input ends."""
     spark = attached()
     for line in sys.stdin:
-        client = os.fork()
-        if not client:
-            status = 1
-            try:
-                _carry_out(spark, json.loads(line))
-                status = 0
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stderr.flush()
-                os._exit(status)
-        print(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), flush=True)
+        print(status_of(partial(_carry_out, spark, json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,8 @@ from hive_acid.footers import DataFilePath
 from hive_acid.format.orc_tail import Tail
 from hive_acid.format.rows import decode_bucket
 from hive_acid.format.state import DataDirectory, DataFile, DirectoryState
-from hive_acid.spark.events import KEY
 from hive_acid.spark.listing import PartitionState, is_raw
-from hive_acid.spark.skipping import MOST_TAILS, tails_of
+from hive_acid.spark.skipping import MOST_TAILS, key_ranges, tails_of
 
 _LARGE = 3
 """So many files of a bucket, the largest, are read without a sort: each takes a scan of its own."""
@@ -101,13 +100,11 @@ def bucket_in(tail: Tail) -> int | None:
 def _bounds(tail: Tail) -> tuple[Key, Key] | None:
     lowest: list[int] = []
     highest: list[int] = []
-    for name in KEY:
-        column = tail.column(name)
-        known = None if column is None else tail.statistics(column)
-        if known is None or not isinstance(known.minimum, int) or not isinstance(known.maximum, int):
+    for low, high in key_ranges(tail):
+        if not isinstance(low, int) or not isinstance(high, int):
             return None
-        lowest.append(known.minimum)
-        highest.append(known.maximum)
+        lowest.append(low)
+        highest.append(high)
     return tuple(lowest), tuple(highest)
 
 

@@ -128,7 +128,7 @@ class _Place:
         touched = self._events(split.touched, renamed, self.wanted)
         if split.touched_originals:
             touched.append(self._originals(split.touched_originals, with_ids=True))
-        parts += [self._without(events, split) for events in touched]
+        parts += self._without(touched, split)
         parts += [self._latest(partition, renamed) for partition in of_old_shape]
         return [self._shown(events) for events in parts]
 
@@ -188,16 +188,19 @@ class _Place:
             known += original_files(partition.location, of, names)
         return original_events(self.spark, self._table.columns, known, with_ids=with_ids)
 
-    def _without(self, events: DataFrame, split: _Split) -> DataFrame:
+    def _without(self, parts: Sequence[DataFrame], split: _Split) -> list[DataFrame]:
+        """Events of `split.touched` less those that its delete events name."""
+        if not parts:
+            return []
         several = len(split.deleted_from) > 1
         if not several:
             (partition,) = split.deleted_from
             deleted = is_deleted(self.spark, partition, partition.state.delete_deltas)
             if deleted is not None:
-                return events.where(~deleted)
+                return [events.where(~deleted) for events in parts]
         found = delete_events(self.spark, split.deletes, self.state.write_ids, with_path=self._depth > 0)
         broadcast = split.delete_bytes <= BROADCAST_LIMIT_BYTES
-        return anti_join(events, found, self._depth, several=several, broadcast=broadcast)
+        return [anti_join(events, found, self._depth, several=several, broadcast=broadcast) for events in parts]
 
     def _latest(self, partition: PartitionState, renamed: Mapping[str, Names]) -> DataFrame:
         """The rows of a partition that has updates among its inserts."""
@@ -209,7 +212,7 @@ class _Place:
             )
         events = reduce(DataFrame.unionByName, self._events([*split.untouched, *split.touched], renamed))
         latest = latest_events(events, self._depth)
-        return self._without(latest, split) if split.deletes else latest
+        return self._without([latest], split)[0] if split.deletes else latest
 
     def _shown(self, events: DataFrame) -> DataFrame:
         table, texts = self._table, partition_columns(self._table)

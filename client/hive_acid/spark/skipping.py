@@ -161,11 +161,11 @@ def spared_by_deletes(
     tails = tails_of([*data, *events])
     if tails is None:
         return list(reached), []
-    ranges = [_key_ranges(tail) for tail in tails[len(data) :] if tail.rows]
+    ranges = [key_ranges(tail) for tail in tails[len(data) :] if tail.rows]
     spared = {
         path
         for path, tail in zip(data, tails, strict=False)
-        if not any(_overlap(_key_ranges(tail), of_events) for of_events in ranges)
+        if not any(_overlap(key_ranges(tail), of_events) for of_events in ranges)
     }
     touched: list[DataDirectory] = []
     untouched: list[DataDirectory] = []
@@ -180,7 +180,7 @@ def spared_by_deletes(
     return touched, untouched
 
 
-def _key_ranges(tail: Tail) -> list[tuple[Bound | None, Bound | None]]:
+def key_ranges(tail: Tail) -> list[tuple[Bound | None, Bound | None]]:
     """Least and greatest write id, bucket property and row id; None for what a file does not say."""
     columns = [tail.column(name) for name in KEY]
     known = [UNKNOWN if column is None else tail.statistics(column) for column in columns]

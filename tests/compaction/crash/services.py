@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from hive_acid import files
 from metastore import slices
@@ -26,6 +24,7 @@ from metastore.slices import Slices
 from metastore.store.database import Database
 from tests.compaction.crash.merging import EXECUTORS
 from tests.compaction.crash.steps import KILL, Point, Steps
+from tests.forks import Program, status_of
 
 ROUNDS = 12
 """More than these are needed by nothing: services that still find something to do then will do so for ever."""
@@ -62,49 +61,26 @@ class Outcome:
     steps: list[str] = field(default_factory=list)
 
 
-class _Zygote(NamedTuple):
-    process: subprocess.Popen[str]
-    told: Path
-    log: Path
-
-
-class Services:
+class Services(Program):
     """Starts processes of services, one after the other."""
 
     def __init__(self, scratch: Path) -> None:
-        told, log = scratch / "told", scratch / "services.log"
-        with log.open("w") as errors:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.compaction.crash.services", str(told)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
-                env={**os.environ, "TMPDIR": str(scratch)},  # what the killed leave there goes with the tests' files
-            )  # fmt: skip
-        self._zygote = _Zygote(process, told, log)
+        self._told = scratch / "told"
+        super().__init__(
+            "tests.compaction.crash.services",
+            str(self._told),
+            log=scratch / "services.log",
+            environment={"TMPDIR": str(scratch)},  # what the killed leave there goes with the tests' files
+        )
 
     def run(self, order: Order) -> Outcome:
         """Carry out an order to its end, whatever that is."""
-        process, told, log = self._zygote
-        told.write_text("")
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(asdict(order)) + "\n")
-        process.stdin.flush()
-        status = int(process.stdout.readline())
-        assert status in (0, -9), log.read_text()[-6000:]
-        *rounds, last = told.read_text().split("\n\n")
+        self._told.write_text("")
+        status = int(self.ask(json.dumps(asdict(order))))
+        assert status in (0, -9), self.complaint()
+        *rounds, last = self._told.read_text().split("\n\n")
         counted = rounds if status == 0 and rounds else [*rounds, last]
         return Outcome(status, [step for one in counted for step in one.splitlines()])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        process = self._zygote.process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.close()
-        process.wait(timeout=20)
-        process.stdout.close()
 
 
 def run(order: Order, steps: Steps) -> None:
@@ -148,18 +124,7 @@ def _carry_out(order: dict[str, Any], told: str) -> None:
 def main() -> None:
     """Take orders until the input ends; steps are told in the file that is the first argument."""
     for line in sys.stdin:
-        child = os.fork()
-        if not child:
-            status = 1
-            try:
-                _carry_out(json.loads(line), sys.argv[1])
-                status = 0
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stderr.flush()
-                os._exit(status)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        print(status_of(partial(_carry_out, json.loads(line), sys.argv[1])), flush=True)
 
 
 if __name__ == "__main__":

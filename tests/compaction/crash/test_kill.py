@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from hive_acid.connection import Connection, connect
+from hive_acid.connection import Connection
 from metastore.compaction.states import CompactionState
 from metastore.txn.states import TxnType
 from tests.compaction.crash.merging import identity
@@ -26,7 +26,7 @@ from tests.compaction.crash.services import Order, Outcome, Services
 from tests.compaction.crash.steps import CUT, KILL, TEAR, Point, points_of, writing_functions
 from tests.compaction.crash.table import CrashTable, EndState, Snapshot, end_lease, pass_a_day
 from tests.crash.steps import ALL_STEPS
-from tests.served import Served, served
+from tests.served import Served
 
 STUCK = {CompactionState.INITIATED, CompactionState.WORKING, CompactionState.READY_FOR_CLEANING}
 NO_ANSWER = frozenset({"hold_lease", "executor.run"})
@@ -41,19 +41,6 @@ TOLD_TWICE = {
 _names = itertools.count(1)
 _harmed: set[tuple[str, str]] = set()
 """Steps, by name, and the harm that has been done there; a short run does it once."""
-
-
-@pytest.fixture(scope="module")
-def server(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(postgres_url, template, tmp_path_factory.mktemp("crash") / "warehouse") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def connection(server: Served) -> Iterator[Connection]:
-    with connect(server.uri) as made:
-        made.create_database("db")
-        yield made
 
 
 @pytest.fixture(scope="module")
