@@ -1,8 +1,9 @@
-"""``make bench-compaction``: compactions by the real server and its Spark, beside plain ORC rewrites of the same rows.
+"""``make bench-compaction``: compactions by the real server and its Spark, beside plain ORC rewrites.
 
 One large table, with a base, ten deltas and 1 % of its rows deleted: a minor compaction beside reading and writing the
-rows of its deltas as plain ORC, a major one beside those of the whole table. Then many small partitions, queued at
-once, and behind them one request of another table: compactions per minute, and how long that one had to wait.
+same files of its deltas as plain ORC, a major one beside those of the whole table; and both beside the same rows as
+plain ORC, without ids. Then many small partitions, queued at once, and behind them one request of another table:
+compactions per minute, and how long that one had to wait.
 """
 
 from __future__ import annotations
@@ -69,12 +70,25 @@ class Bench:
         """The same rows as plain ORC."""
         orders(self.spark, rows, first).write.option("compression", "zlib").orc(str(self._work / name))
 
-    def rewritten(self, name: str) -> Cost:
-        """What it costs to read and write plain ORC files."""
+    def rewritten(self, *directories: str) -> Cost:
+        """What it costs to read and write ORC files as Spark does without us."""
         target = self._work / "rewritten"
         shutil.rmtree(target, ignore_errors=True)
-        source = self.spark.read.orc(str(self._work / name))
-        return self._cost(self._jvm, lambda: source.write.option("compression", "zlib").orc(str(target)))
+
+        def rewrite() -> None:
+            self.spark.read.orc(list(directories)).write.option("compression", "zlib").orc(str(target))
+
+        return self._cost(self._jvm, rewrite)
+
+    def same_rows(self, name: str) -> Cost:
+        """What it costs to rewrite what `plain` made."""
+        return self.rewritten(str(self._work / name))
+
+    def same_bytes(self, table: str, *, deltas: bool) -> Cost:
+        """What it costs to rewrite the files of the table's inserts, as they are."""
+        location = Path(self.acid.connection.table(*table.split(".")).location.removeprefix("file:"))
+        patterns = ["delta_*"] if deltas else ["base_*", "delta_*"]
+        return self.rewritten(*(str(found) for pattern in patterns for found in location.glob(pattern)))
 
     def compacted(self, table: str, kind: str) -> Cost:
         """What a compaction costs the server, from the request until its files are merged."""
@@ -114,25 +128,32 @@ def large(bench: Bench, rows: int, rounds: int) -> None:
     in_base = rows - rows // IN_DELTAS
     bench.plain("all", rows)
     bench.plain("deltas", rows - in_base, in_base)
-    costs: dict[str, list[Cost]] = {}
+    costs: dict[tuple[str, str], list[Cost]] = {}
     for turn in range(rounds + 1):
         # The first round warms up both JVMs, on fewer rows.
         of_round = rows if turn else max(rows // 10, 1000)
         for kind, name in (("minor", "deltas"), ("major", "all")):
             table = f"bench.{kind}{turn}"
             bench.load(table, of_round)
-            plain, compaction = bench.rewritten(name), bench.compacted(table, kind)
+            costs_of = {
+                "same bytes": bench.same_bytes(table, deltas=kind == "minor"),
+                "same rows": bench.same_rows(name),
+                "compaction": bench.compacted(table, kind),
+            }
             bench.acid.drop_table(table)
-            if turn:
-                costs.setdefault(f"{kind}: plain ORC", []).append(plain)
-                costs.setdefault(f"{kind}: compaction", []).append(compaction)
-    print(f"\n{rows:,} rows, a base and {DELTAS} deltas, 1 % deleted; medians of {rounds}: CPU s / wall s (ratios)")
-    print("| kind | plain ORC of the same rows | compaction |")
-    print("|---|---|---|")
+            for what, cost in costs_of.items() if turn else ():
+                costs.setdefault((kind, what), []).append(cost)
+    print(f"\n{rows:,} rows, a base and {DELTAS} deltas, 1 % deleted; medians of {rounds}: CPU s / wall s")
+    print("| kind | compaction | plain ORC of the same bytes (ratios to it) | plain ORC of the same rows (ratios) |")
+    print("|---|---|---|---|")
     for kind in ("minor", "major"):
-        plain, own = (_median(costs[f"{kind}: {of}"]) for of in ("plain ORC", "compaction"))
-        ratios = f"{own.cpu_s / plain.cpu_s:.2f} / {own.wall_s / plain.wall_s:.2f}"
-        print(f"| {kind} | {plain.cpu_s:.2f} / {plain.wall_s:.2f} | {own.cpu_s:.2f} / {own.wall_s:.2f} ({ratios}) |")
+        own = _median(costs[kind, "compaction"])
+        beside = (_median(costs[kind, what]) for what in ("same bytes", "same rows"))
+        cells = (
+            f"{plain.cpu_s:.2f} / {plain.wall_s:.2f} ({own.cpu_s / plain.cpu_s:.2f} / {own.wall_s / plain.wall_s:.2f})"
+            for plain in beside
+        )
+        print(f"| {kind} | {own.cpu_s:.2f} / {own.wall_s:.2f} | {' | '.join(cells)} |")
 
 
 def many(bench: Bench, partitions: int) -> None:
