@@ -304,6 +304,19 @@ def opened(location: str) -> Any:
     return filesystem.open(path, "rb")
 
 
+def copy_range(location: str, start: int, end: int, target: Any) -> None:
+    """Write the bytes from `start` to `end` of a file into `target`, which is open. Raises OSError if it is shorter."""
+    with opened(location) as source:
+        source.seek(start)
+        left = end - start
+        while left:
+            content = source.read(min(left, _COPY_BYTES))
+            if not content:
+                raise OSError(f"{location} ends before its byte {end}")
+            target.write(content)
+            left -= len(content)
+
+
 def append(location: str, content: bytes) -> None:
     """Add to the end of a file; not safe to repeat."""
     filesystem, path = _open(location)

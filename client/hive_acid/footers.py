@@ -81,13 +81,16 @@ SHARED = Footers()
 """The tails that this process has read."""
 
 
+def end_of(file: DataFilePath) -> bytes:
+    """The last bytes of a file: its whole tail or more. Raises FormatError if it is no ORC file."""
+    end = files.read_end(file.path, file.size, FIRST_READ_BYTES)
+    length = tail_length(end)
+    return files.read_end(file.path, file.size, length) if length > len(end) else end
+
+
 def _tail_of(file: DataFilePath) -> Tail:
     try:
-        end = files.read_end(file.path, file.size, FIRST_READ_BYTES)
-        length = tail_length(end)
-        if length > len(end):
-            end = files.read_end(file.path, file.size, length)
-        return read_tail(end, uncompressed)
+        return read_tail(end_of(file), uncompressed)
     except FormatError as error:
         raise FormatError(f"{file.path}: {error}") from None
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
 from hive_acid.errors import UnsupportedTableError
+from hive_acid.footers import DataFilePath, Footers
 from hive_acid.format.rows import decode_bucket
 from hive_acid.spark import compact as compaction
+from hive_acid.spark import lanes, pieces
 from hive_acid.spark.file_order import out_of_order
 from hive_acid.spark.job_settings import configured
 from metastore.compaction.plan import CompactionRefusedError
@@ -51,14 +54,29 @@ def by_lanes(monkeypatch):
     """Every compaction goes bucket by bucket; the numbers of the files that were looked at afterwards."""
     looked = []
     monkeypatch.setattr(compaction, "ONE_TASK_BYTES", -1)
-    monkeypatch.setattr(compaction, "LANES_PER_JOB", 2)
+    monkeypatch.setattr(compaction, "RUNS_PER_JOB", 2)
 
     def look(paths):
         looked.append(len(paths))
         return out_of_order(paths)
 
-    monkeypatch.setattr(compaction, "out_of_order", look)
+    monkeypatch.setattr(pieces, "out_of_order", look)
     return looked
+
+
+@pytest.fixture
+def joined(monkeypatch):
+    """Runs are as short as can be; the numbers of the pieces that became one file."""
+    numbers = []
+    monkeypatch.setattr(lanes, "_LEAST_RUN_BYTES", 1)
+    monkeypatch.setattr(lanes, "_RUNS", 1000)
+
+    def join(of_bucket, target):
+        numbers.append(len(of_bucket))
+        pieces.join(of_bucket, target)
+
+    monkeypatch.setattr(compaction, "join", join)
+    return numbers
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
@@ -74,6 +92,65 @@ def test_bucket_by_bucket_the_same_rows_have_the_same_ids(history, spark, by_lan
     assert sorted(map(str, old.collect())) == before
     history.delete("d.t", "id = 1")
     assert len(content(history)) == len(before) - 1
+
+
+@pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
+def test_a_bucket_in_pieces_becomes_one_file(history, spark, by_lanes, joined, kinds):
+    before = content(history)
+    old = history.table("d.t", row_id=True)
+    for kind in kinds:
+        (result,) = compact_table(spark, history, "d.t", kind)
+        assert content(history) == before
+        check_table(location_of(history, "d.t"))
+        assert result.files == 3 + (kind == "minor") * len(
+            list(location_of(history, "d.t").glob("delete_delta_*_v*/bucket_*"))
+        )
+    assert joined, "some bucket had several pieces"
+    assert sum(by_lanes) > 3
+    assert sorted(map(str, old.collect())) == before
+    assert history.table("d.t").where("id = 205").count() == 1, "row groups are found by the statistics of the join"
+    assert not list(location_of(history, "d.t").rglob("joined"))
+    history.delete("d.t", "id = 1")
+    assert len(content(history)) == len(before) - 1
+
+
+@pytest.mark.parametrize("kind", ["minor", "major"])
+def test_pieces_of_one_bucket_have_all_types_and_their_statistics(acid, spark, by_lanes, joined, kind):
+    columns = {
+        "id": "bigint", "b": "boolean", "i": "int", "d": "double", "f": "float", "s": "string", "dec": "decimal(20,4)",
+        "day": "date", "t": "timestamp", "bin": "binary", "li": "array<int>", "m": "map<string,int>",
+        "st": "struct<x:int,y:string>",
+    }  # fmt: skip
+    acid.create_table("d.t", columns)
+    values = (
+        "id", "id % 2 = 0 b", "if(id % 9 = 0, null, int(id)) i", "if(id = 70, double('nan'), id / 7) d",
+        "float(-id) f", "repeat(string(id), 700) s", "cast(id / 3 AS decimal(20,4)) dec",
+        "date_add(date'1969-01-01', int(id)) day", "timestamp_micros(id * 1000000007 - 5) t",
+        "cast(string(id) AS binary) bin", "sequence(0, int(id % 4)) li", "map(string(id), int(id)) m",
+        "named_struct('x', int(id), 'y', if(id % 3 = 0, null, 'y')) st",
+    )  # fmt: skip
+    for first in (0, 60, 120):
+        acid.insert("d.t", spark.range(first, first + 60, 1, 1).selectExpr(*values))
+    acid.delete("d.t", "id % 10 = 3")
+    before = content(acid)
+    whole = {name: orc_bounds(location_of(acid, "d.t"), "delta_*", name) for name in ("id", "s", "dec", "day", "t")}
+    compact_table(spark, acid, "d.t", kind)
+    assert joined == [3]
+    assert content(acid) == before
+    check_table(location_of(acid, "d.t"))
+    made = "base_*" if kind == "major" else "delta_*_v*"
+    for name, bounds in whole.items():
+        assert orc_bounds(location_of(acid, "d.t"), made, name) == bounds
+    assert acid.table("d.t").where("t > timestamp'1970-01-03'").count() == 6
+    assert acid.table("d.t").where("id BETWEEN 100 AND 109").count() == 9
+
+
+def orc_bounds(location, pattern, name):
+    """The least minimum and the greatest maximum of a column that files state."""
+    paths = [path for found in location.glob(pattern) for path in found.glob("bucket_*")]
+    tails = Footers().read([DataFilePath(str(path), path.stat().st_size) for path in paths])
+    found = [tail.statistics(tail.column("row", name)) for tail in tails]
+    return min(of.minimum for of in found), max(of.maximum for of in found)
 
 
 def test_files_that_are_not_sorted_are_sorted_in_the_end(acid, spark, by_lanes):
@@ -213,14 +290,30 @@ def test_lines_of_text_are_taken_as_they_are(acid, spark):
     assert sorted((base / "000000_0").read_text().splitlines()) == sorted(lines)
 
 
-def test_insert_only_tables_that_would_not_be_the_same(acid, spark):
-    create(acid, "parquet", {"id": "int", "at": "timestamp"})
-    for first in range(2):
-        acid.insert("d.t", spark.sql(f"SELECT {first} id, timestamp'2024-01-01 12:00:00' at"))
-    with pytest.raises(UnsupportedTableError, match="timestamps"):
-        compact_table(spark, acid, "d.t", "major")
+def test_insert_only_tables_with_moments_and_days(acid, spark):
+    """They are not taken apart, so that whatever a file says of its writer's zone and calendar stays with them."""
+    create(acid, "parquet", {"id": "int", "at": "array<timestamp>"})
+    for first in range(3):
+        acid.insert("d.t", spark.sql(f"SELECT {first} id, array(timestamp'1500-01-01 12:00:00', null) at"))
+    before, old = content(acid, row_id=False), acid.table("d.t")
     with pytest.raises(CompactionRefusedError, match="no buckets"):
         compact_table(spark, acid, "d.t", "rebalance")
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    (made,) = (location_of(acid, "d.t") / result.directories[0]).glob("0*")
+    assert (result.rows, pq.ParquetFile(made).metadata.num_row_groups) == (3, 3)
+    assert content(acid, row_id=False) == before
+    assert sorted(map(str, old.collect())) == before
+
+
+def test_insert_only_tables_that_are_not_compacted(acid, spark):
+    create(acid, "text", {"id": "int"}, **{"skip.header.line.count": "1"})
+    commit_writes(acid, "d.t", 2)
+    for number in (1, 2):
+        directory = location_of(acid, "d.t") / f"delta_{number:07}_{number:07}_0000"
+        directory.mkdir(parents=True)
+        (directory / "000000_0").write_text("id\n7\n")
+    with pytest.raises(UnsupportedTableError, match=r"skip\.header\.line\.count"):
+        compact_table(spark, acid, "d.t", "major")
 
 
 # --- how a job is carried out --------------------------------------------------------------------
@@ -253,7 +346,7 @@ def test_a_request_has_properties_for_what_is_written(acid, spark):
 
 @pytest.mark.slow
 def test_more_deltas_than_anybody_holds_open(acid, spark):
-    """Hive merges 500 deltas at most, as it reads them side by side; here they are read one after the other."""
+    """They go by rounds of 500; in each they are read one after the other."""
     acid.create_table("d.t", {"id": "int"})
     acid.insert("d.t", spark.range(1).selectExpr("int(id) id"))
     location = location_of(acid, "d.t")
@@ -268,7 +361,8 @@ def test_more_deltas_than_anybody_holds_open(acid, spark):
         directory.mkdir()
         orc.write_table(pa.table(columns), directory / "bucket_00000", compression="zlib")
         (directory / "_orc_acid_version").write_text("2")
-    (result,) = compact_table(spark, acid, "d.t", "minor")
-    assert result.rows == wanted
+    results = compact_table(spark, acid, "d.t", "minor")
+    merged = [(result.rows, name.partition("_v")[0]) for result in results for name in result.directories]
+    assert merged == [(500, "delta_0000001_0000500"), (20, "delta_0000501_0000520")]
     check_table(location)
     assert acid.table("d.t").count() == wanted

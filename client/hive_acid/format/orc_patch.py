@@ -11,12 +11,11 @@ dead kilobytes. Two things are done this way:
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 
 from hive_acid.errors import FormatError
 from hive_acid.format.orc import ACID_FIELDS
-from hive_acid.format.orc_tail import Decompress, Tail, plain_section, postscript_of
+from hive_acid.format.orc_tail import Decompress, Tail, plain_section, postscript_of, section
 from hive_acid.format.protobuf import bytes_field, fields, number_field, packed_numbers, varint
 
 KEY_INDEX, STATS, VERSION = "hive.acid.key.index", "hive.acid.stats", "hive.acid.version"
@@ -58,10 +57,10 @@ def second_tail(
     assert isinstance(block, int)
     if row:
         plain = nested(plain_section(footer, postscript.compression, decompress), row)
-        footer = _section(plain + added, postscript.compression, block)
+        footer = section(plain + added, postscript.compression, block)
     elif added:
         # Messages of Protocol Buffers that follow each other are one: what is there need not be uncompressed.
-        footer += _section(added, postscript.compression, block)
+        footer += section(added, postscript.compression, block)
     written = b"".join(
         number_field(field, len(footer) if field == _FOOTER_LENGTH else value)
         if isinstance(value, int)
@@ -156,18 +155,3 @@ def _with_children(message: bytes, numbers: Sequence[int], names: Sequence[bytes
     ]
     children = bytes_field(_SUBTYPES, b"".join(map(varint, numbers)))
     return b"".join([written[0], children, *(bytes_field(_NAMES, name) for name in names), *written[1:]])
-
-
-def _section(plain: bytes, compression: str, block: int) -> bytes:
-    """`plain` as a section of a file: in chunks, which need not be compressed even if the file is."""
-    if compression == "none":
-        return plain
-    parts: list[bytes] = []
-    for at in range(0, len(plain), block):
-        chunk = plain[at : at + block]
-        deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-        smaller = deflate.compress(chunk) + deflate.flush() if compression == "zlib" else chunk
-        is_plain = len(smaller) >= len(chunk)
-        kept = chunk if is_plain else smaller
-        parts.append((len(kept) << 1 | is_plain).to_bytes(3, "little") + kept)
-    return b"".join(parts)

@@ -219,6 +219,21 @@ def plain_section(section: bytes, compression: str, decompress: Decompress | Non
     return b"".join(parts)
 
 
+def section(plain: bytes, compression: str, block: int) -> bytes:
+    """`plain` as a section of a file: in chunks, which need not be compressed even if the file is."""
+    if compression == "none":
+        return plain
+    parts: list[bytes] = []
+    for at in range(0, len(plain), block):
+        chunk = plain[at : at + block]
+        deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        smaller = deflate.compress(chunk) + deflate.flush() if compression == "zlib" else chunk
+        is_plain = len(smaller) >= len(chunk)
+        kept = chunk if is_plain else smaller
+        parts.append((len(kept) << 1 | is_plain).to_bytes(3, "little") + kept)
+    return b"".join(parts)
+
+
 def _chunk(chunk: bytes, compression: str, decompress: Decompress | None) -> bytes:
     try:
         if compression == "zlib":

@@ -72,6 +72,11 @@ def zigzag(value: int) -> int:
     return value >> 1 ^ -(value & 1)
 
 
+def unzigzag(value: int) -> int:
+    """The varint of kind ``sint64`` that stands for a signed number."""
+    return value << 1 if value >= 0 else -value * 2 - 1
+
+
 def number_fields(message: bytes) -> dict[int, int]:
     """The numbers of a message by field, of a repeated one the last."""
     return {field: value for field, value in fields(message) if isinstance(value, int)}

@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 
 from hive_acid import files
 from hive_acid.errors import FormatError
-from hive_acid.footers import DataFilePath, Footers
-from hive_acid.format.names import is_for_hive_3
+from hive_acid.footers import DataFilePath
+from hive_acid.format.names import bucket_file_name, is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.assign import quoted
@@ -36,10 +36,11 @@ from hive_acid.spark.compaction_job import (
 )
 from hive_acid.spark.concatenate import concatenate
 from hive_acid.spark.events import BUCKET_COLUMN, DELETE, INSERT, KEY, Events, file_of_row
-from hive_acid.spark.file_order import can_look, out_of_order
+from hive_acid.spark.file_order import can_look
 from hive_acid.spark.job_settings import configured
-from hive_acid.spark.lanes import Lane, bucket_in, lanes, restricted
+from hive_acid.spark.lanes import Lane, lanes, restricted
 from hive_acid.spark.listing import PartitionState, TableState
+from hive_acid.spark.pieces import by_bucket, join
 from hive_acid.spark.read import BROADCAST_LIMIT_BYTES, KEY_COLUMNS, delete_events, has_old_shape, read_rows
 from hive_acid.spark.rebalance import rebalanced
 from hive_acid.spark.scan import ID_COLUMNS, ROW_COLUMN
@@ -54,8 +55,8 @@ ONE_TASK_BYTES = 1024 * 1024
 SMALL_BYTES = 16 * 1024 * 1024
 """Up to so much, too, if there are many buckets."""
 
-LANES_PER_JOB = 8
-"""Each lane takes scans of its own: plans of more become slow to make."""
+RUNS_PER_JOB = 16
+"""Each run of a lane takes a scan of its own: plans of more become slow to make."""
 
 LANE_BYTES = 1024 * 1024
 """Lanes pay where the files of a bucket have so much, or where there are no more than `FEW_LANES`."""
@@ -70,6 +71,7 @@ _FILE_BY_FILE = {
     "spark.sql.files.minPartitionNum": "1",
 }
 _EVENTS = "events"
+_JOINED = "joined"
 _NTH = "__acid_nth"
 
 
@@ -119,6 +121,7 @@ class _Merge:
         (self._partition,) = state.partitions
         self._report = report
         self._staging = Staging(job.staging)
+        self._hive_3 = is_for_hive_3(job.parameters)
 
     def run(self) -> tuple[int, int]:
         """Write all that the job asks for; the numbers of rows and of delete events."""
@@ -194,10 +197,10 @@ class _Merge:
     def _write(self, frame: DataFrame, divided_by: tuple[str, ...], holds: str, step: str) -> int:
         counts = Observation()
         events = Events(frame.observe(counts, F.count(F.lit(1)).alias(_EVENTS)), divided_by, counts, holds)
-        hive_3 = is_for_hive_3(self._job.parameters)
-        return self._staging.write(events, self._job.compression, step=step, hive_3=hive_3, options=self._job.options)[
-            _EVENTS
-        ]
+        written = self._staging.write(
+            events, self._job.compression, step=step, hive_3=self._hive_3, options=self._job.options
+        )
+        return written[_EVENTS]
 
     def _publish(self, name: str, found: Sequence[StagedFiles]) -> None:
         self._staging.publish(found, lambda _: (self._job.staging, name))
@@ -220,54 +223,71 @@ class _Merge:
         return found
 
     def _by_lanes(self, output: str, partition: PartitionState, chosen: Sequence[Lane]) -> int | None:
-        """Write each lane in a task of its own; the number of rows, None if what came out is not as it must be."""
+        """Write each lane without a shuffle; the number of rows, None if what came out is not as it must be."""
+        rows = size = 0
+        pieces: list[str] = []
         with configured(self._spark, _FILE_BY_FILE):
-            return self._each_lane(output, partition, chosen)
-
-    def _each_lane(self, output: str, partition: PartitionState, chosen: Sequence[Lane]) -> int | None:
-        rows = 0
-        buckets: dict[int, str] = {}
-        size = 0
-        for first in range(0, len(chosen), LANES_PER_JOB):
-            step = f"{output}-{first}"
-            together = [self._lane(partition, lane) for lane in chosen[first : first + LANES_PER_JOB]]
-            frame = reduce(DataFrame.unionAll, together)
-            rows += self._write(frame.select(*ID_COLUMNS, ROW_COLUMN), (), INSERT, step)
-            for staged in self._staging.staged(0, step=step):
-                placed = self._by_bucket(list(staged.buckets.values()))
-                if placed is None or placed.keys() & buckets.keys():
-                    LOG.warning("%s: merged once more, with a sort", self._job.location)
-                    self._staging.remove()
-                    return None
-                buckets |= placed
-                size += staged.size
-            self._report(Progress(rows, len(buckets), size, "rows"))
-        if not buckets:
-            self._publish(output, [self._staging.nothing(self._state.table, ())])
-        else:
-            self._publish(output, [StagedFiles(INSERT, (), buckets, size=size)])
+            for number, together in enumerate(_jobs(chosen)):
+                step = f"{output}-{number}"
+                tasks = [task for lane in together for task in self._tasks(partition, lane)]
+                frame = reduce(DataFrame.unionAll, tasks)
+                rows += self._write(frame.select(*ID_COLUMNS, ROW_COLUMN), (), INSERT, step)
+                found = self._staging.staged(0, step=step)
+                pieces += [path for staged in found for path in staged.buckets.values()]
+                size += sum(staged.size for staged in found)
+                self._report(Progress(rows, len(pieces), size, "rows"))
+        buckets = self._joined(pieces)
+        if buckets is None:
+            LOG.warning("%s: merged once more, with a sort", self._job.location)
+            self._staging.remove()
+            return None
+        nothing = [] if buckets else [self._staging.nothing(self._state.table, ())]
+        self._publish(output, nothing or [StagedFiles(INSERT, (), buckets)])
         return rows
 
-    def _lane(self, partition: PartitionState, lane: Lane) -> DataFrame:
+    def _tasks(self, partition: PartitionState, lane: Lane) -> list[DataFrame]:
+        """The events of a lane, in one frame for each task: by runs, whose files are joined then.
+
+        Where a file is copied to be joined, and where its metadata speak of its own rows, a lane is one task.
+        """
         parts = []
         for run in lane.runs:
-            of_run = replace(partition, state=replace(restricted(partition.state, run.paths)))
+            of_run = replace(partition, state=restricted(partition.state, run.paths))
             events = self._events(self._read(of_run))
             parts.append(events if run.in_order else events.coalesce(1).sortWithinPartitions(*KEY))
-        return reduce(DataFrame.unionAll, parts).coalesce(1)
+        if self._hive_3 or files.rename_is_copy(self._job.staging):
+            parts = [reduce(DataFrame.unionAll, parts)]
+        return [part.coalesce(1) for part in parts]
 
-    def _by_bucket(self, staged: Sequence[str]) -> dict[int, str] | None:
-        """Files by the bucket of their rows; None unless each has those of one, in order, and no other has them."""
-        paths = [files.join(self._job.staging, path) for path in staged]
-        sizes = {entry.path: entry.size for entry in files.list_tree(self._job.staging)}
-        tails = Footers().read([DataFilePath(at, sizes[path]) for at, path in zip(paths, staged, strict=True)])
-        with_rows = [(path, tail) for path, tail in zip(staged, tails, strict=True) if tail.rows]
-        placed = {bucket_in(tail): path for path, tail in with_rows}
-        if None in placed or len(placed) < len(with_rows):
+    def _joined(self, pieces: Sequence[str]) -> dict[int, str] | None:
+        """One file for each bucket, of what was staged as `pieces`; None if these cannot become that."""
+        staging = self._job.staging
+        sizes = {entry.path: entry.size for entry in files.list_tree(staging)}
+        paths = {DataFilePath(files.join(staging, piece), sizes[piece]): piece for piece in pieces}
+        found = by_bucket(list(paths))
+        if found is None:
             return None
-        if out_of_order([files.join(self._job.staging, path) for path, _ in with_rows]):
-            return None
-        return {bucket: path for bucket, path in placed.items() if bucket is not None}
+        buckets: dict[int, str] = {}
+        for bucket, of_bucket in found.items():
+            if len(of_bucket) == 1:
+                buckets[bucket] = paths[of_bucket[0]]
+                continue
+            buckets[bucket] = files.join(_JOINED, bucket_file_name(bucket))
+            join(of_bucket, files.join(staging, buckets[bucket]))
+        return buckets
+
+
+def _jobs(chosen: Sequence[Lane]) -> list[list[Lane]]:
+    """Lanes that are written together."""
+    jobs: list[list[Lane]] = []
+    left = 0
+    for lane in chosen:
+        if not jobs or len(lane.runs) > left:
+            jobs.append([])
+            left = RUNS_PER_JOB
+        jobs[-1].append(lane)
+        left -= len(lane.runs)
+    return jobs
 
 
 def _in_one_task(directories: Sequence[DataDirectory], small_bytes: int) -> bool:

@@ -13,9 +13,9 @@ from pyspark.sql import types as t
 from hive_acid import files
 from hive_acid.errors import FormatError
 from hive_acid.files import FileEntry
-from hive_acid.footers import FIRST_READ_BYTES, uncompressed
+from hive_acid.footers import DataFilePath, end_of, uncompressed
 from hive_acid.format.orc_patch import hive_3_properties, second_tail
-from hive_acid.format.orc_tail import read_tail, tail_length
+from hive_acid.format.orc_tail import read_tail
 from hive_acid.spark.scan import ROW_COLUMN
 
 THREADS = 8
@@ -61,10 +61,8 @@ def add_tails(location: str, row: Sequence[str], holds: Holds | None = None) -> 
 
 def _add_tail(location: str, entry: FileEntry, row: Sequence[str], holds: Holds | None) -> None:
     path = files.join(location, entry.path)
-    end = files.read_end(path, entry.size, FIRST_READ_BYTES)
-    if (length := tail_length(end)) > len(end):
-        end = files.read_end(path, entry.size, length)
     try:
+        end = end_of(DataFilePath(path, entry.size))
         tail = read_tail(end, uncompressed) if holds else None
         properties = hive_3_properties(tail, deletes=holds(entry.path)) if tail and holds else None
         added = second_tail(end, row=row, properties=properties, decompress=uncompressed)
