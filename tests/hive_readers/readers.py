@@ -25,7 +25,7 @@ class HiveReaders:
     """Reads directories; values come as the texts that Hive makes of them."""
 
     def __init__(self, hive: JavaHive) -> None:
-        self._hive = hive
+        self.java = hive
         self._jvm = hive.jvm
         self._orc: Any = hive.jvm.org.apache.hadoop.hive.ql.io.orc
         self._reporter: Any = hive.jvm.org.apache.hadoop.mapred.Reporter.NULL
@@ -84,7 +84,7 @@ class HiveReaders:
         row = ",".join(f"{name}:{kind}" for name, kind in columns.items())
         inspector = infos.getStandardJavaObjectInspectorFromTypeInfo(infos.getTypeInfoFromTypeString(f"struct<{row}>"))
         context = self._jvm.org.apache.hadoop.hive.ql.exec.vector.VectorizedRowBatchCtx()
-        context.init(inspector, self._hive.strings())
+        context.init(inspector, self.java.strings())
         return context
 
     def _new_vectorized(self, *arguments: Any) -> Any:
@@ -94,7 +94,7 @@ class HiveReaders:
             if kinds == ["OrcSplit", "JobConf", "Reporter", "VectorizedRowBatchCtx"]:
                 constructor.setAccessible(True)
                 given = [arguments[0], arguments[1], self._reporter, arguments[2]]
-                return constructor.newInstance(self._hive.objects(*given))
+                return constructor.newInstance(self.java.objects(*given))
         raise AssertionError(f"{_VECTORIZED} has another constructor")
 
     def _rows_of(self, batch: Any, width: int) -> list[tuple[str, ...]]:

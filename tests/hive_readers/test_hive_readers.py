@@ -69,6 +69,21 @@ def major(acid: AcidSession) -> None:
     acid.update("d.t", {"s": "'after'"}, "id IN (3, 22)")
 
 
+def rebalance(acid: AcidSession) -> None:
+    updates(acid)
+    compact_table(acid.spark, acid, "d.t", "rebalance", buckets=4)
+    acid.update("d.t", {"s": "'after'"}, "id IN (3, 22)")
+    acid.delete("d.t", "id = 14")
+
+
+def rebalance_in_an_order(acid: AcidSession) -> None:
+    updates(acid)
+    compact_table(acid.spark, acid, "d.t", "rebalance", buckets=3, order_by="v DESC")
+    acid.delete("d.t", "id IN (3, 22)")
+    compact_table(acid.spark, acid, "d.t", "minor")
+    acid.delete("d.t", "id = 14")
+
+
 def overwrite(acid: AcidSession) -> None:
     updates(acid)
     acid.overwrite("d.t", rows(acid, 50, 60))
@@ -88,7 +103,10 @@ def load_data(acid: AcidSession) -> None:
     acid.delete("d.t", "id = 65")
 
 
-KINDS = (inserts, updates, merge, statements, aborted, minor, major, overwrite, multi_insert, load_data)
+KINDS = (
+    *(inserts, updates, merge, statements, aborted, minor, major, rebalance, rebalance_in_an_order),
+    *(overwrite, multi_insert, load_data),
+)
 
 
 @pytest.mark.spark
@@ -100,6 +118,21 @@ def test_rows_and_their_ids(acid: AcidSession, hive: HiveReaders, write: Callabl
     write(acid)
     # Hive's planner, which is not here, gives the vectorized reader what it needs to know of loaded files.
     check_both(acid, hive, by_batches=write is not load_data)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.maven
+def test_compactions_that_neither_shuffle_nor_sort(acid: AcidSession, hive: HiveReaders, by_lanes: list[int]) -> None:
+    acid.create_table("d.t", COLUMNS)
+    minor(acid)
+    check_both(acid, hive)
+    acid.insert("d.t", rows(acid, 30, 60).repartition(3))
+    acid.update("d.t", {"v": "v + 1"}, "id % 6 = 0")
+    compact_table(acid.spark, acid, "d.t", "major")
+    acid.delete("d.t", "id = 33")
+    assert sum(by_lanes) == 6, "three buckets, twice"
+    check_both(acid, hive)
 
 
 @pytest.mark.spark

@@ -88,6 +88,10 @@ SPARK_JARS = (
 """Hadoop's S3 client for the Hadoop of PySpark 4.3, with those parts of the SDK that it uses."""
 
 
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For a JVM that lives for a test: what it gains by compiling well it would not live to see."""
+
+
 @dataclass(frozen=True)
 class Store:
     """A running server with one bucket."""
@@ -118,7 +122,11 @@ class Store:
             "change.detection.mode": "none",
             "checksum.generation": "false",
         }
-        return {"spark.jars": ",".join(jars), **{f"spark.hadoop.fs.s3a.{key}": value for key, value in hadoop.items()}}
+        # Not spark.jars, of which each start of Spark makes two copies.
+        return {
+            "spark.driver.extraClassPath": ":".join(jars),
+            **{f"spark.hadoop.fs.s3a.{key}": value for key, value in hadoop.items()},
+        }
 
 
 @contextmanager
@@ -139,7 +147,7 @@ def served_store(work: Path) -> Iterator[Store]:
         "jclouds.filesystem.basedir": str(work / "objects"),
     }
     (work / "s3proxy.conf").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    command = ["java", "-Xmx256m", "-jar", str(jar), "--properties", str(work / "s3proxy.conf")]
+    command = ["java", "-Xmx256m", *SHORT_LIVED, "-jar", str(jar), "--properties", str(work / "s3proxy.conf")]
     with (work / "s3proxy.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:

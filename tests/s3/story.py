@@ -8,13 +8,22 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 
+import pytest
 from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid import files
+from hive_acid.spark import compact as compaction
+from hive_acid.spark import pieces
+from hive_acid.spark.file_order import out_of_order
+from metastore import slices
 from metastore.app import App, ServeOptions
 from metastore.config import Config
+from tests.crash.steps import ALL_STEPS
+from tests.spark.compaction import compact_table
+from tests.spark.house import SessionExecutor
 
 SETTINGS = [
     "hive.compactor.cleaner.run.interval=1s",
@@ -25,8 +34,10 @@ COMPACTED_WITHIN_S = 180
 
 
 def main(db_url: str, warehouse: str) -> None:
-    app = App(ServeOptions("127.0.0.1", 0, None, db_url, warehouse, Config.parse(SETTINGS)))
     spark = SparkSession.builder.master("local[2]").getOrCreate()
+    if not ALL_STEPS:  # the worker's own Spark would take half of all the time to start
+        slices.executor_for = lambda config: SessionExecutor(spark)  # type: ignore[attr-defined]
+    app = App(ServeOptions("127.0.0.1", 0, None, db_url, warehouse, Config.parse(SETTINGS)))
     try:
         with hive_acid.spark.session(spark, app.start()) as acid:
             Story(spark, acid).run()
@@ -58,6 +69,9 @@ class Story:
                 raise RuntimeError("changed my mind")
         except RuntimeError:
             self.tell("aborted")
+        print(json.dumps(["files by lanes", self.compact_by_lanes()]))
+        self.tell("compacted by lanes")
+        acid.insert("d.t", self.frame((6, "later", "x")))
         before = acid.table("d.t")
         accepted = acid.compact("d.t", "major", ["p=x"])
         self.wait_for(accepted)
@@ -66,6 +80,20 @@ class Story:
         acid.overwrite("d.t", self.frame((5, "o", "x")))
         self.tell("overwritten")
         acid.drop_table("d.t")
+
+    def compact_by_lanes(self) -> int:
+        """Without shuffle and sort, here and not by the worker, so that files are small; how many that made."""
+        looked: list[str] = []
+
+        def look(paths: Sequence[str]) -> list[str]:
+            looked.extend(paths)
+            return out_of_order(paths)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compaction, "ONE_TASK_BYTES", -1)
+            patch.setattr(pieces, "out_of_order", look)
+            compact_table(self.spark, self.acid, "d.t", "minor")
+        return len(looked)
 
     def frame(self, *rows: tuple[int, str, str]):
         return self.spark.createDataFrame(list(rows), "id int, v string, p string")

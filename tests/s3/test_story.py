@@ -9,17 +9,19 @@ from pathlib import Path
 import pytest
 
 from tests.clients.maven import NotFetchedError
+from tests.s3.store import SHORT_LIVED
 
-pytestmark = [pytest.mark.maven, pytest.mark.spark, pytest.mark.slow]
+TIMEOUT_S = 480
+pytestmark = [pytest.mark.maven, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(TIMEOUT_S + 60)]
 
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "1g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.driver.extraJavaOptions": " ".join(("-Duser.timezone=UTC", *SHORT_LIVED)),
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
     "spark.log.level": "OFF",
 }
 
@@ -38,17 +40,20 @@ def test_from_creation_to_compaction(store, db_url, tmp_path):
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=TIMEOUT_S,
         check=False,
     )
     assert told.returncode == 0, told.stderr[-4000:]
+    later = [6, "later", "x"]
     merged = [[2, "m", "x"], [3, "C", "y z"], [4, "n", "x"]]
     assert [json.loads(line) for line in told.stdout.splitlines() if line.startswith("[")] == [
         ["inserted", [[1, "a", "x"], [2, "b", "x"], [3, "c", "y z"]], []],
         ["changed", [[2, "B", "x"], [3, "C", "y z"]], []],
         ["merged", merged, []],
         ["aborted", merged, []],
-        ["compacted", merged, []],
-        ["older snapshot", merged],
+        ["files by lanes", 3],
+        ["compacted by lanes", merged, []],
+        ["compacted", [*merged, later], []],
+        ["older snapshot", [*merged, later]],
         ["overwritten", [[3, "C", "y z"], [5, "o", "x"]], []],
     ]

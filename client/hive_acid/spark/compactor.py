@@ -73,7 +73,8 @@ def run_job(spark: SparkSession, job: Mapping[str, Any], report: Report = unhear
     job_id = job.get("id")
     try:
         asked = CompactionJob.from_json(job)
-        refuse_zone_with_gaps(spark, asked.columns)
+        if not asked.insert_only:
+            refuse_zone_with_gaps(spark, asked.columns)
         result = compact(spark, asked, report)
     except (UnsupportedTableError, ColumnError) as error:
         return {**failure(job_id, error), "refused": True}

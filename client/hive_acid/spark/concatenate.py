@@ -1,7 +1,9 @@
 """Compaction of an insert-only table: the files of whole directories become few, in the table's format (§6.2).
 
-Text is taken line by line, whatever SerDe makes rows of it, so nothing of a line is lost. Of other formats the values
-are read and written.
+Text is taken line by line, whatever SerDe makes rows of it, so nothing of a line is lost. Values of ORC files, and of
+Parquet files without dates and timestamps, are read and written. What a date or a timestamp of a Parquet or Avro file
+means is told by properties of the file, which Spark does not write: such files, and all of Avro, whose blocks are small
+anyway, are joined by their bytes (`hive_acid.joining`).
 """
 
 from __future__ import annotations
@@ -15,12 +17,15 @@ from pyspark.sql import functions as F
 from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import UnsupportedTableError
+from hive_acid.footers import DataFilePath
+from hive_acid.joining import join_files
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.compaction_job import CompactionJob, Progress, Report
 from hive_acid.spark.insert_only import data_files, read_table, refuse_header
 from hive_acid.spark.listing import TableState
 from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES
-from hive_acid.spark.types import has_timestamp, refuse_instants, row_type
+from hive_acid.spark.timezone import refuse_zone_with_gaps
+from hive_acid.spark.types import has_date_or_timestamp, refuse_instants, row_type
 
 _ROWS = "rows"
 _TEXT = "TextInputFormat"
@@ -37,28 +42,34 @@ def concatenate(spark: SparkSession, job: CompactionJob, state: TableState, repo
     """Write the job's one directory; the number of rows.
 
     Raises UnsupportedTableError for a format that is not read and written here, and for files that would not be the
-    same afterwards.
+    same afterwards; FormatError for files that are not what their table says.
     """
     assert job.insert_output
     report(Progress(0, 0, 0, "rows"))
-    table = state.table
-    found = [at for partition in state.partitions for at in data_files(partition, state.write_ids)]
-    size = sum(directory.size for directory in state.partitions[0].state.data)
-    if table.input_format.rpartition(".")[2] == _TEXT:
-        frame, extension = _lines(spark, table, found)
+
+    def report_files(rows: int, number: int, size: int) -> None:
+        report(Progress(rows, number, size, "rows"))
+
+    place = files.join(job.staging, job.insert_output)
+    kind = _format(state.table)
+    paths = [at for partition in state.partitions for at in data_files(partition, state.write_ids)]
+    if kind == "avro" or (kind == "parquet" and has_date_or_timestamp(row_type(job.columns))):
+        return join_files(kind, _sizes(state), place, TARGET_FILE_SIZE_BYTES, report_files)
+    if kind == "text":
+        frame, extension = _lines(spark, state.table, paths)
     else:
         frame, extension = _values(spark, state), ""
     counts = Observation()
+    size = sum(directory.size for directory in state.partitions[0].state.data)
     parts = max(1, -(-size // TARGET_FILE_SIZE_BYTES))
     placed = frame.coalesce(parts).observe(counts, F.count(F.lit(1)).alias(_ROWS))
-    writer = placed.write.format(_format(table)).option("maxRecordsPerFile", 0)
-    if _format(table) == "orc":
+    writer = placed.write.format(kind).option("maxRecordsPerFile", 0)
+    if kind == "orc":
         writer = writer.options(compression=job.compression, **job.options)
     elif extension:
         writer = writer.option("compression", _COMPRESSED[extension])
     written = files.join(job.staging, "written")
     writer.save(written)
-    place = files.join(job.staging, job.insert_output)
     files.make_directory(place)
     for entry in files.list_tree(written):
         if match := _PART.fullmatch(entry.path):
@@ -66,6 +77,16 @@ def concatenate(spark: SparkSession, job: CompactionJob, state: TableState, repo
             files.rename(files.join(written, entry.path), files.join(place, name))
     files.remove(written)
     return int(counts.get[_ROWS] or 0)
+
+
+def _sizes(state: TableState) -> list[DataFilePath]:
+    """All files with rows."""
+    return [
+        DataFilePath(files.join(partition.location, file.path), file.size)
+        for partition in state.partitions
+        for directory in partition.state.data
+        for file in directory.files
+    ]
 
 
 def _format(table: Table) -> str:
@@ -91,11 +112,7 @@ def _lines(spark: SparkSession, table: Table, paths: Sequence[str]) -> tuple[Dat
 
 def _values(spark: SparkSession, state: TableState) -> DataFrame:
     table = state.table
-    refuse_instants(table.columns)
-    kind = _format(table)
-    if kind != "orc" and has_timestamp(row_type(table.columns)):
-        raise UnsupportedTableError(
-            f"an insert-only table of {kind} files with timestamps is not compacted: Hive tells in each file in whose "
-            "zone they are, and that would be lost"
-        )
+    if _format(table) == "orc":
+        refuse_instants(table.columns)
+        refuse_zone_with_gaps(spark, table.columns)
     return read_table(spark, state).select(*(F.col(quoted(column.name)) for column in table.columns))

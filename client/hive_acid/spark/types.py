@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import UnionType
 
 from pyspark.sql import types as t
 
@@ -187,10 +188,19 @@ def check_distinct(names: Iterable[str]) -> None:
 
 def has_timestamp(spark: t.DataType) -> bool:
     """Whether values of the type hold timestamps at any depth."""
+    return _holds(spark, t.TimestampType)
+
+
+def has_date_or_timestamp(spark: t.DataType) -> bool:
+    """Whether values of the type hold dates or timestamps at any depth."""
+    return _holds(spark, t.DateType | t.TimestampType)
+
+
+def _holds(spark: t.DataType, wanted: type[t.DataType] | UnionType) -> bool:
     if isinstance(spark, t.StructType):
-        return any(has_timestamp(field.dataType) for field in spark.fields)
+        return any(_holds(field.dataType, wanted) for field in spark.fields)
     if isinstance(spark, t.ArrayType):
-        return has_timestamp(spark.elementType)
+        return _holds(spark.elementType, wanted)
     if isinstance(spark, t.MapType):
-        return has_timestamp(spark.keyType) or has_timestamp(spark.valueType)
-    return isinstance(spark, t.TimestampType)
+        return _holds(spark.keyType, wanted) or _holds(spark.valueType, wanted)
+    return isinstance(spark, wanted)
