@@ -40,13 +40,21 @@ def empty_acid_file(columns: Sequence[tuple[str, str]]) -> bytes:
 
     Raises FormatError for a type that is none of Hive's.
     """
-    row = ("row", partial(_add_struct, _parsed(columns)))
-    return _file([*_parsed(ACID_FIELDS), row], _ACID_PROPERTIES)
+    return _file(acid_types(columns), _ACID_PROPERTIES)
 
 
 def empty_file(columns: Sequence[tuple[str, str]]) -> bytes:
     """A plain file without rows; see `empty_acid_file`."""
-    return _file(_parsed(columns), ())
+    types: list[bytes] = []
+    _add_struct(_parsed(columns), types)
+    return _file(types, ())
+
+
+def acid_types(columns: Sequence[tuple[str, str]]) -> list[bytes]:
+    """The types of such a file, as the footer has them, in pre-order; see `empty_acid_file`."""
+    types: list[bytes] = []
+    _add_struct([*_parsed(ACID_FIELDS), ("row", partial(_add_struct, _parsed(columns)))], types)
+    return types
 
 
 _Field = tuple[str, Callable[[list[bytes]], int]]
@@ -57,9 +65,7 @@ def _parsed(columns: Sequence[tuple[str, str]]) -> list[_Field]:
     return [(name, _Parser(kind).add_to) for name, kind in columns]
 
 
-def _file(fields: Sequence[_Field], properties: Sequence[tuple[str, bytes]]) -> bytes:
-    types: list[bytes] = []
-    _add_struct(fields, types)
+def _file(types: Sequence[bytes], properties: Sequence[tuple[str, bytes]]) -> bytes:
     footer = b"".join(
         [
             number_field(1, len(_MAGIC)),

@@ -1,4 +1,7 @@
-"""UPDATE and DELETE: one scan of the table, at most one shuffle of the changed rows, one job that writes events."""
+"""UPDATE and DELETE: one scan of the table, at most one shuffle of the changed rows, one job that writes events.
+
+Of a small DELETE the job only finds the rows: the client writes the events (`hive_acid.spark.collected`).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,13 @@ from hive_acid.errors import ColumnError
 from hive_acid.locks import Operation
 from hive_acid.spark.assign import assign, quoted
 from hive_acid.spark.changes import change_events, deletions, replacements
+from hive_acid.spark.collected import collected
 from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.predicates import all_of, predicate_of
 from hive_acid.spark.source import Join, kept
 from hive_acid.spark.statement import Context, Statement, analysed, column_errors
+from hive_acid.spark.steady import steady
 from hive_acid.spark.types import check_distinct, row_type
 from hive_acid.transaction import Transaction
 
@@ -50,8 +55,13 @@ def delete(
     else:
         rows, stays = _matching(statement, join, where)
     write = statement.write()
-    changes = deletions(rows, statement.keys, row_type(table.columns))
     in_place = stays and statement.is_read_in_few_tasks
+    if in_place:
+        with column_errors(table):
+            keys = collected(rows, statement.keys)
+        if keys is not None:
+            return statement.delete(keys, write).deletes
+    changes = deletions(rows, statement.keys, row_type(table.columns))
     events = change_events(changes, table, write, deletes_only=True, in_place=in_place)
     return statement.run(events, write, Operation.DELETE).deletes
 
@@ -91,11 +101,12 @@ def chosen(statement: Statement, where: Expression | None, target_alias: str | N
     The alias is the table's own name, unless another is given.
     """
     wanted = predicate_of(where, statement.table, target_alias)
-    target = statement.target(wanted=wanted, chosen=where is not None).alias(target_alias or statement.table.name)
+    alias = target_alias or statement.table.name
+    target = statement.target(wanted=wanted, chosen=where is not None).alias(alias)
     if where is None:
         return target
     with column_errors(statement.table):
-        return analysed(target.where(where))
+        return analysed(target.where(steady(where, statement.table, alias) if isinstance(where, str) else where))
 
 
 def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, bool]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hive_acid import files
@@ -20,10 +20,18 @@ from hive_acid.catalog import Table
 from hive_acid.errors import FormatError
 from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name, staging_name
 from hive_acid.format.orc import empty_acid_file
+from hive_acid.format.orc_deletes import delete_file
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.rows import decode_bucket
 from hive_acid.ids import TxnId
 from hive_acid.spark.events import BUCKET_COLUMN, DELETE, INSERT, KIND_COLUMN, Events, key_column
 from hive_acid.spark.tails import add_tails, flattened, is_readable
+
+Values = tuple[str | None, ...]
+"""The texts of a partition's values."""
+
+Key = tuple[int, int, int]
+"""Write id, bucket property and row id of a row."""
 
 _PART_FILE = re.compile(r"part-(\d+)-.+\.orc")
 _WRITTEN = "written"
@@ -39,7 +47,7 @@ class StagedFiles:
     """
 
     kind: str
-    values: tuple[str | None, ...]
+    values: Values
     buckets: Mapping[int, str]
     layer: int = 0
     statement_id: int = 0
@@ -104,8 +112,8 @@ class Staging:
         Delete events of one bucket may come in several files, each of which is in a layer of its own. Raises
         FormatError if a bucket has two files of new rows.
         """
-        found: dict[tuple[str, tuple[str | None, ...], int], dict[int, str]] = {}
-        sizes: Counter[tuple[str, tuple[str | None, ...], int]] = Counter()
+        found: dict[tuple[str, Values, int], dict[int, str]] = {}
+        sizes: Counter[tuple[str, Values, int]] = Counter()
         written = files.join(_WRITTEN, step)
         for entry in files.list_tree(files.join(self.location, written)):
             directory, _, name = entry.path.rpartition("/")
@@ -129,7 +137,33 @@ class Staging:
             for (kind, values, layer), buckets in found.items()
         ]
 
-    def nothing(self, table: Table, values: tuple[str | None, ...]) -> StagedFiles:
+    def deletes(
+        self, table: Table, found: Mapping[Values, Sequence[Key]], write_id: int, compression: str
+    ) -> list[StagedFiles]:
+        """Write delete events of some keys, in order, by the values of their partition: a file for each bucket.
+
+        They are compressed by zlib unless nothing is to be.
+        """
+        columns = [(column.name, column.type) for column in table.columns]
+        codec = "none" if compression == "none" else "zlib"
+        staged = []
+        for position, (values, keys) in enumerate(found.items()):
+            by_bucket: dict[int, list[Key]] = {}
+            bucket_of = {of: decode_bucket(of)[0] for of in {key[1] for key in keys}}
+            for key in keys:
+                by_bucket.setdefault(bucket_of[key[1]], []).append(key)
+            directory = files.join(_WRITTEN, "deletes", str(position))
+            files.make_directory(files.join(self.location, directory))
+            size = 0
+            for bucket, of in by_bucket.items():
+                content = delete_file(columns, of, write_id, codec)
+                files.write(files.join(self.location, directory, bucket_file_name(bucket)), content)
+                size += len(content)
+            paths = {bucket: files.join(directory, bucket_file_name(bucket)) for bucket in by_bucket}
+            staged.append(StagedFiles(DELETE, values, paths, size=size))
+        return staged
+
+    def nothing(self, table: Table, values: Values) -> StagedFiles:
         """A file without rows for the partition of `values`: engines that list files need one (acid-format.md §2.7)."""
         path = files.join(_WRITTEN, "nothing", bucket_file_name(0))
         content = empty_acid_file([(column.name, column.type) for column in table.columns])

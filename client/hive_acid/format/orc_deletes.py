@@ -1,0 +1,228 @@
+"""Delete events as an ORC file, byte by byte: a few integers per event, and a `row` that is null (acid-format.md §3).
+
+To have Spark write the few events of a small change costs more than to find them: a stage of its own code, directories,
+side files of checksums. The file is as Java's writer makes one: one stripe, an index of 10,000 rows each for every
+column, statistics, zlib; and it has the user metadata that Apache Hive 3.1 wants (§3.6). The columns of `row` have
+streams without content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from operator import sub
+
+from hive_acid.format.orc import ACID_FIELDS, acid_types
+from hive_acid.format.orc_patch import KEY_INDEX, STATS, VERSION
+from hive_acid.format.orc_tail import section
+from hive_acid.format.protobuf import bytes_field, number_field, number_fields, unzigzag, varint
+from hive_acid.format.rows import DELETE
+
+_MAGIC = b"ORC"
+_STRIDE = 10_000
+_CHUNK_BYTES = 256 * 1024
+_WRITER_VERSION = 6  # as in `hive_acid.format.orc`
+_CODECS = {"none": 0, "zlib": 1}
+_PRESENT, _DATA, _LENGTH, _SECONDARY, _ROW_INDEX = 0, 1, 2, 5, 6
+_DIRECT, _DIRECT_V2 = 0, 2
+_STRUCT, _UNION = 12, 13
+_PLAIN_KINDS = {0, 1, 5, 6, _STRUCT, _UNION}
+"""Kinds of types without a second version of their encoding: boolean, tinyint, float, double, struct, union."""
+
+_STREAMS = {
+    **dict.fromkeys((0, 1, 2, 3, 4, 5, 6, 15, _UNION), (_DATA,)),
+    **dict.fromkeys((7, 8, 16, 17), (_DATA, _LENGTH)),  # texts and binary
+    **dict.fromkeys((9, 14, 18), (_DATA, _SECONDARY)),  # timestamps and decimal
+    **dict.fromkeys((10, 11), (_LENGTH,)),  # array and map
+    _STRUCT: (),
+}
+"""The streams of a kind of type."""
+
+_ROW = len(ACID_FIELDS) + 1
+_RUN = 512
+_SHORTEST_REPEAT, _LONGEST_REPEAT = 3, 130
+_NOWHERE = bytes(8)
+"""Places in streams without content, as many as any type has: all are 0."""
+
+
+def delete_file(
+    columns: Sequence[tuple[str, str]], keys: Sequence[tuple[int, int, int]], write_id: int, compression: str
+) -> bytes:
+    """The file of the events by which `write_id` deletes the rows of `keys`, which are in order and not empty.
+
+    `columns` are (name, Hive type), without the partition keys. `compression` is ``none`` or ``zlib``. Raises
+    FormatError for a type that is none of Hive's.
+    """
+    types = acid_types(columns)
+    kinds = [number_fields(of)[1] for of in types]
+    count = len(keys)
+    ids: list[Sequence[int]] = [[DELETE] * count, *zip(*keys, strict=True), [write_id] * count]
+    groups = [range(start, min(start + _STRIDE, count)) for start in range(0, count, _STRIDE)]
+    statistics = [
+        _counted(count),
+        *map(_integers, ids),
+        _counted(0, has_null=True),
+        *repeat(_counted(0), len(kinds) - _ROW - 1),
+    ]
+    indexes = [_index((b"", _counted(len(group))) for group in groups)]
+    data = []
+    for column, values in enumerate(ids, 1):
+        parts = [section(_runs(values[group.start : group.stop]), compression, _CHUNK_BYTES) for group in groups]
+        stated = (_integers(values[group.start : group.stop]) for group in groups)
+        indexes.append(_index(zip(_places(parts, compression, 1), stated, strict=True)))
+        data.append((_DATA, column, b"".join(parts)))
+    parts = [section(_zeros(-(-len(group) // 8)), compression, _CHUNK_BYTES) for group in groups]
+    indexes.append(_index(zip(_places(parts, compression, 2), repeat(_counted(0, has_null=True)))))
+    data.append((_PRESENT, _ROW, b"".join(parts)))
+    nothing = _index((_NOWHERE, _counted(0)) for _ in groups)
+    for column in range(_ROW + 1, len(kinds)):
+        indexes.append(nothing)
+        data += [(stream, column, b"") for stream in _STREAMS[kinds[column]]]
+    streams = [
+        *((_ROW_INDEX, column, section(index, compression, _CHUNK_BYTES)) for column, index in enumerate(indexes)),
+        *data,
+    ]
+    properties = {
+        KEY_INDEX: b"%d,%d,%d;" % keys[-1],
+        STATS: b"0,0,%d" % count,
+        VERSION: b"2",
+    }
+    return _file(types, kinds, streams, statistics, properties, count, compression)
+
+
+def _file(
+    types: Sequence[bytes],
+    kinds: Sequence[int],
+    streams: Sequence[tuple[int, int, bytes]],
+    statistics: Sequence[bytes],
+    properties: dict[str, bytes],
+    count: int,
+    compression: str,
+) -> bytes:
+    """The file of one stripe; `streams` are (kind, column, content), those of the index first."""
+    stripe_footer = section(
+        b"".join(
+            [
+                *(
+                    bytes_field(1, number_field(1, kind) + number_field(2, column) + number_field(3, len(content)))
+                    for kind, column, content in streams
+                ),
+                *(bytes_field(2, number_field(1, _DIRECT if kind in _PLAIN_KINDS else _DIRECT_V2)) for kind in kinds),
+                bytes_field(3, b"UTC"),
+            ]
+        ),
+        compression,
+        _CHUNK_BYTES,
+    )
+    index_length = sum(len(content) for kind, _, content in streams if kind == _ROW_INDEX)
+    body = b"".join(content for *_, content in streams)
+    stripe = (len(_MAGIC), index_length, len(body) - index_length, len(stripe_footer), count)
+    metadata = section(bytes_field(1, b"".join(bytes_field(1, of) for of in statistics)), compression, _CHUNK_BYTES)
+    footer = section(
+        b"".join(
+            [
+                number_field(1, len(_MAGIC)),
+                number_field(2, len(_MAGIC) + len(body) + len(stripe_footer)),
+                bytes_field(3, b"".join(number_field(field, value) for field, value in enumerate(stripe, 1))),
+                *(bytes_field(4, kind) for kind in types),
+                *(
+                    bytes_field(5, bytes_field(1, name.encode()) + bytes_field(2, of))
+                    for name, of in properties.items()
+                ),
+                number_field(6, count),
+                *(bytes_field(7, of) for of in statistics),
+                number_field(8, _STRIDE),
+            ]
+        ),
+        compression,
+        _CHUNK_BYTES,
+    )
+    postscript = b"".join(
+        [
+            number_field(1, len(footer)),
+            number_field(2, _CODECS[compression]),
+            number_field(3, _CHUNK_BYTES),
+            bytes_field(4, varint(0) + varint(12)),
+            number_field(5, len(metadata)),
+            number_field(6, _WRITER_VERSION),
+            bytes_field(8000, _MAGIC),
+        ]
+    )
+    return b"".join([_MAGIC, body, stripe_footer, metadata, footer, postscript, bytes([len(postscript)])])
+
+
+# --- statistics and indexes ----------------------------------------------------------------------
+
+
+def _counted(values: int, *, has_null: bool = False) -> bytes:
+    """The statistics of a column of which only the number of values is told."""
+    return number_field(1, values) + number_field(10, has_null)
+
+
+def _integers(values: Sequence[int]) -> bytes:
+    bounds = number_field(1, unzigzag(min(values))) + number_field(2, unzigzag(max(values)))
+    return number_field(1, len(values)) + bytes_field(2, bounds) + number_field(10, False)
+
+
+def _index(groups: Iterator[tuple[bytes, bytes]]) -> bytes:
+    """The index of a column: where the rows of each group begin in its streams, and their statistics."""
+    return b"".join(bytes_field(1, (bytes_field(1, at) if at else b"") + bytes_field(2, of)) for at, of in groups)
+
+
+def _places(parts: Sequence[bytes], compression: str, within: int) -> Iterator[bytes]:
+    """Where each part of a stream begins; as it begins with a chunk and a run, all that follows is 0.
+
+    `within` numbers say where in a run a row is; before them is the place in the chunk, if there are chunks.
+    """
+    at = 0
+    for part in parts:
+        yield varint(at) + bytes(within + (compression != "none"))
+        at += len(part)
+
+
+# --- encodings -----------------------------------------------------------------------------------
+
+
+def _runs(values: Sequence[int]) -> bytes:
+    """Integers in the second version of ORC's run length encoding."""
+    return b"".join(_run(values[at : at + _RUN]) for at in range(0, len(values), _RUN))
+
+
+def _run(values: Sequence[int]) -> bytes:
+    """Values that ascend as the differences between them, others as they are, in as many bytes as the largest needs."""
+    length = len(values) - 1
+    steps = list(map(sub, values[1:], values))
+    least, greatest = min(steps, default=0), max(steps, default=0)
+    if least < 0:
+        plain = list(map(unzigzag, values))
+        width = _width(max(plain))
+        return bytes([1 << 6 | _code(width) << 1 | length >> 8, length & 255]) + _packed(plain, width)
+    width = 0 if least == greatest else _width(max(steps[1:]))
+    header = bytes([3 << 6 | _code(width) << 1 | length >> 8, length & 255])
+    first = varint(unzigzag(values[0])) + varint(unzigzag(steps[0] if steps else 0))
+    return header + first + (_packed(steps[1:], width) if width else b"")
+
+
+def _width(value: int) -> int:
+    """How many bytes a number takes, at least one."""
+    return max(1, -(-value.bit_length() // 8))
+
+
+def _code(width: int) -> int:
+    """How ORC names a width in bytes."""
+    return (0, 7, 15, 23, 27, 28, 29, 30, 31)[width]
+
+
+def _packed(values: Sequence[int], width: int) -> bytes:
+    if width == 1:
+        return bytes(values)
+    return b"".join(value.to_bytes(width, "big") for value in values)
+
+
+def _zeros(count: int) -> bytes:
+    """As many bytes 0, in the run length encoding of bytes: rows of which none is present."""
+    runs, rest = divmod(count, _LONGEST_REPEAT)
+    whole = bytes([_LONGEST_REPEAT - _SHORTEST_REPEAT, 0]) * runs
+    if rest >= _SHORTEST_REPEAT:
+        return whole + bytes([rest - _SHORTEST_REPEAT, 0])
+    return whole + (bytes([256 - rest]) + bytes(rest) if rest else b"")

@@ -1,0 +1,91 @@
+"""Delete events as files, read by an ORC library and by the reader of tails."""
+
+import random
+
+import pytest
+
+from hive_acid.errors import FormatError
+from hive_acid.format.orc_deletes import delete_file
+from hive_acid.format.orc_patch import second_tail
+from hive_acid.format.orc_tail import read_tail
+from hive_acid.format.rows import encode_bucket
+
+orc = pytest.importorskip("pyarrow.orc")
+pyarrow = pytest.importorskip("pyarrow")
+
+COLUMNS = [
+    ("a", "int"),
+    ("b", "STRING"),
+    ("c", "decimal(12, 3)"),
+    ("d", "varchar(5)"),
+    ("e", "map<string,array<struct<x:int,y:timestamp>>>"),
+    ("f", "char(2)"),
+    *((kind, kind) for kind in ("boolean", "tinyint", "smallint", "bigint", "float", "double", "binary", "date")),
+    ("g", "timestamp with local time zone"),
+]
+IDS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
+
+
+def events(content):
+    """The five ids of each event; the row of each is null."""
+    table = orc.ORCFile(pyarrow.BufferReader(content)).read()
+    assert table.column("row").null_count == table.num_rows
+    return list(zip(*(table.column(name).to_pylist() for name in IDS), strict=True))
+
+
+def some_keys(random_, count, kind):
+    """Keys in order: of one source, of several, and such as need all bits."""
+    write_ids = [3] if kind == 0 else [0, 1, 3, 1 << 40]
+    buckets = [encode_bucket(bucket, statement) for bucket in range(3 if kind else 1) for statement in range(2)]
+    bits = random_.choice([62, 40]) if kind == 2 else 20
+    keys = {
+        (random_.choice(write_ids), random_.choice(buckets[: 1 + kind]), random_.getrandbits(bits))
+        for _ in range(count)
+    }
+    return sorted(keys)
+
+
+@pytest.mark.parametrize("compression", ["zlib", "none"])
+@pytest.mark.parametrize("kind", range(3))
+def test_an_ordinary_reader_finds_the_events(compression, kind):
+    random_ = random.Random(kind)
+    for count in (1, 2, 3, 9, 511, 512, 513, 1025, 9_999, 10_000, 10_001, 20_500):
+        keys = some_keys(random_, count, kind)
+        content = delete_file(COLUMNS, keys, 77, compression)
+        assert events(content) == [(2, *key, 77) for key in keys], count
+    # Rows that follow each other, as those of a whole table do.
+    keys = [(1, encode_bucket(0), row) for row in range(25_000)]
+    content = delete_file(COLUMNS, keys, 2, compression)
+    assert events(content) == [(2, *key, 2) for key in keys]
+    assert len(content) < 10_000
+
+
+def test_what_the_tail_says():
+    keys = [(1, encode_bucket(0), 5), (1, encode_bucket(1), 3), (4, encode_bucket(0), 9)]
+    content = delete_file(COLUMNS, keys, 7, "zlib")
+    tail = read_tail(content)
+    assert (tail.rows, tail.compression, tail.row_index_stride) == (3, "zlib", 10_000)
+    assert tail.user_metadata == {
+        "hive.acid.key.index": b"4,536870912,9;",
+        "hive.acid.stats": b"0,0,3",
+        "hive.acid.version": b"2",
+    }
+    assert [tail.hive_type(column) for column in tail.types[tail.column("row")].children[:4]] == [
+        "int",
+        "string",
+        "decimal(12,3)",
+        "varchar(5)",
+    ]
+    for which in (tail.statistics, lambda column: tail.stripe_statistics(0, column)):
+        bounds = [(which(tail.column(name)).minimum, which(tail.column(name)).maximum) for name in IDS]
+        assert bounds == [(2, 2), (1, 4), (encode_bucket(0), encode_bucket(1)), (3, 9), (7, 7)]
+        assert which(tail.column("row")).has_null
+    # A second tail, as other files get one, fits behind it.
+    assert events(content + second_tail(content, properties={"more": b"x"})) == [(2, *key, 7) for key in keys]
+    (stripe,) = tail.stripes
+    assert (stripe.offset, stripe.rows) == (3, 3)
+
+
+def test_what_is_no_type():
+    with pytest.raises(FormatError, match="is not a type"):
+        delete_file([("a", "foo")], [(1, encode_bucket(0), 0)], 2, "zlib")
