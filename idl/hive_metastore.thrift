@@ -1534,10 +1534,14 @@ struct OpenTxnRequest {
   5: optional string replPolicy
   6: optional list<i64> replSrcTxnIds
   7: optional TxnType txn_type
+  // Of hive-acid alone, far from Hive's numbers: a reader skips fields that it does not know.
+  1001: optional list<string> tables
+  1002: optional bool mayBeginAgain
 }
 
 struct OpenTxnsResponse {
   1: required list<i64> txn_ids
+  1001: optional bool tablesNamed
 }
 
 struct OptionalCompactionInfoStruct {
@@ -2049,6 +2053,8 @@ struct ShowCompactResponseElement {
   1007: optional string reason
   1008: optional i64 filesBefore
   1009: optional i64 filesAfter
+  1010: optional i32 round
+  1011: optional i64 nextId
 }
 
 struct ShowLocksRequest {

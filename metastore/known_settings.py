@@ -141,7 +141,6 @@ _TRANSACTIONS = (
 
 _COMPACTION = (
     KnownSetting("hive.metastore.runworker.in", SERVER, "hs2", "metastore", "Workers run in the metastore."),
-    KnownSetting("hive.compactor.max.num.delta", SERVER, "500", "500", _MAPREDUCE),
     KnownSetting("hive.compactor.crud.query.based", SERVER, "false", None, _MAPREDUCE),
     KnownSetting("hive.compactor.gather.stats", SERVER, "true", None, _STATISTICS),
     KnownSetting("hive.mr.compactor.gather.stats", SERVER, "false", None, _STATISTICS),

@@ -7,28 +7,31 @@ from collections.abc import Callable
 from typing import Any
 
 from metastore.compaction.cleaner import CleanerRun
-from metastore.compaction.timing import WORKER_CYCLE
+from metastore.compaction.timing import CLEANER_CYCLE, NOT_JUDGED, WORKER_CYCLE
 from metastore.housekeeping.housekeeper import HousekeeperRun
 from metastore.observe.meters import Meters
 from metastore.schedule import Service
 from metastore.txn.calls import ABORTED, COMMITTED
 
 INITIATOR_CYCLE = "compaction_initiator_cycle"
-_CYCLES = {"Initiator": INITIATOR_CYCLE, "Cleaner": "compaction_cleaner_cycle"}
+_CYCLES = {"Initiator": INITIATOR_CYCLE}
 _OTHERS = "service_cycle"
 _TIMED_OUT = "total_num_timed_out_transactions"
 _NOT_CLEANED = "compaction_cleaner_failure_counter"
 _TYPES = ("minor", "major", "rebalance")
+_CLEANED_TYPES = (*_TYPES, "abort_txn_cleanup")
 
 
 def expect_all(meters: Meters) -> None:
     """Show everything that may be counted from the start, so that a rate can be made of the first event."""
-    for name in (COMMITTED, ABORTED, _TIMED_OUT, _NOT_CLEANED):
+    for name in (COMMITTED, ABORTED, _TIMED_OUT, _NOT_CLEANED, NOT_JUDGED):
         meters.count(name, 0)
     for name in _CYCLES.values():
         meters.expect(name)
     for kind in _TYPES:
         meters.expect(WORKER_CYCLE, type=kind)
+    for kind in _CLEANED_TYPES:
+        meters.expect(CLEANER_CYCLE, type=kind)
 
 
 def measured(service: Service, meters: Meters) -> Service:

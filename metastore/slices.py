@@ -191,9 +191,9 @@ class Slices:
         cleaning = CleaningAnswers(self._db, self._compactions, snapshots, catalogue, config)
         self._orphans = Orphans(self._compactions, snapshots, catalogue, catalogue)
         self._why = WhyService(self._db, self._compactions, cleaning, catalogue, config, self._config.txn)
-        self._initiator = Initiator(self._fenced_compactions, snapshots, catalogue, config, self._name)
+        self._initiator = Initiator(self._fenced_compactions, snapshots, catalogue, config, self._name, self.meters)
         self._cleaner = Cleaner(
-            self._fenced_compactions, snapshots, catalogue, config, self.lease.check, self.lease.term
+            self._fenced_compactions, snapshots, catalogue, config, self.lease.check, self.lease.term, self.meters
         )
         self._slots = [
             WorkerSlot(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import strictyaml
 
+from hive_acid.connection import connect
 from metastore.cli import _parser
 from metastore.config import Config
 from metastore.housekeeping.alert_config import AlertConfig
@@ -20,6 +21,9 @@ from metastore.store.database import Database
 from tests.observe.scrape import free_port, get, names, parsed
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
+SCRAPED = {"instance", "job"}
+"""Labels that Prometheus gives to all that it scrapes."""
+
 _METRIC = re.compile(r"\bhive_[a-z_]+\b")
 
 
@@ -33,31 +37,68 @@ def board() -> dict:
     return json.loads((DEPLOY / "grafana" / "hive-acid.json").read_text())
 
 
+def expressions() -> list[tuple[str, str]]:
+    """Of the rules and of the board: what is asked for, and the text in which the labels of the answer are shown."""
+    of_rules = [(rule["expr"], " ".join(rule["annotations"].values())) for rule in rules()]
+    return of_rules + [
+        (one["expr"], one.get("legendFormat", "")) for panel in board()["panels"] for one in panel["targets"]
+    ]
+
+
 @pytest.fixture
-def exported(metastore, db: Database) -> set[str]:
-    """The names of all series of a server that leads, with something in each pool and of each number of deltas."""
+def exported(metastore, db: Database) -> dict[str, set[str]]:
+    """The series of a server that leads, by name with their labels, with something in each pool and of each number of
+    deltas, and of which somebody has asked something.
+    """
     port = free_port()
     for number in (0, 1, 2):
-        db.call("update_compaction_metric", "d", "t", None, number, 100)
+        db.call("update_compaction_metric", "d", "t", "p=1", number, 100)
     db.call("compact", "a", "d", "t", None, None, "{}", None, None, None, "me", "1", 0, None)
     db.call("compact", "a", "d", "u", None, None, "{}", None, None, None, "me", "1", 0, None)
     db.call("find_next_compact", "host-1", "1", None, 0)
-    metastore(**{"metastore.metrics.port": str(port), "metastore.compactor.worker.threads": "0"})
+    uri = metastore(**{"metastore.metrics.port": str(port), "metastore.compactor.worker.threads": "0"})
+    with connect(uri) as connection:
+        connection.call("get_all_databases")
     deadline = time.monotonic() + 10
     while "hive_compaction_num_active_deltas" not in names(text := get(port, "/metrics")[2]):
         assert time.monotonic() < deadline, text
         time.sleep(0.1)
-    return {name for name, _ in parsed(text)}
+    found: dict[str, set[str]] = {}
+    for name, labels in parsed(text):
+        found.setdefault(name, set()).update(label for label, _ in labels)
+    return found
 
 
-def test_every_metric_named_is_exported(exported: set[str]) -> None:
+def test_every_metric_named_is_exported(exported: dict[str, set[str]]) -> None:
     text = "".join(
         (DEPLOY / name).read_text() for name in ("prometheus/hive-acid-alerts.yml", "grafana/hive-acid.json")
     )
     named = set(_METRIC.findall(text))
     assert len(named) > 40
-    # Only calls that have been made have lengths; here nobody called.
-    assert named - exported <= {f"hive_api_duration_seconds_{suffix}" for suffix in ("count", "bucket")}
+    assert named <= exported.keys()
+
+
+def test_every_label_named_is_one_of_the_metric(exported: dict[str, set[str]]) -> None:
+    """One that is not would select nothing, or show an empty word."""
+    found = expressions()
+    assert len(found) > 60
+    for expression, shown in found:
+        selected = re.findall(r"[{,]\s*(\w+)\s*(?:=|!=|=~|!~)\s*\"", expression)
+        grouped = [
+            label.strip()
+            for labels in re.findall(r"\b(?:by|on) \(([^)]*)\)", expression)
+            for label in labels.split(",")
+        ]
+        told = re.findall(r"\{\{\s*(?:\$labels\.)?(\w+)", shown)
+        there = set().union(*(exported[metric] for metric in _METRIC.findall(expression)))
+        assert {*selected, *grouped, *told} <= there | SCRAPED, (expression, shown)
+
+
+def test_templates_and_durations_are_well_formed() -> None:
+    for rule in rules():
+        text = " ".join(rule["annotations"].values())
+        assert text.count("{{") == text.count("}}")
+        assert re.fullmatch(r"\d+[smhd]", rule["for"]), rule
 
 
 def test_rules_are_complete() -> None:

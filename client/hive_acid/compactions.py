@@ -18,15 +18,13 @@ _POLL_S = 0.2
 def wait(connection: Connection, ids: Sequence[int], timeout_ms: int) -> None:
     """Wait until the compactions have merged their files; what they replaced goes later.
 
-    A compaction that finds nothing to do is fine. Raises CompactionFailedError for one that fails or was aborted, or if
-    they do not end in time: no worker may be running.
+    Of one that goes by rounds the last is waited for. A compaction that finds nothing to do is fine. Raises
+    CompactionFailedError for one that fails or was aborted, or if they do not end in time: no worker may be running.
     """
     deadline = time.monotonic() + timeout_ms / 1000
     left = set(ids)
     while left:
-        for compaction_id in sorted(left):
-            if _has_merged(connection, compaction_id):
-                left.discard(compaction_id)
+        left = {waited for compaction_id in left if (waited := _waited_for(connection, compaction_id)) is not None}
         if left and time.monotonic() >= deadline:
             raise CompactionFailedError(
                 f"compaction {min(left)} did not end within {timeout_ms} ms; it goes on. Is a worker running? "
@@ -36,13 +34,19 @@ def wait(connection: Connection, ids: Sequence[int], timeout_ms: int) -> None:
             time.sleep(_POLL_S)
 
 
-def _has_merged(connection: Connection, compaction_id: int) -> bool:
+def _waited_for(connection: Connection, compaction_id: int) -> int | None:
+    """What is to be waited for after a look at a compaction: itself, its next round, or None if it has merged all."""
     found = connection.call("show_compact", ttypes.ShowCompactRequest(id=compaction_id)).compacts
     if not found:  # ended so long ago that the history has forgotten it
-        return True
-    state, message = found[0].state, found[0].errorMessage or ""
-    if state in _MERGED or (state == "refused" and _NOTHING_TO_DO in message):
-        return True
+        return None
+    one = found[0]
+    state, message = one.state, one.errorMessage or ""
+    if state in _MERGED:
+        is_committed = one.commitTime is not None or one.round is None  # other metastores may not say
+        next_id: int | None = one.nextId if is_committed else compaction_id
+        return next_id
+    if state == "refused" and _NOTHING_TO_DO in message:
+        return None
     if state not in _UNDER_WAY:
         raise CompactionFailedError(f"compaction {compaction_id} is {state}: {message}")
-    return False
+    return compaction_id

@@ -12,7 +12,7 @@ import select
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -31,6 +31,7 @@ from hive_acid.errors import (
     UnknownMethodError,
 )
 from hive_acid.lease import Heartbeats
+from hive_acid.opening import open_transactions
 from hive_acid.pressure import Pressure
 from hive_acid.transaction import Transaction, TransactionKind
 from hive_acid.wire import service, ttypes
@@ -143,9 +144,18 @@ class Connection:
 
     # --- transactions --------------------------------------------------------------------------
 
-    def begin(self, kind: TransactionKind = TransactionKind.WRITE, *, lock_timeout_ms: int = 300_000) -> Transaction:
-        """Open a transaction, with its snapshot taken and its heartbeats running."""
-        return Transaction.begin(self, kind, lock_timeout_ms=lock_timeout_ms)
+    def begin(
+        self,
+        kind: TransactionKind = TransactionKind.WRITE,
+        *,
+        lock_timeout_ms: int = 300_000,
+        tables: Iterable[str] = (),
+        may_begin_again: bool = False,
+    ) -> Transaction:
+        """One transaction of `open_transactions`: its snapshot is taken, and its heartbeats are running."""
+        return open_transactions(
+            self, 1, kind, lock_timeout_ms=lock_timeout_ms, tables=tables, may_begin_again=may_begin_again
+        )[0]
 
     # --- catalogue -----------------------------------------------------------------------------
 

@@ -145,6 +145,10 @@ class SnapshotOutdatedError(WriteConflictError):
     """The data was changed before the transaction had its lock, and had read any of it."""
 
 
+class TableNotNamedError(HiveAcidError):
+    """The transaction has said which tables it uses, and this is none of them."""
+
+
 class TransactionClosedError(HiveAcidError):
     """The transaction has ended: begin another one."""
 

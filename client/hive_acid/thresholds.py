@@ -46,7 +46,7 @@ def partitions_in_need(
 ) -> dict[str, str | None]:
     """Each partition (name to location) with why it needs no compaction; None for one that does."""
     found: dict[str, str | None] = {}
-    with connection.begin(TransactionKind.READ) as transaction:
+    with connection.begin(TransactionKind.READ, tables=[table.full_name]) as transaction:
         write_ids = transaction.write_ids(table.database, table.name)
         for name, location in locations.items():
             entries = files.list_tree(location)

@@ -20,6 +20,7 @@ from hive_acid.errors import (
     MetastoreUnreachableError,
     NoSuchTxnError,
     SnapshotOutdatedError,
+    TableNotNamedError,
     TransactionClosedError,
     TransactionExpiredError,
     TxnAbortedError,
@@ -73,6 +74,9 @@ class Transaction:
         kind: TransactionKind,
         lock_timeout_ms: int,
         agent_info: str = AGENT_INFO,
+        *,
+        tables: Iterable[str] = (),
+        may_begin_again: bool = False,
     ) -> None:
         self.id = txn_id
         self.snapshot = snapshot
@@ -81,7 +85,9 @@ class Transaction:
         self._connection = connection
         self._lock_timeout_ms = lock_timeout_ms
         self._agent_info = agent_info
-        self.may_begin_again = False
+        self.tables = frozenset(tables)
+        """The tables (``db.table``) that it uses, and no others; empty if it has not said."""
+        self.may_begin_again = may_begin_again
         """Whether who runs it runs all of it anew on a SnapshotOutdatedError: then `lock` raises that."""
         self._expired: str | None = None
         self._statements = 0
@@ -92,79 +98,53 @@ class Transaction:
         self._parameter: Any = None
         self._afterwards: list[Callable[[], None]] = []
 
-    @classmethod
-    def begin(cls, connection: Connection, kind: TransactionKind, *, lock_timeout_ms: int) -> Transaction:
-        """Open a transaction and take its snapshot."""
-        return cls.begin_many(connection, 1, kind, lock_timeout_ms=lock_timeout_ms)[0]
-
-    @classmethod
-    def begin_many(
-        cls,
-        connection: Connection,
-        count: int,
-        kind: TransactionKind,
-        *,
-        lock_timeout_ms: int,
-        agent_info: str | None = None,
-    ) -> list[Self]:
-        """Open `count` transactions in one call; each sees what had committed when all of them were open."""
-        agent_info = agent_info or f"{AGENT_INFO} ({connection.application})"
-        request = ttypes.OpenTxnRequest(
-            num_txns=count,
-            user=connection.user,
-            hostname=socket.gethostname(),
-            agentInfo=agent_info,
-            txn_type=getattr(ttypes.TxnType, kind.value),
-        )
-        txn_ids = [TxnId(txn_id) for txn_id in connection.call("open_txns", request).txn_ids]
-        try:
-            answer = connection.call("get_open_txns")
-            transactions = []
-            for txn_id in txn_ids:
-                snapshot = ValidTxnList.from_open_txns(
-                    answer.txn_high_water_mark, answer.open_txns, answer.abortedBits, own_txn_id=txn_id
-                )
-                transactions.append(cls(connection, txn_id, snapshot, kind, lock_timeout_ms, agent_info))
-            for transaction in transactions:
-                connection.heartbeats.add(transaction)
-        except BaseException:
-            connection.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=txn_ids))
-            raise
-        return transactions
-
     # --- reading -------------------------------------------------------------------------------
 
     def write_ids(self, database: str, table: str) -> ValidWriteIdList:
-        """The table's write ids that this transaction sees; the same at every call, its own write included."""
+        """The table's write ids that this transaction sees; the same at every call, its own write included.
+
+        Raises TableNotNamedError for a table that it has not named, if it has named some: files may be gone that this
+        snapshot needs.
+        """
         name = table_name(database, table)
         if name not in self._read:
             self._check_open()
+            self._check_named(name)
             request = ttypes.GetValidWriteIdsRequest(fullTableNames=[name], validTxnList=str(self.snapshot))
             found = self._call("get_valid_write_ids", request).tblValidWriteIds[0]
             self._read[name] = _valid_write_ids(found)
         return self._read[name]
 
-    def reads_only(self, *tables: tuple[str, str]) -> None:
-        """Promise the metastore that the transaction reads no table (database, name) but these and those named before.
+    def reads_only(self, *tables: str) -> None:
+        """Promise the metastore that the transaction uses no table (``db.table``) but these from now on.
 
-        The metastore then cleans all others; until the first promise it keeps everything that the snapshot can see
+        The metastore then cleans all others; until the promise it keeps everything that the snapshot can see
         (transactions.md §2.4). One of before Hive 4 takes no promises, and keeps everything in any case.
         """
         lowest = {}
-        for database, table in tables:
+        for name in tables:
+            database, _, table = name.rpartition(".")
             found = self.write_ids(database, table)
             some_open = found.open_ids or found.aborted_ids
             lowest[table_name(database, table)] = found.min_open if some_open else found.high_water_mark + 1
         with suppress(UnknownMethodError):
             self._connection.call("add_write_ids_to_min_history", self.id, lowest)
+        self.tables = frozenset(lowest)
 
     def reads_no_more(self) -> None:
         """`reads_only` of the tables read until now, if there are any; if it fails, others are only cleaned later."""
-        if self._read:
+        if self._read and not self.tables:
             try:
-                self.reads_only(*((database, name) for database, _, name in (one.partition(".") for one in self._read)))
+                self.reads_only(*self._read)
             except HiveAcidError as error:
                 LOG.info("transaction %d holds back the cleaning of all tables until its end: %s", self.id, error)
+
+    def _check_named(self, name: str) -> None:
+        if self.tables and name not in self.tables:
+            raise TableNotNamedError(
+                f"transaction {self.id} was begun for {', '.join(sorted(self.tables))} and may not use {name}, whose "
+                "files nobody keeps for it: name all its tables when it begins, acid.transaction(tables=[…]), or none"
+            )
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -249,11 +229,13 @@ class Transaction:
     def lock(self, *components: Any) -> None:
         """Take locks, all or none; waits while others hold them.
 
-        Raises LockTimeoutError after the transaction's ``lock_timeout_ms``, with nothing left waiting.
-        SnapshotOutdatedError if `may_begin_again` and what is to be changed has been changed since the snapshot, be
-        it by who held the lock.
+        Raises LockTimeoutError after the transaction's ``lock_timeout_ms``, with nothing left waiting,
+        TableNotNamedError as `write_ids` does, and SnapshotOutdatedError if `may_begin_again` and what is to be changed
+        has been changed since the snapshot, be it by who held the lock.
         """
         self._check_open()
+        for component in components:
+            self._check_named(table_name(component.dbname, component.tablename))
         deadline = time.monotonic() + self._lock_timeout_ms / 1000
         request = ttypes.LockRequest(
             component=list(components),

@@ -23,7 +23,7 @@ from metastore.catalog.statistics import upkeep as statistics_upkeep
 from metastore.catalog.statistics.accuracy import with_statistics
 from metastore.catalog.statistics.models import Upkeep
 from metastore.catalog.tables import Tables, locked
-from metastore.catalog.transactions import in_transaction, rename_table
+from metastore.catalog.transactions import in_transaction, parameters_altered, rename_table
 from metastore.catalog.validation import altered_table, becomes_full_acid, becomes_transactional, lowered
 from metastore.store.database import Database
 
@@ -180,6 +180,7 @@ class Alterations:
             privileges.follow_columns(connection, old, altered)
         if altered.location != old.location and old.full_name != altered.full_name:
             _move_partitions(connection, old, altered)
+        parameters_altered(connection, old.parameters, altered.parameters, altered.database, altered.name)
         changes.table_altered(connection, old, altered)
         return altered
 

@@ -34,7 +34,7 @@ from metastore.catalog.registry.functions import has_functions
 from metastore.catalog.removal.drops import DropRequest, drop_in
 from metastore.catalog.removal.removals import Removal, Removals
 from metastore.catalog.schema import CATALOG, DATABASE, TBL
-from metastore.catalog.transactions import in_transaction
+from metastore.catalog.transactions import in_transaction, parameters_altered
 from metastore.store.database import Database
 from metastore.store.rows import Rows
 
@@ -148,6 +148,7 @@ class Databases:
                 details={**old.details, **database.details},
             )
             connection.execute(update(DATABASE).where(DATABASE.c.name == old.name).values(records.database_row(new)))
+            parameters_altered(connection, old.parameters, new.parameters, old.name)
             changes.database_altered(connection, old, new)
 
     def drop(self, name: str, request: DropRequest, cascade: bool = False, delete_managed: bool = True) -> None:

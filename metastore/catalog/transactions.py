@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import psycopg2.errors
@@ -20,6 +20,8 @@ from metastore.catalog.models import Table
 from metastore.store.database import Database
 
 _ATTEMPTS = 8
+_DECIDING = ("no_auto_compaction", "hive.repl.first.inc.pending")
+_DECIDING_PREFIXES = ("compactorthreshold.", "compactor.")
 _CONFLICTS = (psycopg2.errors.DeadlockDetected, psycopg2.errors.SerializationFailure)
 
 T = TypeVar("T")
@@ -59,6 +61,20 @@ def rename_table(connection: Connection, old: Table, new: Table) -> None:
     names = (old.database, old.name, new.database, new.name)
     connection.execute(select(func.txn_rename_table(*names)))
     connection.execute(select(func.compaction_rename_table(*names)))
+
+
+def parameters_altered(
+    connection: Connection, before: Mapping[str, str], after: Mapping[str, str], database: str, table: str = ""
+) -> None:
+    """A database, or a table of it, has other parameters: if compactions are decided by them, that is noted."""
+    if _deciding(before) != _deciding(after):
+        connection.execute(select(func.compaction_settings_changed(database, table)))
+
+
+def _deciding(parameters: Mapping[str, str]) -> dict[str, str]:
+    """The parameters by which the Initiator decides; it does not mind the case of their names."""
+    folded = {key.lower(): value for key, value in parameters.items()}
+    return {key: value for key, value in folded.items() if key in _DECIDING or key.startswith(_DECIDING_PREFIXES)}
 
 
 def forget_partitions(connection: Connection, table: Table, names: Sequence[str], keep_writes: bool = False) -> None:

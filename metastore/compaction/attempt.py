@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -62,8 +62,17 @@ class Watch:
     transaction is lost, the compaction is somebody else's, or its time is up. A lost connection cancels nothing.
     """
 
-    def __init__(self, attempt: Attempt, txns: TxnService, service: CompactionService, heartbeat_s: float) -> None:
+    def __init__(
+        self,
+        attempt: Attempt,
+        txns: TxnService,
+        service: CompactionService,
+        heartbeat_s: float,
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`look` is called about once a second as well; it may cancel the attempt."""
         self._attempt = attempt
+        self._look_too = look
         self._txns = txns
         self._service = service
         self._heartbeat_s = heartbeat_s
@@ -92,6 +101,7 @@ class Watch:
                 return
             try:
                 beat_at = self._look(beat_at)
+                self._look_too()
                 self._store()
                 is_failing = False
             except (MetaError, OSError, psycopg2.Error) as error:

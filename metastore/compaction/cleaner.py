@@ -47,9 +47,11 @@ from metastore.compaction.models import Catalogue, Compaction, TableInfo, target
 from metastore.compaction.policy import may_be_cleaned
 from metastore.compaction.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
-from metastore.compaction.states import CompactionState
+from metastore.compaction.states import CompactionState, CompactionType
+from metastore.compaction.timing import CLEANER_CYCLE
 from metastore.compaction.verdicts import Decider, Look
 from metastore.compaction.waiting import ERROR, FAILED, NO_CLEANUP, STAYING, given_up, kept_by_property, to_be_repeated
+from metastore.observe.meters import Meters
 from metastore.store.leases import LeaseLostError
 
 log = logging.getLogger(__name__)
@@ -82,10 +84,12 @@ class Cleaner:
         config: CompactionConfig,
         check_lease: Callable[[], None] = lambda: None,
         term: Callable[[], AbstractContextManager[object]] = nullcontext,
+        meters: Meters | None = None,
     ) -> None:
         """`check_lease` raises LeaseLostError when this Cleaner may not remove files any more.
 
-        `term` is entered on each further thread that cleans, as `run_once` is called inside one.
+        `term` is entered on each further thread that cleans, as `run_once` is called inside one. `meters` measure each
+        cleaning.
         """
         self._service = service
         self._snapshots = snapshots
@@ -93,6 +97,7 @@ class Cleaner:
         self._config = config
         self._check_lease = check_lease
         self._term = term
+        self._meters = meters or Meters()
         self._guard = threading.Lock()
         self._told: dict[Target, Look] = {}
         self._looks: dict[Target, Look] = {}
@@ -135,7 +140,9 @@ class Cleaner:
     def _attempt_compaction(self, compaction: Compaction, run: CleanerRun) -> None:
         try:
             self._service.clean_started(compaction.id)
-            if self._clean_compaction(compaction, run):
+            with self._meters.cycle(CLEANER_CYCLE, type=compaction.type.name.lower()):
+                is_clean = self._clean_compaction(compaction, run)
+            if is_clean:
                 run.cleaned.append(compaction.id)
                 self._done.add(_target(compaction))
         except (LeaseLostError, psycopg2.Error):
@@ -143,7 +150,7 @@ class Cleaner:
         except Exception as error:  # of whatever library speaks to the store, and of one table only
             message = _message(error)
             run.failed[compaction.target] = message
-            state = self._service.clean_failed(compaction.id, message)
+            state = self._service.clean_failed(compaction, message)
             what = f"what compaction {compaction.id} of {compaction.target} replaced"
             if state is CompactionState.FAILED:
                 attempts = self._config.cleaner_max_attempts
@@ -178,6 +185,11 @@ class Cleaner:
             return False
         assert compaction.next_txn_id is not None
         now = self._snapshots.txns()
+        if compaction.partition is None and table.partition_keys:
+            # Of partitions that nobody has named, only what aborted transactions left is anybody's to remove.
+            kept = self._remove_aborted(compaction.db, compaction.table, None, table, now, run)
+            self._service.mark_cleaned(compaction.id, kept)
+            return True
         txns = now.up_to(compaction.next_txn_id)
         write_ids = self._service.writes(compaction.db, compaction.table, compaction.next_txn_id)
         if compaction.highest_write_id is not None:
@@ -201,7 +213,9 @@ class Cleaner:
 
     def _attempt_aborts(self, db: str, table: str, partition: str | None, run: CleanerRun) -> None:
         try:
-            if self._clean_aborts(db, table, partition, run):
+            with self._meters.cycle(CLEANER_CYCLE, type=CompactionType.ABORT_TXN_CLEANUP.name.lower()):
+                is_clean = self._clean_aborts(db, table, partition, run)
+            if is_clean:
                 self._done.add((db, table, partition))
         except (LeaseLostError, psycopg2.Error):
             raise
@@ -221,7 +235,6 @@ class Cleaner:
         """
         # Taken before the files are listed: who aborts later keeps its record.
         now = self._snapshots.txns()
-        write_ids = self._service.writes(db, table_name, TxnId(now.high_water_mark))
         table = self._catalogue.table(db, table_name)
         kept: set[int] = set()
         if table is not None:
@@ -229,11 +242,23 @@ class Cleaner:
                 words = kept_by_property(target_name(db, table_name, partition), "what aborted transactions left")
                 self._look((db, table_name, partition), NO_CLEANUP, words)
                 return False
-            self._sweep(table.location, now, run)
-            for location in self._places(db, table_name, partition, table):
-                kept |= self._clean_place(location, write_ids, now, run)
+            kept = self._remove_aborted(db, table_name, partition, table, now, run)
         self._service.aborts_cleaned(db, table_name, partition, now.aborted_ids, kept)
         return True
+
+    def _remove_aborted(
+        self, db: str, table_name: str, partition: str | None, table: TableInfo, now: ValidTxnList, run: CleanerRun
+    ) -> set[int]:
+        """Remove what transactions left that are aborted in `now`; their write ids that files still hold.
+
+        `now` was taken before: who aborts later keeps its record.
+        """
+        write_ids = self._service.writes(db, table_name, TxnId(now.high_water_mark))
+        self._sweep(table.location, now, run)
+        kept: set[int] = set()
+        for location in self._places(db, table_name, partition, table):
+            kept |= self._clean_place(location, write_ids, now, run)
+        return kept
 
     def _clean_place(self, location: str, write_ids: ValidWriteIdList, txns: ValidTxnList, run: CleanerRun) -> set[int]:
         """Remove aborted data in all data directories at or below a location; the aborted ids that files still hold."""
@@ -242,7 +267,8 @@ class Cleaner:
         self._remove_staging(location, entries, txns, run)
         for place, below in by_parent(entries).items():
             at = files.join(location, place) if place else location
-            gone = set(state_of(at, below, write_ids, txns).aborted)
+            empty = needless_empties(at, below, write_ids, txns, aborted_only=True)
+            gone = {*state_of(at, below, write_ids, txns).aborted, *empty}
             self._remove(at, sorted(gone), run)
             kept |= set(aborted_ids_in((e for e in below if e.path.partition("/")[0] not in gone), write_ids))
         return kept

@@ -121,6 +121,15 @@ class CompactionConfig:
         "How long it does so after the last failure; 0: until somebody compacts the table.",
         hive="7d",
     )
+    max_deltas: int = integer(
+        "hive.compactor.max.num.delta",
+        "500",
+        "Deltas that are merged at a time; a compaction of more goes by rounds. Tables and requests may say otherwise "
+        "(compactor.hive.compactor.max.num.delta).",
+        least=2,
+        hive="500",
+        wiki="500",
+    )
     worker_timeout_ms: int = duration(
         "hive.compactor.worker.timeout",
         "86400s",

@@ -28,7 +28,9 @@ from metastore.compaction.policy import COST, Aborts, Judgement, Rules, excluded
 from metastore.compaction.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionState, CompactionType
+from metastore.compaction.timing import NOT_JUDGED
 from metastore.compaction.verdicts import Decider, Look
+from metastore.observe.meters import Meters
 from metastore.settings import SettingError
 
 log = logging.getLogger(__name__)
@@ -67,13 +69,15 @@ class Initiator:
         catalogue: Catalogue,
         config: CompactionConfig,
         name: str,
+        meters: Meters | None = None,
     ) -> None:
-        """`name` is put on record as the origin of what it queues."""
+        """`name` is put on record as the origin of what it queues; `meters` count what cannot be looked at."""
         self._service = service
         self._snapshots = snapshots
         self._catalogue = catalogue
         self._config = config
         self._name = name
+        self._meters = meters or Meters()
         self._since_ms = 0
         self._looked_at_all_s = time.monotonic()
         self._after: Candidate | None = None
@@ -207,6 +211,7 @@ class Initiator:
         except (HiveAcidError, SettingError, OSError) as error:
             target = target_name(candidate.db, candidate.table, candidate.partition)
             log.warning("no compaction of %s: %s", target, error)
+            self._meters.count(NOT_JUDGED)
             code = "unfit_setting" if isinstance(error, SettingError) else "unreadable"
             action = "remove the cause, and the next run looks again"
             return _Seen(Judgement(None, code, str(error), action), is_stuck=True)
@@ -217,7 +222,7 @@ class Initiator:
         if (exclusion := excluded(table, self._config)) is not None:
             return _Seen(exclusion, of_table=True)
         if candidate.partition is None and table.partition_keys:
-            return _Seen(_LEFTOVERS) if candidate.too_many_aborts or candidate.too_old_abort else _Seen()
+            return self._unnamed(candidate, table)
         location = table.location
         if candidate.partition is not None:
             found = self._catalogue.partition(candidate.db, candidate.table, candidate.partition)
@@ -234,6 +239,17 @@ class Initiator:
         if judgement.type is not None and candidate.is_blocked:
             return _Seen(_failing(candidate, judgement, self._config), deltas=seen.deltas, is_stuck=True)
         return seen
+
+    def _unnamed(self, candidate: Candidate, table: TableInfo) -> _Seen:
+        """What aborted transactions left in partitions that they never named: a compaction sends the Cleaner there."""
+        if not candidate.too_many_aborts and not candidate.too_old_abort:
+            return _Seen()
+        kind = CompactionType.MAJOR if candidate.too_many_aborts else CompactionType.MINOR
+        reason = f"{candidate.aborts} aborted transactions have left files in partitions that they never named"
+        judgement = Judgement(kind, "unnamed_partitions", reason)
+        if candidate.is_blocked:
+            return _Seen(_failing(candidate, judgement, self._config), is_stuck=True)
+        return _Seen(judgement, pool_of(table))
 
     def _states(self, candidate: Candidate, location: str) -> tuple[DirectoryState, DirectoryState]:
         """What a compaction could merge of a directory, and what readers see; one object if both are the same."""
@@ -267,15 +283,7 @@ class Initiator:
         """Put the reason into the history, once until something else happens."""
         if candidate.last is not CompactionState.DID_NOT_INITIATE:
             request = CompactionRequest(kind, candidate.db, candidate.table, candidate.partition, initiator=self._name)
-            self._service.did_not_initiate(request, message)
-
-
-_LEFTOVERS = Judgement(
-    None,
-    "unnamed_partitions",
-    "aborted transactions have left files in partitions that they never named, which no compaction finds",
-    "let the Cleaner remove them: metastore.compactor.clean.aborts.using.cleaner=true",
-)
+            self._service.did_not_initiate(request, message, candidate.last_id)
 
 
 def _failing(candidate: Candidate, needed: Judgement, config: CompactionConfig) -> Judgement:

@@ -48,15 +48,23 @@ def state_of(
 
 
 def needless_empties(
-    location: str, entries: Sequence[FileEntry], write_ids: ValidWriteIdList, txns: ValidTxnList
+    location: str,
+    entries: Sequence[FileEntry],
+    write_ids: ValidWriteIdList,
+    txns: ValidTxnList,
+    *,
+    aborted_only: bool = False,
 ) -> list[str]:
-    """The empty directories that a snapshot takes for obsolete or aborted: they can go, and hold back nothing."""
+    """The empty directories that a snapshot takes for obsolete or aborted: they can go, and hold back nothing.
+
+    With `aborted_only` those that are obsolete to this snapshot stay: an older one may still see them.
+    """
     empty = empty_directories(entries)
     if not empty:
         return []
     with contextlib.suppress(FormatError):  # then they contradict what has files, and stay
         seen = directory_state(entries, write_ids, txns, lambda path: files.read(files.join(location, path)))
-        return sorted(empty.intersection((*seen.obsolete, *seen.aborted)))
+        return sorted(empty.intersection(seen.aborted if aborted_only else (*seen.obsolete, *seen.aborted)))
     return []
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from hive_acid.ids import TxnId
+from hive_acid.ids import CompactionId, TxnId
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.states import CompactionState
 from metastore.store.leases import Calls
@@ -22,12 +22,13 @@ _WEIGHT = 0.2
 class Candidate:
     """A table or partition that may need a compaction; the fields are the columns of initiator_candidates in order.
 
-    `last` is how the latest attempt ended, `at` when it was last written to; `aborts` are transactions that have left
-    files, told only where these are left to compactions. `is_blocked` says that too many attempts failed lately,
-    `error` why the last one did.
+    `last` is how the latest attempt ended, and `last_id` its number (0 if there was none); `at` is when it was last
+    written to. `aborts` are transactions that have left files, told only where these are left to compactions.
+    `is_blocked` says that too many attempts failed lately, `error` why the last one did.
     """
 
     last: CompactionState | None
+    last_id: CompactionId
     db: str
     table: str
     partition: str | None

@@ -91,6 +91,10 @@ class Compaction:
     files_after: int | None
     bytes_after: int | None
     reason: str | None
+    round: int
+    after_write_id: WriteId | None
+    has_more: bool
+    next_id: CompactionId | None
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Compaction:
@@ -101,6 +105,21 @@ class Compaction:
     def target(self) -> str:
         """What is compacted, for messages: ``db.table`` or ``db.table/partition``."""
         return target_name(self.db, self.table, self.partition)
+
+    @property
+    def label(self) -> str:
+        """What it is called in sentences: ``the major compaction 8``, or ``the major compaction 8 (round 2)``."""
+        of = f" (round {self.round})" if self.round > 1 or self.has_more else ""
+        return f"the {self.type.name.lower()} compaction {self.id}{of}"
+
+    @property
+    def rounds(self) -> str | None:
+        """Which round it is and what follows, for people; None for one that does all at once."""
+        if self.next_id is not None:
+            return f"round {self.round}: compaction {self.next_id} goes on behind write id {self.highest_write_id}"
+        if self.has_more and not self.state.is_history:
+            return f"round {self.round}: another one follows behind write id {self.highest_write_id}"
+        return f"round {self.round}" if self.round > 1 or self.has_more else None
 
 
 def target_name(db: str, table: str, partition: str | None) -> str:

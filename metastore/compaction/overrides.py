@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from metastore.settings import SettingError
+
 _JOB, _TABLE = "compactor.", "tblprops."
 _SPARK = "spark."
 _QUEUES = ("hive.compactor.job.queue", "mapreduce.job.queuename", "mapred.job.queue.name")
 """The names of a job's queue in Hive's releases, the newest first."""
+_MAX_DELTAS = "hive.compactor.max.num.delta"
 _WRITTEN = ("orc.stripe.size", "orc.row.index.stride", "orc.compress.size", "orc.block.padding")
 """What a table may say of its ORC files beside their compression."""
 
@@ -37,6 +40,19 @@ def job_queue(parameters: Mapping[str, str], request: Mapping[str, str]) -> str:
             if given.get(name):
                 return given[name]
     return ""
+
+
+def max_deltas(parameters: Mapping[str, str], request: Mapping[str, str], default: int) -> int:
+    """How many deltas a request, or else its table, wants to be merged at a time.
+
+    Raises SettingError for what is no number from 2 on.
+    """
+    given = job_properties(parameters, request).get(_MAX_DELTAS)
+    if given is None:
+        return default
+    if not given.strip().isdecimal() or int(given) < 2:
+        raise SettingError(f"{_JOB}{_MAX_DELTAS} is '{given}': give a whole number from 2 on")
+    return int(given)
 
 
 def spark_settings(properties: Mapping[str, str]) -> dict[str, str]:

@@ -12,8 +12,8 @@ A plan keeps to these rules:
 5. Rows without ids of their own get those by which readers know them, so deletes that name them stay right whoever
    commits them meanwhile: no lock is needed for it.
 6. Where rows get other ids (a rebalance) nobody may write meanwhile: `CompactionPlan.exclusive_write`.
-7. However many deltas there are, they are merged at once. Hive, which holds a reader open on each, goes by rounds of
-   500; Spark reads one file after the other and sorts on disk, so neither open files nor memory grow with them.
+7. Of more deltas than one job is to merge the oldest come first, as a whole of their own up to some write id; see
+   `metastore.compaction.rounds`. A base has everything below it, so only a minor compaction may begin beyond others.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from hive_acid.format.state import DataDirectory, DataFile, DirectoryState, Meta
 from hive_acid.ids import TxnId, WriteId
 from metastore.compaction.states import CompactionType
 
+_BEGINNING = WriteId(0)
+
 
 class CompactionRefusedError(Exception):
     """The compaction is not possible, or there is nothing to do; the sentence is for the user."""
@@ -47,12 +49,14 @@ class CompactionRefusedError(Exception):
 class CompactionInput:
     """What a compaction sees: the directory's state up to `highest_write_id`, and the list that says so.
 
-    `later` are directories with committed writes beyond that, of which a reader sees something.
+    `later` are directories with committed writes beyond that, of which a reader sees something. Of deltas only those
+    that begin beyond `after` are in the state: it is 0 where they all are.
     """
 
     write_ids: ValidWriteIdList
     state: DirectoryState
     later: tuple[str, ...] = ()
+    after: WriteId = _BEGINNING
 
     @property
     def highest_write_id(self) -> WriteId:
@@ -63,6 +67,14 @@ class CompactionInput:
     def deltas(self) -> tuple[DataDirectory, ...]:
         """The deltas of both kinds."""
         return self.state.insert_deltas + self.state.delete_deltas
+
+    def beyond(self, after: WriteId) -> CompactionInput:
+        """The same without the deltas that begin at or below a write id; of use for minor compactions alone."""
+        inserts, deletes = (
+            tuple(delta for delta in deltas if delta.directory.min_write_id > after)
+            for deltas in (self.state.insert_deltas, self.state.delete_deltas)
+        )
+        return replace(self, state=replace(self.state, insert_deltas=inserts, delete_deltas=deletes), after=after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +119,20 @@ class CompactionPlan:
 
 
 def compaction_input(
-    entries: Sequence[FileEntry], write_ids: ValidWriteIdList, txns: ValidTxnList, metadata: Metadata
+    entries: Sequence[FileEntry],
+    write_ids: ValidWriteIdList,
+    txns: ValidTxnList,
+    metadata: Metadata,
+    up_to: WriteId | None = None,
 ) -> CompactionInput:
-    """What a compaction may merge of a directory. `write_ids` is the list as a reader has it.
+    """What a compaction may merge of a directory, if need be no further than `up_to`. `write_ids` is the list as a
+    reader has it.
 
     Raises NotEnoughHistoryError or FormatError as `directory_state` does.
     """
     limit = write_ids.for_compactor().high_water_mark
+    if up_to is not None:
+        limit = min(limit, up_to)
     deltas = _deltas(entries, txns)
     for directory in sorted(deltas, key=lambda found: found.min_write_id, reverse=True):
         if directory.min_write_id <= limit < directory.max_write_id:
@@ -184,7 +203,9 @@ def plan_compaction(
     if table.hive_3:
         kind, txn_id = CompactionType.MAJOR, TxnId(0)
     state, deltas = found.state, found.deltas
-    if not _is_enough(found, kind, insert_only=table.insert_only):
+    if kind is CompactionType.MAJOR and found.after:
+        raise ValueError(f"a base would hide the deltas up to write id {found.after}, which are not in it")
+    if not is_enough(found, kind, insert_only=table.insert_only):
         return None
     if table.insert_only:
         return _insert_only(found, kind, txn_id)
@@ -253,7 +274,7 @@ def _insert_only(found: CompactionInput, kind: CompactionType, txn_id: TxnId) ->
     return CompactionPlan(merged, (), (), output, None, insert_only=True)
 
 
-def _is_enough(found: CompactionInput, kind: CompactionType, *, insert_only: bool) -> bool:
+def is_enough(found: CompactionInput, kind: CompactionType, *, insert_only: bool) -> bool:
     """Whether the compaction would leave fewer directories than there are (transactions.md §4.6)."""
     if kind is CompactionType.MAJOR:
         if not insert_only and (found.state.originals or _raw_files(found.state.data)):

@@ -138,8 +138,12 @@ class CompactionService:
 
     # --- the Initiator's verbs ---------------------------------------------------------------------
 
-    def did_not_initiate(self, request: CompactionRequest, message: str) -> CompactionId:
-        """Put on record why a compaction was not queued."""
+    def did_not_initiate(
+        self, request: CompactionRequest, message: str, last_id: CompactionId | None = None
+    ) -> CompactionId:
+        """Put on record why a compaction was not queued; with the newest entry of the history that is known (0 if there
+        is none) only once, however often it is said.
+        """
         row = self._db.call_one(
             "did_not_initiate",
             request.type.value,
@@ -148,6 +152,7 @@ class CompactionService:
             stored_partition(request.partition) if request.partition else None,
             request.initiator,
             message,
+            last_id,
         )
         assert row is not None
         return CompactionId(row[0])
@@ -161,6 +166,10 @@ class CompactionService:
         )
         return found[0] if found else None
 
+    def has_unnamed_aborts(self, db: str, table: str) -> bool:
+        """Whether aborted transactions are on record that have written to a table without naming its partitions."""
+        return self._db.call_one("has_unnamed_aborts", db, table) == (True,)
+
     def update_state(
         self,
         compaction_id: CompactionId,
@@ -168,13 +177,19 @@ class CompactionService:
         txn_id: TxnId,
         highest_write_id: WriteId,
         run_as: str | None = None,
+        *,
+        has_more: bool = False,
     ) -> None:
         """Say in which transaction a compaction runs, before its first file is written.
+
+        With `has_more` the commit of that transaction queues another round, for what lies beyond the write id.
 
         Raises MetaError if it is not the worker's any more, as the other verbs of a worker do; TxnAbortedError, or
         NoSuchTxnError for a transaction that is committed or unknown.
         """
-        row = self._db.call_one("update_compactor_state", compaction_id, worker, txn_id, highest_write_id, run_as)
+        row = self._db.call_one(
+            "update_compactor_state", compaction_id, worker, txn_id, highest_write_id, run_as, has_more
+        )
         assert row is not None
         refuse(row[0], txn_id)
         if row[0] == "lost":
@@ -297,12 +312,16 @@ class CompactionService:
         """The replaced files are gone, and so is the record of the aborted writes but for those that files hold."""
         self._verb("mark_cleaned", compaction_id, list(kept_write_ids))
 
-    def clean_failed(self, compaction_id: CompactionId, message: str) -> CompactionState | None:
-        """Cleaning failed and is tried again later; FAILED if this was the last time, None if it is gone."""
+    def clean_failed(self, compaction: Compaction, message: str) -> CompactionState | None:
+        """Cleaning failed and is tried again later; FAILED if this was the last time, None if it is gone.
+
+        It counts once, however often it is said of the same `compaction`, as it was before.
+        """
         row = self._db.call_one(
             "clean_failed",
-            compaction_id,
+            compaction.id,
             message,
+            compaction.cleaner_failures,
             self._config.cleaner_retry_ms,
             self._config.cleaner_max_attempts,
         )

@@ -1,4 +1,4 @@
-"""How long compactions took and how many failed, by type (transactions.md §4.12)."""
+"""How long compactions and cleanings took and how many failed, by type (transactions.md §4.12)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from metastore.compaction.job import CompactionJob, CompactionResult, Report, un
 from metastore.observe.meters import Meters
 
 WORKER_CYCLE = "compaction_worker_cycle"
+CLEANER_CYCLE = "compaction_cleaner_cycle"
+"""One cleaning: of what a compaction replaced, or an aborted transaction left (of type ``abort_txn_cleanup``)."""
+NOT_JUDGED = "compaction_initiator_failure_counter"
+"""Tables and partitions that the Initiator could not look at."""
 
 
 class TimedExecutor:

@@ -26,28 +26,31 @@ from hive_acid import files
 from hive_acid.errors import HiveAcidError, MetaError
 from hive_acid.format.names import staging_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
+from hive_acid.ids import WriteId
 from metastore.compaction import overrides
 from metastore.compaction.attempt import Attempt, Watch
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.executor import CompactionExecutor
+from metastore.compaction.giving_way import GivingWay, WritersInTheWayError
 from metastore.compaction.job import (
     BackendLostError,
-    CompactionCancelledError,
     CompactionJobError,
     compaction_job,
 )
 from metastore.compaction.models import Catalogue, Compaction, TableInfo, Weight
 from metastore.compaction.output import check_output, check_tails, mark_compacted_base, publish_output, remove_output
-from metastore.compaction.plan import CompactionInput, CompactionRefusedError, compaction_input, plan_compaction
+from metastore.compaction.plan import CompactionRefusedError, compaction_input, plan_compaction
+from metastore.compaction.rounds import Look, next_round
 from metastore.compaction.service import CompactionService, NotInHandError
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionType
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer, LockType
-from metastore.txn.models import TxnOwner
+from metastore.settings import SettingError
+from metastore.txn.models import Intent, TxnOwner
 from metastore.txn.service import TxnService
-from metastore.txn.states import Operation, TxnType
+from metastore.txn.states import TxnType
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +58,6 @@ _ABORTED_BY_COMPACTOR = 50006
 _OLDER_SNAPSHOTS_S = 600.0
 """How long the compaction of a table that Hive 3.1 reads waits for readers with older snapshots."""
 _PAUSE_S = 0.2
-_WRITERS_END_WITHIN_S = 300.0
-"""How long a rebalance waits for those who write to its table; who wants to write meanwhile waits behind it."""
 
 
 class CompactionWorker:
@@ -119,7 +120,7 @@ class CompactionWorker:
         log.info("compaction %d: %s of %s", compaction.id, compaction.type.name.lower(), compaction.target)
         try:
             self._compact(attempt)
-        except CompactionRefusedError as error:
+        except (CompactionRefusedError, SettingError) as error:
             self._undo(attempt, partial(self._service.mark_refused, compaction.id, str(error), self._name))
         except Exception as error:
             self._fail(attempt, error)
@@ -135,7 +136,9 @@ class CompactionWorker:
         record: Callable[[], object] = partial(self._service.mark_failed, compaction.id, message, self._name)
         if self._stopping.is_set() and isinstance(error, CompactionJobError):
             record = partial(self._service.release, compaction.id, self._name)
-        elif isinstance(error, (BackendLostError, _WritersInTheWayError)) and not attempt.cancelled.is_set():
+        elif isinstance(error, WritersInTheWayError) or (
+            isinstance(error, BackendLostError) and not attempt.cancelled.is_set()
+        ):
             record = partial(self._service.retry, compaction.id, self._name, message)
         log.warning("compaction %d of %s failed: %s", compaction.id, compaction.target, message)
         self._undo(attempt, record)
@@ -144,17 +147,31 @@ class CompactionWorker:
         compaction = attempt.compaction
         table, attempt.location = self._target(compaction)
         owner = TxnOwner(compaction.run_as or self._config.run_as_user or "hive-acid", self._name, "compactor")
-        is_rebalance = compaction.type is CompactionType.REBALANCE
-        txn_type = TxnType.REBALANCE_COMPACTION if is_rebalance else TxnType.COMPACTION
-        (attempt.txn_id,) = self._txns.open_txns(1, owner, txn_type)
+        if compaction.type is CompactionType.REBALANCE:
+            self._rebalance(attempt, table, owner)
+            return
+        (attempt.txn_id,) = self._txns.open_txns(1, owner, TxnType.COMPACTION)
         with Watch(attempt, self._txns, self._service, self._heartbeat_s):
-            if is_rebalance:
-                self._lock_out_writers(attempt, owner)
-            else:
-                self._lock(attempt, owner)
+            self._lock(attempt, owner)
             self._merge(attempt, table)
         self._mark_compacted(compaction)
         self._txns.commit_txn(attempt.txn_id)
+
+    def _rebalance(self, attempt: Attempt, table: TableInfo, owner: TxnOwner) -> None:
+        """A compaction after which rows have other ids: see `metastore.compaction.giving_way`."""
+        others = GivingWay(attempt, self._txns, self._locks)
+        others.wait()
+        intent = Intent(((attempt.compaction.db, attempt.compaction.table),))  # it may wait for long for its lock
+        (attempt.txn_id,) = self._txns.open_txns(1, owner, TxnType.REBALANCE_COMPACTION, intent)
+        with Watch(attempt, self._txns, self._service, self._heartbeat_s, others.look):
+            others.lock(owner)
+            try:
+                self._merge(attempt, table, others.finish)
+            except CompactionJobError:
+                others.check()
+                raise
+        self._mark_compacted(attempt.compaction)
+        others.commit()
 
     def _mark_compacted(self, compaction: Compaction) -> None:
         """Once more if the answer is lost: that is no reason to undo all the work."""
@@ -173,7 +190,10 @@ class CompactionWorker:
         if not table.is_transactional:
             raise CompactionRefusedError(f"{compaction.db}.{compaction.table} is not a transactional table")
         if compaction.partition is None:
-            if table.partition_keys:
+            is_rebalance = compaction.type is CompactionType.REBALANCE
+            if table.partition_keys and (
+                is_rebalance or not self._service.has_unnamed_aborts(compaction.db, compaction.table)
+            ):
                 raise CompactionRefusedError(
                     f"{compaction.db}.{compaction.table} is partitioned: name the partition to compact"
                 )
@@ -191,43 +211,35 @@ class CompactionWorker:
         if result.answer is not LockAnswer.ACQUIRED:
             raise MetaError(result.message or f"{compaction.target} is locked")
 
-    def _lock_out_writers(self, attempt: Attempt, owner: TxnOwner) -> None:
-        """Have the table for ourselves among those who write: rows get other ids. They wait; readers do not.
+    def _merge(self, attempt: Attempt, table: TableInfo, done: Callable[[], None] = lambda: None) -> None:
+        """Merge what there is to merge; with nothing to merge there may still be something for the Cleaner.
 
-        Raises _WritersInTheWayError if writers do not end in time, or if one has committed since our transaction began.
+        `done` is called when all is written, and nothing in place yet.
         """
-        compaction, txn_id = attempt.compaction, attempt.txn_id
-        assert txn_id is not None
-        component = LockComponent(
-            LockType.EXCL_WRITE, compaction.db, compaction.table, compaction.partition, Operation.UPDATE
-        )
-        result = self._locks.lock(LockRequest((component,), owner, txn_id))
-        deadline = time.monotonic() + _WRITERS_END_WITHIN_S
-        while result.answer is LockAnswer.WAITING and time.monotonic() < deadline:
-            if attempt.cancelled.wait(_PAUSE_S):
-                raise CompactionCancelledError(attempt.why)
-            result = self._locks.check_lock(result.lock_id, txn_id)
-        if result.answer is not LockAnswer.ACQUIRED:
-            raise _WritersInTheWayError(
-                f"{compaction.target} was written to for {_WRITERS_END_WITHIN_S:.0f} s without a pause"
-            )
-        if other := self._txns.get_latest_txnid_in_conflict(txn_id):
-            raise _WritersInTheWayError(f"transaction {other} changed {compaction.target} just before it was locked")
-
-    def _merge(self, attempt: Attempt, table: TableInfo) -> None:
-        """Merge what there is to merge; with nothing to merge there may still be something for the Cleaner."""
         compaction, txn_id = attempt.compaction, attempt.txn_id
         assert txn_id is not None
         txns = self._snapshots.txns(txn_id)
         write_ids = self._snapshots.write_ids(compaction.db, compaction.table, txns)
-        found = self._look(attempt.location, write_ids, txns)
-        plan = plan_compaction(found, compaction.type, txn_id, table.kind, buckets=compaction.buckets)
+        if compaction.partition is None and table.partition_keys:
+            # Nothing to merge: the Cleaner looks through all partitions for what aborted transactions have left.
+            limit = write_ids.for_compactor().high_water_mark
+            self._service.update_state(compaction.id, self._name, txn_id, WriteId(limit))
+            return
+        this = next_round(
+            self._looking(attempt.location, write_ids, txns),
+            compaction.type,
+            table.kind,
+            after=compaction.after_write_id or WriteId(0),
+            at_most=overrides.max_deltas(table.parameters, compaction.properties, self._config.max_deltas),
+        )
+        found = this.found
+        plan = plan_compaction(found, this.kind, txn_id, table.kind, buckets=compaction.buckets)
         if plan is None and not found.state.obsolete and not found.state.aborted:
             raise CompactionRefusedError(
                 f"nothing to do: {len(found.deltas)} deltas up to write id {found.highest_write_id} of "
                 f"{compaction.target} are as compact as a {compaction.type.name.lower()} compaction makes them"
             )
-        self._service.update_state(compaction.id, self._name, txn_id, found.highest_write_id)
+        self._service.update_state(compaction.id, self._name, txn_id, found.highest_write_id, has_more=this.has_more)
         if plan is None:
             return
         attempt.staging = files.join(attempt.location, staging_name(txn_id, uuid.uuid4().hex[:12]))
@@ -249,6 +261,7 @@ class CompactionWorker:
             check_tails(attempt.staging, plan.outputs, result.rows + result.deletes, job.compression)
         if table.is_for_hive_3:
             self._prepare_for_all(attempt, txns)
+        done()
         # The last moment to learn that the transaction is lost: later the Cleaner may have forgotten it already.
         self._txns.heartbeat(txn_id)
         if table.is_for_hive_3:
@@ -296,10 +309,10 @@ class CompactionWorker:
                     f"{attempt.compaction.target}, which Hive 3.1 reads: it waits until they have ended"
                 )
 
-    def _look(self, location: str, write_ids: ValidWriteIdList, txns: ValidTxnList) -> CompactionInput:
-        return compaction_input(
-            files.list_tree(location), write_ids, txns, lambda path: files.read(files.join(location, path))
-        )
+    def _looking(self, location: str, write_ids: ValidWriteIdList, txns: ValidTxnList) -> Look:
+        """What the directory holds now, up to any write id."""
+        entries = files.list_tree(location)
+        return partial(compaction_input, entries, write_ids, txns, lambda path: files.read(files.join(location, path)))
 
     def _undo(self, attempt: Attempt, record: Callable[[], object]) -> None:
         """Abort, remove what was made, and put the outcome on record; what fails here is made up for by time-outs.
@@ -321,15 +334,11 @@ class CompactionWorker:
             log.warning("compaction %d: left to its time-out, %s", attempt.compaction.id, error)
 
 
-class _WritersInTheWayError(Exception):
-    """A rebalance could not have its table for itself; another attempt may."""
-
-
 def _message(error: Exception, attempt: Attempt) -> str:
     """What the history says of a failure."""
     if attempt.why and isinstance(error, CompactionJobError):
         return attempt.why
-    if isinstance(error, (HiveAcidError, CompactionJobError, _WritersInTheWayError)):
+    if isinstance(error, (HiveAcidError, CompactionJobError, WritersInTheWayError)):
         return str(error)
     return f"{type(error).__name__}: {error}"
 

@@ -16,12 +16,18 @@ class CompactionHousekeeperRun:
     requeued: int
     purged_duplicates: int
     purged_history: int
+    purged_gone_history: int
     purged_verdicts: int
+    purged_setting_changes: int
+
+
+_SETTING_CHANGES_MS = 2 * 86_400_000
+"""The Initiator has looked at everything since: it does so once a day."""
 
 
 class CompactionHouseKeeper:
-    """Removes records of writes that later ones make superfluous, old history of compactions, and decisions on tables
-    that are gone; and puts compactions of lost workers back into the queue.
+    """Removes records of writes that later ones make superfluous, old history of compactions, history and decisions of
+    tables that are gone; and puts compactions of lost workers back into the queue.
 
     Safe to be killed, and to run twice at once.
     """
@@ -38,7 +44,9 @@ class CompactionHouseKeeper:
             len(self._compactions.requeue()),
             self._purge_duplicates(),
             self._compactions.purge_history(self._batch),
-            self._purge_verdicts(),
+            self._purge("purge_gone_history", self._compactions.history_timeout_ms),
+            self._purge("purge_verdicts", self._compactions.history_timeout_ms),
+            self._purge("purge_setting_changes", _SETTING_CHANGES_MS),
         )
 
     def _purge_duplicates(self) -> int:
@@ -52,10 +60,10 @@ class CompactionHouseKeeper:
                 break
         return total
 
-    def _purge_verdicts(self) -> int:
+    def _purge(self, function: str, older_than_ms: int) -> int:
         total = 0
         for _ in range(MAX_BATCHES):
-            row = self._db.call_one("purge_verdicts", self._compactions.history_timeout_ms, self._batch)
+            row = self._db.call_one(function, older_than_ms, self._batch)
             assert row is not None
             total += row[0]
             if row[0] < self._batch:

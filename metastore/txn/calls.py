@@ -10,7 +10,7 @@ from hive_acid.ids import LockId, TxnId, WriteId
 from metastore.observe.meters import Meters
 from metastore.store.hot import AGAIN, Again, HotCall
 from metastore.store.link import Rows
-from metastore.txn.models import OpenTxns, TableWriteIds, TxnOwner
+from metastore.txn.models import UNDECLARED, Intent, OpenTxns, TableWriteIds, TxnOwner
 from metastore.txn.states import CONFLICT_REASON, TxnType
 
 LocksFreed = Callable[[Collection[LockId]], None]
@@ -27,6 +27,7 @@ class Opening:
     how_many: int
     owner: TxnOwner
     txn_type: TxnType
+    intent: Intent = UNDECLARED
 
 
 class OpenCall(HotCall[Opening, list[TxnId]]):
@@ -39,12 +40,17 @@ class OpenCall(HotCall[Opening, list[TxnId]]):
 
     def arguments(self, questions: Sequence[Opening]) -> list[object]:
         each = [question for question in questions for _ in range(question.how_many)]
+        uses = [(place, *table) for place, question in enumerate(each, 1) for table in question.intent.tables]
         return [
             [question.how_many for question in questions],
             [int(question.txn_type) for question in each],
             [question.owner.user for question in each],
             [question.owner.host for question in each],
             [question.owner.agent_info for question in each],
+            [question.intent.may_begin_again for question in each],
+            [place for place, _, _ in uses],
+            [db for _, db, _ in uses],
+            [table for _, _, table in uses],
             self._max_open,
         ]
 

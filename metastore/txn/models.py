@@ -18,6 +18,22 @@ class TxnOwner:
 
 
 @dataclass(frozen=True, slots=True)
+class Intent:
+    """What is said of transactions when they are opened.
+
+    `tables` ``(db, table)``, distinct and as stored, are all that they use, none if they do not say; these alone are
+    then kept from being cleaned for them. `may_begin_again`: whether rows that they are going to change may get other
+    ids before they have locked them, since their client begins anew then; None if it has not said.
+    """
+
+    tables: tuple[tuple[str, str], ...] = ()
+    may_begin_again: bool | None = None
+
+
+UNDECLARED = Intent()
+
+
+@dataclass(frozen=True, slots=True)
 class OpenTxns:
     """A snapshot: all transactions up to the high-water mark are committed but these, ascending.
 

@@ -15,11 +15,14 @@ from metastore.store.database import Database
 from metastore.txn.calls import ABORTED, Commit, CommitCall, LocksFreed, OpenCall, Opening, SnapshotCall, refusal
 from metastore.txn.config import TxnConfig
 from metastore.txn.heartbeats import Heartbeats
-from metastore.txn.models import AbortedTxns, HeartbeatRange, OpenTxns, TxnInfo, TxnOwner
+from metastore.txn.models import UNDECLARED, AbortedTxns, HeartbeatRange, Intent, OpenTxns, TxnInfo, TxnOwner
 from metastore.txn.names import stored_name, stored_partition
+from metastore.txn.rebalances import Rebalances
 from metastore.txn.states import ABORT_REASONS, NO_REASON, Operation, TxnState, TxnType
 
 READ_ONLY = frozenset({TxnType.READ_ONLY})
+MAX_USES = 10_000
+"""So many tables all transactions of one opening may name together."""
 
 
 class TxnService:
@@ -39,20 +42,31 @@ class TxnService:
         self._meters = meters or Meters()
         self._open, self._commit = OpenCall(config.max_open_txns), CommitCall(locks_freed, self._meters)
         self.heartbeats = Heartbeats(db, config.heartbeat_delay_ms)
+        self.rebalances = Rebalances(db, locks_freed, self._meters)
 
-    async def open_soon(self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT) -> list[TxnId]:
+    async def open_soon(
+        self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT, intent: Intent = UNDECLARED
+    ) -> list[TxnId]:
         """Open transactions, at most the configured batch; their ids are ascending and contiguous.
 
-        Raises MetaError for a bad number, and when the limit of open transactions would be passed.
+        Raises MetaError for a bad number, for more tables than `MAX_USES`, and when the limit of open transactions
+        would be passed.
         """
         if how_many <= 0:
             raise MetaError(f"the number of transactions to open must be positive, not {how_many}")
         how_many = min(how_many, self._config.max_open_batch)
-        return await self._db.ask_soon(self._open, Opening(how_many, owner, txn_type))
+        if len(intent.tables) * how_many > MAX_USES:
+            raise MetaError(
+                f"{how_many} transactions that name {len(intent.tables)} tables each are too much for one opening, at"
+                f" most {MAX_USES} names go: open fewer at a time"
+            )
+        return await self._db.ask_soon(self._open, Opening(how_many, owner, txn_type, intent))
 
-    def open_txns(self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT) -> list[TxnId]:
+    def open_txns(
+        self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT, intent: Intent = UNDECLARED
+    ) -> list[TxnId]:
         """See `open_soon`."""
-        return self._db.wait(self.open_soon(how_many, owner, txn_type))
+        return self._db.wait(self.open_soon(how_many, owner, txn_type, intent))
 
     async def get_open_soon(self, excluded: Collection[TxnType] = READ_ONLY) -> OpenTxns:
         """The present snapshot without the transactions of the excluded types."""

@@ -63,7 +63,7 @@ class WhyService:
             found = self._compactions.get(compaction_id)
         except NoSuchCompactionError as error:
             raise NoSuchObjectError(f"{error}, or the history has forgotten it") from None
-        return self._of_compaction(found)
+        return [*self._of_compaction(found), *_next_round(found)]
 
     def table(self, db: str, table: str, partition: str | None = None) -> list[Answer]:
         """Why a table, or one partition of it, is not compacted, and why it is not cleaned.
@@ -92,6 +92,7 @@ class WhyService:
             # What is in the way of the Cleaner was looked up above, as it is now.
             if not (verdict.service is Decider.CLEANER and verdict.partition in waiting)
         ]
+        answers += self._changed(db, table, target)
         answers += self._switched_off(target)
         return answers or [self._nothing_known(target)]
 
@@ -113,9 +114,8 @@ class WhyService:
         assert row is not None
         waiting, working, last_taken_ms = row
         pool = f"pool {compaction.pool}" if compaction.pool else "the queue"
-        kind = compaction.type.name.lower()
         message = (
-            f"the {kind} compaction {compaction.id} waits in {pool} {lasting(ms_of(compaction.enqueued_at))}, with "
+            f"{compaction.label} waits in {pool} {lasting(ms_of(compaction.enqueued_at))}, with "
             f"{waiting - 1} others; {working} are worked on, the last one was taken up {ago(last_taken_ms)}"
         )
         if last_taken_ms is None:
@@ -169,6 +169,23 @@ class WhyService:
             verdict.blocker,
         )
 
+    def _changed(self, db: str, table: str, target: str) -> list[Answer]:
+        """That settings have changed since the Initiator may have looked."""
+        (changed_ms,) = self._db.call_one("settings_changed", db, table, self._config.check_interval_ms) or (None,)
+        if changed_ms is None or not self._config.initiator_on:
+            return []
+        every_s = self._config.check_interval_ms // 1000
+        return [
+            Answer(
+                target,
+                "settings_changed",
+                f"parameters by which compactions are decided have changed {ago(changed_ms)}: the Initiator may not "
+                "have seen that yet",
+                f"wait for its next run, which looks at all of it again; it runs every {every_s} s",
+                changed_ms,
+            )
+        ]
+
     def _switched_off(self, target: str) -> list[Answer]:
         found = []
         if not self._config.initiator_on:
@@ -203,7 +220,7 @@ def _working(compaction: Compaction) -> Answer:
     return Answer(
         compaction.target,
         "compacting",
-        f"the {compaction.type.name.lower()} compaction {compaction.id} is worked on by {compaction.worker} "
+        f"{compaction.label} is worked on by {compaction.worker} "
         f"{lasting(ms_of(compaction.started_at))} (attempt {compaction.attempts}{job}): {progress}",
         "wait for its end" + (f", or end it: ABORT TRANSACTIONS {compaction.txn_id}" if compaction.txn_id else ""),
         ms_of(compaction.started_at),
@@ -213,8 +230,25 @@ def _working(compaction: Compaction) -> Answer:
     )
 
 
+def _next_round(compaction: Compaction) -> list[Answer]:
+    """What goes on where a round has ended."""
+    if compaction.next_id is None:
+        return []
+    return [
+        Answer(
+            compaction.target,
+            "next_round",
+            f"{compaction.label} has not merged all deltas (hive.compactor.max.num.delta): compaction "
+            f"{compaction.next_id} goes on behind write id {compaction.highest_write_id}",
+            f"`metastore why --compaction {compaction.next_id}` says how that stands",
+            ms_of(compaction.committed_at),
+            compaction_id=compaction.next_id,
+        )
+    ]
+
+
 def _ended(compaction: Compaction) -> Answer:
-    kind = f"the {compaction.type.name.lower()} compaction {compaction.id}"
+    kind = compaction.label
     why = compaction.error_message or compaction.reason or "no reason was given"
     message, action = {
         CompactionState.FAILED: (f"{kind} failed", "mend what failed and ask again: ALTER TABLE ... COMPACT"),

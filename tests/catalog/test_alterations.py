@@ -109,7 +109,7 @@ def test_a_rename_killed_half_way_can_be_given_again(rpc: Rpc, warehouse: Path) 
 
 def test_rename_carries_and_drop_forgets_the_write_ids(rpc: Rpc, db: Database) -> None:
     rpc.create_table(table("t", parameters=ACID))
-    [(txn_id, _)] = db.call("open_txns", [1], [0], ["ann"], ["host"], [""], 1000)
+    [(txn_id, _)] = db.call("open_txns", [1], [0], ["ann"], ["host"], [""], [None], [], [], [], 1000)
     db.call("allocate_write_ids", [0], ["default"], ["t"], [txn_id])
     alter(rpc, "t", table("u", parameters=ACID))
     assert db.call("get_max_write_id", "default", "t") == [(0,)]
@@ -121,7 +121,7 @@ def test_rename_carries_and_drop_forgets_the_write_ids(rpc: Rpc, db: Database) -
 
 def test_files_that_a_drop_leaves_keep_their_write_ids(rpc: Rpc, db: Database) -> None:
     rpc.create_table(table("t", parameters=ACID))
-    [(txn_id, _)] = db.call("open_txns", [1], [0], ["ann"], ["host"], [""], 1000)
+    [(txn_id, _)] = db.call("open_txns", [1], [0], ["ann"], ["host"], [""], [None], [], [], [], 1000)
     db.call("allocate_write_ids", [0], ["default"], ["t"], [txn_id])
     rpc.drop_table("default", "t", False)
     assert db.call("get_max_write_id", "default", "t") == [(1,)]

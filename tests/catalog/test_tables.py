@@ -209,7 +209,7 @@ def test_a_drop_leaves_the_files_of_others_alone(rpc: Rpc, warehouse: Path, tmp_
 
 def test_a_drop_that_deadlocks_is_repeated(rpc: Rpc, db: Database) -> None:
     rpc.create_table(table("t", parameters=ACID))
-    [(txn_id, _)] = db.call("open_txns", [1], [0], ["ann"], ["host"], [""], 1000)
+    [(txn_id, _)] = db.call("open_txns", [1], [0], ["ann"], ["host"], [""], [None], [], [], [], 1000)
     db.call("allocate_write_ids", [0], ["default"], ["t"], [txn_id])
     db.call("commit_txns", [txn_id], [False], "")
     with db.engine.connect() as other:

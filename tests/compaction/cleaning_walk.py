@@ -28,6 +28,7 @@ from metastore.lock.states import LockType
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.min_history import MinHistory
+from metastore.txn.models import UNDECLARED, Intent
 from metastore.txn.states import TxnType
 
 from .world import OWNER, Tables, World, read_directory, write_directory
@@ -169,13 +170,16 @@ class Walk:
     def read(self) -> str:
         if len(self.readers) >= MOST_READERS:
             return self.end_reader()
-        txn_id = self.any.open(self.choice.choice((TxnType.READ_ONLY, TxnType.DEFAULT)))
-        txns = self.any.snapshots.txns(txn_id)
         tables = {place.world.table for place in self.places}
+        kind = self.choice.choice(("opened", "opened", "named", "named", "unnamed", "locked"))
+        says = kind in ("opened", "named")
+        named = set(self.choice.sample(sorted(tables), self.choice.randint(1, 2))) if says else tables
+        txn_type = self.choice.choice((TxnType.READ_ONLY, TxnType.DEFAULT))
+        intent = Intent(tuple(("db", table) for table in sorted(named))) if kind == "opened" else UNDECLARED
+        (txn_id,) = self.any.txns.open_txns(1, OWNER, txn_type, intent)
+        txns = self.any.snapshots.txns(txn_id)
         write_ids = {table: self.any.snapshots.write_ids("db", table, txns) for table in tables}
         reader = Reader(txn_id, txns, write_ids, [])
-        kind = self.choice.choice(("named", "named", "named", "unnamed", "locked"))
-        named = set(self.choice.sample(sorted(tables), self.choice.randint(1, 2))) if kind == "named" else tables
         reader.seen = [(place, place.world.location, frozenset(place.rows))
                        for place in self.places if place.world.table in named]  # fmt: skip
         if kind == "named":
@@ -329,6 +333,7 @@ class Walk:
             "cleaner_retention_ms": 50 if delayed else 0,
             "cleaner_threads": self.choice.choice((1, 1, 3)),
             "staging_age_ms": self.choice.choice((0, 3_600_000)),
+            "max_deltas": self.choice.choice((2, 4, 500)),
         }
         for place in self.places:
             place.world.configure(**values)

@@ -8,11 +8,13 @@ import pytest
 
 from hive_acid import files
 from hive_acid.format.names import base_name, delta_name, staging_name
+from metastore.compaction.cleaner import Cleaner
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockType
+from metastore.observe.meters import Meters
 from metastore.store.database import Database
 from metastore.txn.states import Operation, TxnType
 
@@ -223,11 +225,27 @@ def test_failure_waits_longer_each_time(world: World) -> None:
     world.cleaner().run_once()
     assert world.cleaner().run_once().failed == {}
     first = world.service.get(done.id)
-    world.service.clean_failed(done.id, "again")
+    world.service.clean_failed(first, "again")
     second = world.service.get(done.id)
     assert first.clean_after is not None
     assert second.clean_after is not None
     assert 55 < (second.clean_after - first.clean_after).total_seconds() < 65
+
+
+def test_a_failure_that_is_told_twice_counts_once(world: World) -> None:
+    """As the database's connection may break before the answer comes, and the call is made again."""
+    world.configure(cleaner_max_attempts=2)
+    world.write()
+    world.write()
+    done = world.compact(MAJOR)
+    answers = [world.service.clean_failed(done, "the disk is away") for _ in range(3)]
+    assert answers == [CompactionState.READY_FOR_CLEANING] * 3
+    once = world.service.get(done.id)
+    assert once.cleaner_failures == 1
+    answers = [world.service.clean_failed(once, "the disk is away") for _ in range(2)]
+    assert answers == [CompactionState.FAILED] * 2
+    assert world.service.get(done.id).cleaner_failures == 2
+    assert world.service.clean_failed(done, "late") is None, "what was seen long ago is not told once more"
 
 
 # --- aborted transactions ---------------------------------------------------------------------------
@@ -370,3 +388,31 @@ def _components(world: World) -> list[tuple[int, int]]:
             "SELECT c.txn_id, c.write_id FROM txn_component c JOIN txn t USING (txn_id) WHERE t.state = 'a' ORDER BY 1"
         )
         return [(row[0], row[1]) for row in rows]
+
+
+def test_cleanings_are_measured_by_type(world: World) -> None:
+    """Also those that fail; in Hive's terms compaction_cleaner_cycle_<type>."""
+    meters = Meters()
+    for kind in (MINOR, MAJOR):
+        world.write()
+        world.write()
+        world.compact(kind)
+    lost = world.open()
+    world.write(lost)
+    world.txns.abort_txn(lost)
+    cleaner = Cleaner(world.service, world.snapshots, world.catalogue, world.config, meters=meters)
+    while cleaner.run_once().cleaned:
+        pass
+    world.write()
+    world.compact(MAJOR)
+    write_directory(files.join(world.location, "base_x"), [])
+    cleaner.run_once()
+    counted = {
+        (sample.name, *sample.labels): sample.value
+        for sample in meters.samples()
+        if sample.suffix == "_count" or sample.name.endswith("_failures_total")
+    }
+    name = "compaction_cleaner_cycle"
+    for kind, runs, failures in (("minor", 1, 0), ("major", 2, 1), ("abort_txn_cleanup", 1, 0)):
+        assert counted[f"{name}_seconds", ("type", kind)] == runs
+        assert counted[f"{name}_failures_total", ("type", kind)] == failures

@@ -13,15 +13,18 @@ import pytest
 
 from hive_acid import files
 from hive_acid.format.names import delta_name
+from hive_acid.format.rows import INSERT, RowEvent, encode_bucket
 from metastore.compaction.initiator import Initiator
 from metastore.compaction.models import CompactionRequest
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.compaction.verdicts import Decider
+from metastore.housekeeping.config import HousekeepingConfig
+from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockType
 from metastore.store.database import Database
 
-from .world import ACID, OWNER, World, fail
+from .world import ACID, OWNER, World, fail, write_directory
 
 MINOR, MAJOR = CompactionType.MINOR, CompactionType.MAJOR
 
@@ -417,13 +420,56 @@ def test_an_old_abort_without_it_is_a_minor_compaction(world: World) -> None:
     assert world.initiator().run_once() == []
 
 
-def test_aborts_of_unnamed_partitions_are_explained(db: Database, tmp_path: Path) -> None:
+def test_aborts_of_unnamed_partitions_are_left_to_a_compaction(db: Database, tmp_path: Path) -> None:
+    """It merges nothing: it sends the Cleaner through all partitions, for what is aborted and nothing else."""
     world = World(db, tmp_path, partition="p=1")
     world.configure(clean_aborts=False, aborted_threshold=0)
+    world.write()
+    world.write()
+    reader = world.open()
+    world.compact(MAJOR)
+    execute(world, "UPDATE compaction SET clean_after = clock_timestamp() + interval '1 hour'")
+    rows = world.read()
+    before = world.directories()
     world.partition = None  # a write that ends before it has named its partitions
-    list(_aborted(world, 1))
+    list(_aborted(world, 2))
+    assert len(world.directories()) == len(before) + 2
+    (request,) = world.initiator().run_once()
+    assert (request.type, request.partition) == (MAJOR, None)
+    assert "partitions that they never named" in (request.reason or "")
+    assert world.worker().run_once()
+    assert [job.type for job in world.executor.jobs] == ["major"], "no job for it"
+    world.cleaner().run_once()
+    assert len(world.directories()) == len(before) + 2, "as any compaction it waits for readers"
+    world.txns.commit_txn(reader)
+    assert world.cleaner().run_once().cleaned
+    assert world.directories() == before, "what the other compaction replaced is not its business"
+    assert world.read() == rows
     assert world.initiator().run_once() == []
-    assert verdict(world) == "unnamed_partitions"
+    assert world.service.aborts_to_clean() == []
+    refused = world.compact(MAJOR)
+    assert "name the partition" in (refused.error_message or "")
+
+
+def test_what_is_aborted_beside_others_in_one_delta_stays_on_record(db: Database, tmp_path: Path) -> None:
+    """Of a streaming delta, in a partition that nobody has named: without the record its rows would be back."""
+    world = World(db, tmp_path, partition="p=1")
+    world.configure(clean_aborts=False, aborted_threshold=0)
+    world.partition = None
+    lost = world.open()
+    lost_id = world.write(lost, inserts=0)
+    kept_id = world.write(inserts=0)
+    world.txns.abort_txn(lost)
+    events = [RowEvent(INSERT, one, encode_bucket(0), 0, one, "row") for one in (lost_id, kept_id)]
+    write_directory(files.join(world.location, delta_name(lost_id, kept_id)), events)
+    rows = world.read()
+    assert len(rows) == 1
+    (request,) = world.initiator().run_once()
+    assert request.partition is None
+    assert world.worker().run_once()
+    assert world.cleaner().run_once().cleaned
+    AcidTxnCleaner(db, HousekeepingConfig(finished_retention_ms=0)).run_once()
+    assert world.read() == rows
 
 
 # --- costs --------------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ class Life(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = World(self.db, self.warehouse, f"t{next(self.tables)}")
+        self.world.configure(max_deltas=3)
         self.rows: set[RowId] = set()
         self.writers: dict[TxnId, tuple[set[RowId], set[RowId]]] = {}
         self.readers: dict[TxnId, tuple[Snapshot, set[RowId]]] = {}

@@ -14,7 +14,7 @@ from metastore.compaction.states import CompactionState, CompactionType
 from metastore.store.database import Database
 from metastore.store.leases import LeaseLostError
 
-from .world import World, write_directory
+from .world import World, nothing_left, write_directory
 
 MAJOR = CompactionType.MAJOR
 
@@ -53,6 +53,19 @@ def test_empty_directories_of_what_is_gone_go_too(world: World) -> None:
             file.unlink()
     assert world.cleaner().run_once().cleaned == [done.id]
     assert world.directories() == ["base_0000002_v0000003"]
+
+
+def test_empty_directories_of_aborted_writes_go_without_a_compaction(world: World) -> None:
+    """As above; their names would keep the record of the abort for as long as nothing is compacted."""
+    world.write()
+    lost = world.open()
+    write_id = world.write(lost)
+    world.txns.abort_txn(lost)
+    for file in Path(world.location, delta_name(write_id, write_id, 0)).iterdir():
+        file.unlink()
+    world.cleaner().run_once()
+    assert world.directories() == [delta_name(1, 1, 0)]
+    assert nothing_left(world)
 
 
 def test_the_record_of_an_empty_aborted_base_stays_as_long_as_it(world: World) -> None:

@@ -1,6 +1,9 @@
 """``compactor.*`` and ``tblprops.*``: what tables and requests say of their compactions."""
 
+import pytest
+
 from metastore.compaction import overrides
+from metastore.settings import SettingError
 
 TABLE = {
     "compactor.spark.sql.shuffle.partitions": "4",
@@ -26,3 +29,13 @@ def test_properties_of_the_table_for_one_write():
     assert overrides.compression({"orc.compress": "LZO"}, "zlib") == "zlib", "no such writer here"
     assert overrides.written_options(found) == {"orc.stripe.size": "1048576"}
     assert found["hive_acid.layout"] == "buckets"
+
+
+def test_how_much_is_merged_at_a_time():
+    limit = "compactor.hive.compactor.max.num.delta"
+    assert overrides.max_deltas({}, {}, 500) == 500
+    assert overrides.max_deltas({limit.upper(): " 7 "}, {}, 500) == 7
+    assert overrides.max_deltas({limit: "7"}, {limit: "9"}, 500) == 9
+    for unfit in ("", "1", "-3", "many", "2.5"):
+        with pytest.raises(SettingError, match="give a whole number from 2 on"):
+            overrides.max_deltas({limit: unfit}, {}, 500)

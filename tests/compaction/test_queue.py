@@ -61,7 +61,7 @@ VERBS: dict[Verb, Callable[[World, CompactionId], object]] = {
     Verb.RELEASE: lambda world, id_: world.service.release(id_, "worker-1"),
     Verb.RETRY: lambda world, id_: world.service.retry(id_, "worker-1", "why"),
     Verb.MARK_CLEANED: lambda world, id_: world.service.mark_cleaned(id_),
-    Verb.FAIL_CLEANING: lambda world, id_: world.service.clean_failed(id_, "why"),
+    Verb.FAIL_CLEANING: lambda world, id_: world.service.clean_failed(world.service.get(id_), "why"),
 }
 SILENT = {Verb.FIND_NEXT, Verb.ABORT, Verb.FAIL_CLEANING}
 """Verbs that answer with what they found instead of an error."""
@@ -79,6 +79,18 @@ def test_every_verb_in_every_state(world: World, verb: Verb, state: CompactionSt
         with pytest.raises(MetaError, match=f"is {state.words}"):
             VERBS[verb](world, compaction_id)
     assert world.service.get(compaction_id).state is (arrows[0].target if arrows else state)
+
+
+def test_what_was_not_initiated_is_put_on_record_once(world: World) -> None:
+    """Behind the newest entry that is known; a client that knows of none is believed each time."""
+    ids = {world.service.did_not_initiate(ask(world), "why", CompactionId(0)) for _ in range(3)}
+    assert len(world.service.show()) == len(ids) == 1
+    (first,) = ids
+    second = world.service.did_not_initiate(ask(world), "why", first)
+    assert second != first
+    assert world.service.did_not_initiate(ask(world), "why", first) == second
+    assert world.service.did_not_initiate(ask(world, partition="p=1"), "why", CompactionId(0)) > second
+    assert len({world.service.did_not_initiate(ask(world), "why") for _ in range(2)}) == 2
 
 
 def test_every_state_can_be_reached() -> None:

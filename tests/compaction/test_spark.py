@@ -86,11 +86,31 @@ def minor_then_major(world: World, executor: CompactionExecutor) -> Compaction:
     return done
 
 
+def by_rounds(world: World, executor: CompactionExecutor) -> None:
+    """The same for more deltas than are merged at a time."""
+    world.configure(max_deltas=4)
+    for kind in (CompactionType.MINOR, CompactionType.MAJOR):
+        for number in range(5):
+            world.write(inserts=2, deletes=[min(world.read())] if number % 2 else [])
+        rows = world.read()
+        world.request(kind)
+        while world.worker(executor=executor).run_once():
+            assert world.read() == rows
+        found = world.service.show()
+        assert {one.state for one in found} <= {CompactionState.READY_FOR_CLEANING, CompactionState.SUCCEEDED}
+        assert max(one.round for one in found) > 1
+        while world.cleaner().run_once().cleaned:
+            pass
+        assert world.read() == rows
+    assert len(world.directories()) == 1
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_minor_then_major(spark_world: World) -> None:
     with contextlib.closing(WarmSparkExecutor()) as executor:
         minor_then_major(spark_world, executor)
+        by_rounds(spark_world, executor)
 
 
 @pytest.mark.spark

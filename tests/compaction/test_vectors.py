@@ -7,6 +7,7 @@ compactions have made.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -167,6 +168,24 @@ def test_a_compaction_changes_nothing_for_anybody(vector: Vector, kind: Compacti
     assert on_disk.rows(after) == rows
     on_disk.clean(after)
     assert on_disk.rows(after) == rows
+
+
+@pytest.mark.parametrize(
+    "vector", [vector for vector in VECTORS if vector.error], ids=lambda vector: f"{vector.id} {vector.title}"
+)
+def test_what_no_snapshot_may_read_stays_as_it_is(vector: Vector, tmp_path: Path) -> None:
+    """The reader is refused, the compaction too, and neither the Cleaner nor it takes anything away."""
+    on_disk = OnDisk(vector, tmp_path)
+    before = files.list_tree(on_disk.location)
+    assert vector.error is not None
+    with pytest.raises(vector.error):
+        on_disk.rows()
+    with pytest.raises(vector.error):
+        on_disk.clean()
+    for kind in (CompactionType.MINOR, CompactionType.MAJOR):
+        with contextlib.suppress(vector.error):
+            assert on_disk.plan(kind) is None
+    assert files.list_tree(on_disk.location) == before
 
 
 def test_most_vectors_can_be_compacted(tmp_path: Path) -> None:

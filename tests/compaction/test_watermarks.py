@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid.ids import TxnId
+from hive_acid.errors import MetaError
+from hive_acid.ids import TxnId, WriteId
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockType
 from metastore.store.database import Database
 from metastore.txn.min_history import MinHistory
+from metastore.txn.models import Intent
 from metastore.txn.states import TxnType
 
 from .world import OWNER, World
@@ -89,6 +91,49 @@ def test_what_is_named_later_is_kept_from_then_on(two: Two) -> None:
     assert two.cleaned() == set()
 
 
+@pytest.mark.parametrize("txn_type", [TxnType.READ_ONLY, TxnType.DEFAULT])
+def test_what_is_named_with_the_opening_is_kept_and_nothing_else(two: Two, txn_type: TxnType) -> None:
+    """From its first moment: no compaction fits in between."""
+    (user,) = two.a.txns.open_txns(1, OWNER, txn_type, Intent((("db", "a"),)))
+    snapshot = two.a.snapshot(user)
+    rows = two.a.read(snapshot)
+    two.replace()
+    assert two.cleaned() == {"b"}
+    assert two.a.read(snapshot) == rows
+    assert two.codes("a") == [("reader", user)]
+    two.a.txns.commit_txn(user)
+    assert two.cleaned() == {"a", "b"}
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_who_names_a_table_too_late_is_refused(two: Two, clean: bool) -> None:
+    """Of a table that it had not named, files may be gone, or going, that its snapshot shows."""
+    (user,) = two.a.txns.open_txns(1, OWNER, intent=Intent((("db", "a"),)))
+    two.history.add(user, {"db.b": WriteId(3)})  # nothing has happened yet
+    other = two.reader("a")
+    two.replace()
+    if clean:
+        two.a.txns.commit_txn(user)
+        assert two.cleaned() == {"b"}
+        two.a.configure(keep_succeeded=0)
+        two.a.service.purge_history()
+    with pytest.raises(MetaError, match=r"has named its tables before, and db\.b was none of them"):
+        two.history.add(other, {"db.a": WriteId(3), "db.b": WriteId(3)})
+    two.history.add(other, {"db.a": WriteId(2)})
+    two.a.txns.commit_txn(other)
+    late = two.reader("a")
+    two.history.add(late, {"db.b": WriteId(3)})  # it sees what the compaction made
+
+
+def test_who_has_named_nothing_may_name_at_any_time(two: Two) -> None:
+    """Until then everything has been kept for it."""
+    user = two.reader()
+    two.replace()
+    assert two.cleaned() == set()
+    two.history.add(user, {"db.b": WriteId(3)})
+    assert two.cleaned() == {"a"}
+
+
 def test_what_is_locked_is_kept_as_well_as_what_is_named(two: Two) -> None:
     reader = two.reader("b")
     two.a.locks.lock(LockRequest((LockComponent(LockType.SHARED_READ, "db", "a"),), OWNER, reader))
@@ -152,7 +197,7 @@ def test_retention_and_retries_are_explained(two: Two) -> None:
     assert "hive.compactor.cleaner.retention.time.seconds" in verdict.message
     two.a.configure(delayed_cleanup=False, cleaner_retry_ms=60_000)
     (waiting,) = two.a.service.show(table="a")
-    two.a.service.clean_failed(waiting.id, "the disk is away")
+    two.a.service.clean_failed(waiting, "the disk is away")
     two.a.cleaner().run_once()
     (verdict,) = two.a.service.verdicts("db", "a")
     assert verdict.code == "retry"

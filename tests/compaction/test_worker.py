@@ -20,6 +20,7 @@ from metastore.compaction.states import CompactionState, CompactionType
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockAnswer, LockType
 from metastore.store.database import Database
+from metastore.txn.models import Intent
 from metastore.txn.states import Operation
 
 from .world import OWNER, World, fail, nothing_left, write_directory
@@ -318,7 +319,7 @@ def test_a_rebalance_waits_for_writers_and_they_for_it(world: World) -> None:
 def test_who_changes_rows_by_ids_that_a_rebalance_has_replaced_collides_with_it(world: World) -> None:
     world.write(inserts=3)
     world.write(inserts=3)
-    early = world.open()
+    (early,) = world.txns.open_txns(1, OWNER, intent=Intent(may_begin_again=True))  # others are waited for
     assert world.compact(CompactionType.REBALANCE).state is CompactionState.READY_FOR_CLEANING
     world.write(early, inserts=0, deletes=[min(world.read())])
     with pytest.raises(TxnAbortedError):

@@ -120,6 +120,9 @@ def test_a_running_server(port: tuple[int, str], db: Database) -> None:
     assert values["hive_api_duration_seconds_count", labels(method="commit_txn", outcome="refused")] == 1
     assert values["hive_service_cycle_seconds_count", labels(service="AcidMetrics")] >= 1
     assert values["hive_compaction_worker_cycle_seconds_count", labels(type="major")] == 0
+    for kind in ("minor", "major", "rebalance", "abort_txn_cleanup"):
+        assert values["hive_compaction_cleaner_cycle_seconds_count", labels(type=kind)] == 0
+    assert values["hive_compaction_initiator_failure_counter", ()] == 0
     assert get(number, "/healthz") == (200, "text/plain", "ok\n")
     assert get(number, "/")[0] == 404
 

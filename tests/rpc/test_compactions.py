@@ -98,7 +98,7 @@ def test_life_of_a_foreign_worker(client: Client, db: Database) -> None:
     info = client.find_next_compact2(ttypes.FindNextCompactRequest(workerId="hs2-1", workerVersion="4.0.1")).ci
     assert (info.id, info.dbname, info.tablename, info.type, info.state) == (1, "db", "t", MINOR, "w")
     assert (info.workerId, info.properties) == ("hs2-1", "a=b")
-    db.call("open_txns", [1], [3], ["hive"], ["hs2"], [""], 1000)
+    db.call("open_txns", [1], [3], ["hive"], ["hs2"], [""], [None], [], [], [], 1000)
     info.highestWriteId = 4
     client.update_compactor_state(info, 1)
     client.set_hadoop_jobid("job_1", info.id)

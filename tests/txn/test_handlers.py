@@ -47,6 +47,19 @@ def allocate(rpc: Rpc, table: str, *txn_ids: int, **fields: Any) -> list[tuple[i
     return [(pair.txnId, pair.writeId) for pair in rpc("allocate_table_write_ids", request).txnToWriteIds]
 
 
+def test_tables_named_with_the_opening(rpc: Rpc, db: Database) -> None:
+    """As stored; the answer says that they are, and says nothing to those that name none."""
+    named = rpc("open_txns", ttypes.OpenTxnRequest(
+        num_txns=2, user="ann", hostname="h", tables=["D.T", "d.t", "@hive#d.u"], mayBeginAgain=False
+    ))  # fmt: skip
+    assert named.tablesNamed is True
+    silent = rpc("open_txns", ttypes.OpenTxnRequest(num_txns=1, user="ann", hostname="h"))
+    assert silent.tablesNamed is None
+    with db.engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT txn_id, db, tbl FROM min_history_write_id ORDER BY 1, 2, 3").all()
+    assert [tuple(row) for row in found] == [(txn_id, "d", table) for txn_id in named.txn_ids for table in ("t", "u")]
+
+
 def test_golden_open_txns(rpc: Rpc) -> None:
     empty = rpc("get_open_txns")
     assert (empty.txn_high_water_mark, empty.open_txns, empty.min_open_txn, empty.abortedBits) == (0, [], None, b"")

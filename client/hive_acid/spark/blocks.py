@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
@@ -45,9 +45,11 @@ class Blocks:
         self._lock_timeout_ms = lock_timeout_ms
         self._local = threading.local()
 
-    def begin(self, kind: TransactionKind) -> Transaction:
-        """A transaction of no block."""
-        return self._connection.begin(kind, lock_timeout_ms=self._lock_timeout_ms)
+    def begin(self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False) -> Transaction:
+        """A transaction of no block. `tables` (``db.table``) are all that it uses, none if that is not known."""
+        return self._connection.begin(
+            kind, lock_timeout_ms=self._lock_timeout_ms, tables=tables, may_begin_again=may_begin_again
+        )
 
     def current(self) -> Block | None:
         """This thread's block. Raises TransactionClosedError if a statement in it has failed."""
@@ -57,11 +59,16 @@ class Blocks:
         return block
 
     @contextmanager
-    def entered(self, kind: TransactionKind) -> Iterator[Transaction]:
-        """A block of this thread: a writing one commits at its end, or aborts when an error leaves it."""
+    def entered(
+        self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False
+    ) -> Iterator[Transaction]:
+        """A block of this thread: a writing one commits at its end, or aborts when an error leaves it.
+
+        `tables` are as for `begin`; `may_begin_again` is of `Transaction`.
+        """
         if getattr(self._local, "block", None) is not None:
             raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
-        transaction = self.begin(kind)
+        transaction = self.begin(kind, tables, may_begin_again=may_begin_again)
         reading = kind is TransactionKind.READ
         session = leased(self._spark, transaction.end_later) if reading else self._spark
         block = Block(transaction, session, writable=not reading)
@@ -84,38 +91,42 @@ class Blocks:
             self._local.block = None
 
     @contextmanager
-    def reading(self) -> Iterator[Transaction]:
-        """This thread's transaction, or one that ends with the ``with`` block: for work that leaves no frame behind."""
+    def reading(self, tables: Iterable[str] = ()) -> Iterator[Transaction]:
+        """This thread's transaction, or one of these `tables` that ends with the ``with`` block.
+
+        It is for work that leaves no frame behind.
+        """
         block = self.current()
         if block is not None:
             yield block.transaction
             return
-        with self.entered(TransactionKind.READ) as transaction:
+        with self.entered(TransactionKind.READ, tables) as transaction:
             yield transaction
 
     @contextmanager
-    def joined(self, kind: TransactionKind) -> Iterator[Transaction | None]:
-        """This thread's block, whatever its kind, or one of this `kind` for several verbs that belong together.
-
-        It gives the transaction that is for them alone.
-        """
+    def joined(self, tables: Iterable[str]) -> Iterator[None]:
+        """This thread's block, whatever its kind, or a snapshot of these `tables` for reads that belong together."""
         if self.current() is not None:
-            yield None
+            yield
             return
-        with self.entered(kind) as transaction:
-            yield transaction
+        with self.entered(TransactionKind.READ, tables):
+            yield
 
-    def changing(self, run: Callable[[Transaction], Result]) -> Result:
-        """`run` in this thread's transaction, or in one of its own. An error spoils the block.
+    def together(self, run: Callable[[], Result], tables: Iterable[str]) -> Result:
+        """`run`, which has verbs that belong together, in this thread's block or in a transaction of these `tables`.
+
+        One of its own begins anew as in `changing`.
+        """
+        return run() if self.current() is not None else self._alone(lambda _: run(), tables)
+
+    def changing(self, run: Callable[[Transaction], Result], tables: Iterable[str]) -> Result:
+        """`run` in this thread's transaction, or in one of its own for these `tables`. An error spoils the block.
 
         One of its own begins anew if the data was changed before it had its lock: it has read nothing of it.
         """
         block = self.current()
         if block is None:
-            for _ in range(_BEGINNINGS - 1):
-                with suppress(SnapshotOutdatedError):
-                    return self._alone(run, may_begin_again=True)
-            return self._alone(run, may_begin_again=False)
+            return self._alone(run, tables)
         if not block.writable:
             raise TransactionClosedError("a snapshot block only reads: use acid.transaction() to change tables")
         try:
@@ -124,10 +135,15 @@ class Blocks:
             block.failure = error
             raise
 
-    def _alone(self, run: Callable[[Transaction], Result], *, may_begin_again: bool) -> Result:
-        with self.entered(TransactionKind.WRITE) as transaction:
-            transaction.may_begin_again = may_begin_again
-            return run(transaction)
+    def _alone(self, run: Callable[[Transaction], Result], tables: Iterable[str]) -> Result:
+        named = list(tables)
+        for attempt in range(1, _BEGINNINGS + 1):
+            with (
+                suppress(SnapshotOutdatedError),
+                self.entered(TransactionKind.WRITE, named, may_begin_again=attempt < _BEGINNINGS) as transaction,
+            ):
+                return run(transaction)
+        raise AssertionError("the last attempt returns or raises another error")
 
 
 def _abort(transaction: Transaction) -> None:

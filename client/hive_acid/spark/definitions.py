@@ -112,13 +112,17 @@ class DefinitionVerbs(abc.ABC):
         """Give a table another name, or another database; waits until nobody reads or writes it."""
         found = self._lookup(table)
         self._refuse_without_transactions()
-        self._blocks.changing(lambda txn: alterations.rename(self.connection, txn, found, *table_parts(name)))
+        self._blocks.changing(
+            lambda txn: alterations.rename(self.connection, txn, found, *table_parts(name)), [found.full_name]
+        )
 
     def set_properties(self, table: str | Table, properties: Mapping[str, str | None]) -> None:
         """Set a table's properties, or remove those whose value is None."""
         found = self._lookup(table)
         self._refuse_without_transactions()
-        self._blocks.changing(lambda txn: alterations.set_properties(self.connection, txn, found, properties))
+        self._blocks.changing(
+            lambda txn: alterations.set_properties(self.connection, txn, found, properties), [found.full_name]
+        )
 
     def add_columns(self, table: str | Table, columns: Mapping[str, str] | t.StructType | Sequence[Column]) -> None:
         """Add columns at the end of a table, null in the rows that are there; no file is written.
@@ -128,14 +132,18 @@ class DefinitionVerbs(abc.ABC):
         """
         found, added = self._lookup(table), hive_columns(columns)
         self._refuse_without_transactions()
-        self._blocks.changing(lambda txn: alterations.add_columns(self.connection, txn, found, added))
+        self._blocks.changing(
+            lambda txn: alterations.add_columns(self.connection, txn, found, added), [found.full_name]
+        )
 
     def rename_column(self, table: str | Table, old: str, new: str) -> None:
         """Give a column another name; no file is written. Raises ColumnError for names that are not, or are taken."""
         found = self._lookup(table)
         self._refuse_without_transactions()
         hive_columns({new: "string"})
-        self._blocks.changing(lambda txn: alterations.rename_column(self.connection, txn, found, old, new))
+        self._blocks.changing(
+            lambda txn: alterations.rename_column(self.connection, txn, found, old, new), [found.full_name]
+        )
 
     def change_column_type(self, table: str | Table, column: str, type: str) -> None:  # noqa: A002 - SQL's word
         """Give a column a wider type: int to bigint, float to double, longer decimals and texts; no file is written.
@@ -146,7 +154,8 @@ class DefinitionVerbs(abc.ABC):
         self._refuse_without_transactions()
         (changed,) = hive_columns({column: type})
         self._blocks.changing(
-            lambda txn: alterations.change_column_type(self.connection, txn, found, changed.name, changed.type)
+            lambda txn: alterations.change_column_type(self.connection, txn, found, changed.name, changed.type),
+            [found.full_name],
         )
 
     def compact(self, name: str, kind: str = "major", partitions: Sequence[str] = ()) -> list[int]:

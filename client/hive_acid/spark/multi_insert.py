@@ -45,7 +45,7 @@ class MultiInsert:
 
     acid: AcidSession
     lookup: Callable[[str | Table], Table]
-    changing: Callable[[Callable[[Transaction], list[int]]], list[int]]
+    changing: Callable[[Callable[[Transaction], list[int]], list[str]], list[int]]
     frame: DataFrame
     branches: list[Branch] = field(default_factory=list)
 
@@ -78,7 +78,7 @@ class MultiInsert:
         """
         if not self.branches:
             raise ColumnError("a multi-insert has no destination: add into(…)")
-        return self.changing(lambda _: self._run())
+        return self.changing(lambda _: self._run(), [branch.table.full_name for branch in self.branches])
 
     def _run(self) -> list[int]:
         several = len(self.branches) > 1

@@ -13,7 +13,7 @@ use. ``with acid.snapshot():`` gives several reads the same one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Self, overload
@@ -114,21 +114,23 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         block = self._blocks.current()
         if block is not None:
             return self._frame(block.session, block.transaction, table, row_id=row_id, where=where)
-        transaction = self._blocks.begin(TransactionKind.READ)
+        transaction = self._blocks.begin(TransactionKind.READ, [table.full_name])
         try:
             session = leased(self.spark, transaction.end_later)
-            frame = self._frame(session, transaction, table, row_id=row_id, where=where)
-            transaction.reads_only((table.database, table.name))
-            return frame
+            return self._frame(session, transaction, table, row_id=row_id, where=where)
         except BaseException:
             transaction.end_later()
             raise
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """All reads inside the block see the same snapshot."""
+    def snapshot(self, tables: Iterable[str | Table] = ()) -> Iterator[None]:
+        """All reads inside the block see the same snapshot.
+
+        `tables` are all that the block reads: others are cleaned meanwhile, and not given to it (TableNotNamedError).
+        Without them nothing is cleaned that was current when the block began, until it ends.
+        """
         self._refuse_without_transactions()
-        with self._blocks.entered(TransactionKind.READ):
+        with self._blocks.entered(TransactionKind.READ, _names(tables)):
             yield
 
     def sql(self, text: str, args: Arguments = None) -> DataFrame:
@@ -144,14 +146,16 @@ class AcidSession(DefinitionVerbs, TableVerbs):
     # --- changing ------------------------------------------------------------------------------
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self, tables: Iterable[str | Table] = (), *, repeated: bool = False) -> Iterator[Transaction]:
         """One transaction over all reads and verbs inside the block, which see its own writes.
 
         It commits at the end, or aborts when an error leaves the block or a verb in it has failed. Raises
-        WriteConflictError at the end if another transaction changed the same data first.
+        WriteConflictError at the end if another transaction changed the same data first. `tables` are all that it
+        reads and changes, as for `snapshot`. `repeated` says that the program runs the block again on a
+        WriteConflictError: that comes as soon as it is known then, and no rebalance waits for the block.
         """
         self._refuse_without_transactions()
-        with self._blocks.entered(TransactionKind.WRITE) as transaction:
+        with self._blocks.entered(TransactionKind.WRITE, _names(tables), may_begin_again=repeated) as transaction:
             yield transaction
 
     def insert(self, table: str | Table, frame: DataFrame) -> int:
@@ -302,14 +306,8 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         if self._is_dummy:
             refuse_acid(found)
         (check_transactional if also_insert_only else check_full_acid)(found)
-        is_alone = self._blocks.current() is None
-
-        def named(transaction: Transaction) -> Result:
-            if is_alone:  # what it takes rows from are frames, with snapshots of their own
-                transaction.reads_only((found.database, found.name))
-            return run(transaction, found)
-
-        return self._blocks.changing(named)
+        # What it takes rows from are frames, with snapshots of their own.
+        return self._blocks.changing(lambda transaction: run(transaction, found), [found.full_name])
 
     def _frame(
         self, spark: SparkSession, transaction: Transaction, table: Table, *, row_id: bool, where: Expression | None
@@ -335,6 +333,13 @@ class AcidSession(DefinitionVerbs, TableVerbs):
 
     def _lookup(self, table: str | Table) -> Table:
         return table if isinstance(table, Table) else self.connection.table(*table_parts(table))
+
+
+def _names(tables: Iterable[str | Table]) -> list[str]:
+    """Full names of tables that a block is begun for. Raises ValueError for what is no name."""
+    if isinstance(tables, str):
+        raise ValueError(f"tables are given as a list: ['{tables}']")
+    return [one.full_name if isinstance(one, Table) else ".".join(table_parts(one)) for one in tables]
 
 
 def session(

@@ -29,7 +29,7 @@ from hive_acid.spark.predicates import Predicate
 from hive_acid.spark.read import partition_columns, read_rows
 from hive_acid.spark.skipping import chosen_partitions, without_hopeless_files
 from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES, Spreader
-from hive_acid.spark.stage import StagedFiles, Staging
+from hive_acid.spark.stage import Key, StagedFiles, Staging, Values
 from hive_acid.spark.tables.upkeep import Written, keep_up
 from hive_acid.spark.timezone import ZoneGuard
 from hive_acid.spark.types import refuse_instants, row_type
@@ -184,8 +184,7 @@ class Statement:
         With `overwrite`, new rows become bases, which replace what there is. Raises ColumnError for a value that does
         not fit its column, UnsupportedTableError for additions to what this transaction has overwritten.
         """
-        staging = Staging.below(self.table.location, self._transaction.id)
-        self._transaction.on_abort(staging.undo)
+        staging = self._staging()
         with column_errors(self.table):
             counts = staging.write(events, self.context.compression, hive_3=is_for_hive_3(self.table.parameters))
         if counts.get(INSERT):
@@ -193,35 +192,49 @@ class Statement:
         found = staging.staged(len(self.table.partition_keys)) if any(counts.values()) else []
         if overwrite is not None and overwrite.whole is not None and not found:
             found = [staging.nothing(self.table, overwrite.whole)]
-        found = self._numbered(found, write, one_directory=overwrite is not None)
+        self._put_in_place(staging, found, write, operation, overwrites=overwrite is not None)
+        return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
+
+    def delete(self, keys: Mapping[Values, Sequence[Key]], write: Write) -> EventCounts:
+        """Delete the rows of `keys`, which are in order, by the values of their partition, without a job."""
+        staging = self._staging()
+        found = staging.deletes(self.table, keys, write.write_id, self.context.compression)
+        self._put_in_place(staging, found, write, Operation.DELETE, overwrites=False)
+        return EventCounts(0, sum(map(len, keys.values())))
+
+    def _staging(self) -> Staging:
+        staging = Staging.below(self.table.location, self._transaction.id)
+        self._transaction.on_abort(staging.undo)
+        return staging
+
+    def _put_in_place(
+        self, staging: Staging, found: Sequence[StagedFiles], write: Write, operation: Operation, *, overwrites: bool
+    ) -> None:
+        """Publish what is staged, tell the metastore of it, and end the staging."""
+        found = self._numbered(found, write, one_directory=overwrites)
         warn_of_small_files(self.table, found, self.context)
         names = self._register(found)
         touched = {name for name, _ in names.values()} if found else set()
-        again = self._transaction.note_directories(
-            self.table.database, self.table.name, touched, overwrite=overwrite is not None
-        )
+        again = self._transaction.note_directories(self.table.database, self.table.name, touched, overwrite=overwrites)
         # Whoever was given up meanwhile learns it here. Who is given up after this line finds its staging directory
         # removed by the Cleaner, before the record goes by which its writes count as aborted.
         self._transaction.check_alive()
         for name, location in names.values():
             if name in again:
                 files.remove(files.join(location, base_name(write.write_id)))
-        staging.publish(
-            found, lambda staged: (names[staged.values][1], _directory_name(staged, write, overwrite is not None))
-        )
-        self._report(found, names, operation, overwritten=overwrite is not None)
+        staging.publish(found, lambda staged: (names[staged.values][1], _directory_name(staged, write, overwrites)))
+        self._report(found, names, operation, overwritten=overwrites)
         if self.context.statistics:
             written = [
                 Written(
                     names[staged.values][0],
-                    files.join(names[staged.values][1], _directory_name(staged, write, overwrite is not None)),
+                    files.join(names[staged.values][1], _directory_name(staged, write, overwrites)),
                     staged.kind == DELETE,
                 )
                 for staged in found
             ]
-            keep_up(self.context.connection, self._transaction, self.table, written, overwritten=overwrite is not None)
+            keep_up(self.context.connection, self._transaction, self.table, written, overwritten=overwrites)
         staging.remove()
-        return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
 
     def _numbered(self, found: Sequence[StagedFiles], write: Write, *, one_directory: bool) -> list[StagedFiles]:
         """`found` with their statements: of new rows by the layout of the write, of delete events by their layer."""

@@ -180,7 +180,7 @@ class Sink:
                 raise
 
     def _write(self, acid: AcidSession, table: Table, frame: DataFrame, batch_id: int) -> None:
-        with acid.transaction() as transaction:
+        with acid.transaction([table], repeated=True) as transaction:
             transaction.set_with_commit(table.id, progress_parameter(self.query), str(batch_id))
             self.plan.write(acid, table, frame)
 

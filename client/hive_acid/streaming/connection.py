@@ -29,6 +29,7 @@ from hive_acid.errors import (
 )
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.locks import Operation, write_component
+from hive_acid.opening import open_transactions
 from hive_acid.streaming.delta import Delta
 from hive_acid.streaming.layout import Layout, Values
 from hive_acid.streaming.records import RecordWriter
@@ -54,7 +55,8 @@ class StreamingConnection:
 
     `metastore` is an address or an open `Connection`. `static_partition` gives values of partition keys that all
     records share; records bring the others. `transaction_batch_size` transactions are opened at a time: each waits for
-    its turn with heartbeats, and what they hold back (compaction, for one) they hold back until they end.
+    its turn with heartbeats, and what they hold back (compaction of the table, and the cleaning of its files) they hold
+    back until they end.
 
     Raises StreamingConnectionError if the metastore does not answer, the table does not exist or is not full-ACID, or
     has columns that cannot be streamed into.
@@ -256,11 +258,13 @@ class StreamingConnection:
             transaction = self._waiting.pop(0)
             if not transaction.is_given_up:
                 return transaction
-        opened = Transaction.begin_many(
+        opened = open_transactions(
             self._connection,
             self._batch_size,
             TransactionKind.WRITE,
             lock_timeout_ms=self._lock_timeout_ms,
+            tables=[self._table.full_name],
+            only_adds=True,
             agent_info=self._agent_info,
         )
         try:

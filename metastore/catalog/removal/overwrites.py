@@ -19,7 +19,8 @@ from metastore.catalog.config import CatalogConfig
 from metastore.catalog.models import Table
 from metastore.catalog.removal.empty_bases import take_back_base, write_empty_base
 from metastore.store.database import Database
-from metastore.txn.models import TxnOwner
+from metastore.txn.models import Intent, TxnOwner
+from metastore.txn.names import stored_name
 from metastore.txn.service import TxnService
 from metastore.txn.states import TxnType
 from metastore.txn.write_ids import WriteIdService
@@ -93,7 +94,8 @@ class Overwrites:
         insist: bool,
     ) -> str | None:
         """One transaction; what was in its way, None if it has committed."""
-        (txn_id,) = self._txns.open_txns(1, owner, TxnType.SOFT_DELETE)
+        intent = Intent(((stored_name(table.database), stored_name(table.name)),), may_begin_again=True)
+        (txn_id,) = self._txns.open_txns(1, owner, TxnType.SOFT_DELETE, intent)
         with self._aborted_on_error(txn_id):
             ((_, write_id),) = self._write_ids.allocate(table.database, table.name, [txn_id])
             _, earlier = self._declare(txn_id, write_id, table, places)

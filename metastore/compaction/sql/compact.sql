@@ -1,5 +1,6 @@
 -- Queues a compaction of a table or partition (transactions.md §4.2), unless one waits or is under way, or one that saw
--- all that there is to see now waits for the Cleaner: then `accepted` is false and id and state are that one's.
+-- all that there is to see now waits for the Cleaner, or whose commit queues another round: then `accepted` is false and
+-- id and state are that one's.
 CREATE OR REPLACE FUNCTION compact(
     in_type text, in_db text, in_tbl text, in_partition text, in_pool text, in_properties text, in_order_by text,
     in_buckets integer, in_run_as text, in_initiator text, in_initiator_version text, in_head_start_s integer,
@@ -17,7 +18,8 @@ BEGIN
           FROM compaction c
          WHERE c.db = in_db AND c.tbl = in_tbl AND c.partition IS NOT DISTINCT FROM in_partition AND c.type <> 'c'
            AND (c.state IN ('i', 'w')
-                OR c.state = 'r' AND c.highest_write_id = highest AND NOT c.properties ? 'location')
+                OR c.state = 'r' AND c.highest_write_id = highest AND NOT c.properties ? 'location'
+                OR c.state = 'r' AND c.committed_at IS NULL AND c.has_more)
          ORDER BY c.id LIMIT 1;
         IF FOUND THEN
             RETURN NEXT;

@@ -1,19 +1,20 @@
 -- Tables and partitions that may need a compaction (transactions.md §4.4), in the order of their last write, after the one
 -- that `after_at` and the names give: a page of `at_most`. None is queued or under way, and
 --   written since `since_ms`, or compacted or cleaned since then (what was written meanwhile has not been looked at),
+--   or parameters have changed since then by which compactions are decided,
 --   or the last attempt did not come to a good end, or it was left alone for a reason of `look_again`,
 --   or, unless `abort_threshold` is null, it has files of more aborted transactions than that (too_many) or of one that
 --   was opened more than `abort_age_ms` ago (too_old; never if that is negative).
 -- `is_blocked` says that the last `failure_threshold` ones all failed, the latest less than `retry_ms` ago (0: whenever
--- that was); `last_error` is why. `now_ms` is for the next run, with some overlap because a commit shows later
+-- that was); `last_error` is why. `last_id` is the newest entry of the history, 0 if there is none. `now_ms` is for the next run, with some overlap because a commit shows later
 -- than its time.
 CREATE OR REPLACE FUNCTION initiator_candidates(
     since_ms bigint, failure_threshold integer, retry_ms bigint, abort_threshold bigint, abort_age_ms bigint,
     look_again text[], after_at timestamptz, after_db text, after_tbl text, after_partition text, at_most integer
-) RETURNS TABLE (last_state text, db text, tbl text, partition text, at timestamptz, aborts bigint, too_many boolean,
+) RETURNS TABLE (last_state text, last_id bigint, db text, tbl text, partition text, at timestamptz, aborts bigint, too_many boolean,
                  too_old boolean, is_blocked boolean, last_error text, now_ms bigint)
 LANGUAGE sql STABLE AS $$
-    SELECT last.state, w.db, w.tbl, w.partition, w.at, w.aborts, coalesce(w.too_many, false),
+    SELECT last.state, coalesce(last.id, 0), w.db, w.tbl, w.partition, w.at, w.aborts, coalesce(w.too_many, false),
            coalesce(w.too_old, false), coalesce(past.is_blocked, false), past.error_message,
            epoch_ms(clock_timestamp()) - 60000
       FROM (SELECT u.db, u.tbl, u.partition, max(u.at) AS at, max(u.written_at) AS written_at,
@@ -33,7 +34,7 @@ LANGUAGE sql STABLE AS $$
                              GROUP BY c.db, c.tbl, c.partition) AS a) AS u
              GROUP BY u.db, u.tbl, u.partition) AS w
       LEFT JOIN LATERAL (
-            SELECT h.state FROM compaction h
+            SELECT h.state, h.id FROM compaction h
              WHERE h.db = w.db AND h.tbl = w.tbl AND h.partition IS NOT DISTINCT FROM w.partition
                AND h.state IN ('s', 'f', 'a', 'c', 'x')
              ORDER BY h.id DESC LIMIT 1) AS last ON true
@@ -56,7 +57,10 @@ LANGUAGE sql STABLE AS $$
             OR EXISTS (SELECT 1 FROM compaction k
                         WHERE k.db = w.db AND k.tbl = w.tbl AND k.partition IS NOT DISTINCT FROM w.partition
                           AND k.state IN ('r', 's') AND k.type <> 'c'
-                          AND greatest(k.committed_at, k.ended_at) >= to_timestamp(since_ms / 1000.0)))
+                          AND greatest(k.committed_at, k.ended_at) >= to_timestamp(since_ms / 1000.0))
+            OR EXISTS (SELECT 1 FROM compaction_setting_change s
+                        WHERE s.db = w.db AND s.tbl IN (w.tbl, '')
+                          AND s.changed_at >= to_timestamp(since_ms / 1000.0)))
        AND NOT EXISTS (
             SELECT 1 FROM compaction b
              WHERE b.db = w.db AND b.tbl = w.tbl AND b.partition IS NOT DISTINCT FROM w.partition

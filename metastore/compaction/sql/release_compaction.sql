@@ -6,7 +6,8 @@ LANGUAGE sql AS $$
         UPDATE compaction
            SET state = 'i', last_worker = worker, worker = NULL, started_at = NULL, txn_id = NULL,
                highest_write_id = NULL, job_id = NULL, progress = NULL, files_before = NULL,
-               bytes_before = NULL, files_after = NULL, bytes_after = NULL, attempts = attempts - 1,
+               bytes_before = NULL, files_after = NULL, bytes_after = NULL, has_more = false,
+               attempts = attempts - 1,
                reason = format('waits for a worker: %s was stopped with its server', worker)
          WHERE id = compaction_id AND state = 'w' AND worker = in_worker
         RETURNING 1

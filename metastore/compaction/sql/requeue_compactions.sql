@@ -50,7 +50,7 @@ BEGIN
             UPDATE compaction c
                SET state = 'i', last_worker = coalesce(c.worker, c.last_worker), worker = NULL, started_at = NULL,
                    txn_id = NULL, highest_write_id = NULL, job_id = NULL, progress = NULL, files_before = NULL,
-                   bytes_before = NULL, files_after = NULL, bytes_after = NULL,
+                   bytes_before = NULL, files_after = NULL, bytes_after = NULL, has_more = false,
                    reason = format('waits for a worker: %s (attempt %s of %s)', why, lost.attempts, max_attempts)
              WHERE c.id = lost.id
             RETURNING c.id, c.state INTO requeue_compactions.id, requeue_compactions.state;

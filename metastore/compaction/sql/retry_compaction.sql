@@ -10,7 +10,7 @@ LANGUAGE sql AS $$
            started_at = CASE WHEN c.attempts >= max_attempts THEN c.started_at END,
            ended_at = CASE WHEN c.attempts >= max_attempts THEN clock_timestamp() END,
            txn_id = NULL, highest_write_id = NULL, job_id = NULL, progress = NULL, files_before = NULL,
-               bytes_before = NULL, files_after = NULL, bytes_after = NULL,
+           bytes_before = NULL, files_after = NULL, bytes_after = NULL, has_more = false,
            error_message = CASE WHEN c.attempts >= max_attempts THEN message END,
            reason = format('attempt %s of %s ended: %s', c.attempts, max_attempts, message)
      WHERE c.id = compaction_id AND c.state = 'w' AND c.worker = in_worker

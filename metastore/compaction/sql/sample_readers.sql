@@ -11,7 +11,9 @@ BEGIN
       FROM (SELECT l.db, l.tbl, l.txn_id FROM lock_component l
              WHERE l.type = 'r' AND l.state = 'a' AND l.txn_id > 0 AND l.tbl <> ''
             UNION ALL
-            SELECT m.db, m.tbl, m.txn_id FROM min_history_write_id m) AS s
+            SELECT m.db, m.tbl, m.txn_id FROM min_history_write_id m
+              -- Of hive-acid's, those that write name their tables as well.
+              JOIN txn w ON w.txn_id = m.txn_id AND (w.type = 2 OR w.may_begin_again IS NULL)) AS s
       JOIN txn t ON t.txn_id = s.txn_id AND t.state = 'o' AND t.type NOT IN (3, 6)
      GROUP BY s.db, s.tbl ORDER BY s.db, s.tbl
     ON CONFLICT ON CONSTRAINT compaction_readers_pkey DO UPDATE SET readers = r.readers + excluded.readers;

@@ -276,9 +276,11 @@ def _element(compaction: Compaction, types: Mapping[CompactionType, int]) -> Any
         progressBytes=progress.get("bytes_written"),
         bytesBefore=compaction.bytes_before,
         bytesAfter=compaction.bytes_after,
-        reason=compaction.reason,
+        reason=": ".join(filter(None, (compaction.rounds, compaction.reason))) or None,
         filesBefore=compaction.files_before,
         filesAfter=compaction.files_after,
+        round=compaction.round,
+        nextId=compaction.next_id,
     )
 
 

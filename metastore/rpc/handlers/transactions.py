@@ -19,7 +19,8 @@ from metastore.rpc.handlers.replication import (
     is_replayed_end,
     is_replayed_opening,
 )
-from metastore.txn.models import OpenTxns, TableWriteIds, TxnOwner
+from metastore.txn.models import Intent, OpenTxns, TableWriteIds, TxnOwner
+from metastore.txn.names import split_table
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation, TxnState, TxnType
 from metastore.txn.write_ids import WriteIdService
@@ -66,8 +67,11 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
         if is_replayed_opening(request):
             return await call.run(special.open_txns, request)
         owner = TxnOwner(request.user or "", request.hostname or "", request.agentInfo or "Unknown")
+        tables = tuple(dict.fromkeys(map(split_table, request.tables or ())))
+        intent = Intent(tables, request.mayBeginAgain)
         return ttypes.OpenTxnsResponse(
-            txn_ids=await txns.open_soon(request.num_txns, owner, _txn_type(request.txn_type))
+            txn_ids=await txns.open_soon(request.num_txns, owner, _txn_type(request.txn_type), intent),
+            tablesNamed=bool(tables) or None,
         )
 
     async def get_open_txns(call: Call) -> Any:

@@ -2,12 +2,15 @@
 -- from there in the order of the elements (transactions.md §1.2). Of requests for several at once `sizes` are the lengths.
 -- If there would be more than `max_open` open ones then, only as many requests are served, from the first on, as find
 -- room; and from then on none until a tenth is free again.
+-- `uses` numbers, from 1, the element to which a table of `dbs` and `tbls` belongs: those that are named with the opening
+-- hold the Cleaner back on these tables from their first moment, and on no others (see add_min_history).
 --
 -- The counter stays locked until its new value is durable, so requests that come meanwhile are better opened together.
 -- The limit is exact without a count per call: no more can be open than at the last count plus all opened since.
 -- A repetition after a lost connection leaves transactions that nobody heartbeats: they time out.
 CREATE OR REPLACE FUNCTION open_txns(
-    sizes integer[], txn_types smallint[], user_names text[], host_names text[], agent_infos text[], max_open bigint
+    sizes integer[], txn_types smallint[], user_names text[], host_names text[], agent_infos text[],
+    may_begin_again boolean[], uses integer[], dbs text[], tbls text[], max_open bigint
 ) RETURNS TABLE (first_txn_id bigint, opened bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -33,12 +36,19 @@ BEGIN
     END IF;
     first_txn_id := counter.last_id - opened + 1;
     -- A statement of its own: its snapshot is taken while the counter is locked, see txn.opened_snapshot.
-    INSERT INTO txn (txn_id, state, type, user_name, host_name, agent_info, started_at, heartbeat_at, opened_snapshot)
+    INSERT INTO txn (txn_id, state, type, user_name, host_name, agent_info, started_at, heartbeat_at, opened_snapshot,
+                     may_begin_again)
     SELECT counter.last_id - opened + r.place, 'o', r.type, r.user_name, r.host_name, r.agent_info, instant, instant,
-           pg_current_snapshot()
-      FROM unnest(txn_types, user_names, host_names, agent_infos)
-           WITH ORDINALITY AS r (type, user_name, host_name, agent_info, place)
+           pg_current_snapshot(), r.may_begin_again
+      FROM unnest(txn_types, user_names, host_names, agent_infos, may_begin_again)
+           WITH ORDINALITY AS r (type, user_name, host_name, agent_info, may_begin_again, place)
      WHERE r.place <= opened;
+    IF cardinality(uses) > 0 THEN
+        INSERT INTO min_history_write_id (txn_id, db, tbl, write_id)
+        SELECT counter.last_id - opened + u.place, u.db, u.tbl, 0
+          FROM unnest(uses, dbs, tbls) AS u (place, db, tbl)
+         WHERE u.place <= opened;
+    END IF;
     RETURN NEXT;
 END
 $$;

@@ -20,7 +20,7 @@ BEGIN
         asked := ARRAY[cardinality(missing)];
         SELECT o.first_txn_id INTO first_id
           FROM open_txns(asked, array_fill(1::smallint, asked), array_fill(in_user, asked), array_fill(in_host, asked),
-                         array_fill(in_agent, asked), max_open) o
+                         array_fill(in_agent, asked), array_fill(NULL::boolean, asked), '{}', '{}', '{}', max_open) o
          WHERE o.opened > 0;
         IF first_id IS NULL THEN
             RETURN;

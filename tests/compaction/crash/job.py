@@ -1,7 +1,8 @@
 """The Spark program of a compaction, killed at a step: ``python -m tests.compaction.crash.job TOLD [STEP NUMBER]``.
 
 It is the real program but for its session, which is in the tests' JVM that is warm already: it attaches to that by
-py4j, as a driver's Python attaches to its own JVM. Steps are told in the file TOLD.
+py4j, as a driver's Python attaches to its own JVM. Steps are told in the file TOLD. However small the files are, they
+are merged bucket by bucket and in pieces, the way with the most steps.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
+from hive_acid.spark import compact, lanes
 from hive_acid.spark.compactor import lines_until_end, serve
 from hive_acid.spark.jobs import OwnSessions
 from tests.compaction.crash.steps import Point, Steps
@@ -25,6 +27,7 @@ def main() -> None:
     os.dup2(2, 1)
     session = attached()
     steps.watch_job()
+    compact.ONE_TASK_BYTES, lanes._LEAST_RUN_BYTES, lanes._RUNS = -1, 1, 1000
     serve(OwnSessions(session), lines_until_end(sys.stdin), answers)
 
 

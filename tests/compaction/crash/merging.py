@@ -60,6 +60,12 @@ class Merger(MergingExecutor):
         self.after(job)
         return CompactionResult(len(data), len(deletes), 1, 0.1)
 
+    def _events(self, job: CompactionJob, name: str, kept: str, write_ids: ValidWriteIdList) -> list[RowEvent]:
+        if not job.insert_only:
+            return super()._events(job, name, kept, write_ids)
+        place = files.join(job.location, name)
+        return [event for entry in files.list_tree(place) for event in read_lines(files.join(place, entry.path))]
+
 
 def write_raw(location: str, events: Iterable[RowEvent]) -> None:
     """The directory of an insert-only table; rows have no ids there but for those who test."""

@@ -32,8 +32,10 @@ UNREACHED: Mapping[str, str] = {
     "compaction_keep_dropped": _WITHIN,
     "compaction_rename_partition": _WITHIN,
     "compaction_rename_table": _WITHIN,
+    "compaction_settings_changed": _WITHIN,
     "submit_replaced": _WITHIN,
     "compaction_committed": _COMMIT,
+    "queue_next_round": _COMMIT,
     "record_compactions_committed": _COMMIT,
     "files.remove in compaction.orphans.Orphans._remove": "operators ask for it; the next search finds what is left",
 }
@@ -51,11 +53,13 @@ def database_points() -> set[str]:
     return (own | set(_names())) & writing_functions()
 
 
-JOB_MODULES = ("compact", "stage")
-"""The modules of the Spark program that make files, below `hive_acid.spark`."""
+JOB_MODULES = ("spark.compact", "spark.stage", "spark.pieces", "spark.concatenate", "joining")
+"""The modules of the Spark program that make files, below `hive_acid`."""
 
 JOB_UNREACHED: Mapping[str, str] = {
     "files.remove in spark.stage.Staging.remove": "for writers: what a compaction has made the worker removes",
+    "files.make_directory in spark.stage.Staging.deletes": "for writers: a compaction writes delete events by Spark",
+    "files.write in spark.stage.Staging.deletes": "for writers: as above",
     "files.remove in spark.stage.Staging.undo": "for writers: what a compaction has made the worker removes",
 }
 """Calls of theirs that compactions do not come to, and why."""
@@ -65,8 +69,8 @@ def job_points() -> set[str]:
     """Each call of the Spark program that changes files, and each write of Spark."""
     found = set()
     for name in JOB_MODULES:
-        tree = ast.parse((Path(hive_acid.__path__[0]) / "spark" / f"{name}.py").read_text())
-        for place, node in _within(f"spark.{name}", tree):
+        tree = ast.parse((Path(hive_acid.__path__[0]) / f"{name.replace('.', '/')}.py").read_text())
+        for place, node in _within(name, tree):
             match node:
                 case ast.Attribute(value=ast.Name(id="files"), attr=called) if called in changing_files():
                     found.add(f"files.{called} in {place}")

@@ -62,6 +62,18 @@ def _queued(kind: CompactionType) -> Callable[[CrashTable], None]:
     return prepare
 
 
+def _many(kind: CompactionType) -> Callable[[CrashTable], None]:
+    """More deltas than are merged at a time."""
+
+    def prepare(table: CrashTable) -> None:
+        _history(table)
+        for _ in range(3):
+            table.write(inserts=2)
+        assert table.request(kind).accepted
+
+    return prepare
+
+
 def _converted(kind: CompactionType) -> Callable[[CrashTable], None]:
     def prepare(table: CrashTable) -> None:
         table.write_originals(3)
@@ -89,6 +101,15 @@ def _dead_writers(table: CrashTable) -> None:
     files.make_directory(staging)
     files.write(files.join(staging, "half"), b"half a file")
     table.open()
+
+
+def _dead_before_naming(table: CrashTable) -> None:
+    """Writers that end before they have named the partitions that they write to."""
+    table.write(inserts=2)
+    partition, table.partition = table.partition, None
+    for _ in range(2):
+        table.leave_behind()
+    table.partition = partition
 
 
 def _nothing_to_do(table: CrashTable) -> None:
@@ -148,11 +169,15 @@ def _drop_not_committed(table: CrashTable) -> None:
 
 _NOW = {"compactorthreshold.hive.compactor.delta.num.threshold": "1"}
 _INSERT_ONLY = {"transactional_properties": "insert_only"}
+_ROUNDS = {"hive.compactor.max.num.delta": "3", "hive.compactor.history.retention.succeeded": "10"}
+_TO_COMPACTIONS = {"metastore.compactor.clean.aborts.using.cleaner": "false"}
 _LATER = {"hive.compactor.cleaner.retry.retention.time": "1h"}
 
 SCENARIOS: Mapping[str, Scenario] = {
     "major": Scenario(_queued(CompactionType.MAJOR)),
     "minor": Scenario(_queued(CompactionType.MINOR)),
+    "minor, by rounds": Scenario(_many(CompactionType.MINOR), settings=_ROUNDS),
+    "major, by rounds": Scenario(_many(CompactionType.MAJOR), settings=_ROUNDS),
     "rebalance": Scenario(_queued(CompactionType.REBALANCE)),
     "major, converted": Scenario(_converted(CompactionType.MAJOR)),
     "minor, converted": Scenario(_converted(CompactionType.MINOR)),
@@ -165,6 +190,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     ),
     "dead writers": Scenario(_dead_writers),
     "dead writers in a partition": Scenario(_dead_writers, partition="p=1"),
+    "dead writers of unnamed partitions": Scenario(_dead_before_naming, partition="p=1", settings=_TO_COMPACTIONS),
     "nothing to do": Scenario(_nothing_to_do),
     "history": Scenario(_many_compactions),
     "failing": Scenario(_queued(CompactionType.MAJOR), executor="fails"),

@@ -30,7 +30,19 @@ from metastore.store.hot import Lanes, _Lane
 from metastore.store.leases import Lease
 
 READING_FILES = frozenset(
-    {"exists", "is_below", "join", "list_tree", "list_trees", "opened", "parent", "read", "read_end", "rename_is_copy"}
+    {
+        "copy_range",
+        "exists",
+        "is_below",
+        "join",
+        "list_tree",
+        "list_trees",
+        "opened",
+        "parent",
+        "read",
+        "read_end",
+        "rename_is_copy",
+    }
 )
 UNTIMELY = frozenset({"heartbeat_txns", "heartbeat_lock", "heartbeat_locks"})
 """Calls that come by the clock, so that they have no place among the steps; a lost one is made up for by the next."""

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import orc, parquet
 
+from hive_acid import files
+from hive_acid.format.rows import INSERT, RowEvent, encode_bucket
 from metastore.compaction.executor import CompactionExecutor, WarmSparkExecutor
 from metastore.compaction.job import BackendLostError
+from metastore.compaction.models import Storage, TableInfo
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.store.database import Database
 from tests.compaction import world as tables
 from tests.compaction.crash.points import JOB_UNREACHED, job_points
 from tests.compaction.crash.steps import Point, points_of
 from tests.compaction.test_spark import read_orc, write_orc
-from tests.compaction.world import World
+from tests.compaction.world import ACID, World
 from tests.crash.steps import ALL_STEPS
+from tests.spark.test_insert_only import FORMATS
 
 CASES = ((CompactionType.MINOR, True), (CompactionType.MAJOR, True), (CompactionType.MAJOR, False))
 """Kinds of compaction, and whether rows are left."""
+
+INSERT_ONLY_FORMS = ("orc", "parquet")
+"""The one is read and written, the other joined by its bytes, as it has dates."""
 
 
 class Programs:
@@ -69,6 +80,46 @@ def programs(spark, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         yield made
 
 
+class RowFiles:
+    """Files without ids, as those of insert-only tables; rows tell who wrote them, so that they can be told apart."""
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+
+    def write(self, location: str, events: Iterable[RowEvent]) -> None:
+        files.make_directory(location)
+        rows = [(event.original_write_id, event.row_id, date(2024, 1, 1)) for event in sorted(events)]
+        columns = list(zip(*rows, strict=True)) or [(), (), ()]
+        table = pa.table(
+            [
+                pa.array(values, kind)
+                for values, kind in zip(columns, (pa.int64(), pa.int64(), pa.date32()), strict=True)
+            ],
+            names=["write_id", "row_id", "day"],
+        )
+        (orc if self.form == "orc" else parquet).write_table(table, files.join(location, "000000_0"))
+
+    def read(self, location: str) -> list[RowEvent]:
+        found = []
+        for entry in files.list_tree(location):
+            path = files.join(location, entry.path)
+            table = (orc if self.form == "orc" else parquet).read_table(path)
+            found += [(row["write_id"], row["row_id"]) for row in table.to_pylist()]
+        bucket = encode_bucket(0)
+        return [RowEvent(INSERT, write_id, bucket, row_id, write_id, None) for write_id, row_id in found]
+
+
+def insert_only(db: Database, warehouse: Path, form: str) -> World:
+    """A world whose table has files of a format, with dates."""
+    world = World(db, warehouse, f"t_{form}")
+    columns = (("write_id", "bigint"), ("row_id", "bigint"), ("day", "date"))
+    input_format, serde = FORMATS[form]
+    storage = Storage(input_format, serde, {}, ())
+    info = TableInfo(world.root, columns, (), {**ACID, "transactional_properties": "insert_only"}, {}, storage)
+    world.catalogue.tables["db", world.table] = info
+    return world
+
+
 def write_history(world: World, *, leaves_rows: bool) -> None:
     """Deltas of both kinds, and an aborted one; perhaps all is deleted in the end."""
     world.write(inserts=3)
@@ -82,26 +133,47 @@ def write_history(world: World, *, leaves_rows: bool) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_kill(programs: Programs) -> None:
-    world = programs.world
+def test_kill(programs: Programs, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed: set[str] = set()
     for kind, leaves_rows in CASES:
-        write_history(world, leaves_rows=leaves_rows)
-        rows = world.read()
-        points = points_of(programs.compact(kind))
-        compact = world.directories()
-        assert world.read() == rows
-        for point in _chosen(points, killed):
-            write_history(world, leaves_rows=leaves_rows)
-            rows, directories = world.read(), world.directories()
-            programs.kill(kind, point)
-            assert world.read() == rows, point
-            assert world.directories() == directories, f"{point}: what the program made is gone"
-            programs.compact(kind)
-            assert world.read() == rows, point
-            assert len(world.directories()) <= len(compact), point
+        history = partial(write_history, programs.world, leaves_rows=leaves_rows)
+        kill_everywhere(programs, kind, history, killed)
+    for form in INSERT_ONLY_FORMS:
+        written = RowFiles(form)
+        monkeypatch.setattr(tables, "write_directory", written.write)
+        monkeypatch.setattr(tables, "read_directory", written.read)
+        programs.world = insert_only(db, tmp_path / "warehouse", form)
+        kill_everywhere(programs, CompactionType.MINOR, partial(write_inserts, programs.world), killed)
     reached = {step.partition(": ")[2].partition(".<locals>")[0] for step in killed}
     assert job_points() - reached == JOB_UNREACHED.keys(), "steps are left out, or named as such without need"
+
+
+def kill_everywhere(programs: Programs, kind: CompactionType, history: Callable[[], None], killed: set[str]) -> None:
+    """Kill before each step of a compaction of what `history` writes; the names of the steps join `killed`."""
+    world = programs.world
+    history()
+    rows = world.read()
+    points = points_of(programs.compact(kind))
+    compact = world.directories()
+    assert world.read() == rows
+    for point in _chosen(points, killed):
+        history()
+        rows, directories = world.read(), world.directories()
+        programs.kill(kind, point)
+        assert world.read() == rows, point
+        assert world.directories() == directories, f"{point}: what the program made is gone"
+        programs.compact(kind)
+        assert world.read() == rows, point
+        assert len(world.directories()) <= len(compact), point
+
+
+def write_inserts(world: World) -> None:
+    """Deltas, and an aborted one among them."""
+    world.write(inserts=3)
+    lost = world.open()
+    world.write(lost, inserts=2)
+    world.txns.abort_txn(lost)
+    world.write(inserts=2)
 
 
 def _chosen(points: list[Point], killed: set[str]) -> list[Point]:

@@ -89,11 +89,14 @@ def _change_column(run: Run, table: Table, cursor: Cursor) -> None:
     if new.comment is not None:
         raise SqlError(f"CHANGE of {table.full_name}.{old}: comments of columns cannot be changed")
     types = {column.name: column.type for column in table.columns}
-    with run.in_transaction():
+
+    def work() -> None:
         if new.type != types.get(old):
             run.acid.change_column_type(table, old, new.type)
         if new.name != old:
             run.acid.rename_column(table, old, new.name)
+
+    run.in_transaction(work, [table.full_name])
 
 
 def _to_the_end(cursor: Cursor) -> None:

@@ -11,7 +11,7 @@ from hive_acid.catalog import Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.relations import Relation, alias_of, relation
 from hive_acid.spark.sql.rewrite import Rewriter, Target
-from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.run import Query, Run
 from hive_acid.spark.sql.tokens import Cursor
 
 _BEHIND_TARGET = frozenset({"SET", "USING", "WHERE", "FROM", "ON"})
@@ -31,11 +31,15 @@ def update(run: Run, cursor: Cursor) -> DataFrame | None:
     rewriter = Rewriter(run.names)
     templates = {column: rewriter.expression(value, target) for column, value in values.items()}
     where = rewriter.expression(condition, target) if condition is not None else None
-    with run.in_transaction(), run.subqueries(rewriter) as text:
-        values = {column: text(template) for column, template in templates.items()}
-        rows = _rows_of(run, source, text(where) if where is not None else None)
-        changed = run.acid.update(target.table, values, target_alias=target.alias, **rows)
-    return run.counts(num_affected_rows=changed)
+    query = run.prepared(source.query) if source else None
+
+    def work() -> int:
+        with run.subqueries(rewriter) as text:
+            values = {column: text(template) for column, template in templates.items()}
+            rows = _rows_of(source, query, text(where) if where is not None else None)
+            return run.acid.update(target.table, values, target_alias=target.alias, **rows)
+
+    return run.counts(num_affected_rows=run.in_transaction(work, _tables(target, rewriter, query)))
 
 
 def delete(run: Run, cursor: Cursor) -> DataFrame | None:
@@ -49,10 +53,14 @@ def delete(run: Run, cursor: Cursor) -> DataFrame | None:
     cursor.finish()
     rewriter = Rewriter(run.names)
     where = rewriter.expression(condition, target) if condition is not None else None
-    with run.in_transaction(), run.subqueries(rewriter) as text:
-        rows = _rows_of(run, source, text(where) if where is not None else None)
-        changed = run.acid.delete(target.table, target_alias=target.alias, **rows)
-    return run.counts(num_affected_rows=changed)
+    query = run.prepared(source.query) if source else None
+
+    def work() -> int:
+        with run.subqueries(rewriter) as text:
+            rows = _rows_of(source, query, text(where) if where is not None else None)
+            return run.acid.delete(target.table, target_alias=target.alias, **rows)
+
+    return run.counts(num_affected_rows=run.in_transaction(work, _tables(target, rewriter, query)))
 
 
 def target_of(run: Run, cursor: Cursor, ends: Collection[str]) -> Target | None:
@@ -78,8 +86,13 @@ def assignment(item: Cursor, target: Target) -> tuple[str, str]:
     return name.parts[-1].lower(), value
 
 
-def _rows_of(run: Run, source: Relation | None, condition: str | None) -> dict[str, Any]:
+def _tables(target: Target, rewriter: Rewriter, query: Query | None) -> list[str]:
+    """All tables of a statement."""
+    return [target.table.full_name, *rewriter.tables, *(query.tables if query else ())]
+
+
+def _rows_of(source: Relation | None, query: Query | None, condition: str | None) -> dict[str, Any]:
     """The arguments of a verb that tell which rows it changes: a condition, or a source that is joined by it."""
-    if source is None:
+    if source is None or query is None:
         return {"where": condition}
-    return {"source": run.query(source.query), "on": condition or "true", "source_alias": source.alias}
+    return {"source": query.frame(), "on": condition or "true", "source_alias": source.alias}

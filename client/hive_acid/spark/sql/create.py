@@ -74,16 +74,20 @@ def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_n
         raise ColumnError(f"CREATE TABLE {name} AS takes its columns from the query: name the partition columns only")
     if if_not_exists and run.names.written(name) is not None:
         return run.counts(num_affected_rows=0, num_inserted_rows=0)
-    with run.in_transaction():
-        rows = run.acid.create_table_as(
-            run.names.full(name),
-            run.query(query),
+    full_name, source = run.names.full(name), run.prepared(query)
+
+    def work() -> int:
+        return run.acid.create_table_as(
+            full_name,
+            source.frame(),
             partitioned_by=definition.key_names,
             properties=definition.properties,
             location=definition.location,
             clustered_by=definition.clustered_by,
             buckets=definition.buckets,
         )
+
+    rows = run.in_transaction(work, [full_name, *source.tables])
     return run.counts(num_affected_rows=rows, num_inserted_rows=rows)
 
 

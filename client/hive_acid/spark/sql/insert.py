@@ -15,7 +15,7 @@ from hive_acid.spark.assign import quoted
 from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
 from hive_acid.spark.sql.rewrite import parsed
-from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.run import Run, new_name
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.types import check_distinct, spark_type
 
@@ -44,11 +44,13 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
     table = run.names.written(destination.name)
     if table is None:
         return _by_spark(run, cursor, ctes, first)
-    query = cursor.rest()
+    query = run.prepared(f"{ctes} {cursor.rest()}")
     cursor.finish()
-    with run.in_transaction():
-        write = _planned(run, table, destination, run.query(f"{ctes} {query}"))
-        return _affected(run, write())
+
+    def work() -> int:
+        return _planned(run, table, destination, query.frame())()
+
+    return _affected(run, run.in_transaction(work, [table.full_name, *query.tables]))
 
 
 def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
@@ -63,17 +65,26 @@ def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
             raise cursor.error("SELECT was expected")
         branches.append((destination, run.names.known(destination.name), cursor.until("INSERT").source))
     cursor.finish()
-    aliases = _aliases(relation)
-    with run.in_transaction():
-        source = run.query(f"{ctes} SELECT {_kept_columns(aliases)} FROM {relation}")
-        with run.view(source.localCheckpoint(eager=True) if len(branches) > 1 else source) as name:
-            start = f"FROM {name}" if len(aliases) > 1 else f"FROM {name} AS {quoted(aliases[0])}"
+    aliases, view = _aliases(relation), new_name()
+    start = f"FROM {view}" if len(aliases) > 1 else f"FROM {view} AS {quoted(aliases[0])}"
+    source = run.prepared(f"{ctes} SELECT {_kept_columns(aliases)} FROM {relation}")
+    queries = [run.prepared(f"{start} {query}") for _, _, query in branches]
+
+    def work() -> int:
+        rows = source.frame()
+        with run.view(rows.localCheckpoint(eager=True) if len(branches) > 1 else rows, view):
             # All are planned before one writes: what does not fit leaves nothing, in a longer transaction too.
             writes = [
-                _planned(run, table, destination, run.query(f"{start} {query}"))
-                for destination, table, query in branches
+                _planned(run, table, destination, query.frame())
+                for (destination, table, _), query in zip(branches, queries, strict=True)
             ]
-            return _affected(run, sum(write() for write in writes))
+            return sum(write() for write in writes)
+
+    tables = [
+        *(table.full_name for _, table, _ in branches),
+        *(name for one in (source, *queries) for name in one.tables),
+    ]
+    return _affected(run, run.in_transaction(work, tables))
 
 
 def _kept_columns(aliases: list[str]) -> str:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, SqlError
-from hive_acid.spark.merge import MergeBuilder
+from hive_acid.spark.merge import MergeBuilder, RowCounts
 from hive_acid.spark.sql.change import assignment, target_of
 from hive_acid.spark.sql.relations import relation
 from hive_acid.spark.sql.rewrite import Rewriter, Target
@@ -45,15 +45,20 @@ def merge(run: Run, cursor: Cursor) -> DataFrame | None:
     while cursor.accept("WHEN"):
         clauses.append(_clause(cursor, rewriter, target))
     cursor.finish()
-    with run.in_transaction(), run.subqueries(rewriter) as text:
-        builder = run.acid.merge(
-            target.table, run.query(source.query), text(on), target_alias=target.alias, source_alias=source.alias
-        )
-        if evolves:
-            builder = builder.withSchemaEvolution()
-        for clause in clauses:
-            builder = _added(builder, clause, text)
-        counts = builder.execute()
+    query = run.prepared(source.query)
+
+    def work() -> RowCounts:
+        with run.subqueries(rewriter) as text:
+            builder = run.acid.merge(
+                target.table, query.frame(), text(on), target_alias=target.alias, source_alias=source.alias
+            )
+            if evolves:
+                builder = builder.withSchemaEvolution()
+            for clause in clauses:
+                builder = _added(builder, clause, text)
+            return builder.execute()
+
+    counts = run.in_transaction(work, [target.table.full_name, *rewriter.tables, *query.tables])
     return run.counts(
         num_affected_rows=counts.inserted + counts.updated + counts.deleted,
         num_updated_rows=counts.updated,

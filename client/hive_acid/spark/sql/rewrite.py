@@ -66,6 +66,11 @@ class Rewriter:
         self._arguments = arguments
         self.sources: dict[str, Source] = {}
 
+    @property
+    def tables(self) -> list[str]:
+        """The tables that the templates read, ``db.table``."""
+        return [source.table.full_name for source in self.sources.values()]
+
     def query(self, text: str) -> str:
         """The template of a query. Raises SqlError if it cannot be understood, UnsupportedTableError."""
         text = _without_table_statements(text, self._names)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,10 +17,36 @@ from hive_acid.spark.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.rewrite import Rewriter, Source, escaped
-from hive_acid.transaction import Transaction, TransactionKind
 
 if TYPE_CHECKING:
     from hive_acid.spark.session import AcidSession
+
+Result = TypeVar("Result")
+
+
+def new_name() -> str:
+    """A name for a view that nobody else has."""
+    return f"acid_{uuid.uuid4().hex}"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query of which it is known what it reads; `frame` makes its frame."""
+
+    run: Run
+    text: str
+    template: str
+    before: str
+    sources: Mapping[str, Source]
+
+    @property
+    def tables(self) -> list[str]:
+        """The metastore's tables that it reads, ``db.table``."""
+        return [source.table.full_name for source in self.sources.values()]
+
+    def frame(self) -> DataFrame:
+        """See `Run.query`."""
+        return self.run.read_together(self)
 
 
 class Run:
@@ -43,9 +70,14 @@ class Run:
         changed.names = self.names
         return changed
 
-    def in_transaction(self) -> AbstractContextManager[object]:
-        """The thread's transaction, or one for this statement: what is read inside is of its snapshot."""
-        return self._joined(TransactionKind.WRITE)
+    def in_transaction(self, work: Callable[[], Result], tables: Iterable[str]) -> Result:
+        """`work` in the thread's transaction, or in one for this statement: what is read inside is of its snapshot.
+
+        `tables` (``db.table``) are all that it reads and changes. It may be called again, if somebody was faster.
+        """
+        if self.acid.manager is TransactionManager.DUMMY:
+            return work()
+        return self._blocks.together(work, tables)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -55,15 +87,23 @@ class Run:
         All tables of the metastore are read in one snapshot, which the frame holds. Text without any goes to Spark as
         it is.
         """
+        return self.prepared(text, before=before).frame()
+
+    def prepared(self, text: str, *, before: str = "") -> Query:
+        """A query that is understood and not run yet. Raises SqlError and UnsupportedTableError."""
         rewriter = Rewriter(self.names, self.arguments)
-        template = rewriter.query(text)
-        if not rewriter.sources:
-            return self.untouched(before + text)
+        return Query(self, text, rewriter.query(text), before, rewriter.sources)
+
+    def read_together(self, query: Query) -> DataFrame:
+        """See `query`."""
+        if not query.sources:
+            return self.untouched(query.before + query.text)
         arguments: Any = self.arguments
-        with self._joined(TransactionKind.READ):
-            frames = {key: self._frame(source) for key, source in rewriter.sources.items()}
+        dummy = self.acid.manager is TransactionManager.DUMMY
+        with nullcontext() if dummy else self._blocks.joined(query.tables):
+            frames = {key: self._frame(source) for key, source in query.sources.items()}
             session = next(iter(frames.values())).sparkSession
-            return session.sql(escaped(before) + template, arguments, **frames)
+            return session.sql(escaped(query.before) + query.template, arguments, **frames)
 
     def untouched(self, text: str) -> DataFrame:
         """What Spark makes of a statement in which nothing is the metastore's."""
@@ -89,9 +129,9 @@ class Run:
             yield lambda template: template.format(**views)
 
     @contextmanager
-    def view(self, frame: DataFrame) -> Iterator[str]:
-        """A name for a frame, which nobody else has, inside the block."""
-        name = f"acid_{uuid.uuid4().hex}"
+    def view(self, frame: DataFrame, name: str | None = None) -> Iterator[str]:
+        """A name for a frame, by default of `new_name`, inside the block."""
+        name = name or new_name()
         frame.createOrReplaceTempView(name)
         try:
             yield name
@@ -100,11 +140,6 @@ class Run:
 
     def _frame(self, source: Source) -> DataFrame:
         return self.acid.table(source.table, row_id=source.row_id, where=source.where)
-
-    def _joined(self, kind: TransactionKind) -> AbstractContextManager[Transaction | None]:
-        if self.acid.manager is TransactionManager.DUMMY:
-            return nullcontext()
-        return self._blocks.joined(kind)
 
     # --- results -------------------------------------------------------------------------------
 

@@ -96,7 +96,8 @@ class TableVerbs(abc.ABC):
         return self._in_transaction(
             lambda transaction: create_with_rows(
                 self.connection, transaction, database, table, create, lambda: self.insert(name, frame)
-            )
+            ),
+            [f"{database}.{table}"],
         )
 
     def load_data(
@@ -157,7 +158,7 @@ class TableVerbs(abc.ABC):
         """
         self._refuse_without_transactions()
         found = self._lookup(table)
-        with self._blocks.reading() as transaction:
+        with self._blocks.reading([found.full_name]) as transaction:
             return export_table(self._context, transaction, found, location, partition)
 
     def import_table(
@@ -192,7 +193,7 @@ class TableVerbs(abc.ABC):
                 return fill()
             return create_with_rows(self.connection, transaction, database, table, create, fill)
 
-        return self._in_transaction(run)
+        return self._in_transaction(run, [f"{database}.{table}"])
 
     def convert_table(self, table: str | Table, *, insert_only: bool = False, compact: bool = True) -> list[int]:
         """Make a plain table transactional, with the files that it has; ids of the major compactions then queued.
@@ -254,8 +255,8 @@ class TableVerbs(abc.ABC):
 
     def _on(self, table: str | Table, run: Callable[[Transaction, Table], Result]) -> Result:
         found = self._lookup(table)
-        return self._in_transaction(lambda transaction: run(transaction, found))
+        return self._in_transaction(lambda transaction: run(transaction, found), [found.full_name])
 
-    def _in_transaction(self, run: Callable[[Transaction], Result]) -> Result:
+    def _in_transaction(self, run: Callable[[Transaction], Result], tables: Sequence[str]) -> Result:
         self._refuse_without_transactions()
-        return self._blocks.changing(run)
+        return self._blocks.changing(run, tables)

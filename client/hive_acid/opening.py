@@ -1,0 +1,77 @@
+"""How transactions begin: opened, with what they are going to use, then their snapshot, then heartbeats.
+
+Which tables a transaction uses is said with its opening. The metastore's Cleaner then waits for it on these, and on no
+others, from its first moment; said later, files that its snapshot needs might be gone by then.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from hive_acid.format.snapshot import ValidTxnList
+from hive_acid.ids import TxnId
+from hive_acid.transaction import AGENT_INFO, Transaction, TransactionKind
+from hive_acid.wire import ttypes
+
+if TYPE_CHECKING:
+    from hive_acid.connection import Connection
+
+
+def open_transactions(
+    connection: Connection,
+    count: int,
+    kind: TransactionKind,
+    *,
+    lock_timeout_ms: int,
+    tables: Iterable[str] = (),
+    may_begin_again: bool = False,
+    only_adds: bool = False,
+    agent_info: str | None = None,
+) -> list[Transaction]:
+    """Open `count` transactions in one call; each sees what had committed when all of them were open.
+
+    `tables` (``db.table``) are all that they use; none if that is not known, and then nothing is cleaned until their
+    end. `may_begin_again` is of `Transaction`; `only_adds` says that they neither read rows nor change any.
+    """
+    agent_info = agent_info or f"{AGENT_INFO} ({connection.application})"
+    named = sorted({name.lower() for name in tables})
+    request = ttypes.OpenTxnRequest(
+        num_txns=count,
+        user=connection.user,
+        hostname=socket.gethostname(),
+        agentInfo=agent_info,
+        txn_type=getattr(ttypes.TxnType, kind.value),
+        tables=named,
+        mayBeginAgain=may_begin_again or only_adds,
+    )
+    opened = connection.call("open_txns", request)
+    txn_ids = [TxnId(txn_id) for txn_id in opened.txn_ids]
+    try:
+        answer = connection.call("get_open_txns")
+        transactions = []
+        for txn_id in txn_ids:
+            snapshot = ValidTxnList.from_open_txns(
+                answer.txn_high_water_mark, answer.open_txns, answer.abortedBits, own_txn_id=txn_id
+            )
+            transactions.append(
+                Transaction(
+                    connection,
+                    txn_id,
+                    snapshot,
+                    kind,
+                    lock_timeout_ms,
+                    agent_info,
+                    tables=named,
+                    may_begin_again=may_begin_again,
+                )
+            )
+        for transaction in transactions:
+            connection.heartbeats.add(transaction)
+            if named and not opened.tablesNamed and not only_adds:  # another metastore than hive-acid's
+                transaction.reads_only(*named)
+    except BaseException:
+        connection.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=txn_ids))
+        raise
+    return transactions
