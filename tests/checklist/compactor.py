@@ -98,7 +98,7 @@ class Table:
         self.ann.call("mark_failed", info)
 
 
-def until(condition: Callable[[], Any], timeout_s: float = 15.0) -> None:
+def until(condition: Callable[[], Any], timeout_s: float = 60.0) -> None:
     """Wait for what a background service will do."""
     deadline = time.monotonic() + timeout_s
     while not condition():

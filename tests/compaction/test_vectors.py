@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -53,7 +54,7 @@ class OnDisk:
         top = path.partition("/")[0]
         directory = parse_directory(top)
         if directory is None:
-            events = [RowEvent(INSERT, 0, BUCKET, hash(path) % 1000, 0, path)] if not claims_to_be_data(top) else []
+            events = [RowEvent(INSERT, 0, BUCKET, crc32(path.encode()), 0, path)] if not claims_to_be_data(top) else []
         else:
             events = self._events(directory)
         return "".join(json.dumps(event) + "\n" for event in events).encode()
