@@ -36,6 +36,8 @@ def main() -> None:
             if one.changes or name == "orc":
                 for step, found in deleted(spark, one, clock, order["rows"], reads=order["reads"]):
                     _tell(answers, name, 1, step, found)
+        for one in running.values():
+            one.drop()  # another PySpark may come next, to the same places
         for what, seconds in planned(spark, order["root"], order["uri"], order["reads"]) if order["planning"] else ():
             _line(answers, contestant="hive-acid", planning=what, seconds=seconds)
     finally:
