@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath
 from hive_acid.format import avro_file, parquet_file
+from hive_acid.format.protobuf import signed_varint
 from hive_acid.joining import join_files
 
 LARGE = 1 << 30
@@ -160,7 +161,7 @@ def longs(path: Path) -> tuple[dict[bytes, bytes], list[list[int]]]:
 
 
 def _long(value: int) -> bytes:
-    return avro_file.number(value)
+    return signed_varint(value)
 
 
 def test_blocks_stay_as_they_are(tmp_path: Path) -> None:

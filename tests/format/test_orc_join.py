@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hive_acid.errors import FormatError
 from hive_acid.footers import uncompressed
-from hive_acid.format.orc_join import MAGIC, joined_statistics, joined_tail, orc_part
+from hive_acid.format.orc_join import joined_statistics, joined_tail, orc_part
 from hive_acid.format.orc_statistics import column_statistics
-from hive_acid.format.orc_tail import read_tail
+from hive_acid.format.orc_tail import MAGIC, read_tail
 from hive_acid.format.protobuf import bytes_field, number_field, unzigzag, varint, zigzag
 
 pa = pytest.importorskip("pyarrow")

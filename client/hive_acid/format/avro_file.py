@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from hive_acid.errors import FormatError
-from hive_acid.format.protobuf import unzigzag, varint, zigzag
+from hive_acid.format.protobuf import signed_varint, zigzag
 
 MAGIC = b"Obj\x01"
 MARKER_BYTES = 16
@@ -36,7 +36,7 @@ def read_header(file: BinaryIO) -> tuple[dict[bytes, bytes], bytes]:
 def header(properties: dict[bytes, bytes], marker: bytes) -> bytes:
     """The beginning of a file."""
     pairs = b"".join(_with_size(part) for pair in properties.items() for part in pair)
-    return MAGIC + (number(len(properties)) + pairs if properties else b"") + number(0) + marker
+    return MAGIC + (signed_varint(len(properties)) + pairs if properties else b"") + signed_varint(0) + marker
 
 
 def blocks(file: BinaryIO, marker: bytes) -> Iterator[tuple[int, bytes]]:
@@ -48,12 +48,7 @@ def blocks(file: BinaryIO, marker: bytes) -> Iterator[tuple[int, bytes]]:
         content = _exactly(file, read_number(file))
         if _exactly(file, MARKER_BYTES) != marker:
             raise FormatError("a block of this Avro file does not end with the file's marker")
-        yield rows, number(rows) + _with_size(content)
-
-
-def number(value: int) -> bytes:
-    """A number as Avro writes it."""
-    return varint(unzigzag(value))
+        yield rows, signed_varint(rows) + _with_size(content)
 
 
 def read_number(file: BinaryIO, *, may_end: bool = False) -> int | None:
@@ -81,4 +76,4 @@ def _exactly(file: BinaryIO, size: int | None) -> bytes:
 
 
 def _with_size(content: bytes) -> bytes:
-    return number(len(content)) + content
+    return signed_varint(len(content)) + content

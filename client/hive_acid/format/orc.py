@@ -7,10 +7,11 @@ has the complete schema, no compression and no stripes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from hive_acid.errors import FormatError
+from hive_acid.format.orc_tail import BLOCK_BYTES, COMPRESSIONS, MAGIC, section
 from hive_acid.format.protobuf import bytes_field, number_field, varint
 
 ACID_FIELDS = (
@@ -23,8 +24,7 @@ ACID_FIELDS = (
 """The columns before ``row`` in a file of a full-ACID table."""
 
 _ACID_PROPERTIES = (("hive.acid.key.index", b""), ("hive.acid.stats", b"0,0,0"), ("hive.acid.version", b"2"))
-_MAGIC = b"ORC"
-_ROW_INDEX_STRIDE = 10_000
+ROW_INDEX_STRIDE = 10_000
 _WRITER_VERSION = 6  # ORC-135, as Hive 3 and later write
 _KINDS = {
     "boolean": 0, "tinyint": 1, "smallint": 2, "int": 3, "integer": 3, "bigint": 4, "float": 5, "double": 6,
@@ -40,14 +40,14 @@ def empty_acid_file(columns: Sequence[tuple[str, str]]) -> bytes:
 
     Raises FormatError for a type that is none of Hive's.
     """
-    return _file(acid_types(columns), _ACID_PROPERTIES)
+    return _without_rows(acid_types(columns), _ACID_PROPERTIES)
 
 
 def empty_file(columns: Sequence[tuple[str, str]]) -> bytes:
     """A plain file without rows; see `empty_acid_file`."""
     types: list[bytes] = []
     _add_struct(_parsed(columns), types)
-    return _file(types, ())
+    return _without_rows(types, ())
 
 
 def acid_types(columns: Sequence[tuple[str, str]]) -> list[bytes]:
@@ -55,6 +55,50 @@ def acid_types(columns: Sequence[tuple[str, str]]) -> list[bytes]:
     types: list[bytes] = []
     _add_struct([*_parsed(ACID_FIELDS), ("row", partial(_add_struct, _parsed(columns)))], types)
     return types
+
+
+def orc_file(
+    types: Sequence[bytes],
+    properties: Iterable[tuple[str, bytes]],
+    statistics: Sequence[bytes],
+    *,
+    rows: int = 0,
+    body: bytes = b"",
+    stripes: Sequence[bytes] = (),
+    metadata: bytes = b"",
+    compression: str = "none",
+    block: int | None = None,
+) -> bytes:
+    """A whole file of `body`, in which `stripes` say where they lie, and `metadata` as it is to stand.
+
+    `types` and `statistics` are of all columns in pre-order, and `stripes`, as messages of the footer. The footer's
+    chunks have up to `block` bytes, which is stated if it is given.
+    """
+    footer = b"".join(
+        [
+            number_field(1, len(MAGIC)),
+            number_field(2, len(MAGIC) + len(body)),
+            *(bytes_field(3, stripe) for stripe in stripes),
+            *(bytes_field(4, kind) for kind in types),
+            *(bytes_field(5, bytes_field(1, name.encode()) + bytes_field(2, value)) for name, value in properties),
+            number_field(6, rows),
+            *(bytes_field(7, of) for of in statistics),
+            number_field(8, ROW_INDEX_STRIDE),
+        ]
+    )
+    footer = section(footer, compression, block or BLOCK_BYTES)
+    postscript = b"".join(
+        [
+            number_field(1, len(footer)),
+            number_field(2, COMPRESSIONS.index(compression)),
+            number_field(3, block) if block else b"",
+            bytes_field(4, varint(0) + varint(12)),
+            number_field(5, len(metadata)),
+            number_field(6, _WRITER_VERSION),
+            bytes_field(8000, MAGIC),
+        ]
+    )
+    return b"".join([MAGIC, body, metadata, footer, postscript, bytes([len(postscript)])])
 
 
 _Field = tuple[str, Callable[[list[bytes]], int]]
@@ -65,29 +109,8 @@ def _parsed(columns: Sequence[tuple[str, str]]) -> list[_Field]:
     return [(name, _Parser(kind).add_to) for name, kind in columns]
 
 
-def _file(types: Sequence[bytes], properties: Sequence[tuple[str, bytes]]) -> bytes:
-    footer = b"".join(
-        [
-            number_field(1, len(_MAGIC)),
-            number_field(2, len(_MAGIC)),
-            *(bytes_field(4, kind) for kind in types),
-            *(bytes_field(5, bytes_field(1, name.encode()) + bytes_field(2, value)) for name, value in properties),
-            number_field(6, 0),
-            *(bytes_field(7, number_field(1, 0)) for _ in types),
-            number_field(8, _ROW_INDEX_STRIDE),
-        ]
-    )
-    postscript = b"".join(
-        [
-            number_field(1, len(footer)),
-            number_field(2, 0),
-            bytes_field(4, varint(0) + varint(12)),
-            number_field(5, 0),
-            number_field(6, _WRITER_VERSION),
-            bytes_field(8000, _MAGIC),
-        ]
-    )
-    return _MAGIC + footer + postscript + bytes([len(postscript)])
+def _without_rows(types: Sequence[bytes], properties: Sequence[tuple[str, bytes]]) -> bytes:
+    return orc_file(types, properties, [number_field(1, 0)] * len(types))
 
 
 def _add_struct(fields: Sequence[_Field], types: list[bytes]) -> int:

@@ -12,17 +12,12 @@ from collections.abc import Iterator, Sequence
 from itertools import repeat
 from operator import sub
 
-from hive_acid.format.orc import ACID_FIELDS, acid_types
+from hive_acid.format.orc import ACID_FIELDS, ROW_INDEX_STRIDE, acid_types, orc_file
 from hive_acid.format.orc_patch import KEY_INDEX, STATS, VERSION
-from hive_acid.format.orc_tail import section
-from hive_acid.format.protobuf import bytes_field, number_field, number_fields, unzigzag, varint
+from hive_acid.format.orc_tail import BLOCK_BYTES, MAGIC, section
+from hive_acid.format.protobuf import bytes_field, number_field, number_fields, signed_varint, unzigzag, varint
 from hive_acid.format.rows import DELETE
 
-_MAGIC = b"ORC"
-_STRIDE = 10_000
-_CHUNK_BYTES = 256 * 1024
-_WRITER_VERSION = 6  # as in `hive_acid.format.orc`
-_CODECS = {"none": 0, "zlib": 1}
 _PRESENT, _DATA, _LENGTH, _SECONDARY, _ROW_INDEX = 0, 1, 2, 5, 6
 _DIRECT, _DIRECT_V2 = 0, 2
 _STRUCT, _UNION = 12, 13
@@ -57,7 +52,7 @@ def delete_file(
     kinds = [number_fields(of)[1] for of in types]
     count = len(keys)
     ids: list[Sequence[int]] = [[DELETE] * count, *zip(*keys, strict=True), [write_id] * count]
-    groups = [range(start, min(start + _STRIDE, count)) for start in range(0, count, _STRIDE)]
+    groups = [range(start, min(start + ROW_INDEX_STRIDE, count)) for start in range(0, count, ROW_INDEX_STRIDE)]
     statistics = [
         _counted(count),
         *map(_integers, ids),
@@ -67,11 +62,11 @@ def delete_file(
     indexes = [_index((b"", _counted(len(group))) for group in groups)]
     data = []
     for column, values in enumerate(ids, 1):
-        parts = [section(_runs(values[group.start : group.stop]), compression, _CHUNK_BYTES) for group in groups]
+        parts = [section(_runs(values[group.start : group.stop]), compression, BLOCK_BYTES) for group in groups]
         stated = (_integers(values[group.start : group.stop]) for group in groups)
         indexes.append(_index(zip(_places(parts, compression, 1), stated, strict=True)))
         data.append((_DATA, column, b"".join(parts)))
-    parts = [section(_zeros(-(-len(group) // 8)), compression, _CHUNK_BYTES) for group in groups]
+    parts = [section(_zeros(-(-len(group) // 8)), compression, BLOCK_BYTES) for group in groups]
     indexes.append(_index(zip(_places(parts, compression, 2), repeat(_counted(0, has_null=True)))))
     data.append((_PRESENT, _ROW, b"".join(parts)))
     nothing = _index((_NOWHERE, _counted(0)) for _ in groups)
@@ -79,7 +74,7 @@ def delete_file(
         indexes.append(nothing)
         data += [(stream, column, b"") for stream in _STREAMS[kinds[column]]]
     streams = [
-        *((_ROW_INDEX, column, section(index, compression, _CHUNK_BYTES)) for column, index in enumerate(indexes)),
+        *((_ROW_INDEX, column, section(index, compression, BLOCK_BYTES)) for column, index in enumerate(indexes)),
         *data,
     ]
     properties = {
@@ -112,43 +107,22 @@ def _file(
             ]
         ),
         compression,
-        _CHUNK_BYTES,
+        BLOCK_BYTES,
     )
     index_length = sum(len(content) for kind, _, content in streams if kind == _ROW_INDEX)
     body = b"".join(content for *_, content in streams)
-    stripe = (len(_MAGIC), index_length, len(body) - index_length, len(stripe_footer), count)
-    metadata = section(bytes_field(1, b"".join(bytes_field(1, of) for of in statistics)), compression, _CHUNK_BYTES)
-    footer = section(
-        b"".join(
-            [
-                number_field(1, len(_MAGIC)),
-                number_field(2, len(_MAGIC) + len(body) + len(stripe_footer)),
-                bytes_field(3, b"".join(number_field(field, value) for field, value in enumerate(stripe, 1))),
-                *(bytes_field(4, kind) for kind in types),
-                *(
-                    bytes_field(5, bytes_field(1, name.encode()) + bytes_field(2, of))
-                    for name, of in properties.items()
-                ),
-                number_field(6, count),
-                *(bytes_field(7, of) for of in statistics),
-                number_field(8, _STRIDE),
-            ]
-        ),
-        compression,
-        _CHUNK_BYTES,
+    stripe = (len(MAGIC), index_length, len(body) - index_length, len(stripe_footer), count)
+    return orc_file(
+        types,
+        properties.items(),
+        statistics,
+        rows=count,
+        body=body + stripe_footer,
+        stripes=[b"".join(number_field(field, value) for field, value in enumerate(stripe, 1))],
+        metadata=section(bytes_field(1, b"".join(bytes_field(1, of) for of in statistics)), compression, BLOCK_BYTES),
+        compression=compression,
+        block=BLOCK_BYTES,
     )
-    postscript = b"".join(
-        [
-            number_field(1, len(footer)),
-            number_field(2, _CODECS[compression]),
-            number_field(3, _CHUNK_BYTES),
-            bytes_field(4, varint(0) + varint(12)),
-            number_field(5, len(metadata)),
-            number_field(6, _WRITER_VERSION),
-            bytes_field(8000, _MAGIC),
-        ]
-    )
-    return b"".join([_MAGIC, body, stripe_footer, metadata, footer, postscript, bytes([len(postscript)])])
 
 
 # --- statistics and indexes ----------------------------------------------------------------------
@@ -199,7 +173,7 @@ def _run(values: Sequence[int]) -> bytes:
         return bytes([1 << 6 | _code(width) << 1 | length >> 8, length & 255]) + _packed(plain, width)
     width = 0 if least == greatest else _width(max(steps[1:]))
     header = bytes([3 << 6 | _code(width) << 1 | length >> 8, length & 255])
-    first = varint(unzigzag(values[0])) + varint(unzigzag(steps[0] if steps else 0))
+    first = signed_varint(values[0]) + signed_varint(steps[0] if steps else 0)
     return header + first + (_packed(steps[1:], width) if width else b"")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, localcontext
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc_tail import Decompress, plain_section, postscript_of, section
+from hive_acid.format.orc_tail import MAGIC, Decompress, plain_section, section, sections_of
 from hive_acid.format.protobuf import (
     bytes_field,
     fields,
@@ -25,14 +25,10 @@ from hive_acid.format.protobuf import (
     zigzag,
 )
 
-MAGIC = b"ORC"
-"""The first bytes of a file, before its stripes."""
-
-_FOOTER_LENGTH, _BLOCK_SIZE, _METADATA_LENGTH, _ENCRYPTED_STATISTICS = 1, 3, 5, 7
+_FOOTER_LENGTH, _METADATA_LENGTH, _ENCRYPTED_STATISTICS = 1, 5, 7
 _HEADER, _CONTENT, _STRIPE, _ROWS, _STATISTICS, _ENCRYPTION = 1, 2, 3, 6, 7, 10
 _OF_FILE = (_HEADER, _CONTENT, _STRIPE, _ROWS, _STATISTICS)
 _OFFSET, _INDEX, _DATA, _STRIPE_FOOTER = 1, 2, 3, 4
-_BLOCK_BYTES = 256 * 1024
 _MAX_LONG = (1 << 63) - 1
 _MAX_DIGITS = 38
 
@@ -51,7 +47,7 @@ class OrcPart:
     _of_stripes: bytes
     _alike: tuple[tuple[int, int | bytes], ...]
     _postscript: tuple[tuple[int, int | bytes], ...]
-    _compression: str
+    _chunks: tuple[str, int]
 
 
 def orc_part(end: bytes, decompress: Decompress | None = None) -> OrcPart:
@@ -59,14 +55,9 @@ def orc_part(end: bytes, decompress: Decompress | None = None) -> OrcPart:
 
     Raises FormatError for bytes that are no ORC tail, and for an encrypted file.
     """
-    postscript = postscript_of(end)
-    if len(end) < postscript.tail:
-        raise FormatError(f"the tail of this ORC file has {postscript.tail} bytes, and {len(end)} were read")
-    at = len(end) - 1 - postscript.length
-    compression = postscript.compression
-    footer = list(fields(plain_section(end[at - postscript.footer : at], compression, decompress)))
-    metadata = end[at - postscript.footer - postscript.metadata : at - postscript.footer]
-    message = tuple(fields(end[at:-1]))
+    postscript, metadata, footer_section = sections_of(end)
+    footer = list(fields(plain_section(footer_section, postscript.compression, decompress)))
+    message = tuple(fields(end[-1 - postscript.length : -1]))
     if any(field == _ENCRYPTION for field, _ in footer) or dict(message).get(_ENCRYPTED_STATISTICS):
         raise FormatError("this ORC file is encrypted")
     stripes = tuple(value for field, value in footer if field == _STRIPE and isinstance(value, bytes))
@@ -81,10 +72,10 @@ def orc_part(end: bytes, decompress: Decompress | None = None) -> OrcPart:
         rows=sum(value for field, value in footer if field == _ROWS and isinstance(value, int)),
         _stripes=stripes,
         _statistics=tuple(value for field, value in footer if field == _STATISTICS and isinstance(value, bytes)),
-        _of_stripes=plain_section(metadata, compression, decompress),
+        _of_stripes=plain_section(metadata, postscript.compression, decompress),
         _alike=tuple(found for found in footer if found[0] not in _OF_FILE),
         _postscript=tuple(found for found in message if found[0] not in (_FOOTER_LENGTH, _METADATA_LENGTH)),
-        _compression=compression,
+        _chunks=(postscript.compression, postscript.block),
     )
 
 
@@ -117,10 +108,8 @@ def joined_tail(parts: Sequence[OrcPart]) -> bytes:
             ),
         ]
     )
-    block = dict(first._postscript).get(_BLOCK_SIZE) or _BLOCK_BYTES
-    assert isinstance(block, int)
-    metadata = section(b"".join(part._of_stripes for part in parts), first._compression, block)
-    footer = section(footer, first._compression, block)
+    metadata = section(b"".join(part._of_stripes for part in parts), *first._chunks)
+    footer = section(footer, *first._chunks)
     lengths = number_field(_FOOTER_LENGTH, len(footer)) + number_field(_METADATA_LENGTH, len(metadata))
     postscript = lengths + _message(first._postscript)
     return metadata + footer + postscript + bytes([len(postscript)])

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from hive_acid.errors import FormatError
 from hive_acid.format.orc import ACID_FIELDS
-from hive_acid.format.orc_tail import Decompress, Tail, plain_section, postscript_of, section
+from hive_acid.format.orc_tail import Decompress, Tail, plain_section, section, sections_of
 from hive_acid.format.protobuf import bytes_field, fields, number_field, packed_numbers, varint
 
 KEY_INDEX, STATS, VERSION = "hive.acid.key.index", "hive.acid.stats", "hive.acid.version"
@@ -23,10 +23,9 @@ KEY_INDEX, STATS, VERSION = "hive.acid.key.index", "hive.acid.stats", "hive.acid
 _ROW = len(ACID_FIELDS) + 1
 """The number of the column `row`, behind the root and the five ids."""
 
-_FOOTER_LENGTH, _BLOCK_SIZE, _METADATA_LENGTH = 1, 3, 5
+_FOOTER_LENGTH = 1
 _TYPE, _USER_METADATA = 4, 5
 _SUBTYPES, _NAMES = 2, 3
-_BLOCK_BYTES = 256 * 1024
 _MAX_INT, _MAX_LONG = (1 << 31) - 1, (1 << 63) - 1
 
 
@@ -42,25 +41,18 @@ def second_tail(
     With `row`, the names of all columns of `row`: those beside it move into it. `properties` are added to the user
     metadata. Raises FormatError for bytes that are no ORC tail, and types that are not of that form.
     """
-    postscript = postscript_of(end)
-    at = len(end) - 1 - postscript.length
-    footer = end[at - postscript.footer : at]
-    metadata = end[at - postscript.footer - postscript.metadata : at - postscript.footer]
-    if len(footer) < postscript.footer or len(metadata) < postscript.metadata:
-        raise FormatError(f"the tail of this ORC file has {postscript.tail} bytes, and {len(end)} were read")
+    postscript, metadata, footer = sections_of(end)
     added = b"".join(
         bytes_field(_USER_METADATA, bytes_field(1, name.encode()) + bytes_field(2, value))
         for name, value in (properties or {}).items()
     )
-    message = list(fields(end[at:-1]))
-    block = dict(message).get(_BLOCK_SIZE) or _BLOCK_BYTES
-    assert isinstance(block, int)
+    message = fields(end[-1 - postscript.length : -1])
     if row:
         plain = nested(plain_section(footer, postscript.compression, decompress), row)
-        footer = section(plain + added, postscript.compression, block)
+        footer = section(plain + added, postscript.compression, postscript.block)
     elif added:
         # Messages of Protocol Buffers that follow each other are one: what is there need not be uncompressed.
-        footer += section(added, postscript.compression, block)
+        footer += section(added, postscript.compression, postscript.block)
     written = b"".join(
         number_field(field, len(footer) if field == _FOOTER_LENGTH else value)
         if isinstance(value, int)

@@ -21,7 +21,13 @@ Decompress = Callable[[str, bytes, int], bytes]
 LONGEST_POSTSCRIPT_BYTES = 256
 """A postscript and the byte of its length: what the end of a file must have for `tail_length`."""
 
-_COMPRESSIONS = ("none", "zlib", "snappy", "lzo", "lz4", "zstd", "brotli")
+MAGIC = b"ORC"
+"""The first bytes of a file, before its stripes; its postscript has them too."""
+
+BLOCK_BYTES = 256 * 1024
+"""The longest chunk of a file that does not say otherwise."""
+
+COMPRESSIONS = ("none", "zlib", "snappy", "lzo", "lz4", "zstd", "brotli")
 _KINDS = (
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "timestamp", "array",
     "map", "struct", "uniontype", "decimal", "date", "varchar", "char", "timestamp with local time zone",
@@ -114,13 +120,14 @@ class Tail:
 
 
 class Postscript(NamedTuple):
-    """The last message of a file; lengths in bytes."""
+    """The last message of a file; lengths in bytes, `block` that of the longest chunk before it is compressed."""
 
     length: int
     footer: int
     metadata: int
     compression: str
     writer_version: int
+    block: int
 
     @property
     def tail(self) -> int:
@@ -141,12 +148,8 @@ def read_tail(end: bytes, decompress: Decompress | None = None) -> Tail:
     `decompress` is asked for what is neither uncompressed nor zlib. Raises FormatError for bytes that are no ORC tail,
     and for a compression that nobody here can read.
     """
-    postscript = postscript_of(end)
-    if len(end) < postscript.tail:
-        raise FormatError(f"the tail of this ORC file has {postscript.tail} bytes, and {len(end)} were read")
-    footer_at = len(end) - postscript.length - 1 - postscript.footer
-    footer = plain_section(end[footer_at : footer_at + postscript.footer], postscript.compression, decompress)
-    metadata = plain_section(end[footer_at - postscript.metadata : footer_at], postscript.compression, decompress)
+    postscript, *parts = sections_of(end)
+    metadata, footer = (plain_section(part, postscript.compression, decompress) for part in parts)
     rows = stride = 0
     types: list[OrcType] = []
     stripes: list[Stripe] = []
@@ -192,13 +195,25 @@ def postscript_of(end: bytes) -> Postscript:
         raise FormatError("this is no ORC file: it is too short for a postscript")
     length = end[-1]
     message = end[-1 - length : -1]
-    if bytes_fields(message).get(8000) != b"ORC":
+    if bytes_fields(message).get(8000) != MAGIC:
         raise FormatError("this is no ORC file: its postscript does not say so")
     numbers = number_fields(message)
     footer, kind, metadata = (numbers.get(field, 0) for field in (1, 2, 5))
-    if kind >= len(_COMPRESSIONS) or max(footer, metadata) > _MAX_SECTION_BYTES:
+    if kind >= len(COMPRESSIONS) or max(footer, metadata) > _MAX_SECTION_BYTES:
         raise FormatError(f"the postscript of this ORC file is corrupt: compression {kind}, footer of {footer} bytes")
-    return Postscript(length, footer, metadata, _COMPRESSIONS[kind], numbers.get(6, 0))
+    return Postscript(length, footer, metadata, COMPRESSIONS[kind], numbers.get(6, 0), numbers.get(3) or BLOCK_BYTES)
+
+
+def sections_of(end: bytes) -> tuple[Postscript, bytes, bytes]:
+    """The postscript, the metadata and the footer in the last bytes of a file, the latter two as they stand.
+
+    Raises FormatError if they are no ORC tail, or less than the whole.
+    """
+    postscript = postscript_of(end)
+    if len(end) < postscript.tail:
+        raise FormatError(f"the tail of this ORC file has {postscript.tail} bytes, and {len(end)} were read")
+    at = len(end) - postscript.length - 1 - postscript.footer
+    return postscript, end[at - postscript.metadata : at], end[at : at + postscript.footer]
 
 
 def plain_section(section: bytes, compression: str, decompress: Decompress | None) -> bytes:

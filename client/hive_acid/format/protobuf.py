@@ -77,6 +77,11 @@ def unzigzag(value: int) -> int:
     return value << 1 if value >= 0 else -value * 2 - 1
 
 
+def signed_varint(value: int) -> bytes:
+    """A signed number as a varint of kind ``sint64``; Avro and Thrift have the same."""
+    return varint(unzigzag(value))
+
+
 def number_fields(message: bytes) -> dict[int, int]:
     """The numbers of a message by field, of a repeated one the last."""
     return {field: value for field, value in fields(message) if isinstance(value, int)}

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 
 from hive_acid.errors import FormatError
-from hive_acid.format.protobuf import read_varint, unzigzag, varint, zigzag
+from hive_acid.format.protobuf import read_varint, signed_varint, varint, zigzag
 
 _STOP, _TRUE, _FALSE, _BYTE, I16, I32, I64, _DOUBLE, BINARY, LIST, _SET, _MAP, STRUCT = range(13)
 _MOST_DEPTH = 32
@@ -150,7 +150,7 @@ def _write_struct(written: bytearray, found: Struct) -> None:
             written.append(field - last << 4 | kind)
         else:
             written.append(kind)
-            written += _number(field)
+            written += signed_varint(field)
         last = field
         if kind not in (_TRUE, _FALSE):
             _WRITERS[kind](written, value)
@@ -167,11 +167,7 @@ def _write_list(written: bytearray, found: List) -> None:
 
 
 def _write_number(written: bytearray, value: int) -> None:
-    written += _number(value)
-
-
-def _number(value: int) -> bytes:
-    return varint(unzigzag(value))
+    written += signed_varint(value)
 
 
 def _write_bytes(written: bytearray, value: bytes) -> None:

@@ -241,8 +241,8 @@ class _Merge:
             LOG.warning("%s: merged once more, with a sort", self._job.location)
             self._staging.remove()
             return None
-        nothing = [] if buckets else [self._staging.nothing(self._state.table, ())]
-        self._publish(output, nothing or [StagedFiles(INSERT, (), buckets)])
+        made = StagedFiles(INSERT, (), buckets) if buckets else self._staging.nothing(self._state.table, ())
+        self._publish(output, [made])
         return rows
 
     def _tasks(self, partition: PartitionState, lane: Lane) -> list[DataFrame]:

@@ -11,7 +11,8 @@ from itertools import pairwise
 
 from hive_acid import files
 from hive_acid.footers import DataFilePath, Footers, end_of, uncompressed
-from hive_acid.format.orc_join import MAGIC, joined_tail, orc_part
+from hive_acid.format.orc_join import joined_tail, orc_part
+from hive_acid.format.orc_tail import MAGIC
 from hive_acid.spark.file_order import out_of_order
 from hive_acid.spark.lanes import bounds_in, bucket_of
 
