@@ -179,6 +179,10 @@ class Cleaner:
             self._service.mark_cleaned(compaction.id)
             return True
         if not self._may_be_cleaned(compaction.db, compaction.table, compaction.partition, table):
+            # Nobody can read what a killed worker left half made: that is not what the property keeps.
+            now = self._snapshots.txns()
+            self._remove_staging(location, listed(location, max_depth=1), now, run)
+            self._sweep(table.location, now, run)
             words = kept_by_property(compaction.target, f"what compaction {compaction.id} replaced")
             self._service.mark_refused(compaction.id, words)
             self._look(_target(compaction), NO_CLEANUP, words)

@@ -177,8 +177,14 @@ def test_no_cleanup(world: World) -> None:
     )
     world.write()
     world.write()
+    lost = world.open()
+    left = files.join(world.location, staging_name(lost, "killed"))
+    files.make_directory(left)
+    world.txns.abort_txn(lost)
     done = world.compact(MAJOR)
-    assert world.cleaner().run_once().removed == []
+    before = world.directories()
+    assert world.cleaner().run_once().removed == [left], "nobody can read that"
+    assert {*before} - {*world.directories()} == {staging_name(lost, "killed")}
     assert world.service.get(done.id).state is CompactionState.REFUSED
 
 

@@ -42,6 +42,8 @@ class Scenario:
     stuck: str = ""
     is_gone: bool = False
     """The table is dropped: nobody reads it."""
+    keeps_aborted: bool = False
+    """Its property keeps what aborted attempts have left, too."""
     waits_for_readers: bool = False
     """Work does not go on beside a reader."""
 
@@ -209,7 +211,9 @@ SCENARIOS: Mapping[str, Scenario] = {
     ),
     "cannot be cleaned": Scenario(_queued(CompactionType.MAJOR), settings=_LATER, stuck="delta_0000002"),
     "aborts cannot be cleaned": Scenario(_dead_writers, settings=_LATER, stuck="delta_0000002"),
-    "may not be cleaned": Scenario(_queued(CompactionType.MAJOR), parameters={"no_cleanup": "true"}),
+    "may not be cleaned": Scenario(
+        _queued(CompactionType.MAJOR), parameters={"no_cleanup": "true"}, keeps_aborted=True
+    ),
     "dropped": Scenario(_dropped_softly, is_gone=True),
     "partition dropped": Scenario(_partition_dropped_softly, partition="p=1"),
     "partition dropped and back": Scenario(_partition_dropped_and_back, partition="p=1"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,10 @@ class EndState:
     directories: list[str]
     compactions: list[tuple[str, str]]
     left: dict[str, int]
+
+    def without_aborted(self) -> EndState:
+        """The same where nothing of aborted attempts is to be removed: beside what they made, their records stay."""
+        return replace(self, directories=sorted(set(self.directories)), left={})
 
     def differences(self, other: EndState) -> dict[str, tuple[Any, Any]]:
         """What is not as in the other: this one's and the other's."""

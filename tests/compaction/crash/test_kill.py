@@ -95,7 +95,7 @@ class Case:
         self._check()
         end = self.table.end_state()
         self.table.drop()
-        return end
+        return end.without_aborted() if self._scenario.keeps_aborted else end
 
     def _check(self) -> None:
         assert self._read() == self._rows
