@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hive_acid.format.compression import DEFAULT_COMPRESSION
 from metastore.settings import boolean, choice, counts, duration, fraction, integer, text
 
 _ON_BY_DEFAULT = "A table that nobody compacts only gets slower."
@@ -205,9 +206,9 @@ class CompactionConfig:
     )
     compression: str = choice(
         "metastore.compactor.orc.compression",
-        "zlib",
-        "Compression of the files: zlib or snappy.",
-        ("zlib", "snappy"),
+        DEFAULT_COMPRESSION,
+        "Compression of ORC files where a table's orc.compress does not say it: zstd, zlib or snappy.",
+        ("zstd", "zlib", "snappy"),
     )
     cleaner_interval_ms: int = duration(
         "hive.compactor.cleaner.run.interval",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from hive_acid.format.compression import compression_of
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataDirectory
 from metastore.compaction import overrides
@@ -158,7 +159,7 @@ def compaction_job(
         deletes=_directories(plan.deletes),
         insert_output=plan.insert_output,
         delete_output=plan.delete_output,
-        compression=overrides.compression(properties, default_compression),
+        compression=compression_of(properties, default_compression),
         parameters={key: value for key, value in properties.items() if key.lower().startswith(_OF_FILES)},
         name=name,
         queue=queue,

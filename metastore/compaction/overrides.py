@@ -17,8 +17,6 @@ _MAX_DELTAS = "hive.compactor.max.num.delta"
 _WRITTEN = ("orc.stripe.size", "orc.row.index.stride", "orc.compress.size", "orc.block.padding")
 """What a table may say of its ORC files beside their compression."""
 
-_COMPRESSIONS = ("zlib", "snappy", "none", "zstd", "lz4")
-
 
 def job_properties(parameters: Mapping[str, str], request: Mapping[str, str]) -> dict[str, str]:
     """The ``compactor.*`` of a table with `parameters` and of a `request`, without that prefix: Spark's settings, and
@@ -65,13 +63,6 @@ def table_properties(parameters: Mapping[str, str], request: Mapping[str, str]) 
     own = {key[len(_TABLE) :]: value for key, value in request.items() if key.lower().startswith(_TABLE)}
     replaced = {key.lower() for key in own}
     return {**{key: value for key, value in parameters.items() if key.lower() not in replaced}, **own}
-
-
-def compression(properties: Mapping[str, str], default: str) -> str:
-    """The compression of the ORC files of a table with these `table_properties`; `default` where they name none."""
-    folded = {key.lower(): value for key, value in properties.items()}
-    asked = folded.get("orc.compress", "").strip().lower()
-    return asked if asked in _COMPRESSIONS else default
 
 
 def written_options(properties: Mapping[str, str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 import hive_acid.spark
 from hive_acid.demo import data, spark
 from hive_acid.demo.data import FLIGHT_COLUMNS, MONTH
+from hive_acid.format.compression import DEFAULT_COMPRESSION
 
 ROUNDS = 7
 
@@ -28,7 +29,7 @@ def run(uri: str, work: Path) -> list[str]:
         acid.table("bench.flights").delete("dep_time IS NULL")
         table = acid.table("bench.flights")
         plain_path = str(work / "plain")
-        table.write.option("compression", "zlib").partitionBy("month").orc(plain_path)
+        table.write.option("compression", DEFAULT_COMPRESSION).partitionBy("month").orc(plain_path)
         plain = session.read.orc(plain_path)
         times: dict[str, list[float]] = {"acid": [], "plain": []}
         for _ in range(ROUNDS):

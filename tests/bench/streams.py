@@ -27,6 +27,7 @@ import hive_acid.spark
 from hive_acid.catalog import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.demo import spark
+from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.streaming import ArrowWriter, DelimitedWriter, JsonWriter, RecordWriter, StreamingConnection
 from tests.bench.machine import cpu_s
 from tests.bench.servers import Machine, Server
@@ -159,8 +160,8 @@ def _plain_files(bench: Bench, table: pa.Table, commits: int) -> Callable[[], Ra
         def work() -> None:
             for number in range(commits):
                 orc.write_table(
-                    table, directory / f"{number}.orc", compression="zlib", compression_block_size=256 * 1024,
-                    dictionary_key_size_threshold=0.8,
+                    table, directory / f"{number}.orc", compression=DEFAULT_COMPRESSION,
+                    compression_block_size=256 * 1024, dictionary_key_size_threshold=0.8,
                 )  # fmt: skip
 
         rate = bench.timed(commits, commits * table.num_rows, work)
@@ -191,7 +192,9 @@ def _sink_lines(bench: Bench) -> Iterator[str]:
                     return acid.sink(name, query=f"q{next(numbers)}")
 
                 def plainly(to: str = plain) -> Callable[[Any, int], None]:
-                    return lambda frame, _: frame.write.mode("append").option("compression", "zlib").orc(to)
+                    return lambda frame, _: (
+                        frame.write.mode("append").option("compression", DEFAULT_COMPRESSION).orc(to)
+                    )
 
                 stream = _query_rounds(bench, session, arriving, sunk, rows, batches)
                 beside = _query_rounds(bench, session, arriving, plainly, rows, batches)

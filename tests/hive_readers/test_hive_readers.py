@@ -138,6 +138,24 @@ def test_compactions_that_neither_shuffle_nor_sort(acid: AcidSession, hive: Hive
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.maven
+def test_compactions_that_write_no_row(acid: AcidSession, hive: HiveReaders, kept: list[str]) -> None:
+    """Files become parts of new ones as they are, and the client merges the delete events."""
+    acid.create_table("d.t", COLUMNS)
+    updates(acid)
+    acid.insert("d.t", rows(acid, 30, 60).repartition(3))
+    acid.delete("d.t", "id = 33")
+    compact_table(acid.spark, acid, "d.t", "minor")
+    assert not kept
+    check_both(acid, hive)
+    acid.insert("d.t", rows(acid, 60, 90).repartition(3))
+    acid.delete("d.t", "id = 63")
+    compact_table(acid.spark, acid, "d.t", "major")
+    check_both(acid, hive)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.maven
 def test_a_clustered_table(acid: AcidSession, hive: HiveReaders) -> None:
     acid.create_table("d.t", COLUMNS, clustered_by=("id",), buckets=3)
     updates(acid)

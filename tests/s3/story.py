@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -18,6 +19,7 @@ from hive_acid import files
 from hive_acid.spark import compact as compaction
 from hive_acid.spark import pieces
 from hive_acid.spark.file_order import out_of_order
+from hive_acid.spark.stage import Staging
 from metastore import slices
 from metastore.app import App, ServeOptions
 from metastore.config import Config
@@ -71,6 +73,9 @@ class Story:
             self.tell("aborted")
         print(json.dumps(["files by lanes", self.compact_by_lanes()]))
         self.tell("compacted by lanes")
+        acid.insert("d.t", self.frame((7, "kept", "x")))
+        print(json.dumps(["written by Spark", self.compact_what_is_kept()]))
+        self.tell("compacted as it is")
         acid.insert("d.t", self.frame((6, "later", "x")))
         before = acid.table("d.t")
         accepted = acid.compact("d.t", "major", ["p=x"])
@@ -94,6 +99,22 @@ class Story:
             patch.setattr(pieces, "out_of_order", look)
             compact_table(self.spark, self.acid, "d.t", "minor")
         return len(looked)
+
+    def compact_what_is_kept(self) -> int:
+        """Files become parts of new ones as they are; how many others that took."""
+        written: list[str] = []
+        write = Staging.write
+
+        def told(staging: Staging, *args: Any, **kwargs: Any) -> Any:
+            written.append(staging.location)
+            return write(staging, *args, **kwargs)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compaction, "ONE_TASK_BYTES", -1)
+            patch.setattr(compaction, "KEPT_STRIPE_BYTES", 0)
+            patch.setattr(Staging, "write", told)
+            compact_table(self.spark, self.acid, "d.t", "minor")
+        return len(written)
 
     def frame(self, *rows: tuple[int, str, str]):
         return self.spark.createDataFrame(list(rows), "id int, v string, p string")

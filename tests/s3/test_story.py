@@ -44,7 +44,7 @@ def test_from_creation_to_compaction(store, db_url, tmp_path):
         check=False,
     )
     assert told.returncode == 0, told.stderr[-4000:]
-    later = [6, "later", "x"]
+    later, kept = [6, "later", "x"], [7, "kept", "x"]
     merged = [[2, "m", "x"], [3, "C", "y z"], [4, "n", "x"]]
     assert [json.loads(line) for line in told.stdout.splitlines() if line.startswith("[")] == [
         ["inserted", [[1, "a", "x"], [2, "b", "x"], [3, "c", "y z"]], []],
@@ -53,7 +53,9 @@ def test_from_creation_to_compaction(store, db_url, tmp_path):
         ["aborted", merged, []],
         ["files by lanes", 3],
         ["compacted by lanes", merged, []],
-        ["compacted", [*merged, later], []],
-        ["older snapshot", [*merged, later]],
+        ["written by Spark", 0],
+        ["compacted as it is", [*merged, kept], []],
+        ["compacted", [*merged, later, kept], []],
+        ["older snapshot", [*merged, later, kept]],
         ["overwritten", [[3, "C", "y z"], [5, "o", "x"]], []],
     ]

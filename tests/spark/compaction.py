@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hive_acid import files
+from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.names import staging_name
 from hive_acid.ids import WriteId
 from hive_acid.spark.compact import compact
@@ -75,4 +76,4 @@ def plan_round(
     if planned is None:
         return this, None
     staging = files.join(location, staging_name(transaction.id, uuid.uuid4().hex[:8]))
-    return this, compaction_job(asked, info, location, staging, this.found, planned, "zlib").to_json()
+    return this, compaction_job(asked, info, location, staging, this.found, planned, DEFAULT_COMPRESSION).to_json()

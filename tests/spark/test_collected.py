@@ -108,8 +108,8 @@ def test_many_rows_are_written_by_spark(acid, spark, monkeypatch):
 
 def test_readers_find_row_groups_by_the_index(spark, tmp_path):
     """ORC's own reader skips groups of rows, also in the columns of `row`, which have nothing to be skipped."""
-    keys = [(1, encode_bucket(0), 3 * row) for row in range(35_000)]
-    content = delete_file(list(EVERY_TYPE.items()), keys, 2, "none")
+    found = [(1, encode_bucket(0), 3 * row, 2) for row in range(35_000)]
+    content = delete_file(list(EVERY_TYPE.items()), found, "none")
     # Under another name Spark's reader takes the file for a plain one, and pushes filters on its columns.
     (tmp_path / "f.orc").write_bytes(content.replace(b"originalTransaction", b"originalTransactiom"))
     frame = spark.read.orc(str(tmp_path / "f.orc")).where("rowId BETWEEN 60000 AND 60005")

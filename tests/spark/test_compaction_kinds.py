@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import random
+import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+import hive_acid.spark
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.footers import DataFilePath, Footers
+from hive_acid.format.orc_patch import second_tail
 from hive_acid.format.rows import decode_bucket
 from hive_acid.spark import compact as compaction
-from hive_acid.spark import lanes, pieces
+from hive_acid.spark import deleted, lanes, pieces
 from hive_acid.spark.file_order import out_of_order
 from hive_acid.spark.job_settings import configured
+from hive_acid.spark.stage import Staging
 from metastore.compaction.plan import CompactionRefusedError
 from tests.spark.checker import check_table, events, location_of
 from tests.spark.compaction import compact_table
-from tests.spark.placed import commit_writes
+from tests.spark.placed import BUCKET_0, commit_writes, write_events
 from tests.spark.test_insert_only import create
 
 COLUMNS = {"id": "int", "name": "string"}
@@ -73,7 +77,7 @@ def joined(monkeypatch):
 
     def join(of_bucket, target):
         numbers.append(len(of_bucket))
-        pieces.join(of_bucket, target)
+        return pieces.join(of_bucket, target)
 
     monkeypatch.setattr(compaction, "join", join)
     return numbers
@@ -143,6 +147,182 @@ def test_pieces_of_one_bucket_have_all_types_and_their_statistics(acid, spark, b
         assert orc_bounds(location_of(acid, "d.t"), made, name) == bounds
     assert acid.table("d.t").where("t > timestamp'1970-01-03'").count() == 6
     assert acid.table("d.t").where("id BETWEEN 100 AND 109").count() == 9
+
+
+@pytest.fixture
+def kept(monkeypatch, by_lanes):
+    """Files stay as they are whatever the size of their stripes; the files that Spark has written."""
+    written = []
+    monkeypatch.setattr(compaction, "KEPT_STRIPE_BYTES", 0)
+    monkeypatch.setattr(compaction, "LANE_BYTES", 0)
+    paths = Staging.paths
+
+    def told(staging, step):
+        found = paths(staging, step)
+        written.extend(path.path for path in found)
+        return found
+
+    monkeypatch.setattr(Staging, "paths", told)
+    return written
+
+
+def test_files_of_which_all_rows_stay_are_not_written_again(acid, spark, kept, by_lanes):
+    acid.create_table("d.t", COLUMNS)
+    for first in (0, 100, 200):
+        insert(acid, spark, first, 100, files=3)
+    acid.delete("d.t", "id % 10 = 0")
+    before, old = content(acid), acid.table("d.t", row_id=True)
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert not kept
+    assert (result.rows, result.deletes) == (300, 30)
+    assert by_lanes == [9], "that they are in order is looked at all the same"
+    state = check_table(location_of(acid, "d.t"))
+    assert sorted(len(found) for name, found in state.items() if name.startswith("delta_") and "_v" in name) == [3]
+    assert content(acid) == sorted(map(str, old.collect())) == before
+    assert acid.table("d.t").where("id = 205").count() == 1
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert kept, "now rows have to go"
+    assert result.rows == 270
+    assert content(acid) == before
+    kept.clear()
+    insert(acid, spark, 300, 50)
+    before = content(acid)
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert not kept
+    assert result.rows == 320
+    assert content(acid) == before
+    check_table(location_of(acid, "d.t"))
+
+
+def test_only_files_with_deleted_rows_are_written_again(acid, spark, kept):
+    acid.create_table("d.t", COLUMNS)
+    for first in (0, 100, 200, 300):
+        insert(acid, spark, first, 100)
+    acid.delete("d.t", "id IN (110, 310)")
+    before = content(acid)
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert result.rows == 398
+    assert len(kept) == 2
+    assert content(acid) == before
+    check_table(location_of(acid, "d.t"))
+
+
+@pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
+def test_a_history_with_files_that_are_kept(history, spark, kept, kinds):
+    before = content(history)
+    old = history.table("d.t", row_id=True)
+    for kind in kinds:
+        compact_table(spark, history, "d.t", kind)
+        assert content(history) == before
+        check_table(location_of(history, "d.t"))
+    assert sorted(map(str, old.collect())) == before
+
+
+def test_files_of_another_kind_are_written_again(acid, spark, kept):
+    """Of fewer columns, of another compression, of another writer; and what aborted writes have left is not kept."""
+    acid.create_table("d.t", COLUMNS)
+    insert(acid, spark, 0, 10)
+    with hive_acid.spark.session(spark, acid.connection.uri, compression="snappy") as other:
+        insert(other, spark, 10, 10)
+    acid.sql("ALTER TABLE d.t ADD COLUMNS (more int)")
+    acid.insert("d.t", spark.range(20, 30).selectExpr("int(id) id", "'m' name", "1 more"))
+    acid.insert("d.t", spark.range(30, 40).selectExpr("int(id) id", "'m' name", "2 more"))
+    before = content(acid)
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert len(kept) == 1
+    assert (result.rows, content(acid)) == (40, before)
+    check_table(location_of(acid, "d.t"))
+
+
+def test_files_of_another_writer_are_found_out_in_time(acid, spark, kept, monkeypatch):
+    """They say the same of their types, but something else of themselves."""
+    acid.create_table("d.t", COLUMNS)
+    for first in (0, 10, 20):
+        insert(acid, spark, first, 10)
+    path = location_of(acid, "d.t") / "delta_0000002_0000002_0000" / "bucket_00000"
+    end = path.read_bytes()
+    (path.parent / ".bucket_00000.crc").unlink(missing_ok=True)
+    path.write_bytes(end + second_tail(end, properties={"writer": b"another"}))
+    acid.delete("d.t", "id = 25")
+    before = content(acid)
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert result.rows == 30
+    assert len(kept) == 3, "two kinds are known before anything is written"
+    assert content(acid) == before
+    kept.clear()
+    (base,) = (location_of(acid, "d.t")).glob("delta_*_v*")
+    end = (base / "bucket_00000").read_bytes()
+    (base / "bucket_00000").write_bytes(end + second_tail(end, properties={"writer": b"another"}))
+    insert(acid, spark, 30, 10)
+    acid.delete("d.t", "id = 35")
+    insert(acid, spark, 40, 10)
+    monkeypatch.setattr(compaction, "deleted_rows", lambda *_: {(5, 536870912): {}})
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert result.rows == 48
+    check_table(location_of(acid, "d.t"))
+
+
+@pytest.mark.parametrize("read_here", [True, False])
+def test_delete_events_are_merged(acid, spark, monkeypatch, read_here):
+    """Of the events of one row the first stays, whoever merges them; and each keeps the write that it is of."""
+    if not read_here:
+        monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+    acid.create_table("d.t", COLUMNS)
+    insert(acid, spark, 0, 50, files=2)
+    insert(acid, spark, 50, 50)
+    acid.delete("d.t", "id % 10 = 3")
+    acid.update("d.t", {"name": "'u'"}, "id % 20 = 5")
+    acid.delete("d.t", "id % 20 = 5")
+    location = location_of(acid, "d.t")
+    with acid.connection.begin() as transaction:
+        assert transaction.write_id("d", "t") == 6
+    again = location / "delete_delta_0000006_0000006_0000"
+    (first,) = location.glob("delete_delta_0000003_*")
+    shutil.copytree(first, again, ignore=shutil.ignore_patterns(".*"))
+    for path in again.glob("bucket_*"):
+        found = orc.ORCFile(path).read()
+        same = [*range(found.num_rows)]
+        columns = [found.column(name) for name in found.column_names]
+        columns[found.column_names.index("currentTransaction")] = pa.array([6 for _ in same], pa.int64())
+        orc.write_table(pa.table(columns, found.column_names), path)
+    old = [
+        (event.key, event.current_write_id)
+        for path in sorted(location.glob("delete_delta_*/bucket_*"))
+        for event in events(path)
+    ]
+    before = content(acid)
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    made = [
+        (event.key, event.current_write_id)
+        for path in sorted(location.glob("delete_delta_*_v*/bucket_*"))
+        for event in events(path)
+    ]
+    assert dict(made) == {key: min(by for other, by in old if other == key) for key, _ in old}
+    assert result.deletes == len(made) < len(old)
+    assert content(acid) == before
+    check_table(location)
+
+
+@pytest.mark.parametrize("read_here", [True, False])
+def test_events_of_aborted_writes_are_left_out(acid, spark, monkeypatch, read_here):
+    """Those of a directory that has committed ones as well."""
+    if not read_here:
+        monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+    acid.create_table("d.t", COLUMNS)
+    location = commit_writes(acid, "d.t", 3, aborted=[2])
+    row = pa.struct([("id", pa.int32()), ("name", pa.string())])
+    rows = [(0, 1, BUCKET_0, number, 1, {"id": number, "name": "n"}) for number in range(10)]
+    gone = [(2, 1, BUCKET_0, 3, 3, None), (2, 1, BUCKET_0, 4, 2, None), (2, 1, BUCKET_0, 5, 3, None)]
+    for name, found in (("delta_0000001_0000001_0000", rows), ("delete_delta_0000002_0000003", gone)):
+        write_events(location / name / "bucket_00000", found, row)
+        (location / name / "_orc_acid_version").write_text("2")
+    acid.delete("d.t", "id = 7")
+    before = content(acid)
+    assert len(before) == 7
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert (result.deletes, content(acid)) == (3, before)
+    (made,) = location.glob("delete_delta_*_v*")
+    assert [event.key.row_id for event in events(made / "bucket_00000")] == [3, 5, 7]
 
 
 def orc_bounds(location, pattern, name):

@@ -16,6 +16,7 @@ import pyarrow.orc
 import pytest
 
 from hive_acid import files
+from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.names import (
     VERSION_CONTENT,
     VERSION_MARKER,
@@ -83,7 +84,7 @@ class OrcOnDisk(OnDisk):
         table = TableInfo(self.location, (("id", "int"),), (), {"transactional": "true"}, {}, Storage("", "", {}, ()))
         asked = SimpleNamespace(id=7, properties={}, order_by=None, buckets=None)
         staging = files.join(self.location, "_tmp_compaction")
-        job = compaction_job(asked, table, self.location, staging, found, plan, "zlib").to_json()
+        job = compaction_job(asked, table, self.location, staging, found, plan, DEFAULT_COMPRESSION).to_json()
         made = compact(spark, CompactionJob.from_json(json.loads(job))).directories
         check_output(staging, made)
         publish_output(staging, self.location, made)

@@ -40,18 +40,20 @@ _NOWHERE = bytes(8)
 """Places in streams without content, as many as any type has: all are 0."""
 
 
-def delete_file(
-    columns: Sequence[tuple[str, str]], keys: Sequence[tuple[int, int, int]], write_id: int, compression: str
-) -> bytes:
-    """The file of the events by which `write_id` deletes the rows of `keys`, which are in order and not empty.
+Event = tuple[int, int, int, int]
+"""Write id, bucket property and row id of the row that is deleted, and the write id that deletes it."""
+
+
+def delete_file(columns: Sequence[tuple[str, str]], events: Sequence[Event], compression: str) -> bytes:
+    """The file of `events`, which are in order and not empty.
 
     `columns` are (name, Hive type), without the partition keys. `compression` is ``none`` or ``zlib``. Raises
     FormatError for a type that is none of Hive's.
     """
     types = acid_types(columns)
     kinds = [number_fields(of)[1] for of in types]
-    count = len(keys)
-    ids: list[Sequence[int]] = [[DELETE] * count, *zip(*keys, strict=True), [write_id] * count]
+    count = len(events)
+    ids: list[Sequence[int]] = [[DELETE] * count, *zip(*events, strict=True)]
     groups = [range(start, min(start + ROW_INDEX_STRIDE, count)) for start in range(0, count, ROW_INDEX_STRIDE)]
     statistics = [
         _counted(count),
@@ -78,7 +80,7 @@ def delete_file(
         *data,
     ]
     properties = {
-        KEY_INDEX: b"%d,%d,%d;" % keys[-1],
+        KEY_INDEX: b"%d,%d,%d;" % events[-1][:3],
         STATS: b"0,0,%d" % count,
         VERSION: b"2",
     }

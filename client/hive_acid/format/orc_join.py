@@ -8,7 +8,7 @@ of its values is not said of all.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, localcontext
 
@@ -49,6 +49,11 @@ class OrcPart:
     _postscript: tuple[tuple[int, int | bytes], ...]
     _chunks: tuple[str, int]
 
+    @property
+    def kind(self) -> Hashable:
+        """The same for files that can become one."""
+        return self._alike, self._postscript, len(self._statistics)
+
 
 def orc_part(end: bytes, decompress: Decompress | None = None) -> OrcPart:
     """The file whose last bytes are `end`, its whole tail or more.
@@ -85,11 +90,10 @@ def joined_tail(parts: Sequence[OrcPart]) -> bytes:
     Raises FormatError for parts that differ in types, user metadata, compression or writer.
     """
     first = parts[0]
-    for part in parts[1:]:
-        if part._alike != first._alike or part._postscript != first._postscript:
-            raise FormatError("ORC files of different types, user metadata, compression or writers are not joined")
-        if len(part._statistics) != len(first._statistics):
-            raise FormatError("one of these ORC files lacks statistics")
+    if any(part.kind != first.kind for part in parts[1:]):
+        raise FormatError(
+            "ORC files are not joined that differ in types, user metadata, compression, writer, or in having statistics"
+        )
     stripes: list[bytes] = []
     at = len(MAGIC)
     for part in parts:

@@ -8,13 +8,15 @@ lists, and the client writes the delete files (`hive_acid.format.orc_deletes`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from hive_acid.format.orc_deletes import Event
 from hive_acid.spark.read import KEY_COLUMNS
 from hive_acid.spark.spread import FILES_PER_PARTITION
-from hive_acid.spark.stage import Key, Values
+from hive_acid.spark.stage import Values
 
 MOST_KEYS = 200_000
 """So many rows, in all partitions, are brought to the client at most: some 20 MB there."""
@@ -23,8 +25,10 @@ _TURN = "__acid_turn"
 _NUMBER_IN_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1}"
 
 
-def collected(rows: DataFrame, partition_keys: Sequence[str]) -> Mapping[Values, Sequence[Key]] | None:
-    """The keys of `rows`, a frame with the hidden columns of `read_rows`, in order, by the values of their partition.
+def collected(rows: DataFrame, partition_keys: Sequence[str], write_id: int) -> Mapping[Values, list[Event]] | None:
+    """The events by which `write_id` deletes `rows`, a frame with the hidden columns of `read_rows`.
+
+    They are in order, by the values of their partition.
 
     `partition_keys` are the columns with the texts of these values. None if there are more than `MOST_KEYS`; no task
     brings many more than that.
@@ -36,10 +40,10 @@ def collected(rows: DataFrame, partition_keys: Sequence[str]) -> Mapping[Values,
     if len(lists[0]) > MOST_KEYS:
         return None
     write_ids, buckets, row_ids, *values = lists
-    found: dict[Values, list[Key]] = {}
-    keys = zip(write_ids, buckets, row_ids, strict=True)
+    found: dict[Values, list[Event]] = {}
+    events = zip(write_ids, buckets, row_ids, repeat(write_id, len(row_ids)), strict=True)
     if not values:
-        return {(): sorted(keys)} if write_ids else {}
-    for key, of in zip(keys, zip(*values, strict=True), strict=True):
-        found.setdefault(of, []).append(key)
-    return {tuple(text or None for text in of): sorted(keys) for of, keys in found.items()}
+        return {(): sorted(events)} if write_ids else {}
+    for event, of in zip(events, zip(*values, strict=True), strict=True):
+        found.setdefault(of, []).append(event)
+    return {tuple(text or None for text in of): sorted(of_partition) for of, of_partition in found.items()}

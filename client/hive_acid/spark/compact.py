@@ -4,16 +4,18 @@ A job says what to read and how the output is called; which directories those ar
 output appears below the job's staging directory, complete, and the metastore renames it into place.
 
 Rows are written as cheaply as their number and their files allow: bucket by bucket without a shuffle and mostly without
-a sort (`hive_acid.spark.lanes`), a few in one task, or after a shuffle by bucket.
+a sort (`hive_acid.spark.lanes`), a few in one task, or after a shuffle by bucket. Files with large stripes, of which
+nothing is deleted, become part of the new ones as they are. A few delete events are merged without Spark.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
@@ -22,7 +24,10 @@ from hive_acid import files
 from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath
 from hive_acid.format.names import bucket_file_name, is_for_hive_3
+from hive_acid.format.orc import empty_acid_file
+from hive_acid.format.orc_tail import Tail, read_tail
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
+from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.compaction_job import (
@@ -35,12 +40,13 @@ from hive_acid.spark.compaction_job import (
     unheard,
 )
 from hive_acid.spark.concatenate import concatenate
+from hive_acid.spark.deleted import deleted_rows, merged_events
 from hive_acid.spark.events import BUCKET_COLUMN, DELETE, INSERT, KEY, Events, file_of_row
 from hive_acid.spark.file_order import can_look
 from hive_acid.spark.job_settings import configured
-from hive_acid.spark.lanes import Lane, lanes, restricted
+from hive_acid.spark.lanes import Keeps, Lane, has_rows_of, lanes, restricted
 from hive_acid.spark.listing import PartitionState, TableState
-from hive_acid.spark.pieces import by_bucket, join
+from hive_acid.spark.pieces import Piece, by_bucket, join, mixed, pieces_of
 from hive_acid.spark.read import BROADCAST_LIMIT_BYTES, KEY_COLUMNS, delete_events, has_old_shape, read_rows
 from hive_acid.spark.rebalance import rebalanced
 from hive_acid.spark.scan import ID_COLUMNS, ROW_COLUMN
@@ -62,6 +68,9 @@ LANE_BYTES = 1024 * 1024
 """Lanes pay where the files of a bucket have so much, or where there are no more than `FEW_LANES`."""
 
 FEW_LANES = 4
+
+KEPT_STRIPE_BYTES = 2 * 1024 * 1024
+"""Files with smaller stripes, on an average, are read and written: each stripe costs a reader a start of its own."""
 
 _FILE_BY_FILE = {
     # A union of frames with one part each has a part for each of them.
@@ -111,6 +120,13 @@ def compact(spark: SparkSession, job: CompactionJob, report: Report = unheard) -
     )
 
 
+class _Task(NamedTuple):
+    """What one task reads, in bytes, and the events that it writes."""
+
+    size: int
+    events: DataFrame
+
+
 class _Merge:
     """The compaction of files with ACID columns."""
 
@@ -133,13 +149,18 @@ class _Merge:
             rows = self._rows(job.insert_output)
         if job.delete_output:
             self._report(Progress(rows, 0, 0, "deletes"))
-            events = delete_events(
-                self._spark, self._partition.scan_directories(found.delete_deltas), self._state.write_ids
-            )
-            nothing = F.lit(None).cast(row_type(job.columns)).alias(ROW_COLUMN)
-            in_one = _in_one_task(found.delete_deltas, SMALL_BYTES)
-            deletes = self._placed(job.delete_output, events.select(*ID_COLUMNS, nothing), DELETE, one_task=in_one)
+            deletes = self._deletes(job.delete_output, found.delete_deltas)
         return rows, deletes
+
+    def _deletes(self, output: str, deltas: Sequence[DataDirectory]) -> int:
+        events = merged_events(self._partition, deltas, self._state.write_ids)
+        if events:
+            self._publish(output, self._staging.deletes(self._state.table, {(): events}, self._job.compression))
+            return len(events)
+        found = delete_events(self._spark, self._partition.scan_directories(deltas), self._state.write_ids)
+        nothing = F.lit(None).cast(row_type(self._job.columns)).alias(ROW_COLUMN)
+        in_one = _in_one_task(deltas, SMALL_BYTES)
+        return self._placed(output, found.select(*ID_COLUMNS, nothing), DELETE, one_task=in_one)
 
     def _rows(self, output: str) -> int:
         job, partition = self._job, self._partition
@@ -217,63 +238,112 @@ class _Merge:
             return None
         if has_old_shape(self._spark, partition):
             return None
-        found = lanes(partition)
+        found = lanes(partition, self._keeps(partition))
         if not found or (len(found) > FEW_LANES and size < len(found) * LANE_BYTES):
             return None
         return found
 
+    def _keeps(self, partition: PartitionState) -> Keeps:
+        """Which files of `partition` become part of the new ones as they are: nothing of them is left out or changed.
+
+        What the user wants written otherwise than by its compression is written, and so is what needs a user metadata
+        of its own.
+        """
+        job, deltas = self._job, partition.state.delete_deltas
+        deleted = deleted_rows(partition, deltas) if deltas else {}
+        if job.options or self._hive_3 or deleted is None:
+            return lambda directory, tail: False
+        sources = deleted.keys()
+        types = read_tail(empty_acid_file([(column.name, column.type) for column in job.columns])).types
+
+        def keeps(directory: DataDirectory, tail: Tail) -> bool:
+            return (
+                directory.validity is RangeValidity.ALL
+                and (tail.compression, tail.types) == (job.compression, types)
+                and sum(stripe.length for stripe in tail.stripes) >= len(tail.stripes) * KEPT_STRIPE_BYTES
+                and not has_rows_of(tail, sources)
+            )
+
+        return keeps
+
     def _by_lanes(self, output: str, partition: PartitionState, chosen: Sequence[Lane]) -> int | None:
         """Write each lane without a shuffle; the number of rows, None if what came out is not as it must be."""
-        rows = size = 0
-        pieces: list[str] = []
+        kept = self._kept(partition, chosen)
+        unlike = mixed(kept)
+        chosen = [lane.without_kept() if lane.bucket in unlike else lane for lane in chosen]
+        kept = [piece for piece in kept if piece.bucket not in unlike]
+        written = self._written(output, partition, chosen)
+        if unlike := mixed([*kept, *written]):
+            # Files of another writer, or of another version of it, are not joined with ours.
+            again = [lane.of_kept() for lane in chosen if lane.bucket in unlike]
+            written += self._written(f"{output}-again", partition, again)
+            kept = [piece for piece in kept if piece.bucket not in unlike]
+        found = by_bucket([*kept, *written])
+        if found is None:
+            LOG.warning("%s: merged once more, with a sort", self._job.location)
+            self._staging.remove()
+            return None
+        rows = sum(piece.part.rows for of_bucket in found.values() for piece in of_bucket)
+        made = StagedFiles(INSERT, (), self._joined(found, rows))
+        self._publish(output, [made if found else self._staging.nothing(self._state.table, ())])
+        return rows
+
+    def _kept(self, partition: PartitionState, chosen: Sequence[Lane]) -> list[Piece]:
+        """The files of lanes that stay as they are."""
+        sizes = {file.path: file.size for directory in partition.state.data for file in directory.files}
+        return pieces_of(
+            [DataFilePath(files.join(partition.location, path), sizes[path]) for lane in chosen for path in lane.kept]
+        )
+
+    def _written(self, output: str, partition: PartitionState, chosen: Sequence[Lane]) -> list[Piece]:
+        """Read and write what is not kept of lanes."""
+        rows = 0
+        paths: list[DataFilePath] = []
         with configured(self._spark, _FILE_BY_FILE):
             for number, together in enumerate(_jobs(chosen)):
                 step = f"{output}-{number}"
                 tasks = [task for lane in together for task in self._tasks(partition, lane)]
-                frame = reduce(DataFrame.unionAll, tasks)
+                # The longest begin first, so that none is left alone in the end.
+                tasks.sort(key=lambda task: task.size, reverse=True)
+                frame = reduce(DataFrame.unionAll, (task.events for task in tasks))
                 rows += self._write(frame.select(*ID_COLUMNS, ROW_COLUMN), (), INSERT, step)
-                found = self._staging.staged(0, step=step)
-                pieces += [path for staged in found for path in staged.buckets.values()]
-                size += sum(staged.size for staged in found)
-                self._report(Progress(rows, len(pieces), size, "rows"))
-        buckets = self._joined(pieces)
-        if buckets is None:
-            LOG.warning("%s: merged once more, with a sort", self._job.location)
-            self._staging.remove()
-            return None
-        made = StagedFiles(INSERT, (), buckets) if buckets else self._staging.nothing(self._state.table, ())
-        self._publish(output, [made])
-        return rows
+                paths += self._staging.paths(step)
+                self._report(Progress(rows, len(paths), sum(path.size for path in paths), "rows"))
+        return pieces_of(paths)
 
-    def _tasks(self, partition: PartitionState, lane: Lane) -> list[DataFrame]:
-        """The events of a lane, in one frame for each task: by runs, whose files are joined then.
+    def _tasks(self, partition: PartitionState, lane: Lane) -> list[_Task]:
+        """The events of a lane by tasks: each a run, whose files are joined then.
 
-        Where a file is copied to be joined, and where its metadata speak of its own rows, a lane is one task.
+        Where a file is copied to be joined, and where its metadata speak of its own rows, as few as can be.
         """
-        parts = []
-        for run in lane.runs:
-            of_run = replace(partition, state=restricted(partition.state, run.paths))
-            events = self._events(self._read(of_run))
-            parts.append(events if run.in_order else events.coalesce(1).sortWithinPartitions(*KEY))
-        if self._hive_3 or files.rename_is_copy(self._job.staging):
-            parts = [reduce(DataFrame.unionAll, parts)]
-        return [part.coalesce(1) for part in parts]
+        tasks = []
+        for runs in lane.written():
+            parts = []
+            for run in runs:
+                of_run = replace(partition, state=restricted(partition.state, run.paths))
+                events = self._events(self._read(of_run))
+                in_order = events if run.in_order else events.coalesce(1).sortWithinPartitions(*KEY)
+                parts.append(_Task(run.size, in_order.coalesce(1)))
+            if self._hive_3 or files.rename_is_copy(self._job.staging):
+                whole = reduce(DataFrame.unionAll, (part.events for part in parts))
+                parts = [_Task(sum(part.size for part in parts), whole.coalesce(1))]
+            tasks += parts
+        return tasks
 
-    def _joined(self, pieces: Sequence[str]) -> dict[int, str] | None:
-        """One file for each bucket, of what was staged as `pieces`; None if these cannot become that."""
-        staging = self._job.staging
-        sizes = {entry.path: entry.size for entry in files.list_tree(staging)}
-        paths = {DataFilePath(files.join(staging, piece), sizes[piece]): piece for piece in pieces}
-        found = by_bucket(list(paths))
-        if found is None:
-            return None
+    def _joined(self, found: Mapping[int, Sequence[Piece]], rows: int) -> dict[int, str]:
+        """One file for each bucket, by its path below the staging directory."""
+        staging = self._staging.location
         buckets: dict[int, str] = {}
-        for bucket, of_bucket in found.items():
-            if len(of_bucket) == 1:
-                buckets[bucket] = paths[of_bucket[0]]
+        size = 0
+        for bucket, pieces in found.items():
+            path = pieces[0].path.path
+            if len(pieces) == 1 and files.is_below(path, staging):
+                buckets[bucket] = path.removeprefix(staging).lstrip("/")
                 continue
             buckets[bucket] = files.join(_JOINED, bucket_file_name(bucket))
-            join(of_bucket, files.join(staging, buckets[bucket]))
+            for length in join(pieces, files.join(staging, buckets[bucket])):
+                size += length
+                self._report(Progress(rows, len(buckets), size, "joining"))
         return buckets
 
 
@@ -282,11 +352,14 @@ def _jobs(chosen: Sequence[Lane]) -> list[list[Lane]]:
     jobs: list[list[Lane]] = []
     left = 0
     for lane in chosen:
-        if not jobs or len(lane.runs) > left:
+        runs = sum(map(len, lane.written()))
+        if not runs:
+            continue
+        if not jobs or runs > left:
             jobs.append([])
             left = RUNS_PER_JOB
         jobs[-1].append(lane)
-        left -= len(lane.runs)
+        left -= runs
     return jobs
 
 

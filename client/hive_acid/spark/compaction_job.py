@@ -9,6 +9,7 @@ from typing import Any
 from hive_acid import files
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import FormatError
+from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.names import parse_directory
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import directory_state
@@ -74,7 +75,7 @@ class CompactionJob:
                 deletes=tuple(_name(*found) for found in job["deletes"]),
                 insert_output=job.get("insert_output"),
                 delete_output=job.get("delete_output"),
-                compression=job.get("compression") or "zlib",
+                compression=job.get("compression") or DEFAULT_COMPRESSION,
                 parameters=dict(job.get("parameters") or {}),
                 options=dict(job.get("options") or {}),
                 buckets=job.get("buckets"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.sql import Column, SparkSession
@@ -32,8 +32,9 @@ from hive_acid.format.deleted import (
     layout_of,
     merged,
 )
+from hive_acid.format.orc_deletes import Event
 from hive_acid.format.rows import DELETE
-from hive_acid.format.snapshot import RangeValidity
+from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.events import KEY
 from hive_acid.spark.listing import PartitionState
@@ -49,7 +50,7 @@ _MOST_FILES = 64
 """So many delete files that are not known yet are read for one scan."""
 
 _MOST_KNOWN_EVENTS = 4_000_000
-_COLUMNS = ["operation", *KEY]
+_COLUMNS = ["operation", *KEY, "currentTransaction"]
 _THREADS = 8
 
 
@@ -100,26 +101,70 @@ def is_deleted(spark: SparkSession, partition: PartitionState, deltas: Sequence[
 
     The condition is over the columns of `scan`, and never null.
     """
-    if any(found.validity is not RangeValidity.ALL or found.unfinished for found in deltas):
+    found = deleted_rows(partition, deltas)
+    layout = None if found is None else layout_of(found, MOST_WORDS)
+    return None if layout is None else _condition(spark, layout)
+
+
+def deleted_rows(partition: PartitionState, deltas: Sequence[DataDirectory]) -> Mapping[Source, Blocks] | None:
+    """The rows in `partition` that `deltas` delete; None if there are too many to be read here, or it cannot be.
+
+    Nor can it where only some of the events are visible: what is known of a file is known for all snapshots.
+    """
+    if any(found.validity is not RangeValidity.ALL for found in deltas):
         return None
-    wanted = tuple(
+    wanted = _event_files(partition, deltas)
+    said = None if wanted is None else SHARED.read(wanted)
+    return None if said is None else merged(said)
+
+
+def _event_files(partition: PartitionState, deltas: Sequence[DataDirectory]) -> list[DataFilePath] | None:
+    """The files of `deltas`; None if they are not finished, or have more events than `MOST_EVENTS`."""
+    if any(found.unfinished for found in deltas):
+        return None
+    wanted = [
         DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms)
         for found in deltas
         for file in found.files
         if file.size
-    )
+    ]
     if not all(file.modified_ms for file in wanted):
         return None
     tails = tails_of(wanted)
-    if tails is None or sum(tail.rows for tail in tails) > MOST_EVENTS:
+    return None if tails is None or sum(tail.rows for tail in tails) > MOST_EVENTS else wanted
+
+
+def merged_events(
+    partition: PartitionState, deltas: Sequence[DataDirectory], write_ids: ValidWriteIdList
+) -> list[Event] | None:
+    """The events of `deltas` that are visible, in the order of their keys, the first one of each row.
+
+    None if there are too many to be read here, or it cannot be.
+    """
+    wanted = _event_files(partition, deltas)
+    if wanted is None:
         return None
-    said = SHARED.read(wanted)
-    layout = None if said is None else layout_of(merged(said), MOST_WORDS)
-    return None if layout is None else _condition(spark, layout)
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="delete-file") as pool:
+        said = list(pool.map(_events, wanted))
+    if any(of_file is None for of_file in said):
+        return None
+    events = sorted(event for of_file in said for event in of_file or ())
+    if any(found.validity is not RangeValidity.ALL for found in deltas):
+        visible = {write_id for write_id in {event[3] for event in events} if write_ids.is_valid(write_id)}
+        events = [event for event in events if event[3] in visible]
+    # Hive 4 loses the events that follow a doubled one (acid-format.md §0.9).
+    first_of_rows = dict(reversed([(event[:3], event) for event in events]))
+    return list(reversed(first_of_rows.values()))
 
 
 def _read(file: DataFilePath) -> tuple[int, Mapping[Source, Blocks]] | None:
-    """The number of events in a file and the rows that they name; None if pyarrow cannot read it."""
+    """The number of events in a file and the rows that they name; None as `_events`."""
+    events = _events(file)
+    return None if events is None else (len(events), blocks_of(event[:3] for event in events))
+
+
+def _events(file: DataFilePath) -> list[Event] | None:
+    """The delete events in a file, in its order; None if pyarrow cannot read it."""
     try:
         import pyarrow
         from pyarrow import orc
@@ -131,9 +176,11 @@ def _read(file: DataFilePath) -> tuple[int, Mapping[Source, Blocks]] | None:
         return None
     if not set(_COLUMNS).issubset(table.column_names) or any(table.column(name).null_count for name in _COLUMNS):
         return None
-    operations, *key = (table.column(name).to_pylist() for name in _COLUMNS)
-    events = (event for operation, *event in zip(operations, *key, strict=True) if operation >= DELETE)
-    return table.num_rows, blocks_of((write_id, bucket, row_id) for write_id, bucket, row_id in events)
+    operations, *ids = (table.column(name).to_pylist() for name in _COLUMNS)
+    events: Iterator[Event] = zip(*ids, strict=True)
+    if all(operation >= DELETE for operation in operations):
+        return list(events)
+    return [event for operation, event in zip(operations, events, strict=True) if operation >= DELETE]
 
 
 def _condition(spark: SparkSession, layout: Layout) -> Column:

@@ -58,12 +58,12 @@ def delete(
     in_place = stays and statement.is_read_in_few_tasks
     if in_place:
         with column_errors(table):
-            keys = collected(rows, statement.keys)
-        if keys is not None:
-            return statement.delete(keys, write).deletes
+            events = collected(rows, statement.keys, write.write_id)
+        if events is not None:
+            return statement.delete(events, write).deletes
     changes = deletions(rows, statement.keys, row_type(table.columns))
-    events = change_events(changes, table, write, deletes_only=True, in_place=in_place)
-    return statement.run(events, write, Operation.DELETE).deletes
+    written = change_events(changes, table, write, deletes_only=True, in_place=in_place)
+    return statement.run(written, write, Operation.DELETE).deletes
 
 
 def update(

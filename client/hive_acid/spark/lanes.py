@@ -2,13 +2,14 @@
 
 The files of a bucket are sorted, and those of different writes seldom overlap: the base has older write ids than the
 deltas, and each delta has one of its own. So large files are read as they are, and only the small ones between them are
-sorted. What lies in a file is told by the statistics in its tail.
+sorted. A file of which all rows stay need not even be read. What lies in a file is told by the statistics in its tail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from hive_acid import files
 from hive_acid.footers import DataFilePath
@@ -29,10 +30,15 @@ Key = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Files that are read together, by their paths; sorted after that unless `in_order`."""
+    """Files of `size` bytes that are read together, by their paths; sorted after that unless `in_order`.
+
+    What is `kept` is one file that becomes part of the new one as it is.
+    """
 
     paths: frozenset[str]
+    size: int
     in_order: bool
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,23 @@ class Lane:
     runs: tuple[Run, ...]
     size: int
 
+    @property
+    def kept(self) -> list[str]:
+        """The paths of files that are kept."""
+        return [path for run in self.runs if run.kept for path in run.paths]
+
+    def written(self) -> list[list[Run]]:
+        """The runs that are read and written, those together between which no file is kept."""
+        return [list(runs) for kept, runs in groupby(self.runs, key=lambda run: run.kept) if not kept]
+
+    def of_kept(self) -> Lane:
+        """What is kept, to be read and written all the same."""
+        return replace(self, runs=tuple(replace(run, kept=False) for run in self.runs if run.kept))
+
+    def without_kept(self) -> Lane:
+        """The same with all of it read and written."""
+        return replace(self, runs=tuple(replace(run, kept=False) for run in self.runs))
+
 
 @dataclass(frozen=True, slots=True)
 class _File:
@@ -52,11 +75,17 @@ class _File:
     size: int
     lowest: Key
     highest: Key
+    kept: bool
 
 
-def lanes(partition: PartitionState) -> list[Lane] | None:
+Keeps = Callable[[DataDirectory, Tail], bool]
+"""Whether a file of some directory may become part of the new one as it is."""
+
+
+def lanes(partition: PartitionState, keeps: Keeps) -> list[Lane] | None:
     """The lanes of a partition, None if its files do not say what lies in them, or are not where they belong."""
     state = partition.state
+    directories = [directory for directory in state.data for _ in directory.files]
     found = [file for directory in state.data for file in directory.files]
     if state.originals or any(map(is_raw, found)) or len(found) > MOST_TAILS:
         return None
@@ -68,13 +97,14 @@ def lanes(partition: PartitionState) -> list[Lane] | None:
     if tails is None:
         return None
     by_bucket: dict[int, list[_File]] = {}
-    for file, tail in zip(found, tails, strict=True):
+    for directory, file, tail in zip(directories, found, tails, strict=True):
         if not tail.rows:
             continue
         bounds = bounds_in(tail)
         if bounds is None or bucket_of(bounds) != file.bucket:
             return None
-        by_bucket.setdefault(file.bucket or 0, []).append(_File(file.path, file.size, *bounds))
+        kept = keeps(directory, tail)
+        by_bucket.setdefault(file.bucket or 0, []).append(_File(file.path, file.size, *bounds, kept))
     run_bytes = max(_LEAST_RUN_BYTES, sum(file.size for of in by_bucket.values() for file in of) // _RUNS)
     return [
         Lane(bucket, tuple(_runs(of, run_bytes)), sum(file.size for file in of))
@@ -107,6 +137,15 @@ def bounds_in(tail: Tail) -> tuple[Key, Key] | None:
     return tuple(lowest), tuple(highest)
 
 
+def has_rows_of(tail: Tail, sources: Iterable[tuple[int, int]]) -> bool:
+    """Whether a file may have rows of some (write id, bucket property)."""
+    bounds = bounds_in(tail)
+    if bounds is None:
+        return True
+    (write_id, bucket, _), (last_write_id, last_bucket, _) = bounds
+    return any(write_id <= of <= last_write_id and bucket <= by <= last_bucket for of, by in sources)
+
+
 def bucket_of(bounds: Iterable[Key]) -> int | None:
     """The bucket to which all rows between two keys belong, None if that is not known."""
     buckets = {decode_bucket(key[1])[0] for key in bounds}
@@ -114,18 +153,30 @@ def bucket_of(bounds: Iterable[Key]) -> int | None:
 
 
 def _runs(of_bucket: Sequence[_File], run_bytes: int) -> list[Run]:
-    """Files with the keys of a bucket in turn, about `run_bytes` in each run, those that overlap in the same."""
+    """Files with the keys of a bucket in turn, about `run_bytes` in each run, those that overlap in the same.
+
+    A file is kept if it overlaps with none.
+    """
     runs: list[list[_File]] = []
     left = 0
     for group in _groups(of_bucket):
         size = sum(file.size for file in group)
-        if runs and size <= left:
+        kept = len(group) == 1 and group[0].kept
+        if size <= left and not kept:
             runs[-1] += group
             left -= size
         else:
             runs.append([*group])
-            left = run_bytes - size
-    return [Run(frozenset(file.path for file in run), in_order=len(run) == 1) for run in runs]
+            left = 0 if kept else run_bytes - size
+    return [
+        Run(
+            frozenset(file.path for file in run),
+            sum(file.size for file in run),
+            in_order=len(run) == 1,
+            kept=len(run) == 1 and run[0].kept,
+        )
+        for run in runs
+    ]
 
 
 def _groups(of_bucket: Iterable[_File]) -> list[list[_File]]:

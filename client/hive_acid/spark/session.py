@@ -26,6 +26,7 @@ from hive_acid.errors import (
     TableNotAcidError,
     TransactionsOffError,
 )
+from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.progress import progress_parameter
 from hive_acid.locks import read_component
 from hive_acid.settings import TransactionManager, transaction_manager
@@ -64,7 +65,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         spark: SparkSession,
         connection: Connection,
         *,
-        compression: str = "zlib",
+        compression: str = DEFAULT_COMPRESSION,
         lock_timeout_ms: int = 300_000,
         target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
         statistics: bool = False,
@@ -346,7 +347,7 @@ def session(
     spark: SparkSession,
     metastore: str | Connection = "thrift://localhost:9083",
     *,
-    compression: str = "zlib",
+    compression: str = DEFAULT_COMPRESSION,
     lock_timeout_ms: int = 300_000,
     target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
     statistics: bool = False,
@@ -354,13 +355,13 @@ def session(
 ) -> AcidSession:
     """ACID tables of the `metastore` for `spark`.
 
-    `metastore` is an address or an open connection; `compression` of new files is ``zlib``, ``snappy``, ``zstd``,
-    ``lz4`` or ``none``; `lock_timeout_ms` is how long a statement waits for its lock; `target_file_size_bytes` about
-    how large new files should be, where there is so much to write. With `statistics` each statement tells the metastore
-    what rows, files and bytes it adds, by two more calls; without it, `analyze` counts them. `settings` are Hive's
-    ``hive.support.concurrency`` and ``hive.txn.manager`` (`hive_acid.settings`), by default true and DbTxnManager: with
-    transactions. Raises MetastoreUnreachableError, and ValueError for other settings or ones that contradict each
-    other.
+    `metastore` is an address or an open connection; `compression` of new files is ``zstd``, ``zlib``, ``snappy``,
+    ``lz4`` or ``none``, and a table's ``orc.compress`` goes before it; `lock_timeout_ms` is how long a statement
+    waits for its lock; `target_file_size_bytes` about how large new files should be, where there is so much to
+    write. With `statistics` each statement tells the metastore what rows, files and bytes it adds, by two more
+    calls; without it, `analyze` counts them. `settings` are Hive's ``hive.support.concurrency`` and
+    ``hive.txn.manager`` (`hive_acid.settings`), by default true and DbTxnManager: with transactions. Raises
+    MetastoreUnreachableError, and ValueError for other settings or ones that contradict each other.
     """
     manager = transaction_manager(settings or {})
     application = spark.conf.get("spark.app.name", None)

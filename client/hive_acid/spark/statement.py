@@ -19,7 +19,9 @@ from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.format.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delete_delta_name, delta_name, is_for_hive_3
+from hive_acid.format.orc_deletes import Event
 from hive_acid.locks import Operation, write_component
 from hive_acid.spark.events import DELETE, INSERT, Events
 from hive_acid.spark.hashing import check_version
@@ -29,14 +31,13 @@ from hive_acid.spark.predicates import Predicate
 from hive_acid.spark.read import partition_columns, read_rows
 from hive_acid.spark.skipping import chosen_partitions, without_hopeless_files
 from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES, Spreader
-from hive_acid.spark.stage import Key, StagedFiles, Staging, Values
+from hive_acid.spark.stage import StagedFiles, Staging, Values
 from hive_acid.spark.tables.upkeep import Written, keep_up
 from hive_acid.spark.timezone import ZoneGuard
 from hive_acid.spark.types import refuse_instants, row_type
 from hive_acid.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
-COMPRESSIONS = ("zlib", "snappy", "zstd", "lz4", "none")
 MANY_FILES, SMALL_FILES_BELOW = 64, 8
 """From so many files on, and below this part of the target size, a warning is due."""
 
@@ -74,7 +75,7 @@ class Context:
     spark: SparkSession
     connection: Connection
     zones: ZoneGuard
-    compression: str = "zlib"
+    compression: str = DEFAULT_COMPRESSION
     target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES
     statistics: bool = False
     """Whether each statement tells the metastore what it has added (`hive_acid.spark.tables.upkeep`)."""
@@ -186,7 +187,7 @@ class Statement:
         """
         staging = self._staging()
         with column_errors(self.table):
-            counts = staging.write(events, self.context.compression, hive_3=is_for_hive_3(self.table.parameters))
+            counts = staging.write(events, self._compression, hive_3=is_for_hive_3(self.table.parameters))
         if counts.get(INSERT):
             refuse_instants(self.table.columns)
         found = staging.staged(len(self.table.partition_keys)) if any(counts.values()) else []
@@ -195,12 +196,16 @@ class Statement:
         self._put_in_place(staging, found, write, operation, overwrites=overwrite is not None)
         return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
 
-    def delete(self, keys: Mapping[Values, Sequence[Key]], write: Write) -> EventCounts:
-        """Delete the rows of `keys`, which are in order, by the values of their partition, without a job."""
+    def delete(self, events: Mapping[Values, Sequence[Event]], write: Write) -> EventCounts:
+        """Delete the rows that `events` name, which are in order, by the values of their partition, without a job."""
         staging = self._staging()
-        found = staging.deletes(self.table, keys, write.write_id, self.context.compression)
+        found = staging.deletes(self.table, events, self._compression)
         self._put_in_place(staging, found, write, Operation.DELETE, overwrites=False)
-        return EventCounts(0, sum(map(len, keys.values())))
+        return EventCounts(0, sum(map(len, events.values())))
+
+    @property
+    def _compression(self) -> str:
+        return compression_of(self.table.parameters, self.context.compression)
 
     def _staging(self) -> Staging:
         staging = Staging.below(self.table.location, self._transaction.id)

@@ -27,6 +27,7 @@ from hive_acid.errors import (
     StreamingTransactionError,
     TransactionClosedError,
 )
+from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.locks import Operation, write_component
 from hive_acid.opening import open_transactions
@@ -35,7 +36,7 @@ from hive_acid.streaming.layout import Layout, Values
 from hive_acid.streaming.records import RecordWriter
 from hive_acid.transaction import Transaction, TransactionKind, TransactionState
 
-COMPRESSIONS = ("zlib", "snappy")
+COMPRESSIONS = ("zstd", "zlib", "snappy")
 MAX_BATCH = 1000
 """A metastore opens so many transactions in one call at most (transactions.md §1.2)."""
 
@@ -71,7 +72,7 @@ class StreamingConnection:
         static_partition: Mapping[str, object] | None = None,
         agent_info: str = "hive-acid streaming",
         transaction_batch_size: int = 1,
-        compression: str = "zlib",
+        compression: str = DEFAULT_COMPRESSION,
         lock_timeout_ms: int = 300_000,
     ) -> None:
         if not 1 <= transaction_batch_size <= MAX_BATCH:

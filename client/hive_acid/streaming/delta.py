@@ -19,6 +19,7 @@ from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import StreamingError
 from hive_acid.footers import FIRST_READ_BYTES, uncompressed
+from hive_acid.format.compression import compression_of
 from hive_acid.format.names import (
     MAX_STATEMENT_ID,
     VERSION_CONTENT,
@@ -53,7 +54,7 @@ class Delta:
     def __init__(self, table: Table, txn_id: TxnId, write_id: WriteId, compression: str, locate: Locate) -> None:
         root = table.location
         self._for_hive_3 = is_for_hive_3(table.parameters)
-        self._compression = "zlib" if self._for_hive_3 else compression
+        self._compression = compression_of(table.parameters, compression)
         self._write_id = write_id
         self._locate = locate
         self._staging = files.join(root, staging_name(txn_id, uuid.uuid4().hex[:12]))

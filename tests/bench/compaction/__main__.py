@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 import hive_acid.spark
 from hive_acid.demo.spark import start
 from hive_acid.errors import CompactionFailedError
+from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.spark import AcidSession
 from hive_acid.wire import ttypes
 from tests.bench.data.orders import COLUMNS, orders
@@ -68,7 +69,7 @@ class Bench:
 
     def plain(self, name: str, rows: int, first: int = 0) -> None:
         """The same rows as plain ORC."""
-        orders(self.spark, rows, first).write.option("compression", "zlib").orc(str(self._work / name))
+        orders(self.spark, rows, first).write.option("compression", DEFAULT_COMPRESSION).orc(str(self._work / name))
 
     def rewritten(self, *directories: str) -> Cost:
         """What it costs to read and write ORC files as Spark does without us."""
@@ -76,7 +77,7 @@ class Bench:
         shutil.rmtree(target, ignore_errors=True)
 
         def rewrite() -> None:
-            self.spark.read.orc(list(directories)).write.option("compression", "zlib").orc(str(target))
+            self.spark.read.orc(list(directories)).write.option("compression", DEFAULT_COMPRESSION).orc(str(target))
 
         return self._cost(self._jvm, rewrite)
 

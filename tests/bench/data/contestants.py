@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
 from hive_acid import files
+from hive_acid.format.compression import DEFAULT_COMPRESSION
 from tests.bench.data.orders import COLUMNS, PARTITION_KEY
 
 PRICE = "price + 1"
@@ -106,7 +107,7 @@ class Plain(Contestant):
     def _write(self, frame: DataFrame, path: str) -> None:
         writer = frame.write.format(self.name)
         if self.name == "orc":
-            writer = writer.option("compression", "zlib")
+            writer = writer.option("compression", DEFAULT_COMPRESSION)
         (writer.partitionBy(PARTITION_KEY) if self.partitioned else writer).save(path)
 
 

@@ -58,8 +58,6 @@ JOB_MODULES = ("spark.compact", "spark.stage", "spark.pieces", "spark.concatenat
 
 JOB_UNREACHED: Mapping[str, str] = {
     "files.remove in spark.stage.Staging.remove": "for writers: what a compaction has made the worker removes",
-    "files.make_directory in spark.stage.Staging.deletes": "for writers: a compaction writes delete events by Spark",
-    "files.write in spark.stage.Staging.deletes": "for writers: as above",
     "files.remove in spark.stage.Staging.undo": "for writers: what a compaction has made the worker removes",
 }
 """Calls of theirs that compactions do not come to, and why."""

@@ -15,6 +15,7 @@ from pyspark.sql import types as t
 from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import UnsupportedTableError
+from hive_acid.format.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.events import key_column, key_texts
@@ -101,7 +102,9 @@ def _by_spark(kind: str) -> _Writer:
 
 
 def _orc(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
-    return frame.write.format("orc").option("compression", placement.context.compression)
+    return frame.write.format("orc").option(
+        "compression", compression_of(placement.table.parameters, placement.context.compression)
+    )
 
 
 def _json(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
