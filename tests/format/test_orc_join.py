@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from hive_acid.errors import FormatError
 from hive_acid.footers import uncompressed
+from hive_acid.format.orc import acid_types, orc_file
 from hive_acid.format.orc_join import joined_statistics, joined_tail, orc_part
 from hive_acid.format.orc_statistics import column_statistics
-from hive_acid.format.orc_tail import MAGIC, read_tail
+from hive_acid.format.orc_tail import BLOCK_BYTES, MAGIC, read_tail
 from hive_acid.format.protobuf import bytes_field, number_field, unzigzag, varint, zigzag
 
 pa = pytest.importorskip("pyarrow")
@@ -98,6 +99,26 @@ def test_statistics_are_those_of_all_rows_together():
     assert [stripe.rows for stripe in made.stripes] == [300, 500]
 
 
+def test_statistics_of_stripes_stay_with_their_stripes():
+    """With a stripe more or less in them, those of one stripe would be taken for those of another."""
+    types = acid_types([("a", "int")])
+
+    def file(stripes, told):
+        messages = [number_field(1, 3) + number_field(3, 9) + number_field(5, 1) for _ in range(stripes)]
+        metadata = b"".join(bytes_field(1, b"") for _ in range(told))
+        return orc_file(
+            types, [], [b""] * len(types), rows=stripes, body=bytes(9), stripes=messages, metadata=metadata,
+            compression="none", block=BLOCK_BYTES,
+        )  # fmt: skip
+
+    with pytest.raises(FormatError, match="statistics of 2 of its 1 stripes"):
+        orc_part(file(1, 2))
+    silent, telling, empty = orc_part(file(1, 0)), orc_part(file(1, 1)), orc_part(file(0, 0))
+    assert silent.kind != telling.kind == empty.kind
+    with pytest.raises(FormatError, match="not joined"):
+        joined_tail([telling, silent])
+
+
 def test_a_nan_in_one_file_takes_the_bounds_away():
     tables = [pa.table({"d": pa.array([number])}) for number in (1.0, float("nan"), 2.0)]
     found = read_tail(joined([written(table) for table in tables])).statistics(1)
@@ -141,7 +162,7 @@ def test_a_sum_that_is_too_large_is_left_out():
 )
 def test_files_that_differ_are_not_joined(other):
     first = written(pa.table({"x": pa.array([1], pa.int64())}))
-    with pytest.raises(FormatError, match="are not joined"):
+    with pytest.raises(FormatError, match="not joined"):
         joined([first, other])
 
 

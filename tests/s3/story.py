@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid import files
-from hive_acid.spark import compact as compaction
-from hive_acid.spark import pieces
+from hive_acid.spark import lane_merge, pieces
 from hive_acid.spark.file_order import out_of_order
 from hive_acid.spark.stage import Staging
 from metastore import slices
@@ -95,7 +94,7 @@ class Story:
             return out_of_order(paths)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(compaction, "ONE_TASK_BYTES", -1)
+            patch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
             patch.setattr(pieces, "out_of_order", look)
             compact_table(self.spark, self.acid, "d.t", "minor")
         return len(looked)
@@ -110,8 +109,8 @@ class Story:
             return write(staging, *args, **kwargs)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(compaction, "ONE_TASK_BYTES", -1)
-            patch.setattr(compaction, "KEPT_STRIPE_BYTES", 0)
+            patch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
+            patch.setattr(lane_merge, "KEPT_STRIPE_BYTES", 0)
             patch.setattr(Staging, "write", told)
             compact_table(self.spark, self.acid, "d.t", "minor")
         return len(written)

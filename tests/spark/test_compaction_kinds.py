@@ -11,12 +11,11 @@ import pytest
 from pyarrow import orc
 
 import hive_acid.spark
-from hive_acid.errors import UnsupportedTableError
+from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.footers import DataFilePath, Footers
 from hive_acid.format.orc_patch import second_tail
 from hive_acid.format.rows import decode_bucket
-from hive_acid.spark import compact as compaction
-from hive_acid.spark import deleted, lanes, pieces
+from hive_acid.spark import deleted, lane_merge, lanes, pieces
 from hive_acid.spark.file_order import out_of_order
 from hive_acid.spark.job_settings import configured
 from hive_acid.spark.stage import Staging
@@ -57,8 +56,8 @@ def history(acid, spark):
 def by_lanes(monkeypatch):
     """Every compaction goes bucket by bucket; the numbers of the files that were looked at afterwards."""
     looked = []
-    monkeypatch.setattr(compaction, "ONE_TASK_BYTES", -1)
-    monkeypatch.setattr(compaction, "RUNS_PER_JOB", 2)
+    monkeypatch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
+    monkeypatch.setattr(lane_merge, "RUNS_PER_JOB", 2)
 
     def look(paths):
         looked.append(len(paths))
@@ -79,7 +78,7 @@ def joined(monkeypatch):
         numbers.append(len(of_bucket))
         return pieces.join(of_bucket, target)
 
-    monkeypatch.setattr(compaction, "join", join)
+    monkeypatch.setattr(lane_merge, "join", join)
     return numbers
 
 
@@ -153,8 +152,8 @@ def test_pieces_of_one_bucket_have_all_types_and_their_statistics(acid, spark, b
 def kept(monkeypatch, by_lanes):
     """Files stay as they are whatever the size of their stripes; the files that Spark has written."""
     written = []
-    monkeypatch.setattr(compaction, "KEPT_STRIPE_BYTES", 0)
-    monkeypatch.setattr(compaction, "LANE_BYTES", 0)
+    monkeypatch.setattr(lane_merge, "KEPT_STRIPE_BYTES", 0)
+    monkeypatch.setattr(lane_merge, "LANE_BYTES", 0)
     paths = Staging.paths
 
     def told(staging, step):
@@ -234,6 +233,30 @@ def test_files_of_another_kind_are_written_again(acid, spark, kept):
     check_table(location_of(acid, "d.t"))
 
 
+def test_files_that_cannot_be_joined_are_written_again(acid, spark, kept, monkeypatch):
+    acid.create_table("d.t", COLUMNS)
+    insert(acid, spark, 0, 10)
+    insert(acid, spark, 10, 10)
+    before = content(acid)
+    monkeypatch.setattr(pieces, "orc_part", cannot_be_joined_at_first(pieces.orc_part))
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert kept
+    assert (result.rows, content(acid)) == (20, before)
+
+
+def cannot_be_joined_at_first(orc_part):
+    """As `orc_part`, which says of the first file that it is encrypted."""
+    calls = []
+
+    def part(*args):
+        calls.append(args)
+        if len(calls) == 1:
+            raise FormatError("this ORC file is encrypted")
+        return orc_part(*args)
+
+    return part
+
+
 def test_files_of_another_writer_are_found_out_in_time(acid, spark, kept, monkeypatch):
     """They say the same of their types, but something else of themselves."""
     acid.create_table("d.t", COLUMNS)
@@ -256,7 +279,7 @@ def test_files_of_another_writer_are_found_out_in_time(acid, spark, kept, monkey
     insert(acid, spark, 30, 10)
     acid.delete("d.t", "id = 35")
     insert(acid, spark, 40, 10)
-    monkeypatch.setattr(compaction, "deleted_rows", lambda *_: {(5, 536870912): {}})
+    monkeypatch.setattr(lane_merge, "deleted_rows", lambda *_: {(5, 536870912): {}})
     (result,) = compact_table(spark, acid, "d.t", "major")
     assert result.rows == 48
     check_table(location_of(acid, "d.t"))

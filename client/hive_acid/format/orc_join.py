@@ -29,6 +29,7 @@ _FOOTER_LENGTH, _METADATA_LENGTH, _ENCRYPTED_STATISTICS = 1, 5, 7
 _HEADER, _CONTENT, _STRIPE, _ROWS, _STATISTICS, _ENCRYPTION = 1, 2, 3, 6, 7, 10
 _OF_FILE = (_HEADER, _CONTENT, _STRIPE, _ROWS, _STATISTICS)
 _OFFSET, _INDEX, _DATA, _STRIPE_FOOTER = 1, 2, 3, 4
+_OF_STRIPE = 1
 _MAX_LONG = (1 << 63) - 1
 _MAX_DIGITS = 38
 
@@ -52,7 +53,7 @@ class OrcPart:
     @property
     def kind(self) -> Hashable:
         """The same for files that can become one."""
-        return self._alike, self._postscript, len(self._statistics)
+        return self._alike, self._postscript, len(self._statistics), bool(self._of_stripes) or not self._stripes
 
 
 def orc_part(end: bytes, decompress: Decompress | None = None) -> OrcPart:
@@ -71,13 +72,16 @@ def orc_part(end: bytes, decompress: Decompress | None = None) -> OrcPart:
     ends = [sum(of.get(field, 0) for field in (_OFFSET, _INDEX, _DATA, _STRIPE_FOOTER)) for of in numbers]
     if any(begin < before for begin, before in zip(begins[1:], ends, strict=False)):
         raise FormatError("the stripes of this ORC file do not follow each other")
+    of_stripes = plain_section(metadata, postscript.compression, decompress)
+    if (told := sum(field == _OF_STRIPE for field, _ in fields(of_stripes))) not in (0, len(stripes)):
+        raise FormatError(f"this ORC file has statistics of {told} of its {len(stripes)} stripes")
     return OrcPart(
         begin=begins[0] if begins else len(MAGIC),
         end=ends[-1] if ends else len(MAGIC),
         rows=sum(value for field, value in footer if field == _ROWS and isinstance(value, int)),
         _stripes=stripes,
         _statistics=tuple(value for field, value in footer if field == _STATISTICS and isinstance(value, bytes)),
-        _of_stripes=plain_section(metadata, postscript.compression, decompress),
+        _of_stripes=of_stripes,
         _alike=tuple(found for found in footer if found[0] not in _OF_FILE),
         _postscript=tuple(found for found in message if found[0] not in (_FOOTER_LENGTH, _METADATA_LENGTH)),
         _chunks=(postscript.compression, postscript.block),
@@ -92,7 +96,7 @@ def joined_tail(parts: Sequence[OrcPart]) -> bytes:
     first = parts[0]
     if any(part.kind != first.kind for part in parts[1:]):
         raise FormatError(
-            "ORC files are not joined that differ in types, user metadata, compression, writer, or in having statistics"
+            "ORC files of different types, user metadata, compression, writers or kinds of statistics are not joined"
         )
     stripes: list[bytes] = []
     at = len(MAGIC)

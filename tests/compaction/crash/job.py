@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from hive_acid.spark import compact, lanes
+from hive_acid.spark import lane_merge, lanes
 from hive_acid.spark.compactor import lines_until_end, serve
 from hive_acid.spark.jobs import OwnSessions
 from tests.compaction.crash.steps import Point, Steps
@@ -27,7 +27,7 @@ def main() -> None:
     os.dup2(2, 1)
     session = attached()
     steps.watch_job()
-    compact.ONE_TASK_BYTES, lanes._LEAST_RUN_BYTES, lanes._RUNS = -1, 1, 1000
+    lane_merge.ONE_TASK_BYTES, lanes._LEAST_RUN_BYTES, lanes._RUNS = -1, 1, 1000
     serve(OwnSessions(session), lines_until_end(sys.stdin), answers)
 
 

@@ -1,0 +1,72 @@
+"""What a compaction reads and writes, whichever way it goes: rows as events, files below its staging directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from hive_acid.format.names import is_for_hive_3
+from hive_acid.format.rows import INSERT as INSERT_OPERATION
+from hive_acid.spark.assign import quoted
+from hive_acid.spark.compaction_job import CompactionJob, Report
+from hive_acid.spark.events import Events
+from hive_acid.spark.listing import PartitionState, TableState
+from hive_acid.spark.read import KEY_COLUMNS, read_rows
+from hive_acid.spark.scan import ROW_COLUMN
+from hive_acid.spark.stage import StagedFiles, Staging
+
+_EVENTS = "events"
+
+
+@dataclass
+class Merging:
+    """The compaction of files with ACID columns; `hive_3` says that Apache Hive 3.1 is to read the new ones."""
+
+    spark: SparkSession
+    job: CompactionJob
+    state: TableState
+    report: Report
+    staging: Staging = field(init=False)
+    hive_3: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.staging = Staging(self.job.staging)
+        self.hive_3 = is_for_hive_3(self.job.parameters)
+
+    @property
+    def partition(self) -> PartitionState:
+        """What there is to merge."""
+        (only,) = self.state.partitions
+        return only
+
+    def read(self, partition: PartitionState) -> DataFrame:
+        """The rows of `partition`, with `KEY_COLUMNS`."""
+        return read_rows(self.spark, replace(self.state, partitions=(partition,)))
+
+    def events(self, rows: DataFrame) -> DataFrame:
+        """Rows with `KEY_COLUMNS` as insert events."""
+        write_id, bucket, row_id = KEY_COLUMNS
+        return rows.select(
+            F.lit(INSERT_OPERATION).alias("operation"),
+            F.col(write_id).alias("originalTransaction"),
+            F.col(bucket).alias("bucket"),
+            F.col(row_id).alias("rowId"),
+            F.col(write_id).alias("currentTransaction"),
+            F.struct(*(F.col(quoted(column.name)) for column in self.job.columns)).alias(ROW_COLUMN),
+        )
+
+    def write(self, frame: DataFrame, divided_by: tuple[str, ...], holds: str, step: str) -> int:
+        """Write events below the staging directory, as what `step` has written; their number."""
+        counts = Observation()
+        events = Events(frame.observe(counts, F.count(F.lit(1)).alias(_EVENTS)), divided_by, counts, holds)
+        written = self.staging.write(
+            events, self.job.compression, step=step, hive_3=self.hive_3, options=self.job.options
+        )
+        return written[_EVENTS]
+
+    def publish(self, name: str, found: Sequence[StagedFiles]) -> None:
+        """Make the output directory `name` of files below the staging directory."""
+        self.staging.publish(found, lambda _: (self.job.staging, name))
