@@ -145,7 +145,10 @@ class CrashTable(World):
             query = f"SELECT tablename FROM pg_tables WHERE schemaname = '{SCHEMA}' ORDER BY 1"
             names = connection.exec_driver_sql(query).scalars().all()
             query = " UNION ALL ".join(f"SELECT '{name}', count(*) FROM {SCHEMA}.{name}" for name in names)
-            return {name: rows for name, rows in connection.exec_driver_sql(query)}  # noqa: C416 - rows of their own kind
+            counts = {name: rows for name, rows in connection.exec_driver_sql(query)}  # noqa: C416 - rows of their own kind
+            # The history of a table that is gone is forgotten a day later, in the time of the next one.
+            own = f"SELECT count(*) FROM {SCHEMA}.compaction WHERE tbl = %s"
+            return {**counts, "compaction": connection.exec_driver_sql(own, (self.table,)).scalar_one()}
 
 
 def pass_a_day(db: Database, living: list[TxnId]) -> None:
