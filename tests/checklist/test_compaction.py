@@ -80,9 +80,9 @@ def cleaner_has_passed(make: Make) -> Callable[[], None]:
             beside.ann.write(txn_id, f"{beside.database}/{beside.name}", "i")
             staging = f"_tmp_spark_{txn_id}_x"
             beside.put(staging)
-            for _ in range(4):
+            for _ in range(int(BUSY["hive.compactor.abortedtxn.threshold"])):
                 beside.write(commit=False)
-            beside.ann.abort(txn_id)
+            beside.ann.abort(txn_id)  # the first beyond the threshold: no run takes the others before
             until(lambda staging=staging: staging not in beside.directories())
 
     return wait
