@@ -16,15 +16,16 @@ BLOCK_ROWS = 1 << BLOCK_BITS
 WORDS_PER_BLOCK = BLOCK_ROWS // 64
 _WORDS = struct.Struct(f"<{WORDS_PER_BLOCK}q")
 
-_MOST_SLOTS = 1 << 16
-_TRIES = 200
-"""How often two other factors are tried before sources get more slots."""
+_SLOTS = (1 << 6, 1 << 10, 1 << 14, 1 << 16)
+_LISTS = (1 << 4, 1 << 7, 1 << 10, 1 << 13, 1 << 16, 1 << 19)
+"""How many slots there may be, and blocks in a list: few numbers, since a reader's code has them in it."""
 
 WRITE_ID_MASK, BUCKET_MASK, SLOT_SHIFT = (1 << 24) - 1, (1 << 28) - 1, 20
 """What of a source its slot follows from. Products with factors of 31 bits have less than 63, as Spark insists."""
 
 PACKED_WRITE_ID_BITS, PACKED_BUCKET_BITS = 32, 31
-_FACTOR_BITS = 31
+_FACTORS = tuple((of.getrandbits(31) | 1, of.getrandbits(31) | 1) for of in [Random(1)] for _ in range(100))
+"""The same for all, so that the first ones suit most tables; tables with a slot too few get more of them first."""
 
 Source = tuple[int, int]
 """A write id and a bucket property: where rows that are numbered together come from."""
@@ -67,7 +68,8 @@ class Layout:
     3. There, at the number of the row's block, or at `longest` if that is less: where the block's words begin.
     4. The word of the row. A block in which nothing is deleted has words as well, common ones, which are zero.
 
-    The slot follows from the two factors, which are chosen so that each source has a slot of its own.
+    The slot follows from the two factors, which are chosen so that each source has a slot of its own. All numbers but
+    `words` are the same for most tables, and as a table grows.
     """
 
     slots: int
@@ -96,9 +98,13 @@ def layout_of(deleted: Mapping[Source, Blocks], most_words: int) -> Layout | Non
     """The layout of some blocks; None if it has more than `most_words`, or numbers that no event can have."""
     if any(min(blocks) < 0 for blocks in deleted.values()):
         return None
-    longest = max((max(blocks) + 1 for blocks in deleted.values()), default=0)
+    least = max((max(blocks) + 1 for blocks in deleted.values()), default=0)
     blocks = sum(map(len, deleted.values()))
-    length = len(deleted) * (longest + 1) + WORDS_PER_BLOCK * (blocks + 1)
+    longest, length = 0, most_words + 1
+    for longest in (next((of for of in _LISTS if of >= least), least), least):
+        length = len(deleted) * (longest + 1) + WORDS_PER_BLOCK * (blocks + 1)
+        if length <= most_words:
+            break
     if length > most_words or any(w >> PACKED_WRITE_ID_BITS or b >> PACKED_BUCKET_BITS for w, b in deleted):
         return None
     found = _factors(list(deleted), most_words - length)
@@ -126,16 +132,12 @@ def _slot(source: Source, slots: int, write_id_factor: int, bucket_factor: int) 
 
 def _factors(sources: Sequence[Source], most_words: int) -> tuple[int, int, int] | None:
     """A number of slots and two factors by which each source has a slot of its own."""
-    random = Random(len(sources))
-    slots = 1
-    while slots < len(sources):
-        slots *= 2
-    while slots <= _MOST_SLOTS and 2 * slots <= most_words:
-        for _ in range(_TRIES):
-            factors = random.getrandbits(_FACTOR_BITS) | 1, random.getrandbits(_FACTOR_BITS) | 1
-            if _are_apart(sources, slots, *factors):
-                return slots, *factors
-        slots *= 2
+    sizes = [slots for slots in _SLOTS if len(sources) <= slots and 2 * slots <= most_words]
+    tried = [(slots, _FACTORS[:1]) for slots in sizes[:2]] + [(slots, _FACTORS) for slots in sizes]
+    for slots, factors in tried:
+        for of in factors:
+            if _are_apart(sources, slots, *of):
+                return slots, *of
     return None
 
 

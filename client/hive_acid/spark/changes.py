@@ -6,7 +6,7 @@ new row. `hive_acid.spark.events` has the names of these columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
@@ -97,18 +97,23 @@ def change_events(
     order = [*divided_by, *KEY]
     if in_place and not hashed and not once and write.layout is Layout.BUCKETS:
         # A plan with subqueries may come in more tasks than the table is read in.
-        placed = changes.coalesce(FILES_PER_PARTITION).selectExpr("*", _file("spark_partition_id()", FILE_OF_ROW))
+        placed = changes.coalesce(FILES_PER_PARTITION)
+        file = _file("spark_partition_id()", FILE_OF_ROW)
     else:
         order.insert(len(divided_by), _SPREAD)
         placed = _shuffled(changes, names, _bucket(table) if hashed else None)
-    placed = placed.sortWithinPartitions(*order)
+        file = _file(_SPREAD if hashed else "spark_partition_id()", _SPREAD)
+    counts = Observation()
     counted = {INSERT: _IS_NEW, DELETE: f"NOT {_IS_NEW}", UPDATES: f"{_IS_NEW} AND originalTransaction IS NOT NULL"}
     if once:
         # The rows are in this order already, and where the shuffle has put them: the window moves and sorts nothing.
-        placed = placed.withColumn(_TURN, F.row_number().over(Window.partitionBy(*order).orderBy(KEY[-1])))
+        turn = F.row_number().over(Window.partitionBy(*order).orderBy(KEY[-1]))
+        placed = placed.selectExpr("*", file).sortWithinPartitions(*order).withColumn(_TURN, turn)
         counted[REPEATED] = f"NOT {_IS_NEW} AND {_TURN} = 2"
-    counts = Observation()
-    placed = placed.observe(counts, *(F.expr(f"count_if({which}) AS {name}") for name, which in counted.items()))
+        placed = _counted(placed, counts, counted)
+    else:
+        # Counted first, as Spark makes a program for what is on either side of the counting.
+        placed = _counted(placed, counts, counted).selectExpr("*", file).sortWithinPartitions(*order)
     write_id = constant(write.write_id)
     frame = placed.selectExpr(
         *divided_by,
@@ -124,10 +129,13 @@ def change_events(
 
 def _shuffled(changes: DataFrame, names: Sequence[str], bucket: Column | None) -> DataFrame:
     """The changes in the tasks of their files; `bucket` is that of new rows, None if any task takes them."""
-    task = "spark_partition_id()" if bucket is None else _SPREAD
     origin = F.spark_partition_id() if bucket is None else bucket
     spread = changes.withColumn(_SPREAD, F.when(F.expr(_IS_NEW), origin).otherwise(file_of_row()))
-    return spread.repartition(KIND_COLUMN, *names, _SPREAD).selectExpr("*", _file(task, _SPREAD))
+    return spread.repartition(KIND_COLUMN, *names, _SPREAD)
+
+
+def _counted(changes: DataFrame, counts: Observation, counted: Mapping[str, str]) -> DataFrame:
+    return changes.observe(counts, *(F.expr(f"count_if({which}) AS {name}") for name, which in counted.items()))
 
 
 def _file(new: str, deleted: str) -> str:

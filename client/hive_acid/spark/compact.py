@@ -138,7 +138,7 @@ class _Merge(Merging):
             same_row = Window.partitionBy(BUCKET_COLUMN, *KEY).orderBy("currentTransaction")
             placed = placed.withColumn(_NTH, F.row_number().over(same_row)).where(F.col(_NTH) == 1)
         ordered = placed.sortWithinPartitions(BUCKET_COLUMN, *KEY)
-        written = self.write(ordered.select(BUCKET_COLUMN, *ID_COLUMNS, ROW_COLUMN), (BUCKET_COLUMN,), holds, name)
+        written = self.write(ordered.select(BUCKET_COLUMN, *events.columns), (BUCKET_COLUMN,), holds, name)
         found = self.staging.staged(0, step=name)
         if not written:
             # A directory has at least one file: engines that list files do not see it otherwise (acid-format.md §2.7).

@@ -188,20 +188,16 @@ def _condition(spark: SparkSession, layout: Layout) -> Column:
     text = ",".join(map(str, layout.words))
     array = "SELECT cast(split(words, ',') AS array<bigint>) FROM VALUES (:words) AS v(words)"
     words = spark.sql(array, args={"words": text}).scalar()
+    # The numbers are part of the code that Spark generates: `layout_of` sees to it that they seldom change.
     mixed = (
-        f"(originalTransaction & {WRITE_ID_MASK}) * {_number(layout.write_id_factor)}"
-        f" ^ (cast(bucket AS bigint) & {BUCKET_MASK}) * {_number(layout.bucket_factor)}"
+        f"(originalTransaction & {WRITE_ID_MASK}) * {layout.write_id_factor}"
+        f" ^ (cast(bucket AS bigint) & {BUCKET_MASK}) * {layout.bucket_factor}"
     )
-    slot = f"cast(shiftright({mixed}, {SLOT_SHIFT}) & {_number(layout.slots - 1)} AS int)"
-    block = F.expr(f"least(shiftright(rowId, {BLOCK_BITS}), {_number(layout.longest)})")
-    at = F.get(words, (F.get(words, F.expr(f"cast({slot} + {_number(layout.slots)} AS int)")) + block).cast("int"))
-    word = F.get(words, (at + F.expr(f"shiftright(rowId, 6) & {WORDS_PER_BLOCK - 1}")).cast("int"))
+    slot = f"(shiftright({mixed}, {SLOT_SHIFT}) & {layout.slots - 1})"
+    block = F.expr(f"least(shiftright(rowId, {BLOCK_BITS}), {layout.longest}L)")
+    at = F.get(words, F.get(words, F.expr(f"{slot} + {layout.slots}")) + block)
+    word = F.get(words, at + F.expr(f"shiftright(rowId, 6) & {WORDS_PER_BLOCK - 1}"))
     source = F.expr(f"shiftleft(originalTransaction, {PACKED_BUCKET_BITS}) | bucket")
     is_packed = F.expr(f"shiftright(originalTransaction, {PACKED_WRITE_ID_BITS}) = 0")
     bit = F.getbit(word, F.expr("cast(rowId & 63 AS int)"))
     return is_packed & (F.get(words, F.expr(slot)) == source) & (bit == 1)
-
-
-def _number(value: int) -> str:
-    """The SQL of a number that Spark does not write into the code it generates, as in `events.constant`."""
-    return f"array({value}L)[operation & 0]"

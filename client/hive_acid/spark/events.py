@@ -42,13 +42,15 @@ _ORDER = "__acid_order"
 class Events:
     """Events ready to be written: `frame` has the columns of `divided_by`, which become directories, and the six.
 
-    `counts` knows the number of events per kind once they are written; `holds` is the kind if all are of one.
+    `counts` knows the number of events per kind once they are written; `holds` is the kind if all are of one. With
+    `apart`, the names of all columns of `row`, those but the first are beside it already (`Staging.apart`).
     """
 
     frame: DataFrame
     divided_by: tuple[str, ...]
     counts: Observation
     holds: str | None = None
+    apart: tuple[str, ...] = ()
 
 
 def key_column(position: int) -> str:
@@ -63,12 +65,13 @@ def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], wr
     file rows keep the order they came in.
     """
     names = _names(keys)
-    order = [_ORDER] if names or spread.shuffled else []
-    shaped = values.selectExpr(
-        *key_texts(keys), _struct(row), *(f"monotonically_increasing_id() AS {n}" for n in order)
-    )
-    placed = _placed(shaped, names, spread)
-    return _inserts(placed, names, write, "spark_partition_id()", [*names, *order] if order else [])
+    task = "spark_partition_id()"
+    if not names and not spread.shuffled:
+        # Counted before they are shaped, as Spark makes a program for what is on either side of the counting.
+        placed = values if spread.tasks is None else values.coalesce(spread.tasks)
+        return _inserts(placed, names, write, task, [], _struct(row))
+    shaped = values.selectExpr(*key_texts(keys), _struct(row), f"monotonically_increasing_id() AS {_ORDER}")
+    return _inserts(_placed(shaped, names, spread), names, write, task, [*names, _ORDER])
 
 
 def clustered_events(
@@ -87,7 +90,9 @@ def clustered_events(
     return _inserts(placed, names, write, BUCKET_COLUMN, [*names, _ORDER])
 
 
-def _inserts(placed: DataFrame, names: Sequence[str], write: Write, file: str, order: Sequence[str]) -> Events:
+def _inserts(
+    placed: DataFrame, names: Sequence[str], write: Write, file: str, order: Sequence[str], row: str = ROW_COLUMN
+) -> Events:
     counts = Observation()
     counted = placed.observe(counts, F.count(F.lit(1)).alias(INSERT))
     ordered = counted.sortWithinPartitions(*order) if order else counted
@@ -99,7 +104,7 @@ def _inserts(placed: DataFrame, names: Sequence[str], write: Write, file: str, o
         f"{write.bucket_property(file)} AS bucket",
         f"{OWN_ROW_ID} AS rowId",
         f"{write_id} AS currentTransaction",
-        ROW_COLUMN,
+        row,
     )
     return Events(frame, tuple(names), counts, INSERT)
 

@@ -32,7 +32,6 @@ from hive_acid.spark.listing import PartitionState
 from hive_acid.spark.merging import Merging
 from hive_acid.spark.pieces import Piece, by_bucket, join, mixed, pieces_of
 from hive_acid.spark.read import BROADCAST_LIMIT_BYTES, has_old_shape
-from hive_acid.spark.scan import ID_COLUMNS, ROW_COLUMN
 from hive_acid.spark.stage import StagedFiles
 
 LOG = logging.getLogger(__name__)
@@ -161,7 +160,7 @@ class LaneMerge:
                 # The longest begin first, so that none is left alone in the end.
                 tasks.sort(key=lambda task: task.size, reverse=True)
                 frame = reduce(DataFrame.unionAll, (task.events for task in tasks))
-                rows += self._merging.write(frame.select(*ID_COLUMNS, ROW_COLUMN), (), INSERT, step)
+                rows += self._merging.write(frame, (), INSERT, step)
                 paths += self._merging.staging.paths(step)
                 self._merging.report(Progress(rows, len(paths), sum(path.size for path in paths), "rows"))
         return pieces_of(paths)

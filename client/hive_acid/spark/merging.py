@@ -12,7 +12,7 @@ from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.compaction_job import CompactionJob, Report
-from hive_acid.spark.events import Events
+from hive_acid.spark.events import INSERT, Events
 from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.read import KEY_COLUMNS, read_rows
 from hive_acid.spark.scan import ROW_COLUMN
@@ -31,6 +31,7 @@ class Merging:
     report: Report
     staging: Staging = field(init=False)
     hive_3: bool = field(init=False)
+    _apart: tuple[str, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         self.staging = Staging(self.job.staging)
@@ -47,9 +48,12 @@ class Merging:
         return read_rows(self.spark, replace(self.state, partitions=(partition,)))
 
     def events(self, rows: DataFrame) -> DataFrame:
-        """Rows with `KEY_COLUMNS` as insert events."""
+        """Rows with `KEY_COLUMNS` as insert events, apart where that can be.
+
+        So nothing is left to be done between a union of them and the writer.
+        """
         write_id, bucket, row_id = KEY_COLUMNS
-        return rows.select(
+        shaped = rows.select(
             F.lit(INSERT_OPERATION).alias("operation"),
             F.col(write_id).alias("originalTransaction"),
             F.col(bucket).alias("bucket"),
@@ -57,11 +61,14 @@ class Merging:
             F.col(write_id).alias("currentTransaction"),
             F.struct(*(F.col(quoted(column.name)) for column in self.job.columns)).alias(ROW_COLUMN),
         )
+        frame, self._apart = self.staging.apart(shaped, INSERT, self.job.compression)
+        return frame
 
     def write(self, frame: DataFrame, divided_by: tuple[str, ...], holds: str, step: str) -> int:
         """Write events below the staging directory, as what `step` has written; their number."""
         counts = Observation()
-        events = Events(frame.observe(counts, F.count(F.lit(1)).alias(_EVENTS)), divided_by, counts, holds)
+        counted = frame.observe(counts, F.count(F.lit(1)).alias(_EVENTS))
+        events = Events(counted, divided_by, counts, holds, self._apart if holds == INSERT else ())
         written = self.staging.write(
             events, self.job.compression, step=step, hive_3=self.hive_3, options=self.job.options
         )

@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pyspark.sql import DataFrame
+
 from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import FormatError
@@ -87,7 +89,9 @@ class Staging:
 
         `options` are others of ORC's writer. With `hive_3` the files are such as Apache Hive 3.1 reads.
         """
-        frame, names = flattened(events.frame) if self._may_move(events, compression) else (events.frame, [])
+        frame, names = events.frame, events.apart
+        if not names:
+            frame, names = self.apart(frame, events.holds, compression)
         writer = frame.write.format("orc").option("orc.compression.zstd.level", ZSTD_LEVEL).options(**(options or {}))
         writer = writer.option("compression", compression).option("maxRecordsPerFile", 0)
         # Nobody looks for it, and Hadoop starts a process for each local file that it makes.
@@ -100,9 +104,10 @@ class Staging:
             add_tails(location, names, _deletes_in(events) if hive_3 else None)
         return {kind: int(count or 0) for kind, count in events.counts.get.items()}
 
-    def _may_move(self, events: Events, compression: str) -> bool:
-        """Whether columns may be written beside `row` and moved into it: no row is null, and tails can be replaced."""
-        return events.holds == INSERT and not files.rename_is_copy(self.location) and is_readable(compression)
+    def apart(self, events: DataFrame, holds: str | None, compression: str) -> tuple[DataFrame, tuple[str, ...]]:
+        """`flattened` events if columns may be moved into `row`: no row is null, and tails can be replaced."""
+        may_move = holds == INSERT and not files.rename_is_copy(self.location) and is_readable(compression)
+        return flattened(events) if may_move else (events, ())
 
     def staged(self, keys: int, *, step: str = "job") -> list[StagedFiles]:
         """What the job of `step` has written, of a table with `keys` partition keys.

@@ -29,7 +29,7 @@ Holds = Callable[[str], bool]
 """Whether the file of a path has delete events."""
 
 
-def flattened(frame: DataFrame) -> tuple[DataFrame, list[str]]:
+def flattened(frame: DataFrame) -> tuple[DataFrame, tuple[str, ...]]:
     """`frame` with all columns of its `row` but the first beside it, and the names of them all.
 
     Without names nothing has moved: there is one column, or there are too many.
@@ -37,11 +37,11 @@ def flattened(frame: DataFrame) -> tuple[DataFrame, list[str]]:
     row = frame.schema[ROW_COLUMN].dataType
     assert isinstance(row, t.StructType)
     if not 2 <= len(row) <= MOST_COLUMNS:
-        return frame, []
+        return frame, ()
     first, *others = (F.col(ROW_COLUMN).getField(name) for name in row.names)
     kept = [F.col(name) for name in frame.columns if name != ROW_COLUMN]
     beside = [column.alias(f"__acid_{place}") for place, column in enumerate(others)]
-    return frame.select(*kept, F.struct(first.alias("first")).alias(ROW_COLUMN), *beside), row.names
+    return frame.select(*kept, F.struct(first.alias("first")).alias(ROW_COLUMN), *beside), tuple(row.names)
 
 
 def is_readable(compression: str) -> bool:
