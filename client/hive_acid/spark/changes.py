@@ -135,7 +135,8 @@ def _shuffled(changes: DataFrame, names: Sequence[str], bucket: Column | None) -
 
 
 def _counted(changes: DataFrame, counts: Observation, counted: Mapping[str, str]) -> DataFrame:
-    return changes.observe(counts, *(F.expr(f"count_if({which}) AS {name}") for name, which in counted.items()))
+    # Not count_if, for which Spark makes columns of their own.
+    return changes.observe(counts, *(F.expr(f"count(if({of}, 1, null)) AS {name}") for name, of in counted.items()))
 
 
 def _file(new: str, deleted: str) -> str:

@@ -15,6 +15,7 @@ from pyspark.sql import types as t
 
 from hive_acid.format import rows
 from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.spark.assign import quoted
 from hive_acid.spark.layout import Write
 from hive_acid.spark.scan import ROW_COLUMN
 from hive_acid.spark.spread import Spread
@@ -42,14 +43,16 @@ _ORDER = "__acid_order"
 class Events:
     """Events ready to be written: `frame` has the columns of `divided_by`, which become directories, and the six.
 
-    `counts` knows the number of events per kind once they are written; `holds` is the kind if all are of one. With
-    `apart`, the names of all columns of `row`, those but the first are beside it already (`Staging.apart`).
+    `counts` knows the number of events per kind once they are written; `holds` is the kind if all are of one. Of
+    inserts alone `frame` may have the columns of `row` by themselves, as `row_part`, and `row` their names; or all but
+    the first beside it already, and `apart` the names of all (`row_columns`).
     """
 
     frame: DataFrame
     divided_by: tuple[str, ...]
     counts: Observation
     holds: str | None = None
+    row: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
 
 
@@ -58,20 +61,38 @@ def key_column(position: int) -> str:
     return f"key{position}"
 
 
+def row_part(position: int) -> str:
+    """The column that is to be column `position` of `row`."""
+    return f"__acid_row_{position}"
+
+
+def row_columns(parts: Sequence[str], names: Sequence[str], *, apart: bool) -> list[str]:
+    """The SQL of `row` out of the SQL of its columns; with `apart` only the first is in it, the others beside it."""
+    if apart:
+        return [f"struct({parts[0]} AS first) AS {ROW_COLUMN}", *_row_parts(parts)[1:]]
+    return [f"struct({', '.join(map('{} AS {}'.format, parts, map(quoted, names)))}) AS {ROW_COLUMN}"]
+
+
+def _row_parts(parts: Sequence[str]) -> list[str]:
+    return [f"{part} AS {row_part(position)}" for position, part in enumerate(parts)]
+
+
 def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, spread: Spread) -> Events:
     """Rows of `values` as insert events, in tasks as `spread` says; each task's number becomes that of its file.
 
-    `row` are the columns of `values` that are stored, `keys` the texts of their partition keys, all as SQL. Within a
-    file rows keep the order they came in.
+    `row` are the columns of `values` that are stored, `keys` the texts of their partition keys as SQL. Within a file
+    rows keep the order they came in.
     """
     names = _names(keys)
     task = "spark_partition_id()"
     if not names and not spread.shuffled:
         # Counted before they are shaped, as Spark makes a program for what is on either side of the counting.
         placed = values if spread.tasks is None else values.coalesce(spread.tasks)
-        return _inserts(placed, names, write, task, [], _struct(row))
-    shaped = values.selectExpr(*key_texts(keys), _struct(row), f"monotonically_increasing_id() AS {_ORDER}")
-    return _inserts(_placed(shaped, names, spread), names, write, task, [*names, _ORDER])
+        return _inserts(placed, names, write, task, [], row, [quoted(name) for name in row])
+    shaped = values.selectExpr(
+        *key_texts(keys), *_row_parts([quoted(name) for name in row]), f"monotonically_increasing_id() AS {_ORDER}"
+    )
+    return _inserts(_placed(shaped, names, spread), names, write, task, [*names, _ORDER], row)
 
 
 def clustered_events(
@@ -83,16 +104,23 @@ def clustered_events(
         *map(F.expr, key_texts(keys)),
         # Spark has to know that it is never null, as with the keys.
         F.coalesce(bucket, F.lit(0)).alias(BUCKET_COLUMN),
-        F.expr(_struct(row)),
+        *map(F.expr, _row_parts([quoted(name) for name in row])),
         F.monotonically_increasing_id().alias(_ORDER),
     )
     placed = shaped.repartition(*names)
-    return _inserts(placed, names, write, BUCKET_COLUMN, [*names, _ORDER])
+    return _inserts(placed, names, write, BUCKET_COLUMN, [*names, _ORDER], row)
 
 
 def _inserts(
-    placed: DataFrame, names: Sequence[str], write: Write, file: str, order: Sequence[str], row: str = ROW_COLUMN
+    placed: DataFrame,
+    names: Sequence[str],
+    write: Write,
+    file: str,
+    order: Sequence[str],
+    row: Sequence[str],
+    parts: Sequence[str] | None = None,
 ) -> Events:
+    """`placed` as events; `parts` is the SQL of the columns of `row`, which else are there as `row_part`."""
     counts = Observation()
     counted = placed.observe(counts, F.count(F.lit(1)).alias(INSERT))
     ordered = counted.sortWithinPartitions(*order) if order else counted
@@ -104,13 +132,9 @@ def _inserts(
         f"{write.bucket_property(file)} AS bucket",
         f"{OWN_ROW_ID} AS rowId",
         f"{write_id} AS currentTransaction",
-        row,
+        *(map(row_part, range(len(row))) if parts is None else _row_parts(parts)),
     )
-    return Events(frame, tuple(names), counts, INSERT)
-
-
-def _struct(row: Sequence[str]) -> str:
-    return f"struct({', '.join(row)}) AS {ROW_COLUMN}"
+    return Events(frame, tuple(names), counts, INSERT, row=tuple(row))
 
 
 def _placed(shaped: DataFrame, names: Sequence[str], spread: Spread) -> DataFrame:
@@ -125,9 +149,7 @@ def _placed(shaped: DataFrame, names: Sequence[str], spread: Spread) -> DataFram
     tasks = [] if spread.tasks is None else [spread.tasks]
     if names:
         return shaped.hint("rebalance", *tasks, *names)
-    row = shaped.schema[ROW_COLUMN].dataType
-    assert isinstance(row, t.StructType)
-    hashed = [F.col(ROW_COLUMN).getField(field.name) for field in row.fields if _is_hashable(field.dataType)]
+    hashed = [field.name for field in shaped.schema.fields if field.name != _ORDER and _is_hashable(field.dataType)]
     if not hashed:
         return shaped.hint("rebalance", *tasks)
     return shaped.withColumn(_SPREAD, F.xxhash64(*hashed)).hint("rebalance", *tasks, _SPREAD)

@@ -12,10 +12,9 @@ from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.compaction_job import CompactionJob, Report
-from hive_acid.spark.events import INSERT, Events
+from hive_acid.spark.events import INSERT, Events, row_columns
 from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.read import KEY_COLUMNS, read_rows
-from hive_acid.spark.scan import ROW_COLUMN
 from hive_acid.spark.stage import StagedFiles, Staging
 
 _EVENTS = "events"
@@ -31,11 +30,13 @@ class Merging:
     report: Report
     staging: Staging = field(init=False)
     hive_3: bool = field(init=False)
-    _apart: tuple[str, ...] = field(init=False, default=())
+    _apart: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self.staging = Staging(self.job.staging)
         self.hive_3 = is_for_hive_3(self.job.parameters)
+        names = tuple(column.name for column in self.job.columns)
+        self._apart = names if self.staging.keeps_apart(names, self.job.compression) else ()
 
     @property
     def partition(self) -> PartitionState:
@@ -48,27 +49,23 @@ class Merging:
         return read_rows(self.spark, replace(self.state, partitions=(partition,)))
 
     def events(self, rows: DataFrame) -> DataFrame:
-        """Rows with `KEY_COLUMNS` as insert events, apart where that can be.
-
-        So nothing is left to be done between a union of them and the writer.
-        """
+        """Rows with `KEY_COLUMNS` as insert events, ready for the writer: nothing is left to be done after a union."""
         write_id, bucket, row_id = KEY_COLUMNS
-        shaped = rows.select(
-            F.lit(INSERT_OPERATION).alias("operation"),
-            F.col(write_id).alias("originalTransaction"),
-            F.col(bucket).alias("bucket"),
-            F.col(row_id).alias("rowId"),
-            F.col(write_id).alias("currentTransaction"),
-            F.struct(*(F.col(quoted(column.name)) for column in self.job.columns)).alias(ROW_COLUMN),
+        names = [column.name for column in self.job.columns]
+        return rows.selectExpr(
+            f"{INSERT_OPERATION} AS operation",
+            f"{write_id} AS originalTransaction",
+            f"{bucket} AS bucket",
+            f"{row_id} AS rowId",
+            f"{write_id} AS currentTransaction",
+            *row_columns([quoted(name) for name in names], names, apart=bool(self._apart)),
         )
-        frame, self._apart = self.staging.apart(shaped, INSERT, self.job.compression)
-        return frame
 
     def write(self, frame: DataFrame, divided_by: tuple[str, ...], holds: str, step: str) -> int:
         """Write events below the staging directory, as what `step` has written; their number."""
         counts = Observation()
         counted = frame.observe(counts, F.count(F.lit(1)).alias(_EVENTS))
-        events = Events(counted, divided_by, counts, holds, self._apart if holds == INSERT else ())
+        events = Events(counted, divided_by, counts, holds, apart=self._apart if holds == INSERT else ())
         written = self.staging.write(
             events, self.job.compression, step=step, hive_3=self.hive_3, options=self.job.options
         )

@@ -15,8 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
-
 from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import FormatError
@@ -27,8 +25,18 @@ from hive_acid.format.orc_deletes import Event, delete_file
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import decode_bucket
 from hive_acid.ids import TxnId
-from hive_acid.spark.events import BUCKET_COLUMN, DELETE, INSERT, KIND_COLUMN, Events, key_column
-from hive_acid.spark.tails import add_tails, flattened, is_readable
+from hive_acid.spark.events import (
+    BUCKET_COLUMN,
+    DELETE,
+    INSERT,
+    KIND_COLUMN,
+    Events,
+    key_column,
+    row_columns,
+    row_part,
+)
+from hive_acid.spark.scan import ID_COLUMNS
+from hive_acid.spark.tails import add_tails, is_readable
 
 Values = tuple[str | None, ...]
 """The texts of a partition's values."""
@@ -90,8 +98,11 @@ class Staging:
         `options` are others of ORC's writer. With `hive_3` the files are such as Apache Hive 3.1 reads.
         """
         frame, names = events.frame, events.apart
-        if not names:
-            frame, names = self.apart(frame, events.holds, compression)
+        if events.row:
+            apart = self.keeps_apart(events.row, compression)
+            parts = [row_part(position) for position in range(len(events.row))]
+            frame = frame.selectExpr(*events.divided_by, *ID_COLUMNS, *row_columns(parts, events.row, apart=apart))
+            names = events.row if apart else ()
         writer = frame.write.format("orc").option("orc.compression.zstd.level", ZSTD_LEVEL).options(**(options or {}))
         writer = writer.option("compression", compression).option("maxRecordsPerFile", 0)
         # Nobody looks for it, and Hadoop starts a process for each local file that it makes.
@@ -104,10 +115,12 @@ class Staging:
             add_tails(location, names, _deletes_in(events) if hive_3 else None)
         return {kind: int(count or 0) for kind, count in events.counts.get.items()}
 
-    def apart(self, events: DataFrame, holds: str | None, compression: str) -> tuple[DataFrame, tuple[str, ...]]:
-        """`flattened` events if columns may be moved into `row`: no row is null, and tails can be replaced."""
-        may_move = holds == INSERT and not files.rename_is_copy(self.location) and is_readable(compression)
-        return flattened(events) if may_move else (events, ())
+    def keeps_apart(self, row: Sequence[str], compression: str) -> bool:
+        """Whether inserts are written with the columns of `row`, of these names, beside it, and moved into it after.
+
+        That is where tails can be replaced.
+        """
+        return len(row) > 1 and not files.rename_is_copy(self.location) and is_readable(compression)
 
     def staged(self, keys: int, *, step: str = "job") -> list[StagedFiles]:
         """What the job of `step` has written, of a table with `keys` partition keys.

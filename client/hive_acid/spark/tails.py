@@ -6,42 +6,19 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as t
-
 from hive_acid import files
 from hive_acid.errors import FormatError
 from hive_acid.files import FileEntry
 from hive_acid.footers import DataFilePath, end_of, uncompressed
 from hive_acid.format.orc_patch import hive_3_properties, second_tail
 from hive_acid.format.orc_tail import read_tail
-from hive_acid.spark.scan import ROW_COLUMN
 
 THREADS = 8
-
-MOST_COLUMNS = 200
-"""Spark's optimizer looks at all columns for each one that is taken out of a struct, so of wide tables none is."""
 
 _DATA = ".orc"
 
 Holds = Callable[[str], bool]
 """Whether the file of a path has delete events."""
-
-
-def flattened(frame: DataFrame) -> tuple[DataFrame, tuple[str, ...]]:
-    """`frame` with all columns of its `row` but the first beside it, and the names of them all.
-
-    Without names nothing has moved: there is one column, or there are too many.
-    """
-    row = frame.schema[ROW_COLUMN].dataType
-    assert isinstance(row, t.StructType)
-    if not 2 <= len(row) <= MOST_COLUMNS:
-        return frame, ()
-    first, *others = (F.col(ROW_COLUMN).getField(name) for name in row.names)
-    kept = [F.col(name) for name in frame.columns if name != ROW_COLUMN]
-    beside = [column.alias(f"__acid_{place}") for place, column in enumerate(others)]
-    return frame.select(*kept, F.struct(first.alias("first")).alias(ROW_COLUMN), *beside), tuple(row.names)
 
 
 def is_readable(compression: str) -> bool:

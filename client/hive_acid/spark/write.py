@@ -45,7 +45,7 @@ def new_rows(
 
     `in_one_directory` says that there is no room for several statements, which the layout may want.
     """
-    row = [quoted(column.name) for column in table.columns]
+    row = [column.name for column in table.columns]
     keys = [f"cast({quoted(key.name)} AS string)" for key in table.partition_keys]
     if table.bucket_columns:
         bucket = bucket_of(table, {name: F.col(quoted(name)) for name in table.bucket_columns})
