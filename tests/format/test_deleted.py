@@ -40,8 +40,10 @@ def test_the_last_row_of_a_block_and_the_first_of_the_next():
 
 def test_a_layout_is_no_longer_than_it_may_be():
     spread = blocks_of((1, 7, block * BLOCK_ROWS) for block in range(100))
-    length = len(layout_of(spread, WORDS).words)
-    assert layout_of(spread, length) is not None
+    length = 2 * 64 + 101 + 64 * 101
+    layout = layout_of(spread, length)
+    assert layout is not None
+    assert len(layout.words) == length
     assert layout_of(spread, length - 1) is None
     assert layout_of(blocks_of([(1, 7, 2**45)]), WORDS) is None, "its index alone would be too long"
 
@@ -65,3 +67,20 @@ def test_many_writes_and_buckets_have_slots_of_their_own():
     assert all(
         layout.has(*source, row) == bool(blocks[0] >> row & 1) for source, blocks in many.items() for row in range(17)
     )
+
+
+def test_numbers_of_a_layout_stay_as_a_table_grows():
+    def numbers(writes: int, rows: int) -> tuple[int, int, int, int]:
+        layout = layout_of(blocks_of((write_id, encode_bucket(0), rows) for write_id in range(1, writes + 1)), WORDS)
+        assert layout is not None
+        return layout.slots, layout.write_id_factor, layout.bucket_factor, layout.longest
+
+    assert len({numbers(writes, 1000 * writes) for writes in range(1, 50)}) == 1, "Spark compiles code for each anew"
+
+
+def test_a_list_that_would_be_too_long_if_rounded_up_is_as_long_as_it_has_to_be():
+    deleted = {(write_id, 7): {140: 1} for write_id in range(1, 200)}
+    layout = layout_of(deleted, WORDS)
+    assert layout is not None
+    assert layout.longest == 141
+    assert layout.has(3, 7, 140 * BLOCK_ROWS)

@@ -16,16 +16,27 @@ BLOCK_ROWS = 1 << BLOCK_BITS
 WORDS_PER_BLOCK = BLOCK_ROWS // 64
 _WORDS = struct.Struct(f"<{WORDS_PER_BLOCK}q")
 
-_SLOTS = (1 << 6, 1 << 10, 1 << 14, 1 << 16)
+_SLOTS = {
+    1 << 6: (1250050201, 223609957),
+    1 << 10: (503355065, 1964091789),
+    1 << 14: (1841295843, 1124630449),
+    1 << 16: (1150407115, 488153615),
+}
+"""How many slots there may be, each with two factors that suit writes one after the other into a few buckets.
+
+They are the best of some thousands: 56 sources have 64 slots of their own by them, 868 have 1024.
+"""
+
 _LISTS = (1 << 4, 1 << 7, 1 << 10, 1 << 13, 1 << 16, 1 << 19)
-"""How many slots there may be, and blocks in a list: few numbers, since a reader's code has them in it."""
+"""How many blocks there may be in a list. Numbers are few, since they are part of the code that a reader compiles."""
 
 WRITE_ID_MASK, BUCKET_MASK, SLOT_SHIFT = (1 << 24) - 1, (1 << 28) - 1, 20
 """What of a source its slot follows from. Products with factors of 31 bits have less than 63, as Spark insists."""
 
 PACKED_WRITE_ID_BITS, PACKED_BUCKET_BITS = 32, 31
-_FACTORS = tuple((of.getrandbits(31) | 1, of.getrandbits(31) | 1) for of in [Random(1)] for _ in range(100))
-"""The same for all, so that the first ones suit most tables; tables with a slot too few get more of them first."""
+_FACTOR_BITS = 31
+_TRIES = 100
+"""How many other factors are tried before sources get more slots."""
 
 Source = tuple[int, int]
 """A write id and a bucket property: where rows that are numbered together come from."""
@@ -98,16 +109,14 @@ def layout_of(deleted: Mapping[Source, Blocks], most_words: int) -> Layout | Non
     """The layout of some blocks; None if it has more than `most_words`, or numbers that no event can have."""
     if any(min(blocks) < 0 for blocks in deleted.values()):
         return None
-    least = max((max(blocks) + 1 for blocks in deleted.values()), default=0)
-    blocks = sum(map(len, deleted.values()))
-    longest, length = 0, most_words + 1
-    for longest in (next((of for of in _LISTS if of >= least), least), least):
-        length = len(deleted) * (longest + 1) + WORDS_PER_BLOCK * (blocks + 1)
-        if length <= most_words:
-            break
-    if length > most_words or any(w >> PACKED_WRITE_ID_BITS or b >> PACKED_BUCKET_BITS for w, b in deleted):
+    if any(write_id >> PACKED_WRITE_ID_BITS or bucket >> PACKED_BUCKET_BITS for write_id, bucket in deleted):
         return None
-    found = _factors(list(deleted), most_words - length)
+    least = max((max(blocks) + 1 for blocks in deleted.values()), default=0)
+    longest = next((length for length in _LISTS if length >= least), least)
+    found = _factors(deleted, longest, most_words)
+    if found is None:
+        longest = least
+        found = _factors(deleted, longest, most_words)
     if found is None:
         return None
     slots, write_id_factor, bucket_factor = found
@@ -130,14 +139,21 @@ def _slot(source: Source, slots: int, write_id_factor: int, bucket_factor: int) 
     return mixed >> SLOT_SHIFT & slots - 1
 
 
-def _factors(sources: Sequence[Source], most_words: int) -> tuple[int, int, int] | None:
-    """A number of slots and two factors by which each source has a slot of its own."""
-    sizes = [slots for slots in _SLOTS if len(sources) <= slots and 2 * slots <= most_words]
-    tried = [(slots, _FACTORS[:1]) for slots in sizes[:2]] + [(slots, _FACTORS) for slots in sizes]
-    for slots, factors in tried:
-        for of in factors:
-            if _are_apart(sources, slots, *of):
-                return slots, *of
+def _factors(deleted: Mapping[Source, Blocks], longest: int, most_words: int) -> tuple[int, int, int] | None:
+    """A number of slots and two factors by which each source has a slot of its own, and all has room."""
+    sources = list(deleted)
+    blocks = sum(map(len, deleted.values()))
+    left = most_words - len(sources) * (longest + 1) - WORDS_PER_BLOCK * (blocks + 1)
+    sizes = [slots for slots in _SLOTS if len(sources) <= slots and 2 * slots <= left]
+    for slots in sizes:
+        if _are_apart(sources, slots, *_SLOTS[slots]):
+            return slots, *_SLOTS[slots]
+    random = Random(1)
+    for slots in sizes:
+        for _ in range(_TRIES):
+            factors = random.getrandbits(_FACTOR_BITS) | 1, random.getrandbits(_FACTOR_BITS) | 1
+            if _are_apart(sources, slots, *factors):
+                return slots, *factors
     return None
 
 
