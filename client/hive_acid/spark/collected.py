@@ -1,8 +1,8 @@
 """The keys of a few rows, brought to the client: a small DELETE then needs no write by Spark.
 
 To find a hundredth of a table's rows costs less than to have Spark write down what was found: files in directories of
-their own, code that is compiled for them, a process of Hadoop's for each local file. So the keys come back as three
-lists, and the client writes the delete files (`hive_acid.format.orc_deletes`).
+their own, code that is compiled for them, a process of Hadoop's for each local file. So the keys come back as columns
+of Arrow, and the client writes the delete files (`hive_acid.format.orc_deletes`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from itertools import repeat
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from hive_acid.format.orc_deletes import Event
 from hive_acid.spark.read import KEY_COLUMNS
@@ -35,11 +34,10 @@ def collected(rows: DataFrame, partition_keys: Sequence[str], write_id: int) -> 
     """
     texts = [f"coalesce({key}, '') AS {key}" for key in partition_keys]
     numbered = rows.coalesce(FILES_PER_PARTITION).selectExpr(*KEY_COLUMNS, *texts, f"{_NUMBER_IN_TASK} AS {_TURN}")
-    first = numbered.where(f"{_TURN} <= {MOST_KEYS}").drop(_TURN)
-    (lists,) = first.agg(*(F.expr(f"collect_list({name})") for name in first.columns)).collect()
-    if len(lists[0]) > MOST_KEYS:
+    table = numbered.where(f"{_TURN} <= {MOST_KEYS}").toArrow()
+    if table.num_rows > MOST_KEYS:
         return None
-    write_ids, buckets, row_ids, *values = lists
+    write_ids, buckets, row_ids, *values = (table.column(name).to_pylist() for name in (*KEY_COLUMNS, *partition_keys))
     found: dict[Values, list[Event]] = {}
     events = zip(write_ids, buckets, row_ids, repeat(write_id, len(row_ids)), strict=True)
     if not values:
