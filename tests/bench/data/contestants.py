@@ -105,7 +105,7 @@ class Plain(Contestant):
             files.remove(self._rewritten)
 
     def _write(self, frame: DataFrame, path: str) -> None:
-        writer = frame.write.format(self.name)
+        writer = frame.write.format(self.name).mode("append")
         if self.name == "orc":
             writer = writer.option("compression", DEFAULT_COMPRESSION)
         (writer.partitionBy(PARTITION_KEY) if self.partitioned else writer).save(path)
