@@ -28,7 +28,7 @@ from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
 from hive_acid.spark.assign import quoted
-from hive_acid.spark.deleted import is_deleted
+from hive_acid.spark.deleted import deleted_rows, is_deleted
 from hive_acid.spark.events import KEY
 from hive_acid.spark.evolution import names_in_directories, names_in_originals
 from hive_acid.spark.listing import PartitionState, TableState
@@ -56,13 +56,6 @@ KEY_COLUMNS = ("__acid_write_id", "__acid_bucket", "__acid_row_id")
 
 BROADCAST_LIMIT_BYTES = 64 * 1024 * 1024
 """Up to this size of delete files their keys are broadcast: some twenty million events (data-path.md §2)."""
-
-FEW_UNTOUCHED = 4
-"""Files that deletes do not reach are read with the others if they are no more than one part of so many of those.
-
-To ask of a row whether it is deleted costs less than Spark 4.1 and 4.2 take for rows of several scans, all of which
-they put into rows of another kind; 4.3 needs one program less.
-"""
 
 
 def partition_columns(table: Table) -> list[str]:
@@ -122,10 +115,9 @@ class _Place:
         """The frames that together are these partitions' part of `read_rows`."""
         of_old_shape = [partition for partition in self.partitions if has_old_shape(self.spark, partition)]
         split = _split([partition for partition in self.partitions if partition not in of_old_shape])
-        few = split.untouched_bytes * FEW_UNTOUCHED <= split.touched_bytes
         # Of rows of one partition's files their ids tell whether they are deleted, of others' also the partition.
         can_ask = len(self.partitions) == 1 or len(split.deleted_from) > 1
-        if split.touched and can_ask and (self.in_one_scan or few):
+        if split.touched and can_ask and (self.in_one_scan or _is_looked_up(split)):
             split.touched += split.untouched
             split.untouched = []
         renamed = names_in_directories(
@@ -262,9 +254,9 @@ def delete_events(
 
 @dataclass(slots=True)
 class _Split:
-    """Data without reachable deletes, data with them, and those deletes, which are of the partitions `deleted_from`.
+    """Data without reachable deletes, data with them, and those deletes, whose files have `delete_bytes`.
 
-    The bytes are those of the files with ids of each.
+    The latter are of the partitions `deleted_from`.
     """
 
     untouched: list[ScanDirectory] = field(default_factory=list)
@@ -274,8 +266,6 @@ class _Split:
     deletes: list[ScanDirectory] = field(default_factory=list)
     deleted_from: list[PartitionState] = field(default_factory=list)
     delete_bytes: int = 0
-    touched_bytes: int = 0
-    untouched_bytes: int = 0
 
 
 def _split(partitions: Iterable[PartitionState]) -> _Split:
@@ -293,8 +283,6 @@ def _split(partitions: Iterable[PartitionState]) -> _Split:
         missed += spared
         split.untouched += partition.scan_directories(missed)
         split.touched += partition.scan_directories(reached)
-        split.untouched_bytes += sum(found.size for found in missed)
-        split.touched_bytes += sum(found.size for found in reached)
         # Original files are older than any write.
         originals = [file for file in state.originals if file.size]
         reached_files = [*(originals if events else []), *partition.raw_files(reached)]
@@ -308,6 +296,17 @@ def _split(partitions: Iterable[PartitionState]) -> _Split:
             split.deleted_from.append(partition)
             split.delete_bytes += sum(found.size for found in state.delete_deltas)
     return split
+
+
+def _is_looked_up(split: _Split) -> bool:
+    """Whether the client knows the deleted rows, so that to ask of each row costs less than another scan for some.
+
+    Spark 4.1 and 4.2 put all rows of several scans into rows of another kind; 4.3 needs one program less.
+    """
+    if len(split.deleted_from) != 1:
+        return False
+    (partition,) = split.deleted_from
+    return deleted_rows(partition, partition.state.delete_deltas) is not None
 
 
 def has_old_shape(spark: SparkSession, partition: PartitionState) -> bool:
