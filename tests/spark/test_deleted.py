@@ -101,9 +101,9 @@ def test_only_what_is_known_to_all_is_looked_up(changed, acid):
     state = changed._narrowing.count.args[0]
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
-    assert deleted.is_deleted(acid.spark, partition, deltas) is not None
+    assert deleted.look_up_of(acid.spark, partition, deltas) is not None
     some = [replace(deltas[0], validity=RangeValidity.SOME), *deltas[1:]]
-    assert deleted.is_deleted(acid.spark, partition, some) is None
+    assert deleted.look_up_of(acid.spark, partition, some) is None
 
 
 def test_files_that_are_forgotten_are_read_again(changed):

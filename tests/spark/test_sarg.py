@@ -6,6 +6,8 @@ import datetime as dt
 import pytest
 from pyspark.sql import functions as F
 
+from hive_acid.spark import dml
+from hive_acid.spark.collected import collected
 from hive_acid.spark.predicates import AllOf, AnyOf, Comparison, NullTest, OneOf, Operator
 from hive_acid.spark.sarg import ARGUMENT_OPTION, MOST_LEAVES, NAMES_OPTION, search_options
 from tests.spark.plans import scans
@@ -157,3 +159,20 @@ def test_without_the_vectorised_reader(sorted_rows, spark):
         assert frame.count() == 201
     finally:
         spark.conf.unset("spark.sql.orc.enableVectorizedReader")
+
+
+@pytest.mark.parametrize("condition", ["k BETWEEN 60000 AND 60009", "k = 60000"])
+def test_a_change_skips_row_groups_before_and_behind_deletes(sorted_rows, monkeypatch, condition):
+    """A condition whose numbers are hidden gives Spark nothing to push, which would replace the search argument."""
+    seen = []
+
+    def spied(rows, *args):
+        seen.extend(scans(rows))
+        return collected(rows, *args)
+
+    monkeypatch.setattr(dml, "collected", spied)
+    acid = sorted_rows
+    assert acid.delete("d.t", condition) > 0
+    assert acid.delete("d.t", condition) == 0
+    assert len(seen) == 2
+    assert all(scan.rows <= 20_000 and "PushedFilters" not in scan.text for scan in seen), seen

@@ -3,7 +3,7 @@
 import pytest
 
 from hive_acid.catalog import Column, Table
-from hive_acid.spark.steady import steady
+from hive_acid.spark.steady import early, steady
 
 TABLE = Table(
     "d",
@@ -14,7 +14,7 @@ TABLE = Table(
 
 
 def hidden(number):
-    return f"array({number})[__acid_bucket & 0]"
+    return f"array({number})[coalesce(__acid_bucket & 0, 0)]"
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,31 @@ def test_numbers_of_plain_conditions_are_hidden(condition, changed):
 )
 def test_others_stay(condition):
     assert steady(condition, TABLE, "t") == condition
+
+
+def test_a_condition_is_asked_early_if_it_cannot_fail():
+    def field(name):
+        return f"if(operation = -1, null, row.`{name}`)"
+
+    def number(text):
+        return f"array({text})[coalesce(bucket & 0, 0)]"
+
+    said = {
+        "id = 17": f"{field('id')} = {number(17)}",
+        "T.ID%100=-20": f"{field('id')} % {number(100)} = - {number(20)}",
+        "t .`Big` IS NULL or not (big > +3)": f"{field('big')} IS NULL or not ( {field('big')} > + {number(3)} )",
+        "id between -1 and big": f"{field('id')} between - {number(1)} and {field('big')}",
+    }
+    assert {text: early(text, TABLE, "t") for text in said} == said
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["id + 1 = 2", "id - 1 = 2", "(id) - 1 = 2", "7 - 1 = id", "-id = 1", "id * 2 = 4", "id % 0 = 1", "1 % id = 0",
+     "id % (1) = 0", "p = 1", "id = p", "s = '1'", "d = 1", "u.id = 1", ""],
+)  # fmt: skip
+def test_it_is_not_if_it_may_fail_or_names_a_partition(condition):
+    assert early(condition, TABLE, "t") is None
 
 
 def test_they_mean_the_same(acid, spark):

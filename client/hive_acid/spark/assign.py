@@ -2,15 +2,15 @@
 
 The rules are those of ANSI store assignment, whatever the session's ``spark.sql.ansi.enabled`` says: a value that does
 not fit fails the statement. Fractions are rounded as SQL does. Columns meet by name, in any case.
+
+Expressions are SQL, since a call to the JVM for each part of each expression takes long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
@@ -36,8 +36,8 @@ def match_columns(table: Table, given: Sequence[str]) -> dict[str, str]:
     return {name: by_name[name] for name in wanted}
 
 
-def assign(table: Table, column: Column, value: SparkColumn, source: t.DataType) -> SparkColumn:
-    """`value`, of type `source`, as it is stored in `column`.
+def assign(table: Table, column: Column, value: str, source: t.DataType) -> str:
+    """The SQL of `value`, SQL of type `source`, as it is stored in `column`.
 
     Raises ColumnError if such values can never be stored there. A single value that cannot fails the Spark job.
     """
@@ -50,10 +50,9 @@ def assign(table: Table, column: Column, value: SparkColumn, source: t.DataType)
     stored = _converted(value, source, target, f"{where} {column.type}")
     if (text := text_length(column.type)) is not None:
         kind, length = text
-        stored = F.when(
-            F.char_length(F.rtrim(stored)) > length,
-            _failure(f"a text is longer than {where} {column.type}: ", stored),
-        ).otherwise(F.rpad(stored, length, " ") if kind == "char" else F.substring(stored, 1, length))
+        failure = _failure(f"a text is longer than {where} {column.type}: ", stored)
+        fitting = f"rpad({stored}, {length}, ' ')" if kind == "char" else f"substring({stored}, 1, {length})"
+        stored = f"CASE WHEN char_length(rtrim({stored})) > {length} THEN {failure} ELSE {fitting} END"
     return stored
 
 
@@ -62,13 +61,29 @@ def is_stored_as_is(column: Column, source: t.DataType) -> bool:
     return _is_same(source, spark_type(column.type)) and text_length(column.type) is None
 
 
-def assigned(table: Table, columns: Sequence[Column], frame: DataFrame, names: Mapping[str, str]) -> list[SparkColumn]:
+def assigned(table: Table, columns: Sequence[Column], frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
     """`columns` of the table out of `frame`, in whose terms `names` gives each one, ready to be stored."""
     types = {field.name: field.dataType for field in frame.schema.fields}
-    return [
-        assign(table, column, F.col(quoted(names[column.name])), types[names[column.name]]).alias(column.name)
-        for column in columns
-    ]
+    given = [(column, names[column.name]) for column in columns]
+    return frame.selectExpr(
+        *(f"{assign(table, column, quoted(name), types[name])} AS {quoted(column.name)}" for column, name in given)
+    )
+
+
+def text_literal(text: str) -> str:
+    """A text as Spark's parser takes it, whatever it contains."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def sql_type(of: t.DataType) -> str:
+    """A type as Spark's parser takes it, whatever the names of its fields contain."""
+    if isinstance(of, t.ArrayType):
+        return f"array<{sql_type(of.elementType)}>"
+    if isinstance(of, t.MapType):
+        return f"map<{sql_type(of.keyType)}, {sql_type(of.valueType)}>"
+    if isinstance(of, t.StructType):
+        return f"struct<{', '.join(f'{quoted(field.name)}: {sql_type(field.dataType)}' for field in of.fields)}>"
+    return of.simpleString()
 
 
 def quoted(name: str) -> str:
@@ -76,31 +91,33 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _converted(value: SparkColumn, source: t.DataType, target: t.DataType, where: str) -> SparkColumn:
+def _converted(value: str, source: t.DataType, target: t.DataType, where: str, depth: int = 0) -> str:
     """`value` as `target`; nested values one by one, as a cast of the whole would make null of what does not fit."""
     if _is_same(source, target):
         return value
+
+    def nested(of: str, have: t.DataType, want: t.DataType) -> str:
+        return _converted(of, have, want, where, depth + 1)
+
+    one, two = f"__acid_{depth}", f"__acid_{depth}_of"
     if isinstance(source, t.ArrayType) and isinstance(target, t.ArrayType):
-        of = source.elementType, target.elementType
-        return F.transform(value, lambda element: _converted(element, *of, where))
+        return f"transform({value}, {one} -> {nested(one, source.elementType, target.elementType)})"
     if isinstance(source, t.MapType) and isinstance(target, t.MapType):
-        keys, values = (source.keyType, target.keyType), (source.valueType, target.valueType)
-        by_key = F.transform_keys(value, lambda key, _: _converted(key, *keys, where))
-        return F.transform_values(by_key, lambda _, held: _converted(held, *values, where))
+        key, held = nested(one, source.keyType, target.keyType), nested(two, source.valueType, target.valueType)
+        return f"transform_values(transform_keys({value}, ({one}, {two}) -> {key}), ({one}, {two}) -> {held})"
     if isinstance(source, t.StructType) and isinstance(target, t.StructType):
-        fields = [
-            _converted(value.getField(have.name), have.dataType, want.dataType, where).alias(want.name)
+        fields = (
+            f"{nested(f'({value}).{quoted(have.name)}', have.dataType, want.dataType)} AS {quoted(want.name)}"
             for have, want in zip(source.fields, target.fields, strict=True)
-        ]
-        return F.when(value.isNotNull(), F.struct(*fields))
-    cast = value.try_cast(target)
-    lost = value.isNotNull() & cast.isNull()
-    message = f"a value of {source.simpleString()} does not fit into {where}: "
-    return F.when(lost, _failure(message, value)).otherwise(cast)
+        )
+        return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(fields)}) END"
+    cast = f"try_cast({value} AS {sql_type(target)})"
+    failure = _failure(f"a value of {source.simpleString()} does not fit into {where}: ", value)
+    return f"CASE WHEN {value} IS NOT NULL AND {cast} IS NULL THEN {failure} ELSE {cast} END"
 
 
-def _failure(message: str, value: SparkColumn) -> SparkColumn:
-    return F.raise_error(F.concat(F.lit(message), F.coalesce(value.cast("string"), F.lit("?"))))
+def _failure(message: str, value: str) -> str:
+    return f"raise_error(concat({text_literal(message)}, coalesce(cast({value} AS string), '?')))"
 
 
 def _is_same(source: t.DataType, target: t.DataType) -> bool:

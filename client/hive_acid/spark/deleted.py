@@ -11,9 +11,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from hive_acid import files
 from hive_acid.footers import DataFilePath
@@ -49,6 +49,7 @@ MOST_WORDS = 1 << 18
 _MOST_FILES = 64
 """So many delete files that are not known yet are read for one scan."""
 
+_ARRAY = "__acid_words"
 _MOST_KNOWN_EVENTS = 4_000_000
 _COLUMNS = ["operation", *KEY, "currentTransaction"]
 _THREADS = 8
@@ -96,14 +97,25 @@ SHARED = DeleteFiles()
 """What this process has read."""
 
 
-def is_deleted(spark: SparkSession, partition: PartitionState, deltas: Sequence[DataDirectory]) -> Column | None:
-    """Whether an event in `partition` is of a row that `deltas` delete; None if that takes a join.
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """What a reader asks: an array, and `Layout.has` in Spark's words, over the columns of `scan` and the array."""
 
-    The condition is over the columns of `scan`, and never null.
-    """
+    words: Column
+    is_deleted: str
+
+    def without_deleted(self, events: DataFrame, early: str | None = None) -> DataFrame:
+        """The events of rows that are not deleted, with one more column; only those of which `early` is true."""
+        asked = f"({early}) AND NOT ({self.is_deleted})" if early else f"NOT ({self.is_deleted})"
+        # The array has a name, so that the rest can be said in one text: each call to the JVM for a column is a dozen.
+        return events.withColumn(_ARRAY, self.words).where(asked)
+
+
+def look_up_of(spark: SparkSession, partition: PartitionState, deltas: Sequence[DataDirectory]) -> LookUp | None:
+    """How to find out whether an event in `partition` is of a row that `deltas` delete; None if that takes a join."""
     found = deleted_rows(partition, deltas)
     layout = None if found is None else layout_of(found, MOST_WORDS)
-    return None if layout is None else _condition(spark, layout)
+    return None if layout is None else LookUp(_words(spark, layout), _is_deleted(layout))
 
 
 def deleted_rows(partition: PartitionState, deltas: Sequence[DataDirectory]) -> Mapping[Source, Blocks] | None:
@@ -183,21 +195,23 @@ def _events(file: DataFilePath) -> list[Event] | None:
     return [event for operation, event in zip(operations, events, strict=True) if operation >= DELETE]
 
 
-def _condition(spark: SparkSession, layout: Layout) -> Column:
-    """`Layout.has` in Spark's words. The array is a subquery's, which plans do not spell out."""
-    text = ",".join(map(str, layout.words))
+def _words(spark: SparkSession, layout: Layout) -> Column:
+    """The array of a layout as a subquery's, which plans do not spell out."""
     array = "SELECT cast(split(words, ',') AS array<bigint>) FROM VALUES (:words) AS v(words)"
-    words = spark.sql(array, args={"words": text}).scalar()
-    # The numbers are part of the code that Spark generates: `layout_of` sees to it that they seldom change.
+    return spark.sql(array, args={"words": ",".join(map(str, layout.words))}).scalar()
+
+
+def _is_deleted(layout: Layout) -> str:
+    """Never null. The numbers are part of the code that Spark generates: `layout_of` sees to it that few change."""
     mixed = (
         f"(originalTransaction & {WRITE_ID_MASK}) * {layout.write_id_factor}"
         f" ^ (cast(bucket AS bigint) & {BUCKET_MASK}) * {layout.bucket_factor}"
     )
     slot = f"(shiftright({mixed}, {SLOT_SHIFT}) & {layout.slots - 1})"
-    block = F.expr(f"least(shiftright(rowId, {BLOCK_BITS}), {layout.longest}L)")
-    at = F.get(words, F.get(words, F.expr(f"{slot} + {layout.slots}")) + block)
-    word = F.get(words, at + F.expr(f"shiftright(rowId, 6) & {WORDS_PER_BLOCK - 1}"))
-    source = F.expr(f"shiftleft(originalTransaction, {PACKED_BUCKET_BITS}) | bucket")
-    is_packed = F.expr(f"shiftright(originalTransaction, {PACKED_WRITE_ID_BITS}) = 0")
-    bit = F.getbit(word, F.expr("cast(rowId & 63 AS int)"))
-    return is_packed & (F.get(words, F.expr(slot)) == source) & (bit == 1)
+    block = f"least(shiftright(rowId, {BLOCK_BITS}), {layout.longest}L)"
+    at = f"get({_ARRAY}, get({_ARRAY}, {slot} + {layout.slots}) + {block})"
+    word = f"get({_ARRAY}, {at} + (shiftright(rowId, 6) & {WORDS_PER_BLOCK - 1}))"
+    source = f"shiftleft(originalTransaction, {PACKED_BUCKET_BITS}) | bucket"
+    is_packed = f"shiftright(originalTransaction, {PACKED_WRITE_ID_BITS}) = 0"
+    bit = f"getbit({word}, cast(rowId & 63 AS int))"
+    return f"{is_packed} AND get({_ARRAY}, {slot}) = ({source}) AND {bit} = 1"

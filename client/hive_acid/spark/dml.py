@@ -9,14 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as t
 
-from hive_acid.catalog import Column as TableColumn
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
 from hive_acid.locks import Operation
-from hive_acid.spark.assign import assign, quoted
+from hive_acid.spark.assign import assign, is_stored_as_is, quoted
 from hive_acid.spark.changes import change_events, deletions, replacements
 from hive_acid.spark.collected import collected
 from hive_acid.spark.events import DELETE, INSERT
@@ -24,12 +21,9 @@ from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.predicates import all_of, predicate_of
 from hive_acid.spark.source import Join, kept
 from hive_acid.spark.statement import Context, Statement, analysed, column_errors
-from hive_acid.spark.steady import steady
+from hive_acid.spark.steady import early, steady
 from hive_acid.spark.types import check_distinct, row_type
 from hive_acid.transaction import Transaction
-
-NEW_ROW = "__acid_row"
-"""The column of the new row beside those of the old one."""
 
 
 def delete(
@@ -87,10 +81,10 @@ def update(
     statement.refuse_clustered("UPDATE")
     assignments = Assignments.of(table, set)
     statement.lock(Operation.UPDATE)
-    rows = assignments.applied_to(chosen(statement, where, target_alias))
-    write = statement.write()
     keys = statement.keys
-    changes = replacements(rows, f"array('{DELETE}', '{INSERT}')", keys, assignments.new_keys(keys), NEW_ROW)
+    rows = assignments.applied_to(chosen(statement, where, target_alias), keys)
+    write = statement.write()
+    changes = replacements(rows.frame, f"array('{DELETE}', '{INSERT}')", keys, rows.keys, f"struct({rows.fields})")
     events = change_events(changes, table, write, in_place=statement.is_read_in_few_tasks)
     return statement.run(events, write, Operation.UPDATE).inserts
 
@@ -100,13 +94,15 @@ def chosen(statement: Statement, where: Expression | None, target_alias: str | N
 
     The alias is the table's own name, unless another is given.
     """
-    wanted = predicate_of(where, statement.table, target_alias)
-    alias = target_alias or statement.table.name
-    target = statement.target(wanted=wanted, chosen=where is not None).alias(alias)
+    table = statement.table
+    wanted = predicate_of(where, table, target_alias)
+    alias = target_alias or table.name
+    asked = early(where, table, alias) if isinstance(where, str) else None
+    target = statement.target(wanted=wanted, chosen=where is not None, early=asked).alias(alias)
     if where is None:
         return target
-    with column_errors(statement.table):
-        return analysed(target.where(steady(where, statement.table, alias) if isinstance(where, str) else where))
+    with column_errors(table):
+        return analysed(target.where(steady(where, table, alias) if isinstance(where, str) else where))
 
 
 def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, bool]:
@@ -153,37 +149,40 @@ class Assignments:
         checked_names(table, given)
         return cls(table, {name.lower(): expression(value) for name, value in given.items()})
 
-    def applied_to(self, frame: DataFrame) -> DataFrame:
-        """`frame` with the new row (`NEW_ROW`) and its partition keys that are assigned.
+    def applied_to(self, frame: DataFrame, keys: Sequence[str]) -> NewRows:
+        """The rows of `frame` with new values; `keys` are its columns with the texts of the partition keys.
 
         The raw new values are columns of their own, so that each is computed once per row.
         """
+        columns = [column for column in (*self.table.columns, *self.table.partition_keys) if column.name in self.values]
         with column_errors(self.table):
-            raw = frame.select("*", *(value.alias(_new(name)) for name, value in self.values.items()))
+            raw = frame.withColumns({_new(name): value for name, value in self.values.items()})
             types = {field.name: field.dataType for field in raw.schema.fields}
-        row = F.struct(
-            *(
-                self._assigned(column, types).alias(column.name) if column.name in self.values else quoted(column.name)
-                for column in self.table.columns
-            )
+        stored, names = [], {}
+        for column in columns:
+            given = names[column.name] = _new(column.name)
+            if not is_stored_as_is(column, types[given]):
+                names[column.name] = _stored(column.name)
+                value = assign(self.table, column, quoted(given), types[given])
+                stored.append(f"{value} AS {quoted(_stored(column.name))}")
+        return NewRows(
+            raw.selectExpr("*", *stored) if stored else raw,
+            # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
+            ", ".join(f"{quoted(names.get(of.name, of.name))} AS {quoted(of.name)}" for of in self.table.columns),
+            [
+                moved_key(quoted(key.name), text, quoted(names[key.name])) if key.name in names else text
+                for key, text in zip(self.table.partition_keys, keys, strict=True)
+            ],
         )
-        keys = (
-            self._assigned(key, types).alias(_stored(key.name))
-            for key in self.table.partition_keys
-            if key.name in self.values
-        )
-        return raw.select("*", row.alias(NEW_ROW), *keys)
 
-    def new_keys(self, texts: Sequence[str]) -> list[str]:
-        """SQL for `applied_to`: the texts of the new row's partition keys, those of the old row being `texts`."""
-        return [
-            moved_key(quoted(key.name), text, quoted(_stored(key.name))) if key.name in self.values else text
-            for key, text in zip(self.table.partition_keys, texts, strict=True)
-        ]
 
-    def _assigned(self, column: TableColumn, types: Mapping[str, t.DataType]) -> Column:
-        name = _new(column.name)
-        return assign(self.table, column, F.col(quoted(name)), types[name])
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """Rows with what is to replace them, as SQL: the fields of the new row, and the texts of its partition keys."""
+
+    frame: DataFrame
+    fields: str
+    keys: Sequence[str]
 
 
 def _new(name: str) -> str:

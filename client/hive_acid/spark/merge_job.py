@@ -7,7 +7,7 @@ that meets a pair there is not inserted. So nothing is read or kept twice (data-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -20,7 +20,7 @@ from hive_acid.errors import MergeCardinalityError
 from hive_acid.locks import Operation
 from hive_acid.spark.assign import assign, is_stored_as_is, quoted
 from hive_acid.spark.changes import REPEATED, UPDATES, change_events, replacements
-from hive_acid.spark.dml import NEW_ROW, moved_key
+from hive_acid.spark.dml import moved_key
 from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import expression
 from hive_acid.spark.merge import Clause, MergeBuilder, RowCounts
@@ -33,6 +33,7 @@ from hive_acid.transaction import Transaction
 
 _CLAUSE = "__acid_clause"
 _KINDS = "__acid_kinds"
+_NEW_ROW = "__acid_row"
 _GROUP = "__acid_group"
 _IS_PAIR = "__acid_is_pair"
 _IS_MARK = "__acid_is_mark"
@@ -88,7 +89,7 @@ class _Merge:
         else:
             rows = self._without_matched(pairs.unionByName(self._candidates()))
         new_keys = [quoted(_new_key(key)) for key in self._table.partition_keys]
-        return replacements(rows, _KINDS, self._statement.keys, new_keys, NEW_ROW)
+        return replacements(rows, _KINDS, self._statement.keys, new_keys, _NEW_ROW)
 
     def _pairs(self) -> DataFrame:
         """Target rows with what becomes of each, and the source row that says so; nothing for those left alone."""
@@ -100,7 +101,7 @@ class _Merge:
         of_kind = [f"{SOURCE_ROW} IS NOT NULL"] * len(builder.matched) + [f"{SOURCE_ROW} IS NULL"] * len(
             builder.by_source
         )
-        new = _NewRow(table, pairs.select("*", _clause(clauses, of_kind).alias(_CLAUSE)), clauses, self._target_column)
+        new = _NewRow(table, pairs.withColumn(_CLAUSE, _clause(clauses, of_kind)), clauses, self._target_column)
         keys = (
             moved_key(self._target_column(key), text, new.value(key)) if new.assigns(key) else text
             for key, text in zip(table.partition_keys, self._statement.keys, strict=True)
@@ -114,7 +115,7 @@ class _Merge:
             *self._statement.keys,
             *(f"{text} AS {quoted(_new_key(key))}" for text, key in zip(keys, table.partition_keys, strict=True)),
             *KEY_COLUMNS,
-            f"{new.row()} AS {NEW_ROW}",
+            f"{new.row()} AS {_NEW_ROW}",
         )
 
     def _wanted(self) -> Predicate | None:
@@ -145,7 +146,7 @@ class _Merge:
         builder, table = self._builder, self._table
         clauses = builder.resolved(builder.not_matched, table)
         source = self._source.frame.alias(self._source.alias)
-        chosen = source.select("*", _clause(clauses, ["true"] * len(clauses)).alias(_CLAUSE))
+        chosen = source.withColumn(_CLAUSE, _clause(clauses, ["true"] * len(clauses)))
         taken = chosen.where(f"{_CLAUSE} IS NOT NULL")
         unassigned = [
             F.lit(None).cast(spark_type(column.type)).alias(_null(column))
@@ -164,7 +165,7 @@ class _Merge:
             f"CAST(NULL AS bigint) AS {KEY_COLUMNS[0]}",
             f"CAST(NULL AS int) AS {KEY_COLUMNS[1]}",
             f"{SOURCE_ROW} AS {KEY_COLUMNS[2]}",
-            f"{new.row()} AS {NEW_ROW}",
+            f"{new.row()} AS {_NEW_ROW}",
         )
 
     def _without_matched(self, rows: DataFrame) -> DataFrame:
@@ -179,11 +180,11 @@ class _Merge:
             f"explode(CASE WHEN NOT {_IS_PAIR} OR {SOURCE_ROW} IS NULL THEN array(false) "
             f"WHEN {_KINDS} IS NULL THEN array(true) ELSE array(true, false) END) AS {_IS_MARK}",
         )
-        kept_columns = [quoted(name) for name in rows.columns if name not in (SOURCE_ROW, NEW_ROW)]
+        kept_columns = [quoted(name) for name in rows.columns if name not in (SOURCE_ROW, _NEW_ROW)]
         grouped = marked.selectExpr(
             *kept_columns,
             _IS_MARK,
-            f"CASE WHEN NOT {_IS_MARK} THEN {NEW_ROW} END AS {NEW_ROW}",
+            f"CASE WHEN NOT {_IS_MARK} THEN {_NEW_ROW} END AS {_NEW_ROW}",
             f"CASE WHEN {_IS_MARK} OR NOT {_IS_PAIR} THEN {SOURCE_ROW} ELSE {anywhere} END AS {_GROUP}",
         )
         met = grouped.selectExpr("*", f"max({_IS_MARK}) OVER (PARTITION BY {_GROUP}) AS __acid_met")
@@ -202,7 +203,7 @@ class _NewRow:
         self._table = table
         self._clauses = clauses
         self._old = old
-        raw = taken.select("*", *_raw_values(clauses))
+        raw = _with_raw_values(taken, clauses)
         types = {field.name: field.dataType for field in raw.schema.fields}
         columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
         self._stored: dict[tuple[int, str], str] = {}
@@ -212,11 +213,11 @@ class _NewRow:
                 given = _new(number, name)
                 self._stored[number, name] = quoted(given)
                 if not is_stored_as_is(columns[name], types[given]):
-                    stored = assign(table, columns[name], F.col(quoted(given)), types[given])
                     # A value of a clause that does not apply is null and takes no part.
-                    converted.append(stored.alias(f"{given}_stored"))
+                    stored = assign(table, columns[name], quoted(given), types[given])
+                    converted.append(f"{stored} AS {quoted(f'{given}_stored')}")
                     self._stored[number, name] = quoted(f"{given}_stored")
-        self.frame = raw.select("*", *converted) if converted else raw
+        self.frame = raw.selectExpr("*", *converted) if converted else raw
 
     def assigns(self, column: catalog.Column) -> bool:
         """Whether a clause gives the column a value."""
@@ -256,15 +257,18 @@ def _clause(clauses: Sequence[Clause], of_kind: Sequence[str]) -> Column:
     return chosen
 
 
-def _raw_values(clauses: Sequence[Clause]) -> Iterator[Column]:
-    """Each clause's raw values as columns of their own, computed only where the clause applies."""
+def _with_raw_values(taken: DataFrame, clauses: Sequence[Clause]) -> DataFrame:
+    """`taken` with each clause's raw values as columns of their own, computed only where the clause applies."""
+    texts, columns = [], {}
     for number, clause in enumerate(clauses):
         applies = f"{_CLAUSE} = {number}"
         for name, value in (clause.values or {}).items():
             if clause.all_columns:
-                yield F.expr(f"CASE WHEN {applies} THEN {value} END AS {quoted(_new(number, name))}")
+                texts.append(f"CASE WHEN {applies} THEN {value} END AS {quoted(_new(number, name))}")
             else:
-                yield F.when(F.expr(applies), expression(value)).alias(_new(number, name))
+                columns[_new(number, name)] = F.when(F.expr(applies), expression(value))
+    found = taken.selectExpr("*", *texts) if texts else taken
+    return found.withColumns(columns) if columns else found
 
 
 def _new(clause: int, name: str) -> str:

@@ -65,7 +65,7 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     names = match_columns(table, frame.columns)
     columns = (*table.columns, *table.partition_keys)
     counts = Observation()
-    values = frame.select(*assigned(table, columns, frame, names)).observe(counts, F.count(F.lit(1)).alias("rows"))
+    values = assigned(table, columns, frame, names).observe(counts, F.count(F.lit(1)).alias("rows"))
     before = _data_files(table)
     writer = values.write.format(kind).mode("append")
     writer.partitionBy(*(key.name for key in table.partition_keys)).save(table.location)

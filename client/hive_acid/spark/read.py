@@ -28,7 +28,7 @@ from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
 from hive_acid.spark.assign import quoted
-from hive_acid.spark.deleted import deleted_rows, is_deleted
+from hive_acid.spark.deleted import deleted_rows, look_up_of
 from hive_acid.spark.events import KEY
 from hive_acid.spark.evolution import names_in_directories, names_in_originals
 from hive_acid.spark.listing import PartitionState, TableState
@@ -70,12 +70,9 @@ def read_table(
 
     With `row_id`, a first column `ROW_ID` as Hive has it: ``struct<writeId, bucketId, rowId>``.
     """
-    rows = read_rows(spark, state, with_ids=row_id, wanted=wanted)
-    shown = [F.col(quoted(column.name)) for column in (*state.table.columns, *state.table.partition_keys)]
-    if row_id:
-        names = ("writeId", "bucketId", "rowId")
-        shown.insert(0, F.struct(*map(lambda k, n: F.col(k).alias(n), KEY_COLUMNS, names)).alias(ROW_ID))
-    return rows.select(*shown)
+    names = ("writeId", "bucketId", "rowId")
+    ids = [f"struct({', '.join(map('{} AS {}'.format, KEY, names))}) AS {ROW_ID}"] if row_id else []
+    return _rows(_Reading(spark, state, wanted, ids), with_ids=row_id)
 
 
 def read_rows(
@@ -85,18 +82,36 @@ def read_rows(
     with_ids: bool = True,
     wanted: Predicate | None = None,
     in_one_scan: bool = False,
+    early: str | None = None,
 ) -> DataFrame:
     """As `read_table`, with the hidden columns that a change needs: `KEY_COLUMNS` and `partition_columns`.
 
     Unless `with_ids`, the former may be null: rows of files without ACID columns are not numbered then. Of rows that
     are not `wanted` there may be some, or none. With `in_one_scan`, for who keeps few rows, files that deletes do not
     reach are read with the others: asking of few rows whether they are deleted costs less than a scan of its own.
+    `early`, SQL over the columns of `scan`, is asked before that, and may be: of the rows of which it is not true there
+    may be none.
     """
-    told = tuple(found for found in state.partitions if found.is_told_by_path)
-    together = _Place(spark, state, told, wanted, in_one_scan)
-    apart = [
-        _Place(spark, state, (found,), wanted, in_one_scan) for found in state.partitions if not found.is_told_by_path
-    ]
+    ids = [*map("{} AS {}".format, KEY, KEY_COLUMNS), *partition_columns(state.table)]
+    return _rows(_Reading(spark, state, wanted, ids, in_one_scan, early), with_ids=with_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is read of a table. `ids` are the columns before the table's own, as SQL over ids and partition texts."""
+
+    spark: SparkSession
+    state: TableState
+    wanted: Predicate | None
+    ids: Sequence[str]
+    in_one_scan: bool = False
+    early: str | None = None
+
+
+def _rows(reading: _Reading, *, with_ids: bool) -> DataFrame:
+    partitions = reading.state.partitions
+    together = _Place(reading, tuple(found for found in partitions if found.is_told_by_path))
+    apart = [_Place(reading, (found,)) for found in partitions if not found.is_told_by_path]
     parts = [part for place in (together, *apart) for part in place.rows(with_ids=with_ids)]
     return reduce(DataFrame.unionByName, parts) if parts else together.no_rows()
 
@@ -105,28 +120,25 @@ def read_rows(
 class _Place:
     """Partitions that are read together: all those whose paths tell their values, or one that lies elsewhere."""
 
-    spark: SparkSession
-    state: TableState
+    reading: _Reading
     partitions: tuple[PartitionState, ...]
-    wanted: Predicate | None
-    in_one_scan: bool = False
 
     def rows(self, *, with_ids: bool) -> list[DataFrame]:
-        """The frames that together are these partitions' part of `read_rows`."""
-        of_old_shape = [partition for partition in self.partitions if has_old_shape(self.spark, partition)]
+        """The frames that together are these partitions' part of the table."""
+        of_old_shape = [partition for partition in self.partitions if has_old_shape(self._spark, partition)]
         split = _split([partition for partition in self.partitions if partition not in of_old_shape])
         # Of rows of one partition's files their ids tell whether they are deleted, of others' also the partition.
         can_ask = len(self.partitions) == 1 or len(split.deleted_from) > 1
-        if split.touched and can_ask and (self.in_one_scan or _is_looked_up(split)):
+        if split.touched and can_ask and (self.reading.in_one_scan or _is_looked_up(split)):
             split.touched += split.untouched
             split.untouched = []
         renamed = names_in_directories(
-            self.spark, self._table, [(at.location, found) for at in self.partitions for found in at.with_ids]
+            self._spark, self._table, [(at.location, found) for at in self.partitions for found in at.with_ids]
         )
-        parts = self._events(split.untouched, renamed, self.wanted)
+        parts = self._events(split.untouched, renamed, self.reading.wanted)
         if split.untouched_originals:
             parts.append(self._originals(split.untouched_originals, with_ids=with_ids))
-        touched = self._events(split.touched, renamed, self.wanted)
+        touched = self._events(split.touched, renamed, self.reading.wanted)
         if split.touched_originals:
             touched.append(self._originals(split.touched_originals, with_ids=True))
         parts += self._without(touched, split)
@@ -138,8 +150,16 @@ class _Place:
         return self._shown(self._scan([]))
 
     @property
+    def _spark(self) -> SparkSession:
+        return self.reading.spark
+
+    @property
+    def _state(self) -> TableState:
+        return self.reading.state
+
+    @property
     def _table(self) -> Table:
-        return self.state.table
+        return self._state.table
 
     @property
     def _is_elsewhere(self) -> bool:
@@ -157,7 +177,7 @@ class _Place:
         wanted: Predicate | None = None,
     ) -> DataFrame:
         row = row_type(self._table.columns if columns is None else columns)
-        return scan(self.spark, row, found, self.state.write_ids, with_path=self._depth > 0, wanted=wanted)
+        return scan(self._spark, row, found, self._state.write_ids, with_path=self._depth > 0, wanted=wanted)
 
     def _events(
         self, found: Sequence[ScanDirectory], renamed: Mapping[str, Names], wanted: Predicate | None = None
@@ -185,9 +205,9 @@ class _Place:
     def _originals(self, found: Sequence[tuple[PartitionState, Sequence[DataFile]]], *, with_ids: bool) -> DataFrame:
         known: list[OriginalFile] = []
         for partition, of in found:
-            names = names_in_originals(self.spark, self._table, partition.location, of)
+            names = names_in_originals(self._spark, self._table, partition.location, of)
             known += original_files(partition.location, of, names)
-        return original_events(self.spark, self._table.columns, known, with_ids=with_ids)
+        return original_events(self._spark, self._table.columns, known, with_ids=with_ids)
 
     def _without(self, parts: Sequence[DataFrame], split: _Split) -> list[DataFrame]:
         """Events of `split.touched` less those that its delete events name."""
@@ -196,10 +216,10 @@ class _Place:
         several = len(split.deleted_from) > 1
         if not several:
             (partition,) = split.deleted_from
-            deleted = is_deleted(self.spark, partition, partition.state.delete_deltas)
-            if deleted is not None:
-                return [events.where(~deleted) for events in parts]
-        found = delete_events(self.spark, split.deletes, self.state.write_ids, with_path=self._depth > 0)
+            look_up = look_up_of(self._spark, partition, partition.state.delete_deltas)
+            if look_up is not None:
+                return [look_up.without_deleted(events, self.reading.early) for events in parts]
+        found = delete_events(self._spark, split.deletes, self._state.write_ids, with_path=self._depth > 0)
         broadcast = split.delete_bytes <= BROADCAST_LIMIT_BYTES
         return [anti_join(events, found, self._depth, several=several, broadcast=broadcast) for events in parts]
 
@@ -223,8 +243,7 @@ class _Place:
         values = zip(table.columns, row_fields(column.name for column in table.columns), strict=True)
         # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
         return keyed.selectExpr(
-            *(f"{name} AS {hidden}" for name, hidden in zip(KEY, KEY_COLUMNS, strict=True)),
-            *texts,
+            *self.reading.ids,
             *(f"{stored_text(column.type, value)} AS {quoted(column.name)}" for column, value in values),
             *(
                 f"try_cast({text} AS {spark_type(key.type).simpleString()}) AS {quoted(key.name)}"

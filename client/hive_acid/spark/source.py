@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
@@ -69,24 +68,25 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     With `once` it is looked at whether a row of the table can match two of the source.
     """
     keys = list(_comparable_keys(join, table))
-    numbered = join.source.select("*", F.monotonically_increasing_id().alias(SOURCE_ROW))
+    numbered = join.source.selectExpr("*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
     names = [quoted(key) for _, key in keys]
     # Rows with a null among them are not counted, and match nothing.
     distinct = f"count(DISTINCT {', '.join(names)})" if once and names else "NULL"
     known = f"count_if({' AND '.join(f'{name} IS NOT NULL' for name in names) or 'true'})"
+    # All as SQL, since a call to the JVM for each part of each expression takes long for a wide source.
     ends = (
-        end(F.col(quoted(key))).alias(f"{what}_{position}")
-        for position, (_, key) in enumerate(keys)
-        for what, end in (("low", F.min), ("high", F.max))
+        f"{end}({name}) AS {what}_{position}"
+        for position, name in enumerate(names)
+        for what, end in (("low", "min"), ("high", "max"))
     )
     # Kept as soon as it is computed, and it is computed to be measured. (An observation would not reach a client of
     # Spark Connect from a checkpoint.)
     frame = numbered.localCheckpoint(eager=False)
-    counted = F.expr("count(1) AS rows"), F.expr(f"{distinct} AS distinct_keys"), F.expr(f"{known} AS known_keys")
-    found = frame.agg(*counted, _bytes(join.source).alias("bytes"), *ends).collect()[0]
+    counted = "count(1) AS rows", f"{distinct} AS distinct_keys", f"{known} AS known_keys"
+    found = frame.selectExpr(*counted, f"{_bytes(join.source)} AS bytes", *ends).collect()[0]
     rows = int(found["rows"])
     if keys and rows <= MOST_VALUES:
-        values = frame.select(*(F.col(quoted(key)) for _, key in keys)).collect()
+        values = frame.selectExpr(*names).collect()
         bounds = [one_of(column, (row[at] for row in values)) for at, (column, _) in enumerate(keys)]
     else:
         bounds = [
@@ -121,15 +121,15 @@ def _fields(frame: DataFrame) -> dict[str, t.StructField]:
     return {name: field for name, field in zip(names, fields, strict=True) if names.count(name) == 1}
 
 
-def _bytes(source: DataFrame) -> SparkColumn:
-    """About how much the rows take in memory."""
-    sizes = [F.lit(0)]
+def _bytes(source: DataFrame) -> str:
+    """The SQL of about how much the rows take in memory, null if there are none."""
+    fixed, sizes = 0, []
     for field in _fields(source).values():
-        column = F.col(quoted(field.name))
+        name = quoted(field.name)
         if isinstance(field.dataType, t.StringType | t.BinaryType):
-            sizes.append(F.octet_length(column))
+            sizes.append(f"octet_length({name})")
         elif isinstance(field.dataType, t.ArrayType | t.MapType | t.StructType):
-            sizes.append(F.octet_length(column.cast("string")))
+            sizes.append(f"octet_length(cast({name} AS string))")
         else:
-            sizes.append(F.lit(_VALUE_BYTES))
-    return F.sum(sum((F.coalesce(size, F.lit(0)).cast("bigint") for size in sizes[1:]), sizes[0].cast("bigint")))
+            fixed += _VALUE_BYTES
+    return f"sum({' + '.join((f'{fixed}L', *(f'coalesce({size}, 0)' for size in sizes)))})"

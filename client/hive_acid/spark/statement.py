@@ -143,14 +143,15 @@ class Statement:
         dynamic = bool(self.table.partition_keys)
         self._transaction.lock(write_component(self.table.database, self.table.name, operation, dynamic=dynamic))
 
-    def target(self, *, wanted: Predicate | None = None, chosen: bool = False) -> DataFrame:
+    def target(self, *, wanted: Predicate | None = None, chosen: bool = False, early: str | None = None) -> DataFrame:
         """The rows of the table that the transaction sees, with the hidden columns of `read_rows`.
 
-        Of rows that are not `wanted` there may be some, or none. `chosen` says that few of the rows are kept.
+        Of rows that are not `wanted` there may be some, or none. `chosen` says that few of the rows are kept, `early`
+        is what `read_rows` takes.
         """
         state = self.context.state(self._transaction, self.table, wanted=wanted)
         self._sizes = [file.size for partition in state.partitions for file in partition.data_files]
-        return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=chosen)
+        return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=chosen, early=early)
 
     @property
     def is_read_in_few_tasks(self) -> bool:

@@ -9,11 +9,13 @@ also tells Spark precisions, places and widths.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
-from hive_acid.catalog import Table
+from hive_acid.catalog import Column, Table
+from hive_acid.spark.events import KEY
 from hive_acid.spark.literals import type_name
 from hive_acid.spark.read import KEY_COLUMNS
+from hive_acid.spark.scan import row_fields
 
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
 _, _COLUMN, _ = KEY_COLUMNS
@@ -30,11 +32,32 @@ def steady(condition: str, table: Table, alias: str) -> str:
     Only comparisons and sums of whole numbers are changed: they mean the same, and their types stay. `alias` may stand
     before a column.
     """
-    columns = {c.name for c in (*table.columns, *table.partition_keys) if type_name(c) in _INTEGERS}
     tokens = _tokens(condition)
-    if not tokens or not _is_plain(tokens, columns, alias.lower()):
+    if not tokens or not _is_plain(tokens, _whole_numbers((*table.columns, *table.partition_keys)), alias.lower()):
         return condition
-    return "".join(_hidden(token) if token.isdecimal() else token for token in tokens)
+    return "".join(_hidden(token, _COLUMN) if token.isdecimal() else token for token in tokens)
+
+
+def early(condition: str, table: Table, alias: str) -> str | None:
+    """The same condition over the columns of `scan`, to be asked before it is known which rows are deleted.
+
+    None if it cannot be: it is then asked of rows that are gone, and for those it must not fail. So it may only compare
+    columns, and remainders of them, with each other and with numbers. Written as `steady` has it, it is the same to
+    Spark, which asks once.
+    """
+    tokens = _tokens(condition)
+    if not tokens or not _is_plain(tokens, _whole_numbers(table.columns), alias.lower()) or not _never_fails(tokens):
+        return None
+    seen = _without_blanks(tokens)
+    return " ".join(
+        _hidden(token, KEY[1]) if token.isdecimal() else _field(token) if _is_name(token) else token
+        for token, after in zip(seen, [*seen[1:], ""], strict=True)
+        if token != "." and after != "."
+    )
+
+
+def _whole_numbers(columns: Iterable[Column]) -> set[str]:
+    return {column.name for column in columns if type_name(column) in _INTEGERS}
 
 
 def _tokens(condition: str) -> list[str]:
@@ -50,22 +73,49 @@ def _tokens(condition: str) -> list[str]:
     return found
 
 
+def _without_blanks(tokens: list[str]) -> list[str]:
+    return [token for token in tokens if not token.isspace()]
+
+
 def _is_plain(tokens: list[str], columns: Collection[str], alias: str) -> bool:
     """Whether all names are of columns in `columns`, with or without `alias`, and no function is called."""
-    seen = [token for token in tokens if not token.isspace()]
+    seen = _without_blanks(tokens)
     for token, after in zip(seen, [*seen[1:], ""], strict=True):
         name = token.strip("`").lower()
-        if not name[0].isidentifier():
-            continue
-        if name in _WORDS and token[0] != "`":
-            known = after != "(" or name in _OPERATORS
-        else:
+        if _is_name(token):
             known = after != "(" and (name == alias if after == "." else name in columns)
+        else:
+            known = not name[0].isidentifier() or after != "(" or name in _OPERATORS
         if not known:
             return False
     return True
 
 
-def _hidden(number: str) -> str:
-    """The number in a list, at a place that takes a column to compute; Spark still moves the condition to the scan."""
-    return f"array({number})[{_COLUMN} & 0]"
+def _never_fails(tokens: list[str]) -> bool:
+    """Whether nothing is computed that may fail: a sum may be too large, and nothing can be divided by 0."""
+    seen = _without_blanks(tokens)
+    for before, token, after in zip(["(", *seen], seen, [*seen[1:], ""], strict=False):
+        if token == "%" and not (after.isdecimal() and int(after)):
+            return False
+        is_sign = after.isdecimal() and before != ")" and not before.isdecimal() and not _is_name(before)
+        if token == "*" or (token in "+-" and not is_sign):
+            return False
+    return True
+
+
+def _is_name(token: str) -> bool:
+    return token[0] == "`" or (token[0].isidentifier() and token.lower() not in _WORDS)
+
+
+def _field(name: str) -> str:
+    (field,) = row_fields([name.strip("`").lower()])
+    return field
+
+
+def _hidden(number: str, column: str) -> str:
+    """The number in a list, at a place that takes a column to compute; Spark still moves the condition to the scan.
+
+    Of a place that is null without the column Spark would conclude that it is not null, and push that, which replaces
+    the search argument of the scan.
+    """
+    return f"array({number})[coalesce({column} & 0, 0)]"

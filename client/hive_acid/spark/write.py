@@ -34,8 +34,7 @@ def insert(context: Context, transaction: Transaction, table: Table, frame: Data
 def stored(table: Table, frame: DataFrame) -> DataFrame:
     """The columns and partition columns of `table` out of `frame`, as they are stored."""
     names = match_columns(table, frame.columns)
-    columns = assigned(table, (*table.columns, *table.partition_keys), frame, names)
-    return frame.select(*columns)
+    return assigned(table, (*table.columns, *table.partition_keys), frame, names)
 
 
 def new_rows(

@@ -46,6 +46,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the table (2,000,000)")
     parser.add_argument("--lives", type=int, default=3, help="measured lives of a table, after one that warms up (3)")
     parser.add_argument("--reads", type=int, default=3, help="measured runs of each read in a life (3)")
+    parser.add_argument("--changes", type=int, default=3, help="measured runs of each change in a life (3)")
     parser.add_argument("--partitioned", action="store_true", help="by month, twelve partitions")
     parser.add_argument("--deleted", action="store_true", help="also reads with 1 %% and 10 %% deleted")
     parser.add_argument(
@@ -84,6 +85,7 @@ def _run(
         "rows": options.rows,
         "lives": options.lives,
         "reads": options.reads,
+        "changes": options.changes,
         "partitioned": options.partitioned,
         "deleted": options.deleted,
         "planning": options.planning and python == sys.executable,

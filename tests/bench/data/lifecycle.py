@@ -52,16 +52,16 @@ class Clock:
 
 
 def live(
-    spark: SparkSession, contestant: Contestant, clock: Clock, rows: int, reads: int
+    spark: SparkSession, contestant: Contestant, clock: Clock, rows: int, *, reads: int, changes: int
 ) -> Iterator[tuple[str, Cost | tuple[int, int]]]:
-    """One life; yields (step, cost), and (stage, checksum) after each change of the rows."""
+    """One life with so many runs of each read and change; yields (step, cost), and (stage, checksum) of the rows."""
     contestant.new_table()
     source = orders(spark, rows)
     yield "load", clock.cost(lambda: contestant.load(source))
     yield "loaded", checksum(contestant.frame())
     yield from _reads("clean", contestant, clock, rows, reads)
     if contestant.changes:
-        yield from _changes(spark, contestant, clock, rows)
+        yield from _changes(spark, contestant, clock, rows, changes)
         yield "changed", checksum(contestant.frame())
         yield from _reads("changed", contestant, clock, rows, reads)
     yield "compaction", clock.cost(contestant.compact)
@@ -87,9 +87,11 @@ def deleted(
         yield from _reads(step, contestant, clock, rows, reads)
 
 
-def _changes(spark: SparkSession, contestant: Contestant, clock: Clock, rows: int) -> Iterator[tuple[str, Cost]]:
-    """Each change once untimed, on other rows: its plans and classes are known then."""
-    for turn in (0, 1):
+def _changes(
+    spark: SparkSession, contestant: Contestant, clock: Clock, rows: int, times: int
+) -> Iterator[tuple[str, Cost]]:
+    """Each change `times`, each time of other rows, after once untimed: its plans and classes are known then."""
+    for turn in range(times + 1):
         source = upserts(spark, rows, turn).cache()
         source.count()
         update, delete = f"o_id % 100 = {10 + turn}", f"o_id % 100 = {20 + turn}"

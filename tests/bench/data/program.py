@@ -30,7 +30,8 @@ def main() -> None:
         running = {name: make(name) for name in order["contestants"]}
         for life in range(order["lives"] + 1):
             for name, one in running.items():
-                for step, found in live(spark, one, clock, order["rows"], reads=order["reads"]):
+                times = {"reads": order["reads"], "changes": order["changes"]}
+                for step, found in live(spark, one, clock, order["rows"], **times):
                     _tell(answers, name, life, step, found)
         for name, one in running.items() if order["deleted"] else ():
             if one.changes or name == "orc":
