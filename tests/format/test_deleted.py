@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_acid.format.deleted import BLOCK_ROWS, blocks_of, layout_of, merged
+from hive_acid.format.deleted import BLOCK_ROWS, blocks_of, holds, layout_of, merged
 from hive_acid.format.rows import encode_bucket
 
 WORDS = 1 << 17
@@ -15,15 +15,17 @@ events = st.builds(
 
 @given(st.lists(events, max_size=60), st.lists(events, max_size=60), st.lists(events, max_size=60))
 def test_what_is_deleted_is_found_and_nothing_else(one, other, asked):
-    layout = layout_of(merged([blocks_of(one), blocks_of(other)]), WORDS)
+    deleted = merged([blocks_of(one), blocks_of(other)])
+    layout = layout_of(deleted, WORDS)
     assert layout is not None
     gone = {*one, *other}
     for event in [*one, *other, *asked]:
-        assert layout.has(*event) == (event in gone)
+        assert layout.has(*event) == holds(deleted, *event) == (event in gone)
         write_id, bucket, row_id = event
         for near in (row_id - 1, row_id + 1, row_id + 64, row_id + BLOCK_ROWS, row_id + 2**40):
             if near >= 0:
-                assert layout.has(write_id, bucket, near) == ((write_id, bucket, near) in gone)
+                known = holds(deleted, write_id, bucket, near)
+                assert layout.has(write_id, bucket, near) == known == ((write_id, bucket, near) in gone)
         assert layout.has(write_id + 1, bucket, row_id) == ((write_id + 1, bucket, row_id) in gone)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from hive_acid.format.orc_deletes import delete_file
 from hive_acid.format.rows import encode_bucket
-from hive_acid.spark import collected
+from hive_acid.spark import collected, dml
 from tests.spark.checker import check_table, location_of
 from tests.spark.plans import scans
 
@@ -119,3 +119,47 @@ def test_readers_find_row_groups_by_the_index(spark, tmp_path):
     ]
     (scan,) = scans(frame)
     assert scan.rows == 10_000, "one group of rows"
+
+
+def test_what_is_deleted_already_is_found_out_by_the_client(acid, spark, monkeypatch):
+    """The query does not ask: so nothing is joined or looked up, in one partition as in several, and only once."""
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "string"})
+    rows = spark.range(120).selectExpr("int(id) id", "elt(id % 4 + 1, 'a b', 'x%/=', 'c', null) p")
+    acid.insert("d.t", rows.coalesce(1))
+    acid.update("d.t", {"id": "id + 1000"}, "id % 3 = 0")
+    acid.delete("d.t", "id % 2 = 0 AND id < 1000")
+    left = [i for i in range(120) if i % 3 and i % 2] + [i + 1000 for i in range(0, 120, 3)]
+    assert ids(acid) == sorted(left)
+    seen = []
+
+    def spied(rows, *args):
+        seen.append((rows._jdf.queryExecution().toString(), collected.collected(rows, *args)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(dml, "collected", spied)
+    gone = [i for i in left if i % 5 == 1]
+    assert acid.delete("d.t", "id % 5 = 1") == len(gone)
+    assert acid.delete("d.t", "id % 5 = 1") == 0
+    assert all("Join" not in plan and "ubquery#" not in plan for plan, _ in seen)
+    assert ids(acid) == sorted(set(left) - set(gone))
+    check_table(location_of(acid, "d.t"))
+
+
+def test_what_may_fail_is_not_asked_of_rows_that_are_gone(acid, spark):
+    acid.create_table("d.t", {"id": "int", "z": "int"})
+    acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "int(id % 5) z").coalesce(1))
+    assert acid.delete("d.t", "z = 0") == 20
+    assert acid.delete("d.t", "10 / z = 5") == 20
+    assert acid.update("d.t", {"id": "-id"}, "10 % z = 1") == 20
+    check_table(location_of(acid, "d.t"))
+
+
+def test_too_many_rows_are_looked_for_again(acid, spark, monkeypatch):
+    """A first query that also finds rows that are gone may find too many of them: then Spark leaves them out."""
+    acid.create_table("d.t", {"id": "int"})
+    acid.insert("d.t", spark.range(100).selectExpr("int(id) id").coalesce(1))
+    assert acid.delete("d.t", "id < 60") == 60
+    monkeypatch.setattr(collected, "MOST_KEYS", 50)
+    assert acid.delete("d.t", "id < 70") == 10
+    assert ids(acid) == list(range(70, 100))
+    check_table(location_of(acid, "d.t"))

@@ -59,6 +59,13 @@ def blocks_of(events: Iterable[tuple[int, int, int]]) -> dict[Source, dict[int, 
     return found
 
 
+def holds(deleted: Mapping[Source, Blocks], write_id: int, bucket: int, row_id: int) -> bool:
+    """Whether a row is among those that are deleted."""
+    blocks = deleted.get((write_id, bucket))
+    bits = blocks.get(row_id >> BLOCK_BITS) if blocks else None
+    return bits is not None and bool(bits >> (row_id & BLOCK_ROWS - 1) & 1)
+
+
 def merged(parts: Iterable[Mapping[Source, Blocks]]) -> dict[Source, dict[int, int]]:
     """All that is deleted by some of `parts`."""
     found: dict[Source, dict[int, int]] = {}

@@ -20,7 +20,7 @@ from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.predicates import all_of, predicate_of
 from hive_acid.spark.source import Join, kept
-from hive_acid.spark.statement import Context, Statement, analysed, column_errors
+from hive_acid.spark.statement import Context, Deleted, Statement, analysed, column_errors
 from hive_acid.spark.steady import early, steady
 from hive_acid.spark.types import check_distinct, row_type
 from hive_acid.transaction import Transaction
@@ -44,17 +44,22 @@ def delete(
     """
     statement = Statement(context, transaction, table)
     statement.lock(Operation.DELETE)
-    if join is None:
-        rows, stays = chosen(statement, where, target_alias), True
-    else:
+    deleted: Deleted | None = None
+    if join is not None:
         rows, stays = _matching(statement, join, where)
+    else:
+        known = _chosen_with_deleted(statement, where, target_alias)
+        rows, deleted = known or (chosen(statement, where, target_alias), None)
+        stays = True
     write = statement.write()
     in_place = stays and statement.is_read_in_few_tasks
     if in_place:
         with column_errors(table):
-            events = collected(rows, statement.keys, write.write_id)
+            events = collected(rows, statement.keys, write.write_id, deleted)
         if events is not None:
             return statement.delete(events, write).deletes
+    if deleted is not None:
+        rows = chosen(statement, where, target_alias)
     changes = deletions(rows, statement.keys, row_type(table.columns))
     written = change_events(changes, table, write, deletes_only=True, in_place=in_place)
     return statement.run(written, write, Operation.DELETE).deletes
@@ -95,10 +100,29 @@ def chosen(statement: Statement, where: Expression | None, target_alias: str | N
     The alias is the table's own name, unless another is given.
     """
     table = statement.table
-    wanted = predicate_of(where, table, target_alias)
     alias = target_alias or table.name
     asked = early(where, table, alias) if isinstance(where, str) else None
-    target = statement.target(wanted=wanted, chosen=where is not None, early=asked).alias(alias)
+    wanted = predicate_of(where, table, target_alias)
+    return _where(statement.target(wanted=wanted, chosen=where is not None, early=asked), where, table, alias)
+
+
+def _chosen_with_deleted(
+    statement: Statement, where: Expression | None, target_alias: str | None
+) -> tuple[DataFrame, Deleted] | None:
+    """As `chosen`, with rows that are deleted already, and which these are: the query need not find that out then.
+
+    None where that is not known to the client, or `where` may fail for rows that are gone.
+    """
+    table = statement.table
+    alias = target_alias or table.name
+    if not isinstance(where, str) or early(where, table, alias) is None:
+        return None
+    found = statement.target_with_deleted(predicate_of(where, table, target_alias))
+    return None if found is None else (_where(found[0], where, table, alias), found[1])
+
+
+def _where(target: DataFrame, where: Expression | None, table: Table, alias: str) -> DataFrame:
+    target = target.alias(alias)
     if where is None:
         return target
     with column_errors(table):

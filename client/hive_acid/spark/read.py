@@ -22,6 +22,7 @@ from pyspark.sql import types as t
 from hive_acid import catalog
 from hive_acid.catalog import Table
 from hive_acid.errors import UnsupportedTableError
+from hive_acid.format.deleted import Blocks, Source
 from hive_acid.format.names import Directory
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import DELETE
@@ -83,6 +84,7 @@ def read_rows(
     wanted: Predicate | None = None,
     in_one_scan: bool = False,
     early: str | None = None,
+    with_deleted: bool = False,
 ) -> DataFrame:
     """As `read_table`, with the hidden columns that a change needs: `KEY_COLUMNS` and `partition_columns`.
 
@@ -90,10 +92,21 @@ def read_rows(
     are not `wanted` there may be some, or none. With `in_one_scan`, for who keeps few rows, files that deletes do not
     reach are read with the others: asking of few rows whether they are deleted costs less than a scan of its own.
     `early`, SQL over the columns of `scan`, is asked before that, and may be: of the rows of which it is not true there
-    may be none.
+    may be none. `with_deleted` is for who knows the deleted rows (`deleted_from`) and leaves them out afterwards.
     """
     ids = [*map("{} AS {}".format, KEY, KEY_COLUMNS), *partition_columns(state.table)]
-    return _rows(_Reading(spark, state, wanted, ids, in_one_scan, early), with_ids=with_ids)
+    return _rows(_Reading(spark, state, wanted, ids, in_one_scan, early, with_deleted), with_ids=with_ids)
+
+
+def deleted_from(spark: SparkSession, state: TableState) -> Mapping[str, Mapping[Source, Blocks]] | None:
+    """The rows that are deleted from each partition, by its name; None if that is not known without a query."""
+    found = {}
+    for partition in state.partitions:
+        deleted = deleted_rows(partition, partition.state.delete_deltas)
+        if deleted is None or has_old_shape(spark, partition):
+            return None
+        found[partition.name] = deleted
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +119,7 @@ class _Reading:
     ids: Sequence[str]
     in_one_scan: bool = False
     early: str | None = None
+    with_deleted: bool = False
 
 
 def _rows(reading: _Reading, *, with_ids: bool) -> DataFrame:
@@ -126,7 +140,8 @@ class _Place:
     def rows(self, *, with_ids: bool) -> list[DataFrame]:
         """The frames that together are these partitions' part of the table."""
         of_old_shape = [partition for partition in self.partitions if has_old_shape(self._spark, partition)]
-        split = _split([partition for partition in self.partitions if partition not in of_old_shape])
+        others = [partition for partition in self.partitions if partition not in of_old_shape]
+        split = _split(others, with_deleted=self.reading.with_deleted)
         # Of rows of one partition's files their ids tell whether they are deleted, of others' also the partition.
         can_ask = len(self.partitions) == 1 or len(split.deleted_from) > 1
         if split.touched and can_ask and (self.reading.in_one_scan or _is_looked_up(split)):
@@ -287,11 +302,12 @@ class _Split:
     delete_bytes: int = 0
 
 
-def _split(partitions: Iterable[PartitionState]) -> _Split:
+def _split(partitions: Iterable[PartitionState], *, with_deleted: bool = False) -> _Split:
+    """By what deletes can reach; nothing, if deleted rows are to be read."""
     split = _Split()
     for partition in partitions:
         state = partition.state
-        events = partition.scan_directories(state.delete_deltas)
+        events = [] if with_deleted else partition.scan_directories(state.delete_deltas)
         # Of what the latest deletes do not reach, earlier ones reach nothing.
         highest = max((event.directory.max_write_id for event in events), default=0)
         latest = [event.directory for event in events if event.directory.max_write_id == highest]

@@ -20,15 +20,17 @@ from hive_acid.catalog import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
+from hive_acid.format.deleted import Blocks, Source
 from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delete_delta_name, delta_name, is_for_hive_3
 from hive_acid.format.orc_deletes import Event
+from hive_acid.format.partitions import parse_partition_name
 from hive_acid.locks import Operation, write_component
 from hive_acid.spark.events import DELETE, INSERT, Events
 from hive_acid.spark.hashing import check_version
 from hive_acid.spark.layout import Write, layout_of
 from hive_acid.spark.listing import UNPARTITIONED, TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.predicates import Predicate
-from hive_acid.spark.read import partition_columns, read_rows
+from hive_acid.spark.read import deleted_from, partition_columns, read_rows
 from hive_acid.spark.skipping import chosen_partitions, without_hopeless_files
 from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES, Spreader
 from hive_acid.spark.stage import StagedFiles, Staging, Values
@@ -40,6 +42,9 @@ from hive_acid.transaction import Transaction
 LOG = logging.getLogger(__name__)
 MANY_FILES, SMALL_FILES_BELOW = 64, 8
 """From so many files on, and below this part of the target size, a warning is due."""
+
+Deleted = Mapping[Values, Mapping[Source, Blocks]]
+"""The rows that are deleted, by the values of their partition."""
 
 _OUR_WORDS = "[USER_RAISED_EXCEPTION] "
 
@@ -130,7 +135,7 @@ class Statement:
         self.context = context
         self.table = table
         self._transaction = transaction
-        self._sizes: Sequence[int] = ()
+        self._found: tuple[Predicate | None, TableState] | None = None
 
     # --- before the job ------------------------------------------------------------------------
 
@@ -149,14 +154,36 @@ class Statement:
         Of rows that are not `wanted` there may be some, or none. `chosen` says that few of the rows are kept, `early`
         is what `read_rows` takes.
         """
-        state = self.context.state(self._transaction, self.table, wanted=wanted)
-        self._sizes = [file.size for partition in state.partitions for file in partition.data_files]
+        state = self._listed(wanted)
         return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=chosen, early=early)
+
+    def target_with_deleted(self, wanted: Predicate | None) -> tuple[DataFrame, Deleted] | None:
+        """As `target`, with rows that are deleted already, and which these are, by the values of their partition.
+
+        None if that is not known without a query, or if more tasks would read the table than `is_read_in_few_tasks`.
+        """
+        state = self._listed(wanted)
+        known = deleted_from(self.context.spark, state) if self.is_read_in_few_tasks else None
+        if known is None:
+            return None
+        deleted = {
+            tuple(value for _, value in parse_partition_name(name)) if name else (): rows
+            for name, rows in known.items()
+        }
+        return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=True, with_deleted=True), deleted
+
+    def _listed(self, wanted: Predicate | None) -> TableState:
+        """What `target` reads: within the statement always the same."""
+        if self._found is None or self._found[0] is not wanted:
+            self._found = wanted, self.context.state(self._transaction, self.table, wanted=wanted)
+        return self._found[1]
 
     @property
     def is_read_in_few_tasks(self) -> bool:
         """Whether the files of `target` are so few or small that each task may write files of its own."""
-        return self.context.spreader.reads_in_few_tasks(self._sizes)
+        partitions = self._found[1].partitions if self._found else ()
+        sizes = [file.size for partition in partitions for file in partition.data_files]
+        return self.context.spreader.reads_in_few_tasks(sizes)
 
     def write(self) -> Write:
         """The ids under which this statement writes: the transaction's write id and a statement id of its own.
