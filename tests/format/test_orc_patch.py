@@ -34,11 +34,13 @@ def written(table, compression, stripe_size=1 << 26):
 
 
 def flat(compression):
-    """A file as Spark writes it: the first column in `row`, the others beside."""
-    first = pyarrow.StructArray.from_arrays([pyarrow.array(range(ROWS))], ["first"])
+    """A file as Spark writes it: an empty `row`, its columns behind it."""
+    row = pyarrow.array([{}] * ROWS, pyarrow.struct([]))
+    numbers = pyarrow.array(range(ROWS))
     texts = pyarrow.array([None if n % 7 == 0 else f"text {n}" for n in range(ROWS)])
     lists = pyarrow.array([[{"x": n}] for n in range(ROWS)])
-    table = pyarrow.Table.from_arrays([*ids(), first, texts, lists], [*IDS, "row", "__acid_0", "__acid_1"])
+    names = [*IDS, "row", "__acid_0", "__acid_1", "__acid_2"]
+    table = pyarrow.Table.from_arrays([*ids(), row, numbers, texts, lists], names)
     return written(table, compression, 1 << 17), texts, lists
 
 

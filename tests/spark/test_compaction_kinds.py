@@ -538,6 +538,18 @@ def test_settings_are_those_of_one_job(spark):
     assert spark.conf.get(key) == before
 
 
+def test_a_setting_stays_until_the_last_job_ends(spark):
+    key = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(key)
+    first, second = configured(spark, {key: "7"}), configured(type(spark).active(), {key: "7"})
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert spark.conf.get(key) == "7"
+    second.__exit__(None, None, None)
+    assert spark.conf.get(key) == before
+
+
 def test_a_request_has_properties_for_what_is_written(acid, spark):
     acid.create_table("d.t", COLUMNS)
     for first in (0, 100):

@@ -253,3 +253,9 @@ def test_days_and_times_of_long_ago(acid, spark):
     acid.insert("d.t", frame.selectExpr("day", "concat(day, ' 01:02:03.000004') AS at"))
     found = acid.table("d.t").selectExpr("string(day) day", "string(at) at").collect()
     assert sorted(tuple(row) for row in found) == [(text, f"{text} 01:02:03.000004") for text in texts]
+
+
+def test_the_session_is_left_as_it_was(simple, spark, tmp_path):
+    simple.insert("d.t", spark.sql("SELECT 1 AS id, 'x' AS name"))
+    with pytest.raises(Exception, match=r"(?i)empty"):
+        spark.range(1).selectExpr("named_struct() AS nothing").write.orc(str(tmp_path / "refused"))

@@ -4,8 +4,8 @@ The tail is found from the end of a file, so one that is appended takes the plac
 dead kilobytes. Two things are done this way:
 
 - Spark's writer makes all converters of a nested struct anew for every row, which takes half as long again as the whole
-  rest. So rows are written with only the first of their columns in `row` and all others beside it. ORC numbers columns
-  as they come, so these files differ from those with all columns in `row` by two messages of the footer (`nested`).
+  rest. So rows are written with an empty `row` and all their columns behind it. ORC numbers columns as they come, so
+  these files differ from those with the columns in `row` by two messages of the footer (`nested`).
 - Apache Hive 3.1 wants user metadata that Spark cannot write (`hive_3_properties`).
 """
 
@@ -38,7 +38,7 @@ def second_tail(
 ) -> bytes:
     """What to append to the file that ends in `end`, which is its whole tail or more.
 
-    With `row`, the names of all columns of `row`: those beside it move into it. `properties` are added to the user
+    With `row`, the names of its columns: those behind it move into it. `properties` are added to the user
     metadata. Raises FormatError for bytes that are no ORC tail, and types that are not of that form.
     """
     postscript, metadata, footer = sections_of(end)
@@ -63,18 +63,18 @@ def second_tail(
 
 
 def nested(footer: bytes, names: Sequence[str]) -> bytes:
-    """An uncompressed footer in which the columns beside `row` have moved into it, all called by `names`."""
+    """An uncompressed footer in which the columns behind the empty `row` have moved into it, called by `names`."""
     types = [value for field, value in fields(footer) if field == _TYPE and isinstance(value, bytes)]
     if len(types) <= _ROW:
         raise FormatError(f"a file with {len(types)} types does not have the columns of ACID")
     top, top_names = _children(types[0])
     inner, _ = _children(types[_ROW])
     moved = top[_ROW:]
-    if top[:_ROW] != list(range(1, _ROW + 1)) or len(inner) != 1 or len(inner) + len(moved) != len(names):
+    if top[:_ROW] != list(range(1, _ROW + 1)) or inner or len(moved) != len(names):
         raise FormatError("the columns of this file are not those that were to be moved into `row`")
     changed = {
         0: _with_children(types[0], top[:_ROW], top_names[:_ROW]),
-        _ROW: _with_children(types[_ROW], [*inner, *moved], [name.encode() for name in names]),
+        _ROW: _with_children(types[_ROW], moved, [name.encode() for name in names]),
     }
     parts: list[bytes] = []
     number = 0

@@ -44,8 +44,8 @@ class Events:
     """Events ready to be written: `frame` has the columns of `divided_by`, which become directories, and the six.
 
     `counts` knows the number of events per kind once they are written; `holds` is the kind if all are of one. Of
-    inserts alone `frame` may have the columns of `row` by themselves, as `row_part`, and `row` their names; or all but
-    the first beside it already, and `apart` the names of all (`row_columns`).
+    inserts alone `frame` may have the columns of `row` by themselves, as `row_part`, and `row` their names; or behind
+    an empty one already, and `apart` their names (`row_columns`).
     """
 
     frame: DataFrame
@@ -67,9 +67,9 @@ def row_part(position: int) -> str:
 
 
 def row_columns(parts: Sequence[str], names: Sequence[str], *, apart: bool) -> list[str]:
-    """The SQL of `row` out of the SQL of its columns; with `apart` only the first is in it, the others beside it."""
+    """The SQL of `row` out of the SQL of its columns; with `apart` they stand behind it, and it is empty."""
     if apart:
-        return [f"struct({parts[0]} AS first) AS {ROW_COLUMN}", *_row_parts(parts)[1:]]
+        return [f"named_struct() AS {ROW_COLUMN}", *_row_parts(parts)]
     return [f"struct({', '.join(map('{} AS {}'.format, parts, map(quoted, names)))}) AS {ROW_COLUMN}"]
 
 

@@ -1,10 +1,15 @@
-"""Spark's settings for one job: put into its session, and taken out again."""
+"""Spark's settings for one job: put into its session, and taken out again.
+
+Jobs of several threads may want the same one in the same session: the last of them takes it out.
+"""
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
@@ -13,30 +18,71 @@ from hive_acid.errors import UnsupportedTableError
 LOG = logging.getLogger(__name__)
 
 
+@dataclass
+class _Held:
+    """A setting that some jobs have put into their session: how many, and what was there before."""
+
+    jobs: int
+    own: str | None
+
+
+_HELD: dict[tuple[str, str, str], _Held] = {}
+"""By session, key and value."""
+
+_LOCK = threading.Lock()
+
+
 @contextmanager
 def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Within the block the session has `settings`, as far as a running session takes them.
 
     Raises UnsupportedTableError for a value that Spark does not take.
     """
-    before: dict[str, str | None] = {}
+    session = _identity(spark) if settings else ""
+    held: list[tuple[str, str]] = []
     try:
         for key, value in settings.items():
-            if not spark.conf.isModifiable(key):
-                LOG.info("%s is for the start of a Spark, or not known to it: this one runs already", key)
-                continue
-            own = spark.conf.get(key, None)
-            try:
-                spark.conf.set(key, value)
-            except Exception as error:  # of the JVM, which comes as py4j's or, by way of Connect, as PySpark's own
-                raise UnsupportedTableError(
-                    f"compactor.{key} cannot be '{value}': {str(error).splitlines()[0]}"
-                ) from error
-            before[key] = own
+            with _LOCK:
+                if _hold(spark, session, key, value):
+                    held.append((key, value))
         yield
     finally:
-        for key, own in before.items():
-            if own is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, own)
+        for key, value in reversed(held):
+            with _LOCK:
+                _release(spark, session, key, value)
+
+
+def _hold(spark: SparkSession, session: str, key: str, value: str) -> bool:
+    """Put a setting into the session unless it is there; False if it does not take it while it runs."""
+    held = _HELD.get((session, key, value))
+    if held is not None:
+        held.jobs += 1
+        return True
+    if not spark.conf.isModifiable(key):
+        LOG.info("%s is for the start of a Spark, or not known to it: this one runs already", key)
+        return False
+    own = spark.conf.get(key, None)
+    try:
+        spark.conf.set(key, value)
+    except Exception as error:  # of the JVM, which comes as py4j's or, by way of Connect, as PySpark's own
+        raise UnsupportedTableError(f"compactor.{key} cannot be '{value}': {str(error).splitlines()[0]}") from error
+    _HELD[session, key, value] = _Held(1, own)
+    return True
+
+
+def _release(spark: SparkSession, session: str, key: str, value: str) -> None:
+    held = _HELD[session, key, value]
+    held.jobs -= 1
+    if held.jobs:
+        return
+    del _HELD[session, key, value]
+    if held.own is None:
+        spark.conf.unset(key)
+    else:
+        spark.conf.set(key, held.own)
+
+
+def _identity(spark: SparkSession) -> str:
+    """What tells sessions apart, however many objects of Python stand for one."""
+    of_connect = getattr(spark, "session_id", None)
+    return str(of_connect or spark._jsparkSession.sessionUUID())

@@ -36,7 +36,7 @@ class Merging:
         self.staging = Staging(self.job.staging)
         self.hive_3 = is_for_hive_3(self.job.parameters)
         names = tuple(column.name for column in self.job.columns)
-        self._apart = names if self.staging.keeps_apart(names, self.job.compression) else ()
+        self._apart = names if self.staging.keeps_apart(self.job.compression) else ()
 
     @property
     def partition(self) -> PartitionState:

@@ -35,6 +35,7 @@ from hive_acid.spark.events import (
     row_columns,
     row_part,
 )
+from hive_acid.spark.job_settings import configured
 from hive_acid.spark.scan import ID_COLUMNS
 from hive_acid.spark.tails import add_tails, is_readable
 
@@ -43,6 +44,9 @@ Values = tuple[str | None, ...]
 
 ZSTD_LEVEL = 1
 """The tables of the benchmarks get no larger by it than by ORC's own, 3, and are written in a tenth less time."""
+
+_WITH_EMPTY_ROW = {"spark.sql.legacy.allowEmptySchemaWrite": "true"}
+"""Without it Spark does not write a struct without fields."""
 
 _PART_FILE = re.compile(r"part-(\d+)-.+\.orc")
 _WRITTEN = "written"
@@ -99,7 +103,7 @@ class Staging:
         """
         frame, names = events.frame, events.apart
         if events.row:
-            apart = self.keeps_apart(events.row, compression)
+            apart = self.keeps_apart(compression)
             parts = [row_part(position) for position in range(len(events.row))]
             frame = frame.selectExpr(*events.divided_by, *ID_COLUMNS, *row_columns(parts, events.row, apart=apart))
             names = events.row if apart else ()
@@ -110,17 +114,18 @@ class Staging:
         if events.divided_by:
             writer = writer.partitionBy(*events.divided_by)
         location = files.join(self.location, _WRITTEN, step)
-        writer.save(location)
+        with configured(frame.sparkSession, _WITH_EMPTY_ROW if names else {}):
+            writer.save(location)
         if names or hive_3:
             add_tails(location, names, _deletes_in(events) if hive_3 else None)
         return {kind: int(count or 0) for kind, count in events.counts.get.items()}
 
-    def keeps_apart(self, row: Sequence[str], compression: str) -> bool:
-        """Whether inserts are written with the columns of `row`, of these names, beside it, and moved into it after.
+    def keeps_apart(self, compression: str) -> bool:
+        """Whether inserts are written with the columns of `row` behind it, and these moved into it after.
 
         That is where tails can be replaced.
         """
-        return len(row) > 1 and not files.rename_is_copy(self.location) and is_readable(compression)
+        return not files.rename_is_copy(self.location) and is_readable(compression)
 
     def staged(self, keys: int, *, step: str = "job") -> list[StagedFiles]:
         """What the job of `step` has written, of a table with `keys` partition keys.
