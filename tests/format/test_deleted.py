@@ -13,9 +13,14 @@ events = st.builds(
 )
 
 
+def blocks(events):
+    """Those of single events."""
+    return blocks_of((write_id, bucket, [row_id]) for write_id, bucket, row_id in events)
+
+
 @given(st.lists(events, max_size=60), st.lists(events, max_size=60), st.lists(events, max_size=60))
 def test_what_is_deleted_is_found_and_nothing_else(one, other, asked):
-    deleted = merged([blocks_of(one), blocks_of(other)])
+    deleted = merged([blocks(one), blocks(other)])
     layout = layout_of(deleted, WORDS)
     assert layout is not None
     gone = {*one, *other}
@@ -36,26 +41,26 @@ def test_nothing_is_deleted_by_nothing():
 
 
 def test_the_last_row_of_a_block_and_the_first_of_the_next():
-    found = blocks_of([(1, 7, BLOCK_ROWS - 1), (1, 7, BLOCK_ROWS)])
+    found = blocks([(1, 7, BLOCK_ROWS - 1), (1, 7, BLOCK_ROWS)])
     assert found == {(1, 7): {0: 1 << BLOCK_ROWS - 1, 1: 1}}
 
 
 def test_a_layout_is_no_longer_than_it_may_be():
-    spread = blocks_of((1, 7, block * BLOCK_ROWS) for block in range(100))
+    spread = blocks((1, 7, block * BLOCK_ROWS) for block in range(100))
     length = 2 * 64 + 101 + 64 * 101
     layout = layout_of(spread, length)
     assert layout is not None
     assert len(layout.words) == length
     assert layout_of(spread, length - 1) is None
-    assert layout_of(blocks_of([(1, 7, 2**45)]), WORDS) is None, "its index alone would be too long"
+    assert layout_of(blocks([(1, 7, 2**45)]), WORDS) is None, "its index alone would be too long"
 
 
 def test_numbers_that_no_event_can_have_have_no_layout():
     assert layout_of({(2**32, 7): {0: 1}}, WORDS) is None
     assert layout_of({(7, 2**31): {0: 1}}, WORDS) is None
-    assert layout_of(blocks_of([(-1, 7, 0)]), WORDS) is None
-    assert layout_of(blocks_of([(1, -7, 0)]), WORDS) is None
-    assert layout_of(blocks_of([(1, 7, -1)]), WORDS) is None
+    assert layout_of(blocks([(-1, 7, 0)]), WORDS) is None
+    assert layout_of(blocks([(1, -7, 0)]), WORDS) is None
+    assert layout_of(blocks([(1, 7, -1)]), WORDS) is None
     layout = layout_of({(2**32 - 1, 2**31 - 1): {0: 1}}, WORDS)
     assert layout is not None
     assert layout.has(2**32 - 1, 2**31 - 1, 0)
@@ -73,7 +78,7 @@ def test_many_writes_and_buckets_have_slots_of_their_own():
 
 def test_numbers_of_a_layout_stay_as_a_table_grows():
     def numbers(writes: int, rows: int) -> tuple[int, int, int, int]:
-        layout = layout_of(blocks_of((write_id, encode_bucket(0), rows) for write_id in range(1, writes + 1)), WORDS)
+        layout = layout_of(blocks((write_id, encode_bucket(0), rows) for write_id in range(1, writes + 1)), WORDS)
         assert layout is not None
         return layout.slots, layout.write_id_factor, layout.bucket_factor, layout.longest
 
@@ -86,3 +91,10 @@ def test_a_list_that_would_be_too_long_if_rounded_up_is_as_long_as_it_has_to_be(
     assert layout is not None
     assert layout.longest == 141
     assert layout.has(3, 7, 140 * BLOCK_ROWS)
+
+
+@given(st.lists(st.integers(0, 3 * BLOCK_ROWS), max_size=200), st.lists(st.integers(0, BLOCK_ROWS), max_size=200))
+def test_rows_of_one_source_are_its_bits_in_any_order_and_number(one, other):
+    found = blocks_of([(1, 7, one), (2, 7, one), (1, 7, other)])
+    assert {row_id for row_id in range(3 * BLOCK_ROWS + 2) if holds(found, 1, 7, row_id)} == {*one, *other}
+    assert sum(bits.bit_count() for bits in found[2, 7].values()) == len({*one})

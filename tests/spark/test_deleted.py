@@ -107,7 +107,7 @@ def test_only_what_is_known_to_all_is_looked_up(changed, acid):
 
 
 def test_files_that_are_forgotten_are_read_again(changed):
-    few = deleted.DeleteFiles(most_events=1)
+    few = deleted.DeleteFiles(most_blocks=1)
     state = changed._narrowing.count.args[0]
     (partition,) = state.partitions
     paths = [

@@ -7,6 +7,7 @@ Rows of one write and bucket are numbered from 0, so those deleted are a set of 
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -15,6 +16,10 @@ BLOCK_BITS = 12
 BLOCK_ROWS = 1 << BLOCK_BITS
 WORDS_PER_BLOCK = BLOCK_ROWS // 64
 _WORDS = struct.Struct(f"<{WORDS_PER_BLOCK}q")
+
+_NO_ROWS = b"0" * BLOCK_ROWS
+_MANY_ROWS = 16
+"""From so many rows of a block on their bits are made all at once."""
 
 _SLOTS = {
     1 << 6: (1250050201, 223609957),
@@ -45,18 +50,37 @@ Blocks = Mapping[int, int]
 """The number of a block to its bits, of which the lowest is its first row."""
 
 
-def blocks_of(events: Iterable[tuple[int, int, int]]) -> dict[Source, dict[int, int]]:
-    """The blocks of rows that (write id, bucket property, row id) name."""
+Run = tuple[int, int, Sequence[int]]
+"""Rows of one source: the write id, the bucket property, and the row ids."""
+
+
+def blocks_of(runs: Iterable[Run]) -> dict[Source, dict[int, int]]:
+    """The blocks of the rows of `runs`, of which several may be of one source."""
     found: dict[Source, dict[int, int]] = {}
-    source: Source | None = None
-    blocks: dict[int, int] = {}
-    for write_id, bucket, row_id in events:
-        if source != (write_id, bucket):
-            source = (write_id, bucket)
-            blocks = found.setdefault(source, {})
-        number = row_id >> BLOCK_BITS
-        blocks[number] = blocks.get(number, 0) | 1 << (row_id & BLOCK_ROWS - 1)
+    for write_id, bucket, row_ids in runs:
+        blocks = found.setdefault((write_id, bucket), {})
+        ordered = sorted(row_ids)
+        begin = 0
+        while begin < len(ordered):
+            number = ordered[begin] >> BLOCK_BITS
+            end = bisect_left(ordered, number + 1 << BLOCK_BITS, begin)
+            blocks[number] = blocks.get(number, 0) | _bits(ordered[begin:end])
+            begin = end
     return found
+
+
+def _bits(row_ids: Sequence[int]) -> int:
+    """The bits of some rows of one block."""
+    if len(row_ids) < _MANY_ROWS:
+        bits = 0
+        for row_id in row_ids:
+            bits |= 1 << (row_id & BLOCK_ROWS - 1)
+        return bits
+    # The digits of the number, which begin with the highest.
+    digits = bytearray(_NO_ROWS)
+    for row_id in row_ids:
+        digits[~row_id & BLOCK_ROWS - 1] = ord("1")
+    return int(digits, 2)
 
 
 def holds(deleted: Mapping[Source, Blocks], write_id: int, bucket: int, row_id: int) -> bool:

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -27,6 +28,7 @@ from hive_acid.format.deleted import (
     WRITE_ID_MASK,
     Blocks,
     Layout,
+    Run,
     Source,
     blocks_of,
     layout_of,
@@ -40,8 +42,14 @@ from hive_acid.spark.events import KEY
 from hive_acid.spark.listing import PartitionState
 from hive_acid.spark.skipping import tails_of
 
-MOST_EVENTS = 300_000
-"""So many delete events of a partition are looked up; more are joined. To read as many once takes 0.3 s."""
+if TYPE_CHECKING:
+    import pyarrow
+
+MOST_EVENTS = 3_000_000
+"""So many delete events of a partition are looked up; more are joined. To read as many once takes a second."""
+
+MOST_MERGED_EVENTS = 300_000
+"""So many are merged without Spark, which takes 0.3 s and 100 MB."""
 
 MOST_WORDS = 1 << 18
 """Words of 64 rows each that a scan carries: 2 MB."""
@@ -50,7 +58,8 @@ _MOST_FILES = 64
 """So many delete files that are not known yet are read for one scan."""
 
 _ARRAY = "__acid_words"
-_MOST_KNOWN_EVENTS = 4_000_000
+_MOST_KNOWN_BLOCKS = 1 << 18
+"""So many blocks are kept, which is 150 MB, and a thousand million rows if each of their blocks has a deleted one."""
 _COLUMNS = ["operation", *KEY, "currentTransaction"]
 _THREADS = 8
 
@@ -58,11 +67,11 @@ _THREADS = 8
 class DeleteFiles:
     """What delete files say, by file; safe to share between threads. The least recently used go first."""
 
-    def __init__(self, most_events: int = _MOST_KNOWN_EVENTS) -> None:
-        self._most_events = most_events
+    def __init__(self, most_blocks: int = _MOST_KNOWN_BLOCKS) -> None:
+        self._most_blocks = most_blocks
         self._guard = threading.Lock()
-        self._known: OrderedDict[DataFilePath, tuple[int, Mapping[Source, Blocks]]] = OrderedDict()
-        self._events = 0
+        self._known: OrderedDict[DataFilePath, Mapping[Source, Blocks]] = OrderedDict()
+        self._blocks = 0
 
     def read(self, wanted: Sequence[DataFilePath]) -> list[Mapping[Source, Blocks]] | None:
         """What each file deletes; None if one cannot be read here, or there are too many that are not known."""
@@ -71,7 +80,7 @@ class DeleteFiles:
             for file in wanted:
                 if file in self._known:
                     self._known.move_to_end(file)
-                    found[file] = self._known[file][1]
+                    found[file] = self._known[file]
         missing = [file for file in wanted if file not in found]
         if len(missing) > _MOST_FILES:
             return None
@@ -80,17 +89,21 @@ class DeleteFiles:
                 for file, said in zip(missing, pool.map(_read, missing), strict=True):
                     if said is None:
                         return None
-                    found[file] = said[1]
+                    found[file] = said
                     self._keep(file, said)
         return [found[file] for file in wanted]
 
-    def _keep(self, file: DataFilePath, said: tuple[int, Mapping[Source, Blocks]]) -> None:
+    def _keep(self, file: DataFilePath, said: Mapping[Source, Blocks]) -> None:
         with self._guard:
             if file not in self._known:
                 self._known[file] = said
-                self._events += said[0]
-            while self._events > self._most_events:
-                self._events -= self._known.popitem(last=False)[1][0]
+                self._blocks += _number_of_blocks(said)
+            while self._blocks > self._most_blocks:
+                self._blocks -= _number_of_blocks(self._known.popitem(last=False)[1])
+
+
+def _number_of_blocks(said: Mapping[Source, Blocks]) -> int:
+    return sum(map(len, said.values()))
 
 
 SHARED = DeleteFiles()
@@ -125,13 +138,15 @@ def deleted_rows(partition: PartitionState, deltas: Sequence[DataDirectory]) -> 
     """
     if any(found.validity is not RangeValidity.ALL for found in deltas):
         return None
-    wanted = _event_files(partition, deltas)
+    wanted = _event_files(partition, deltas, MOST_EVENTS)
     said = None if wanted is None else SHARED.read(wanted)
     return None if said is None else merged(said)
 
 
-def _event_files(partition: PartitionState, deltas: Sequence[DataDirectory]) -> list[DataFilePath] | None:
-    """The files of `deltas`; None if they are not finished, or have more events than `MOST_EVENTS`."""
+def _event_files(
+    partition: PartitionState, deltas: Sequence[DataDirectory], most_events: int
+) -> list[DataFilePath] | None:
+    """The files of `deltas`; None if they are not finished, or have more than `most_events`."""
     if any(found.unfinished for found in deltas):
         return None
     wanted = [
@@ -143,7 +158,7 @@ def _event_files(partition: PartitionState, deltas: Sequence[DataDirectory]) -> 
     if not all(file.modified_ms for file in wanted):
         return None
     tails = tails_of(wanted)
-    return None if tails is None or sum(tail.rows for tail in tails) > MOST_EVENTS else wanted
+    return None if tails is None or sum(tail.rows for tail in tails) > most_events else wanted
 
 
 def merged_events(
@@ -153,7 +168,7 @@ def merged_events(
 
     None if there are too many to be read here, or it cannot be.
     """
-    wanted = _event_files(partition, deltas)
+    wanted = _event_files(partition, deltas, MOST_MERGED_EVENTS)
     if wanted is None:
         return None
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="delete-file") as pool:
@@ -169,17 +184,40 @@ def merged_events(
     return list(reversed(first_of_rows.values()))
 
 
-def _read(file: DataFilePath) -> tuple[int, Mapping[Source, Blocks]] | None:
-    """The number of events in a file and the rows that they name; None as `_events`."""
-    events = _events(file)
-    return None if events is None else (len(events), blocks_of(event[:3] for event in events))
+def _read(file: DataFilePath) -> Mapping[Source, Blocks] | None:
+    """The rows that the events in a file name; None as `_table`."""
+    table = _table(file)
+    return None if table is None else blocks_of(_runs(table))
+
+
+def _runs(table: pyarrow.Table) -> Iterator[Run]:
+    """The events of a table by their source, as they come."""
+    from pyarrow import array, compute
+
+    *source, row_id = (table.column(name).combine_chunks() for name in KEY)
+    # What has changed is found by Arrow: to look at each event takes ten times as long.
+    ends = sorted({end for ids in source for end in compute.run_end_encode(ids).run_ends.to_pylist()})
+    last = array([end - 1 for end in ends], "int64")
+    row_ids = row_id.to_pylist()
+    begin = 0
+    for write_id, bucket, end in zip(*(ids.take(last).to_pylist() for ids in source), ends, strict=True):
+        yield write_id, bucket, row_ids[begin:end]
+        begin = end
 
 
 def _events(file: DataFilePath) -> list[Event] | None:
-    """The delete events in a file, in its order; None if pyarrow cannot read it."""
+    """The delete events in a file, in its order; None as `_table`."""
+    table = _table(file)
+    if table is None:
+        return None
+    return list(zip(*(table.column(name).to_pylist() for name in (*KEY, "currentTransaction")), strict=True))
+
+
+def _table(file: DataFilePath) -> pyarrow.Table | None:
+    """The ids of the delete events in a file, in its order; None if pyarrow cannot read it."""
     try:
         import pyarrow
-        from pyarrow import orc
+        from pyarrow import compute, orc
     except ImportError:
         return None
     try:
@@ -188,11 +226,7 @@ def _events(file: DataFilePath) -> list[Event] | None:
         return None
     if not set(_COLUMNS).issubset(table.column_names) or any(table.column(name).null_count for name in _COLUMNS):
         return None
-    operations, *ids = (table.column(name).to_pylist() for name in _COLUMNS)
-    events: Iterator[Event] = zip(*ids, strict=True)
-    if all(operation >= DELETE for operation in operations):
-        return list(events)
-    return [event for operation, event in zip(operations, events, strict=True) if operation >= DELETE]
+    return table.filter(compute.greater_equal(table.column("operation"), DELETE))
 
 
 def _words(spark: SparkSession, layout: Layout) -> Column:
