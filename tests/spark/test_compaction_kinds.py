@@ -279,7 +279,7 @@ def test_files_of_another_writer_are_found_out_in_time(acid, spark, kept, monkey
     insert(acid, spark, 30, 10)
     acid.delete("d.t", "id = 35")
     insert(acid, spark, 40, 10)
-    monkeypatch.setattr(lane_merge, "deleted_rows", lambda *_: {(5, 536870912): {}})
+    monkeypatch.setattr(lane_merge, "deleted_rows", lambda *_: [{(5, 536870912): {}}])
     (result,) = compact_table(spark, acid, "d.t", "major")
     assert result.rows == 48
     check_table(location_of(acid, "d.t"))

@@ -85,15 +85,114 @@ def test_deletes_are_joined_where_they_cannot_be_looked_up(changed, acid, monkey
         assert "LeftAnti" in plan_of(acid.table("d.t"))
 
 
-def test_deletes_in_several_partitions_are_joined(acid, spark):
-    acid.create_table("d.p", {"id": "bigint"}, partitioned_by={"k": "int"})
-    acid.insert("d.p", spark.range(30).selectExpr("id", "cast(id % 3 AS int) AS k"))
-    acid.delete("d.p", "k = 1 AND id > 10")
-    assert "LeftAnti" not in plan_of(acid.table("d.p"))
-    assert acid.table("d.p").count() == 30 - 6
-    acid.delete("d.p", "k = 2 AND id > 10")
+NAMES = ["plain", "two words", "50%", None]
+
+
+@pytest.fixture
+def partitioned(acid, spark):
+    """Rows of eight partitions, numbered alike in all; deletes in most, of other rows in each."""
+    acid.create_table("d.p", {"id": "bigint"}, partitioned_by={"name": "string", "k": "int"})
+    rows = [(name, k, i) for i in range(40) for name in NAMES for k in (1, 2)]
+    frame = spark.createDataFrame(rows, "name string, k int, id bigint")
+    acid.insert("d.p", frame.selectExpr("id", "name", "k").coalesce(1))
+    acid.delete("d.p", "k = 1 AND id % 10 = length(coalesce(name, ''))")
+    acid.delete("d.p", "name = '50%' AND id % 7 = k")
+    return {
+        (name, k, i)
+        for name, k, i in rows
+        if not (k == 1 and i % 10 == len(name or "")) and not (name == "50%" and i % 7 == k)
+    }
+
+
+def keyed(frame):
+    found = [(row.name, row.k, row.id) for row in frame.collect()]
+    assert len({*found}) == len(found)
+    return {*found}
+
+
+def test_deletes_in_several_partitions_are_looked_up_by_partition(partitioned, acid, monkeypatch):
+    found = acid.table("d.p")
+    assert "LeftAnti" not in plan_of(found)
+    assert not any("delete_delta" in one.text for one in scans(found))
+    assert keyed(found) == partitioned
+    assert keyed(acid.table("d.p").where("name = '50%'")) == {row for row in partitioned if row[0] == "50%"}
+    assert acid.table("d.p").count() == len(partitioned)
+    monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+    joined = acid.table("d.p")
+    assert "LeftAnti" in plan_of(joined)
+    assert keyed(joined) == partitioned
+
+
+def test_rows_that_are_changed_in_several_partitions(partitioned, acid):
+    acid.update("d.p", {"id": "id + 1000"}, "id % 3 = 0")
+    acid.delete("d.p", "id > 1030")
+    expected = {(name, k, i + 1000 if i % 3 == 0 else i) for name, k, i in partitioned}
+    assert keyed(acid.table("d.p")) == {row for row in expected if row[2] <= 1030}
+
+
+def test_partitions_without_deletes_are_read_with_the_others(partitioned, acid):
+    found = acid.table("d.p").where("name = 'two words' OR name IS NULL")
+    assert keyed(found) == {row for row in partitioned if row[0] in (None, "two words")}
+    assert len(scans(found)) == 1
+
+
+def test_a_condition_is_not_asked_of_rows_that_are_gone_from_several_partitions(acid, spark):
+    acid.create_table("d.q", {"id": "int"}, partitioned_by={"k": "int"})
+    acid.insert("d.q", spark.range(20).selectExpr("cast(id AS int) AS id", "cast(id % 4 AS int) AS k"))
+    acid.delete("d.q", "id IN (0, 1, 2)")
+    acid.insert("d.q", spark.sql("SELECT 7 AS id, 9 AS k"))
+    acid.delete("d.q", "id = 3")
+    assert ids_of(acid.table("d.q").where("10 / id > 1")) == [4, 5, 6, 7, 7, 8, 9]
+    assert ids_of(acid.table("d.q").where("k < 3 AND 10 / (id - 3) > 1")) == [4, 5, 6, 8, 9, 10, 12]
+
+
+def ids_of(frame):
+    return sorted(row.id for row in frame.collect())
+
+
+def test_a_partition_that_lies_elsewhere_is_looked_up_by_itself(partitioned, acid, spark, tmp_path):
+    table = acid.connection.table("d", "p")
+    acid.connection.add_partitions(table, {"name=moved/k=1": f"file:{tmp_path}/elsewhere"})
+    acid.insert("d.p", spark.range(0, 20, 2).selectExpr("id", "'moved' AS name", "1 AS k"))
+    acid.delete("d.p", "name = 'moved' AND id > 4")
+    assert [*(tmp_path / "elsewhere").iterdir()]
+    found = acid.table("d.p")
+    assert "LeftAnti" not in plan_of(found)
+    assert keyed(found) == partitioned | {("moved", 1, i) for i in (0, 2, 4)}
+
+
+def test_names_that_are_not_ascii_are_joined(acid, spark):
+    acid.create_table("d.r", {"id": "int"}, partitioned_by={"name": "string"})
+    acid.insert("d.r", spark.range(8).selectExpr("cast(id AS int) AS id", "if(id < 4, '\u00e9t\u00e9', 'c') AS name"))
+    acid.delete("d.r", "id IN (1, 5)")
+    found = acid.table("d.r")
+    assert "LeftAnti" in plan_of(found)
+    assert sorted(row.id for row in found.collect()) == [0, 2, 3, 4, 6, 7]
+
+
+def test_names_of_all_printable_characters_are_known(acid, spark):
+    """As Spark has them, above the escapes of the metastore."""
+    names = ["".join(map(chr, range(first, first + 19))) for first in range(0x20, 0x7F, 19)]
+    acid.create_table("d.r", {"id": "int"}, partitioned_by={"name": "string"})
+    acid.insert("d.r", spark.createDataFrame([(i, name) for name in names for i in range(2)], "id int, name string"))
+    acid.delete("d.r", "id = 0")
+    found = acid.table("d.r")
+    assert "LeftAnti" not in plan_of(found)
+    assert sorted((row.name, row.id) for row in found.collect()) == sorted((name, 1) for name in names)
+
+
+def test_partitions_with_the_same_number_are_joined(partitioned, acid, monkeypatch):
+    monkeypatch.setattr(deleted, "number_of", len)
     assert "LeftAnti" in plan_of(acid.table("d.p"))
-    assert acid.table("d.p").count() == 30 - 6 - 7
+    assert keyed(acid.table("d.p")) == partitioned
+
+
+def test_no_more_files_are_opened_for_a_scan_than_it_may(partitioned, acid, monkeypatch):
+    monkeypatch.setattr(deleted, "SHARED", deleted.DeleteFiles())
+    with monkeypatch.context() as few:
+        few.setattr(deleted, "_MOST_FILES", 5)
+        assert "LeftAnti" in plan_of(acid.table("d.p"))
+    assert "LeftAnti" not in plan_of(acid.table("d.p"))
 
 
 def test_only_what_is_known_to_all_is_looked_up(changed, acid):
@@ -101,9 +200,9 @@ def test_only_what_is_known_to_all_is_looked_up(changed, acid):
     state = changed._narrowing.count.args[0]
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
-    assert deleted.look_up_of(acid.spark, partition, deltas) is not None
+    assert deleted.look_up_of(acid.spark, [(partition, deltas)]) is not None
     some = [replace(deltas[0], validity=RangeValidity.SOME), *deltas[1:]]
-    assert deleted.look_up_of(acid.spark, partition, some) is None
+    assert deleted.look_up_of(acid.spark, [(partition, some)]) is None
 
 
 def test_files_that_are_forgotten_are_read_again(changed):

@@ -10,7 +10,8 @@ import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
+
+from hive_acid.format.hashing import spark_hash, spark_hash_of_long
 
 BLOCK_BITS = 12
 BLOCK_ROWS = 1 << BLOCK_BITS
@@ -21,34 +22,35 @@ _NO_ROWS = b"0" * BLOCK_ROWS
 _MANY_ROWS = 16
 """From so many rows of a block on their bits are made all at once."""
 
-_SLOTS = {
-    1 << 6: (1250050201, 223609957),
-    1 << 10: (503355065, 1964091789),
-    1 << 14: (1841295843, 1124630449),
-    1 << 16: (1150407115, 488153615),
-}
-"""How many slots there may be, each with two factors that suit writes one after the other into a few buckets.
-
-They are the best of some thousands: 56 sources have 64 slots of their own by them, 868 have 1024.
-"""
+_SLOTS = (1 << 6, 1 << 10, 1 << 13)
+"""How many slots a layout may have. Numbers are few, since they are part of the code that a reader compiles."""
 
 _LISTS = (1 << 4, 1 << 7, 1 << 10, 1 << 13, 1 << 16, 1 << 19)
-"""How many blocks there may be in a list. Numbers are few, since they are part of the code that a reader compiles."""
+"""How many blocks there may be in a list: few numbers for the same reason."""
 
-WRITE_ID_MASK, BUCKET_MASK, SLOT_SHIFT = (1 << 24) - 1, (1 << 28) - 1, 20
-"""What of a source its slot follows from. Products with factors of 31 bits have less than 63, as Spark insists."""
+_SLOTS_PER_SOURCE = 2
+_SLOTS_PER_GROUP = 2
+SLOT_SHIFT = 12
+"""The lowest bits of a source's hash are its group, those from here on its slot."""
+
+_TRIES = 20
+"""How many other seeds are tried before sources get more slots."""
 
 PACKED_WRITE_ID_BITS, PACKED_BUCKET_BITS = 32, 31
-_FACTOR_BITS = 31
-_TRIES = 100
-"""How many other factors are tried before sources get more slots."""
+POSITION_BITS = 24
+"""A position and, above it, the number of a place are one number."""
+
+NO_PLACE = ""
+"""The place of rows that are all of one partition; else it is some text."""
 
 Source = tuple[int, int]
-"""A write id and a bucket property: where rows that are numbered together come from."""
+"""A write id and a bucket property: where rows of one partition that are numbered together come from."""
+
+_Key = tuple[int, int, int]
+"""The number of a place, and a source."""
 
 Blocks = Mapping[int, int]
 """The number of a block to its bits, of which the lowest is its first row."""
-
 
 Run = tuple[int, int, Sequence[int]]
 """Rows of one source: the write id, the bucket property, and the row ids."""
@@ -103,30 +105,47 @@ def merged(parts: Iterable[Mapping[Source, Blocks]]) -> dict[Source, dict[int, i
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Blocks as one array, `words`, in which a row's bit is found by four look-ups.
+    """Blocks as one array, `words`, in which a row's bit is found by five look-ups.
 
-    1. At the slot of the row's source: the source, `packed`, if it has deleted rows.
-    2. `slots` behind that: where the list of its blocks begins.
-    3. There, at the number of the row's block, or at `longest` if that is less: where the block's words begin.
-    4. The word of the row. A block in which nothing is deleted has words as well, common ones, which are zero.
+    Sources have a perfect hash: they fall into groups, and a number for each group leads each source to a slot of its
+    own. One after the other there are
 
-    The slot follows from the two factors, which are chosen so that each source has a slot of its own. All numbers but
-    `words` are the same for most tables, and as a table grows.
+    1. the numbers of the groups;
+    2. at each slot its source, `packed`, or -1;
+    3. at each slot where the list of the source's blocks begins, and above `POSITION_BITS` the number of its place.
+
+    In a list there is at the number of a block, or at `longest` if that is less, where the block's words begin. A block
+    in which nothing is deleted has words as well, common ones, which are zero. All numbers here but the words are the
+    same for most tables, and as a table grows.
     """
 
     slots: int
-    write_id_factor: int
-    bucket_factor: int
+    seed: int
     longest: int
+    has_places: bool
     words: tuple[int, ...]
 
-    def has(self, write_id: int, bucket: int, row_id: int) -> bool:
+    @property
+    def groups(self) -> int:
+        """How many groups there are: a power of two, as `slots` is."""
+        return self.slots // _SLOTS_PER_GROUP
+
+    @property
+    def lists_at(self) -> int:
+        """Where it is said where lists begin."""
+        return self.groups + self.slots
+
+    def has(self, write_id: int, bucket: int, row_id: int, place: str = NO_PLACE) -> bool:
         """Whether a row is deleted: what the look-ups of a reader come to."""
-        slot = _slot((write_id, bucket), self.slots, self.write_id_factor, self.bucket_factor)
-        if write_id >> PACKED_WRITE_ID_BITS or self.words[slot] != packed((write_id, bucket)):
+        number = number_of(place)
+        group, start = _hashed((number, write_id, bucket), self.slots, self.seed)
+        slot = start ^ self.words[group]
+        if write_id >> PACKED_WRITE_ID_BITS or self.words[self.groups + slot] != packed((write_id, bucket)):
             return False
-        blocks_at = self.words[self.slots + slot]
-        at = self.words[blocks_at + min(row_id >> BLOCK_BITS, self.longest)]
+        found = self.words[self.lists_at + slot]
+        if self.has_places and found >> POSITION_BITS != number:
+            return False
+        at = self.words[(found & (1 << POSITION_BITS) - 1) + min(row_id >> BLOCK_BITS, self.longest)]
         return bool(self.words[at + (row_id >> 6 & WORDS_PER_BLOCK - 1)] >> (row_id & 63) & 1)
 
 
@@ -136,63 +155,94 @@ def packed(source: Source) -> int:
     return write_id << PACKED_BUCKET_BITS | bucket
 
 
-def layout_of(deleted: Mapping[Source, Blocks], most_words: int) -> Layout | None:
-    """The layout of some blocks; None if it has more than `most_words`, or numbers that no event can have."""
-    if any(min(blocks) < 0 for blocks in deleted.values()):
+def number_of(place: str) -> int:
+    """A number of 32 bits, signed, that a reader can tell from a row: Spark's hash of a text for its partition."""
+    return spark_hash([place] if place else [])
+
+
+def layout_of(deleted: Mapping[str, Mapping[Source, Blocks]], most_words: int) -> Layout | None:
+    """The layout of the blocks of some places, all with a number of their own, or of `NO_PLACE` alone.
+
+    None if it has more than `most_words`, or numbers that no event can have.
+    """
+    keyed = {
+        (number_of(place), *source): blocks
+        for place, of_place in deleted.items()
+        for source, blocks in of_place.items()
+    }
+    if any(min(blocks) < 0 for blocks in keyed.values()):
         return None
-    if any(write_id >> PACKED_WRITE_ID_BITS or bucket >> PACKED_BUCKET_BITS for write_id, bucket in deleted):
+    if any(write_id >> PACKED_WRITE_ID_BITS or bucket >> PACKED_BUCKET_BITS for _, write_id, bucket in keyed):
         return None
-    least = max((max(blocks) + 1 for blocks in deleted.values()), default=0)
+    has_places = NO_PLACE not in deleted
+    least = max((max(blocks) + 1 for blocks in keyed.values()), default=0)
     longest = next((length for length in _LISTS if length >= least), least)
-    found = _factors(deleted, longest, most_words)
-    if found is None:
-        longest = least
-        found = _factors(deleted, longest, most_words)
+    most_words = min(most_words, 1 << POSITION_BITS)
+    return _laid_out(keyed, longest, most_words, has_places=has_places) or _laid_out(
+        keyed, least, most_words, has_places=has_places
+    )
+
+
+def _laid_out(keyed: Mapping[_Key, Blocks], longest: int, most_words: int, *, has_places: bool) -> Layout | None:
+    """The layout with lists of `longest`, if it has no more than `most_words`."""
+    left = most_words - (longest + 1) * len(keyed) - WORDS_PER_BLOCK * (sum(map(len, keyed.values())) + 1)
+    found = _perfect_hash(list(keyed), left)
     if found is None:
         return None
-    slots, write_id_factor, bucket_factor = found
-    nothing_at = 2 * slots
-    words = [-1] * slots + [0] * (slots + WORDS_PER_BLOCK)
-    for source, of_source in deleted.items():
-        slot = _slot(source, slots, write_id_factor, bucket_factor)
-        words[slot], words[slots + slot] = packed(source), len(words)
+    seed, groups, slot_of = found
+    slots = len(groups) * _SLOTS_PER_GROUP
+    nothing_at = len(groups) + 2 * slots
+    words = [*groups, *[-1] * slots, *[0] * (slots + WORDS_PER_BLOCK)]
+    for key, slot in slot_of.items():
+        number, *source = key
         blocks_at = len(words)
+        words[len(groups) + slot] = packed((source[0], source[1]))
+        words[len(groups) + slots + slot] = (number << POSITION_BITS if has_places else 0) | blocks_at
         words += [nothing_at] * (longest + 1)
-        for number, bits in of_source.items():
-            words[blocks_at + number] = len(words)
+        for block, bits in keyed[key].items():
+            words[blocks_at + block] = len(words)
             words += _WORDS.unpack(bits.to_bytes(BLOCK_ROWS // 8, "little"))
-    return Layout(slots, write_id_factor, bucket_factor, longest, tuple(words))
+    return Layout(slots, seed, longest, has_places, tuple(words))
 
 
-def _slot(source: Source, slots: int, write_id_factor: int, bucket_factor: int) -> int:
-    write_id, bucket = source
-    mixed = (write_id & WRITE_ID_MASK) * write_id_factor ^ (bucket & BUCKET_MASK) * bucket_factor
-    return mixed >> SLOT_SHIFT & slots - 1
+def _hashed(key: _Key, slots: int, seed: int) -> tuple[int, int]:
+    """The group of a source, and the slot at which it would be if its group's number were zero."""
+    number, write_id, bucket = key
+    mixed = spark_hash((bucket, seed), spark_hash_of_long(write_id, number))
+    return mixed & slots // _SLOTS_PER_GROUP - 1, mixed >> SLOT_SHIFT & slots - 1
 
 
-def _factors(deleted: Mapping[Source, Blocks], longest: int, most_words: int) -> tuple[int, int, int] | None:
-    """A number of slots and two factors by which each source has a slot of its own, and all has room."""
-    sources = list(deleted)
-    blocks = sum(map(len, deleted.values()))
-    left = most_words - len(sources) * (longest + 1) - WORDS_PER_BLOCK * (blocks + 1)
-    sizes = [slots for slots in _SLOTS if len(sources) <= slots and 2 * slots <= left]
-    for slots in sizes:
-        if _are_apart(sources, slots, *_SLOTS[slots]):
-            return slots, *_SLOTS[slots]
-    random = Random(1)
-    for slots in sizes:
-        for _ in range(_TRIES):
-            factors = random.getrandbits(_FACTOR_BITS) | 1, random.getrandbits(_FACTOR_BITS) | 1
-            if _are_apart(sources, slots, *factors):
-                return slots, *factors
+def _perfect_hash(keys: Sequence[_Key], most_words: int) -> tuple[int, list[int], dict[_Key, int]] | None:
+    """A seed, the number of each group, and the slot of each key; None if there is no room."""
+    for slots in _SLOTS:
+        if slots < _SLOTS_PER_SOURCE * len(keys) or 2 * slots + slots // _SLOTS_PER_GROUP > most_words:
+            continue
+        for seed in range(_TRIES):
+            found = _apart(keys, slots, seed)
+            if found is not None:
+                return seed, *found
     return None
 
 
-def _are_apart(sources: Sequence[Source], slots: int, write_id_factor: int, bucket_factor: int) -> bool:
+def _apart(keys: Sequence[_Key], slots: int, seed: int) -> tuple[list[int], dict[_Key, int]] | None:
+    """The number of each group, and the slot of each key; None if there are no such numbers."""
+    members: dict[int, list[tuple[int, _Key]]] = {}
+    for key in keys:
+        group, start = _hashed(key, slots, seed)
+        members.setdefault(group, []).append((start, key))
+    groups = [0] * (slots // _SLOTS_PER_GROUP)
+    slot_of: dict[_Key, int] = {}
     taken: set[int] = set()
-    for source in sources:
-        slot = _slot(source, slots, write_id_factor, bucket_factor)
-        if slot in taken:
-            return False
-        taken.add(slot)
-    return True
+    # The largest first, while there is most room.
+    for group, of_group in sorted(members.items(), key=lambda found: -len(found[1])):
+        starts = {start for start, _ in of_group}
+        if len(starts) < len(of_group):
+            return None
+        number = next((number for number in range(slots) if taken.isdisjoint(start ^ number for start in starts)), None)
+        if number is None:
+            return None
+        groups[group] = number
+        for start, key in of_group:
+            slot_of[key] = start ^ number
+            taken.add(start ^ number)
+    return groups, slot_of

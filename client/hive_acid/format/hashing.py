@@ -1,5 +1,7 @@
 """Hive's hash of bucket columns, version 2: which bucket of a CLUSTERED table a row belongs to (acid-format.md §3.7).
 
+And Spark's own, `hash`, of the few types by which rows are looked up.
+
 The scalar form, for writers without Spark and as the measure of the column expression in `hive_acid.spark.hashing`. A
 column's hash is Murmur3 of 32 bits over bytes that depend on its type; hashes of several columns are put together as
 Java does with those of a list.
@@ -8,7 +10,7 @@ Java does with those of a list.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 from hive_acid.errors import FormatError
 
 SEED = 104729
+SPARK_SEED = 42
 _C1, _C2 = 0xCC9E2D51, 0x1B873593
 _MASK = 0xFFFFFFFF
 _EPOCH_DAY = date(1970, 1, 1)
@@ -75,14 +78,48 @@ def murmur3(data: bytes) -> int:
     state = SEED
     whole = len(data) & ~3
     for (word,) in struct.iter_unpack("<I", data[:whole]):
-        state ^= _mixed(word)
-        state = (_rotated(state, 13) * 5 + 0xE6546B64) & _MASK
+        state = _joined(state, word)
     if tail := data[whole:]:
         state ^= _mixed(_tail_word(tail))
-    state ^= len(data)
+    return _signed(_finished(state, len(data)))
+
+
+def spark_hash(values: Iterable[int | str | None], before: int = SPARK_SEED) -> int:
+    """What Spark's ``hash`` is of strings and ints, signed; `before` is that of the values before them.
+
+    A bigint is two ints, of which the lower comes first, and is `spark_hash_of_long`.
+    """
+    state = before & _MASK
+    for value in values:
+        if isinstance(value, str):
+            data = value.encode()
+            whole = len(data) & ~3
+            for (word,) in struct.iter_unpack("<I", data[:whole]):
+                state = _joined(state, word)
+            # Spark takes each byte that is left for a word, with its sign.
+            for byte in data[whole:]:
+                state = _joined(state, (byte - 256 if byte > 127 else byte) & _MASK)
+            state = _finished(state, len(data))
+        elif value is not None:
+            state = _finished(_joined(state, value & _MASK), 4)
+    return _signed(state)
+
+
+def spark_hash_of_long(value: int, before: int = SPARK_SEED) -> int:
+    """What Spark's ``hash`` is of a bigint, signed; `before` is that of the values before it."""
+    state = _joined(_joined(before & _MASK, value & _MASK), value >> 32 & _MASK)
+    return _signed(_finished(state, 8))
+
+
+def _finished(state: int, length: int) -> int:
+    state ^= length
     state = (state ^ state >> 16) * 0x85EBCA6B & _MASK
     state = (state ^ state >> 13) * 0xC2B2AE35 & _MASK
-    return _signed(state ^ state >> 16)
+    return state ^ state >> 16
+
+
+def _joined(state: int, word: int) -> int:
+    return (_rotated(state ^ _mixed(word), 13) * 5 + 0xE6546B64) & _MASK
 
 
 def _tail_word(tail: bytes) -> int:

@@ -2,16 +2,17 @@
 
 A join costs a job of its own for the delete files, a broadcast and a stage more, whatever is read. The delete files of
 most tables are small, and never change: they are read here, by pyarrow, and what they say is kept. Where they are not,
-are not to be read, or name rows of several partitions at a time, the reader joins them.
+or are not to be read, the reader joins them.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -20,12 +21,12 @@ from hive_acid import files
 from hive_acid.footers import DataFilePath
 from hive_acid.format.deleted import (
     BLOCK_BITS,
-    BUCKET_MASK,
+    NO_PLACE,
     PACKED_BUCKET_BITS,
     PACKED_WRITE_ID_BITS,
+    POSITION_BITS,
     SLOT_SHIFT,
     WORDS_PER_BLOCK,
-    WRITE_ID_MASK,
     Blocks,
     Layout,
     Run,
@@ -33,6 +34,7 @@ from hive_acid.format.deleted import (
     blocks_of,
     layout_of,
     merged,
+    number_of,
 )
 from hive_acid.format.orc_deletes import Event
 from hive_acid.format.rows import DELETE
@@ -40,13 +42,14 @@ from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.events import KEY
 from hive_acid.spark.listing import PartitionState
+from hive_acid.spark.scan import PLACE_COLUMN
 from hive_acid.spark.skipping import tails_of
 
 if TYPE_CHECKING:
     import pyarrow
 
 MOST_EVENTS = 3_000_000
-"""So many delete events of a partition are looked up; more are joined. To read as many once takes a second."""
+"""So many delete events are looked up by one scan; more are joined. To read as many once takes a second."""
 
 MOST_MERGED_EVENTS = 300_000
 """So many are merged without Spark, which takes 0.3 s and 100 MB."""
@@ -54,8 +57,8 @@ MOST_MERGED_EVENTS = 300_000
 MOST_WORDS = 1 << 18
 """Words of 64 rows each that a scan carries: 2 MB."""
 
-_MOST_FILES = 64
-"""So many delete files that are not known yet are read for one scan."""
+_MOST_FILES = 512
+"""So many delete files that are not known yet are read for one scan: half a second from a local disk."""
 
 _ARRAY = "__acid_words"
 _MOST_KNOWN_BLOCKS = 1 << 18
@@ -73,8 +76,13 @@ class DeleteFiles:
         self._known: OrderedDict[DataFilePath, Mapping[Source, Blocks]] = OrderedDict()
         self._blocks = 0
 
+    def missing(self, wanted: Iterable[DataFilePath]) -> int:
+        """How many of `wanted` `read` would have to open."""
+        with self._guard:
+            return sum(file not in self._known for file in wanted)
+
     def read(self, wanted: Sequence[DataFilePath]) -> list[Mapping[Source, Blocks]] | None:
-        """What each file deletes; None if one cannot be read here, or there are too many that are not known."""
+        """What each file deletes; None if one cannot be read here."""
         with self._guard:
             found = {}
             for file in wanted:
@@ -82,8 +90,6 @@ class DeleteFiles:
                     self._known.move_to_end(file)
                     found[file] = self._known[file]
         missing = [file for file in wanted if file not in found]
-        if len(missing) > _MOST_FILES:
-            return None
         if missing:
             with ThreadPoolExecutor(min(_THREADS, len(missing)), thread_name_prefix="delete-file") as pool:
                 for file, said in zip(missing, pool.map(_read, missing), strict=True):
@@ -124,41 +130,64 @@ class LookUp:
         return events.withColumn(_ARRAY, self.words).where(asked)
 
 
-def look_up_of(spark: SparkSession, partition: PartitionState, deltas: Sequence[DataDirectory]) -> LookUp | None:
-    """How to find out whether an event in `partition` is of a row that `deltas` delete; None if that takes a join."""
-    found = deleted_rows(partition, deltas)
-    layout = None if found is None else layout_of(found, MOST_WORDS)
+Deletes = tuple[PartitionState, Sequence[DataDirectory]]
+"""Delete deltas of a partition."""
+
+
+def look_up_of(spark: SparkSession, deletes: Sequence[Deletes], places: Sequence[str] = ()) -> LookUp | None:
+    """How to find out whether an event is of a row that some of `deletes` delete; None if that takes a join.
+
+    All events are in the partition of the only one of them; or the `PLACE_COLUMN` of each is among `places`, which
+    begin with those of `deletes`.
+    """
+    found = deleted_rows(deletes)
+    if found is None or len({number_of(place) for place in places}) < len(places):
+        return None
+    layout = layout_of(dict(zip(places or [NO_PLACE], found, strict=False)), MOST_WORDS)
     return None if layout is None else LookUp(_words(spark, layout), _is_deleted(layout))
 
 
-def deleted_rows(partition: PartitionState, deltas: Sequence[DataDirectory]) -> Mapping[Source, Blocks] | None:
-    """The rows in `partition` that `deltas` delete; None if there are too many to be read here, or it cannot be.
+def deleted_rows(deletes: Sequence[Deletes]) -> list[Mapping[Source, Blocks]] | None:
+    """The rows that each of `deletes` deletes; None if there are too many to be read here, or it cannot be.
 
     Nor can it where only some of the events are visible: what is known of a file is known for all snapshots.
     """
-    if any(found.validity is not RangeValidity.ALL for found in deltas):
+    if any(found.validity is not RangeValidity.ALL for _, deltas in deletes for found in deltas):
         return None
-    wanted = _event_files(partition, deltas, MOST_EVENTS)
-    said = None if wanted is None else SHARED.read(wanted)
-    return None if said is None else merged(said)
+    wanted = _event_files(deletes)
+    if wanted is None or SHARED.missing(file for of in wanted for file in of) > _MOST_FILES:
+        return None
+    if not _are_few([file for of in wanted for file in of], MOST_EVENTS):
+        return None
+    said = SHARED.read([file for of in wanted for file in of])
+    if said is None:
+        return None
+    left = iter(said)
+    return [merged(islice(left, len(of))) for of in wanted]
 
 
-def _event_files(
-    partition: PartitionState, deltas: Sequence[DataDirectory], most_events: int
-) -> list[DataFilePath] | None:
-    """The files of `deltas`; None if they are not finished, or have more than `most_events`."""
-    if any(found.unfinished for found in deltas):
-        return None
-    wanted = [
-        DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms)
-        for found in deltas
-        for file in found.files
-        if file.size
-    ]
-    if not all(file.modified_ms for file in wanted):
-        return None
+def _event_files(deletes: Iterable[Deletes]) -> list[list[DataFilePath]] | None:
+    """The files of each of `deletes`; None if they are not finished."""
+    wanted = []
+    for partition, deltas in deletes:
+        if any(found.unfinished for found in deltas):
+            return None
+        of = [
+            DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms)
+            for found in deltas
+            for file in found.files
+            if file.size
+        ]
+        if not all(file.modified_ms for file in of):
+            return None
+        wanted.append(of)
+    return wanted
+
+
+def _are_few(wanted: Sequence[DataFilePath], most_events: int) -> bool:
+    """Whether it is known that files have no more than `most_events`."""
     tails = tails_of(wanted)
-    return None if tails is None or sum(tail.rows for tail in tails) > most_events else wanted
+    return tails is not None and sum(tail.rows for tail in tails) <= most_events
 
 
 def merged_events(
@@ -168,9 +197,10 @@ def merged_events(
 
     None if there are too many to be read here, or it cannot be.
     """
-    wanted = _event_files(partition, deltas, MOST_MERGED_EVENTS)
-    if wanted is None:
+    found = _event_files([(partition, deltas)])
+    if found is None or not _are_few(found[0], MOST_MERGED_EVENTS):
         return None
+    (wanted,) = found
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="delete-file") as pool:
         said = list(pool.map(_events, wanted))
     if any(of_file is None for of_file in said):
@@ -236,16 +266,24 @@ def _words(spark: SparkSession, layout: Layout) -> Column:
 
 
 def _is_deleted(layout: Layout) -> str:
-    """Never null. The numbers are part of the code that Spark generates: `layout_of` sees to it that few change."""
-    mixed = (
-        f"(originalTransaction & {WRITE_ID_MASK}) * {layout.write_id_factor}"
-        f" ^ (cast(bucket AS bigint) & {BUCKET_MASK}) * {layout.bucket_factor}"
-    )
-    slot = f"(shiftright({mixed}, {SLOT_SHIFT}) & {layout.slots - 1})"
-    block = f"least(shiftright(rowId, {BLOCK_BITS}), {layout.longest}L)"
-    at = f"get({_ARRAY}, get({_ARRAY}, {slot} + {layout.slots}) + {block})"
+    """`Layout.has` over an event. Never null.
+
+    Its numbers are part of the code that Spark generates: `layout_of` sees to it that few change. Before version 4.3
+    Spark also generates anew what stands in it more than once, and Java does not compile more than 8,000 bytes.
+    """
+    place = [PLACE_COLUMN] if layout.has_places else []
+    mixed = f"hash({', '.join((*place, 'originalTransaction', 'bucket', str(layout.seed)))})"
+    group = f"get({_ARRAY}, {mixed} & {layout.groups - 1})"
+    slot = f"(shiftright({mixed}, {SLOT_SHIFT}) & {layout.slots - 1} ^ {group})"
+    found = f"get({_ARRAY}, {layout.lists_at} + {slot})"
+    blocks_at = f"({found} & {(1 << POSITION_BITS) - 1})" if layout.has_places else found
+    at = f"get({_ARRAY}, {blocks_at} + least(shiftright(rowId, {BLOCK_BITS}), {layout.longest}L))"
     word = f"get({_ARRAY}, {at} + (shiftright(rowId, 6) & {WORDS_PER_BLOCK - 1}))"
     source = f"shiftleft(originalTransaction, {PACKED_BUCKET_BITS}) | bucket"
-    is_packed = f"shiftright(originalTransaction, {PACKED_WRITE_ID_BITS}) = 0"
-    bit = f"getbit({word}, cast(rowId & 63 AS int))"
-    return f"{is_packed} AND get({_ARRAY}, {slot}) = ({source}) AND {bit} = 1"
+    conditions = [
+        f"shiftright(originalTransaction, {PACKED_WRITE_ID_BITS}) = 0",
+        f"get({_ARRAY}, {layout.groups} + {slot}) = ({source})",
+        *([f"shiftright({found}, {POSITION_BITS}) = hash({PLACE_COLUMN})"] if layout.has_places else []),
+        f"getbit({word}, cast(rowId & 63 AS int)) = 1",
+    ]
+    return " AND ".join(conditions)

@@ -49,8 +49,9 @@ def read_table(spark: SparkSession, state: TableState) -> DataFrame:
         "which Spark does not read: it reads ORC, Parquet, Avro (with its package spark-avro), JSON, delimited text",
     )
     told_by_path = [partition for partition in state.partitions if partition.is_told_by_path]
-    depth = len(table.partition_keys)
-    texts = partition_texts(depth, (partition.name for partition in told_by_path))
+    texts = partition_texts(
+        len(table.partition_keys), table.location, [partition.directory for partition in told_by_path]
+    )
     parts = [
         _shown(read(spark, table, paths, path_of(levels)), table, texts)
         for levels, paths in _paths(told_by_path, state.write_ids)

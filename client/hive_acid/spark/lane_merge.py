@@ -96,10 +96,10 @@ class LaneMerge:
         of its own.
         """
         job, deltas = self._merging.job, self._partition.state.delete_deltas
-        deleted = deleted_rows(self._partition, deltas) if deltas else {}
+        deleted = deleted_rows([(self._partition, deltas)])
         if job.options or self._merging.hive_3 or deleted is None:
             return lambda directory, tail: False
-        sources = deleted.keys()
+        sources = deleted[0].keys()
         types = read_tail(empty_acid_file([(column.name, column.type) for column in job.columns])).types
 
         def keeps(directory: DataDirectory, tail: Tail) -> bool:

@@ -59,6 +59,12 @@ class PartitionState:
         return [file for directory in directories for file in directory.files if is_raw(file) and file.size]
 
     @property
+    def directory(self) -> str:
+        """The directories of the partition's keys, ``k=v/k2=v2``, where it is told by its path."""
+        depth = self.name.count("/") + 1
+        return "/".join(self.location.rstrip("/").split("/")[-depth:])
+
+    @property
     def data_files(self) -> list[DataFile]:
         """All files with rows."""
         return [*self.state.originals, *(file for found in self.state.data for file in found.files)]

@@ -21,7 +21,7 @@ from hive_acid.format.rows import DELETE, INSERT
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.events import KEY
-from hive_acid.spark.scan import ScanDirectory, partition_path, scan
+from hive_acid.spark.scan import ScanDirectory, scan
 
 _NTH = "__acid_nth"
 
@@ -58,9 +58,8 @@ def hold_updates(spark: SparkSession, location: str, found: Sequence[DataDirecto
     return bool(events.where(F.col("operation") - INSERT > 0).limit(1).count())
 
 
-def latest_events(events: DataFrame, depth: int = 0) -> DataFrame:
-    """Of all events of each row the last one, unless that deletes it; of partitions below `depth` directories."""
-    same_row = Window.partitionBy(*([partition_path(depth)] if depth else []), *KEY)
-    last_first = same_row.orderBy(F.col("currentTransaction").desc(), F.col("operation").desc())
+def latest_events(events: DataFrame) -> DataFrame:
+    """Of all events of each row of one partition the last one, unless that deletes it."""
+    last_first = Window.partitionBy(*KEY).orderBy(F.col("currentTransaction").desc(), F.col("operation").desc())
     latest = events.withColumn(_NTH, F.row_number().over(last_first)).where(F.col(_NTH) == 1).drop(_NTH)
     return latest.where(F.col("operation") < DELETE)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
@@ -29,7 +29,7 @@ from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
 from hive_acid.spark.assign import quoted
-from hive_acid.spark.deleted import deleted_rows, look_up_of
+from hive_acid.spark.deleted import LookUp, deleted_rows, look_up_of
 from hive_acid.spark.events import KEY
 from hive_acid.spark.evolution import names_in_directories, names_in_originals
 from hive_acid.spark.listing import PartitionState, TableState
@@ -38,11 +38,12 @@ from hive_acid.spark.originals import Names, OriginalFile, original_events, orig
 from hive_acid.spark.predicates import Predicate
 from hive_acid.spark.scan import (
     ID_COLUMNS,
-    PATH_COLUMN,
+    PLACE_COLUMN,
     ROW_COLUMN,
     ScanDirectory,
-    partition_path,
     partition_texts,
+    place_text,
+    place_texts,
     row_fields,
     scan,
 )
@@ -100,13 +101,12 @@ def read_rows(
 
 def deleted_from(spark: SparkSession, state: TableState) -> Mapping[str, Mapping[Source, Blocks]] | None:
     """The rows that are deleted from each partition, by its name; None if that is not known without a query."""
-    found = {}
-    for partition in state.partitions:
-        deleted = deleted_rows(partition, partition.state.delete_deltas)
-        if deleted is None or has_old_shape(spark, partition):
-            return None
-        found[partition.name] = deleted
-    return found
+    if any(has_old_shape(spark, partition) for partition in state.partitions):
+        return None
+    found = deleted_rows([(partition, partition.state.delete_deltas) for partition in state.partitions])
+    if found is None:
+        return None
+    return {partition.name: rows for partition, rows in zip(state.partitions, found, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,8 @@ class _Reading:
 
 def _rows(reading: _Reading, *, with_ids: bool) -> DataFrame:
     partitions = reading.state.partitions
-    together = _Place(reading, tuple(found for found in partitions if found.is_told_by_path))
+    told_by_path = tuple(found for found in partitions if found.is_told_by_path)
+    together = _Place(reading, told_by_path)
     apart = [_Place(reading, (found,)) for found in partitions if not found.is_told_by_path]
     parts = [part for place in (together, *apart) for part in place.rows(with_ids=with_ids)]
     return reduce(DataFrame.unionByName, parts) if parts else together.no_rows()
@@ -142,9 +143,12 @@ class _Place:
         of_old_shape = [partition for partition in self.partitions if has_old_shape(self._spark, partition)]
         others = [partition for partition in self.partitions if partition not in of_old_shape]
         split = _split(others, with_deleted=self.reading.with_deleted)
-        # Of rows of one partition's files their ids tell whether they are deleted, of others' also the partition.
-        can_ask = len(self.partitions) == 1 or len(split.deleted_from) > 1
-        if split.touched and can_ask and (self.reading.in_one_scan or _is_looked_up(split)):
+        look_up = self._look_up(split, others)
+        # A join with the deletes of one partition does not ask for the partition first.
+        can_ask = look_up is not None or len(self.partitions) == 1 or len(split.deleted_from) > 1
+        # Where the client knows the deleted rows, to ask of each row costs less than another scan for some. Spark 4.1
+        # and 4.2 put all rows of several scans into rows of another kind; 4.3 needs one program less.
+        if split.touched and can_ask and (self.reading.in_one_scan or look_up is not None):
             split.touched += split.untouched
             split.untouched = []
         renamed = names_in_directories(
@@ -156,7 +160,7 @@ class _Place:
         touched = self._events(split.touched, renamed, self.reading.wanted)
         if split.touched_originals:
             touched.append(self._originals(split.touched_originals, with_ids=True))
-        parts += self._without(touched, split)
+        parts += self._without(touched, split, look_up)
         parts += [self._latest(partition, renamed) for partition in of_old_shape]
         return [self._shown(events) for events in parts]
 
@@ -180,11 +184,6 @@ class _Place:
     def _is_elsewhere(self) -> bool:
         return any(not partition.is_told_by_path for partition in self.partitions)
 
-    @property
-    def _depth(self) -> int:
-        """How many directories of a file's path are partition keys."""
-        return 0 if self._is_elsewhere else len(self._table.partition_keys)
-
     def _scan(
         self,
         found: Sequence[ScanDirectory],
@@ -192,7 +191,10 @@ class _Place:
         wanted: Predicate | None = None,
     ) -> DataFrame:
         row = row_type(self._table.columns if columns is None else columns)
-        return scan(self._spark, row, found, self._state.write_ids, with_path=self._depth > 0, wanted=wanted)
+        with_path = bool(self._table.partition_keys) and not self._is_elsewhere
+        return self._with_texts(
+            scan(self._spark, row, found, self._state.write_ids, with_path=with_path, wanted=wanted)
+        )
 
     def _events(
         self, found: Sequence[ScanDirectory], renamed: Mapping[str, Names], wanted: Predicate | None = None
@@ -214,29 +216,53 @@ class _Place:
             (F.col(ROW_COLUMN).getField(name.lower()) if name else F.lit(None).cast(spark_type(of.type))).alias(of.name)
             for name, of in zip(names, columns, strict=True)
         ]
-        path = [PATH_COLUMN] if self._depth else []
-        return events.select(*ID_COLUMNS, F.struct(*fields).alias(ROW_COLUMN), *path)
+        others = [name for name in events.columns if name not in (*ID_COLUMNS, ROW_COLUMN)]
+        return events.select(*ID_COLUMNS, F.struct(*fields).alias(ROW_COLUMN), *others)
 
     def _originals(self, found: Sequence[tuple[PartitionState, Sequence[DataFile]]], *, with_ids: bool) -> DataFrame:
         known: list[OriginalFile] = []
         for partition, of in found:
             names = names_in_originals(self._spark, self._table, partition.location, of)
             known += original_files(partition.location, of, names)
-        return original_events(self._spark, self._table.columns, known, with_ids=with_ids)
+        return self._with_texts(original_events(self._spark, self._table.columns, known, with_ids=with_ids))
 
-    def _without(self, parts: Sequence[DataFrame], split: _Split) -> list[DataFrame]:
+    def _with_texts(self, events: DataFrame) -> DataFrame:
+        """The events, whose file's path is known, with the texts of their partition's keys instead."""
+        names = partition_columns(self._table)
+        if not names:
+            return events
+        if self._is_elsewhere:
+            values = parse_partition_name(self.partitions[0].name)
+            known = [F.lit(value).cast("string").alias(name) for (_, value), name in zip(values, names, strict=True)]
+            return events.select(*ID_COLUMNS, ROW_COLUMN, *known)
+        below = len(names), self._table.location, [partition.directory for partition in self.partitions]
+        texts = [text.alias(name) for text, name in zip(partition_texts(*below), names, strict=True)]
+        return events.select(*ID_COLUMNS, ROW_COLUMN, *texts, F.expr(place_text(*below)).alias(PLACE_COLUMN))
+
+    def _look_up(self, split: _Split, partitions: Sequence[PartitionState]) -> LookUp | None:
+        """How to find out which events in `partitions` are of rows that `split` has deletes for, without a join."""
+        if not split.deleted_from:
+            return None
+        deletes = [(partition, partition.state.delete_deltas) for partition in split.deleted_from]
+        if len(partitions) == 1:
+            return look_up_of(self._spark, deletes)
+        directories = [partition.directory for partition in self.partitions]
+        if not all(map(str.isascii, directories)):
+            return None
+        places = dict(zip((found.name for found in self.partitions), place_texts(directories), strict=True))
+        of_deletes = [places.pop(partition.name) for partition in split.deleted_from]
+        return look_up_of(self._spark, deletes, [*of_deletes, *places.values()])
+
+    def _without(self, parts: Sequence[DataFrame], split: _Split, look_up: LookUp | None) -> list[DataFrame]:
         """Events of `split.touched` less those that its delete events name."""
         if not parts:
             return []
+        if look_up is not None:
+            return [look_up.without_deleted(events, self.reading.early) for events in parts]
+        found = _deletes(self._scan(split.deletes, ()))
         several = len(split.deleted_from) > 1
-        if not several:
-            (partition,) = split.deleted_from
-            look_up = look_up_of(self._spark, partition, partition.state.delete_deltas)
-            if look_up is not None:
-                return [look_up.without_deleted(events, self.reading.early) for events in parts]
-        found = delete_events(self._spark, split.deletes, self._state.write_ids, with_path=self._depth > 0)
         broadcast = split.delete_bytes <= BROADCAST_LIMIT_BYTES
-        return [anti_join(events, found, self._depth, several=several, broadcast=broadcast) for events in parts]
+        return [anti_join(events, found, several=several, broadcast=broadcast) for events in parts]
 
     def _latest(self, partition: PartitionState, renamed: Mapping[str, Names]) -> DataFrame:
         """The rows of a partition that has updates among its inserts."""
@@ -247,17 +273,14 @@ class _Place:
                 "before version 3: let that Hive run a major compaction first"
             )
         events = reduce(DataFrame.unionByName, self._events([*split.untouched, *split.touched], renamed))
-        latest = latest_events(events, self._depth)
-        return self._without([latest], split)[0] if split.deletes else latest
+        latest = latest_events(events)
+        return self._without([latest], split, self._look_up(split, [partition]))[0] if split.deletes else latest
 
     def _shown(self, events: DataFrame) -> DataFrame:
         table, texts = self._table, partition_columns(self._table)
-        keyed = events
-        if texts:
-            keyed = events.select("*", *(text.alias(name) for text, name in zip(self._texts(), texts, strict=True)))
         values = zip(table.columns, row_fields(column.name for column in table.columns), strict=True)
         # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
-        return keyed.selectExpr(
+        return events.selectExpr(
             *self.reading.ids,
             *(f"{stored_text(column.type, value)} AS {quoted(column.name)}" for column, value in values),
             *(
@@ -266,23 +289,18 @@ class _Place:
             ),
         )
 
-    def _texts(self) -> list[Column]:
-        """The text of each partition key."""
-        if self._is_elsewhere:
-            values = parse_partition_name(self.partitions[0].name)
-            return [F.lit(value).cast("string") for _, value in values]
-        return partition_texts(self._depth, (partition.name for partition in self.partitions))
+
+def delete_events(spark: SparkSession, directories: Sequence[ScanDirectory], write_ids: ValidWriteIdList) -> DataFrame:
+    """The visible delete events in `directories`."""
+    return _deletes(scan(spark, t.StructType([]), directories, write_ids))
 
 
-def delete_events(
-    spark: SparkSession, directories: Sequence[ScanDirectory], write_ids: ValidWriteIdList, *, with_path: bool = False
-) -> DataFrame:
-    """The visible delete events in `directories`.
+def _deletes(events: DataFrame) -> DataFrame:
+    """Those of events that delete.
 
     They are found by a comparison: of an equation Spark would conclude that the scan's own filter, which names
     `operation`, is always true, and drop it. It is one of a difference, which Spark does not push: see `row_fields`.
     """
-    events = scan(spark, t.StructType([]), directories, write_ids, with_path=with_path)
     return events.where(F.col("operation") - DELETE >= 0)
 
 
@@ -333,17 +351,6 @@ def _split(partitions: Iterable[PartitionState], *, with_deleted: bool = False) 
     return split
 
 
-def _is_looked_up(split: _Split) -> bool:
-    """Whether the client knows the deleted rows, so that to ask of each row costs less than another scan for some.
-
-    Spark 4.1 and 4.2 put all rows of several scans into rows of another kind; 4.3 needs one program less.
-    """
-    if len(split.deleted_from) != 1:
-        return False
-    (partition,) = split.deleted_from
-    return deleted_rows(partition, partition.state.delete_deltas) is not None
-
-
 def has_old_shape(spark: SparkSession, partition: PartitionState) -> bool:
     """Whether a partition has updates among its inserts, as Hive before version 3 wrote them."""
     asked = [found for found in partition.state.insert_deltas if may_hold_updates(found)]
@@ -360,31 +367,25 @@ def _reaches(deletes: Directory, data: Directory) -> bool:
     return data.min_write_id <= deletes.max_write_id
 
 
-def anti_join(
-    data: DataFrame, deletes: DataFrame, depth: int = 0, *, several: bool = False, broadcast: bool = True
-) -> DataFrame:
-    """The events of `data` that no event of `deletes` names, all of one partition or of `several`, of `depth` keys."""
-    mixed = _mixed_key(depth if several else 0)
-    keys = deletes.select(
-        mixed.alias("__acid_deleted"),
-        *(F.col(name).alias(f"__acid_deleted_{name}") for name in KEY),
-        *([partition_path(depth).alias("__acid_deleted_in")] if depth else []),
+def anti_join(data: DataFrame, deletes: DataFrame, *, several: bool = False, broadcast: bool = True) -> DataFrame:
+    """The events of `data` that no event of `deletes` names: all of one partition, or of `several`."""
+    mixed = _mixed_key(several=several)
+    place = [PLACE_COLUMN] if several else []
+    keys = deletes.selectExpr(
+        f"{mixed} AS __acid_deleted", *(f"{name} AS __acid_deleted_{name}" for name in (*KEY, *place))
     )
     # Differences compared with zero, since Spark would make join keys of plain equations.
-    same: Column = mixed == F.col("__acid_deleted")
-    for name in KEY:
-        same &= (F.col(name) - F.col(f"__acid_deleted_{name}")) == 0
-    if depth:
-        same &= F.startswith(
-            F.substring_index(PATH_COLUMN, "/", -depth - 2), F.concat(F.col("__acid_deleted_in"), F.lit("/"))
-        )
-    return data.join(F.broadcast(keys) if broadcast else keys, same, "left_anti")
+    same = [f"{mixed} = __acid_deleted", *(f"{name} - __acid_deleted_{name} = 0" for name in KEY)]
+    for name in place:
+        same += [f"startswith({name}, __acid_deleted_{name})", f"startswith(__acid_deleted_{name}, {name})"]
+    return data.join(F.broadcast(keys) if broadcast else keys, F.expr(" AND ".join(same)), "left_anti")
 
 
-def _mixed_key(depth: int) -> Column:
+def _mixed_key(*, several: bool) -> str:
     """One long that tells most rows apart: row id, statement, bucket and write id side by side, and the partition."""
-    key = F.expr(
-        "rowId ^ shiftleft(cast(bucket & 4095 AS bigint), 30)"
-        " ^ shiftleft(cast(shiftright(bucket, 16) & 4095 AS bigint), 34) ^ shiftleft(originalTransaction, 46)"
+    place = f" ^ xxhash64({PLACE_COLUMN})" if several else ""
+    return (
+        "(rowId ^ shiftleft(cast(bucket & 4095 AS bigint), 30)"
+        " ^ shiftleft(cast(shiftright(bucket, 16) & 4095 AS bigint), 34)"
+        f" ^ shiftleft(originalTransaction, 46){place})"
     )
-    return key.bitwiseXOR(F.xxhash64(partition_path(depth))) if depth else key
