@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 
+import pyspark
 import pytest
 from pyspark.sql import functions as F
 
@@ -11,6 +12,8 @@ from hive_acid.spark import deleted
 from tests.spark.plans import scans
 
 ROWS = 20_000
+AT_ONCE = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 3)
+"""Whether Spark evaluates once what stands in a filter several times: without, several partitions are joined."""
 
 
 @pytest.fixture
@@ -112,8 +115,8 @@ def keyed(frame):
 
 def test_deletes_in_several_partitions_are_looked_up_by_partition(partitioned, acid, monkeypatch):
     found = acid.table("d.p")
-    assert "LeftAnti" not in plan_of(found)
-    assert not any("delete_delta" in one.text for one in scans(found))
+    assert ("LeftAnti" in plan_of(found)) is not AT_ONCE
+    assert any("delete_delta" in one.text for one in scans(found)) is not AT_ONCE
     assert keyed(found) == partitioned
     assert keyed(acid.table("d.p").where("name = '50%'")) == {row for row in partitioned if row[0] == "50%"}
     assert acid.table("d.p").count() == len(partitioned)
@@ -130,12 +133,14 @@ def test_rows_that_are_changed_in_several_partitions(partitioned, acid):
     assert keyed(acid.table("d.p")) == {row for row in expected if row[2] <= 1030}
 
 
+@pytest.mark.skipif(not AT_ONCE, reason="deletes in several partitions are joined")
 def test_partitions_without_deletes_are_read_with_the_others(partitioned, acid):
     found = acid.table("d.p").where("name = 'two words' OR name IS NULL")
     assert keyed(found) == {row for row in partitioned if row[0] in (None, "two words")}
     assert len(scans(found)) == 1
 
 
+@pytest.mark.skipif(not AT_ONCE, reason="deletes in several partitions are joined")
 def test_a_condition_is_not_asked_of_rows_that_are_gone_from_several_partitions(acid, spark):
     acid.create_table("d.q", {"id": "int"}, partitioned_by={"k": "int"})
     acid.insert("d.q", spark.range(20).selectExpr("cast(id AS int) AS id", "cast(id % 4 AS int) AS k"))
@@ -157,7 +162,7 @@ def test_a_partition_that_lies_elsewhere_is_looked_up_by_itself(partitioned, aci
     acid.delete("d.p", "name = 'moved' AND id > 4")
     assert [*(tmp_path / "elsewhere").iterdir()]
     found = acid.table("d.p")
-    assert "LeftAnti" not in plan_of(found)
+    assert ("LeftAnti" in plan_of(found)) is not AT_ONCE
     assert keyed(found) == partitioned | {("moved", 1, i) for i in (0, 2, 4)}
 
 
@@ -177,8 +182,19 @@ def test_names_of_all_printable_characters_are_known(acid, spark):
     acid.insert("d.r", spark.createDataFrame([(i, name) for name in names for i in range(2)], "id int, name string"))
     acid.delete("d.r", "id = 0")
     found = acid.table("d.r")
-    assert "LeftAnti" not in plan_of(found)
+    assert ("LeftAnti" in plan_of(found)) is not AT_ONCE
     assert sorted((row.name, row.id) for row in found.collect()) == sorted((name, 1) for name in names)
+
+
+def test_deletes_in_several_partitions_are_joined_where_a_look_up_would_be_evaluated_often(partitioned, acid, spark):
+    setting = "spark.sql.subexpressionElimination.filterExec.enabled"
+    spark.conf.set(setting, "false")
+    try:
+        found = acid.table("d.p")
+        assert "LeftAnti" in plan_of(found)
+        assert keyed(found) == partitioned
+    finally:
+        spark.conf.unset(setting)
 
 
 def test_partitions_with_the_same_number_are_joined(partitioned, acid, monkeypatch):
@@ -192,7 +208,7 @@ def test_no_more_files_are_opened_for_a_scan_than_it_may(partitioned, acid, monk
     with monkeypatch.context() as few:
         few.setattr(deleted, "_MOST_FILES", 5)
         assert "LeftAnti" in plan_of(acid.table("d.p"))
-    assert "LeftAnti" not in plan_of(acid.table("d.p"))
+    assert ("LeftAnti" in plan_of(acid.table("d.p"))) is not AT_ONCE
 
 
 def test_only_what_is_known_to_all_is_looked_up(changed, acid):

@@ -8,7 +8,7 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import UnsupportedTableError
-from hive_acid.format.hashing import bucket_number
+from hive_acid.format.hashing import bucket_number, spark_hash, spark_hash_of_long
 from hive_acid.spark.hashing import bucket_of
 from hive_acid.spark.types import spark_type
 from tests.format.hash_vectors import HASHES, value_of
@@ -88,3 +88,18 @@ def test_the_older_hash_and_maps_are_refused(spark):
 def test_no_python_runs(spark):
     plan = buckets(spark.range(3).selectExpr("string(id) c0"), table(["string"], 8))
     assert "Python" not in plan._jdf.queryExecution().executedPlan().toString()
+
+
+def test_spark_s_own_hash_is_known(spark):
+    """By which deleted rows of several partitions are looked up."""
+    chosen = random.Random(7)
+    texts = ["", "a", "ab", "abc", "2024-01-01", "\u00e9t\u00e9 \u96ea", None]
+    rows = [
+        (chosen.choice(texts), chosen.choice([-1, 1]) * chosen.getrandbits(62), chosen.getrandbits(31) - (1 << 30))
+        for _ in range(300)
+    ]
+    frame = spark.createDataFrame(rows, "text string, write_id bigint, bucket int")
+    found = [row[0] for row in frame.selectExpr("hash(text, write_id, bucket, 3)").collect()]
+    assert found == [
+        spark_hash((bucket, 3), spark_hash_of_long(write_id, spark_hash([text]))) for text, write_id, bucket in rows
+    ]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from hive_acid import files
@@ -61,6 +62,7 @@ _MOST_FILES = 512
 """So many delete files that are not known yet are read for one scan: half a second from a local disk."""
 
 _ARRAY = "__acid_words"
+_ONCE = "spark.sql.subexpressionElimination.filterExec.enabled"
 _MOST_KNOWN_BLOCKS = 1 << 18
 """So many blocks are kept, which is 150 MB, and a thousand million rows if each of their blocks has a deleted one."""
 _COLUMNS = ["operation", *KEY, "currentTransaction"]
@@ -140,11 +142,24 @@ def look_up_of(spark: SparkSession, deletes: Sequence[Deletes], places: Sequence
     All events are in the partition of the only one of them; or the `PLACE_COLUMN` of each is among `places`, which
     begin with those of `deletes`.
     """
+    if places and not _evaluates_once(spark):
+        return None
     found = deleted_rows(deletes)
     if found is None or len({number_of(place) for place in places}) < len(places):
         return None
     layout = layout_of(dict(zip(places or [NO_PLACE], found, strict=False)), MOST_WORDS)
     return None if layout is None else LookUp(_words(spark, layout), _is_deleted(layout))
+
+
+def _evaluates_once(spark: SparkSession) -> bool:
+    """Whether Spark evaluates once what stands in a filter several times, as it does from version 4.3 on.
+
+    Else it generates code for the place seven times, and a table of some thirty columns has more than Java compiles.
+    """
+    try:
+        return spark.conf.get(_ONCE) == "true"
+    except PySparkException:
+        return False
 
 
 def deleted_rows(deletes: Sequence[Deletes]) -> list[Mapping[Source, Blocks]] | None:
@@ -268,8 +283,7 @@ def _words(spark: SparkSession, layout: Layout) -> Column:
 def _is_deleted(layout: Layout) -> str:
     """`Layout.has` over an event. Never null.
 
-    Its numbers are part of the code that Spark generates: `layout_of` sees to it that few change. Before version 4.3
-    Spark also generates anew what stands in it more than once, and Java does not compile more than 8,000 bytes.
+    Its numbers are part of the code that Spark generates: `layout_of` sees to it that few change.
     """
     place = [PLACE_COLUMN] if layout.has_places else []
     mixed = f"hash({', '.join((*place, 'originalTransaction', 'bucket', str(layout.seed)))})"

@@ -41,6 +41,7 @@ from hive_acid.spark.scan import (
     PLACE_COLUMN,
     ROW_COLUMN,
     ScanDirectory,
+    has_known_uri,
     partition_texts,
     place_text,
     place_texts,
@@ -247,7 +248,7 @@ class _Place:
         if len(partitions) == 1:
             return look_up_of(self._spark, deletes)
         directories = [partition.directory for partition in self.partitions]
-        if not all(map(str.isascii, directories)):
+        if not all(map(has_known_uri, directories)):
             return None
         places = dict(zip((found.name for found in self.partitions), place_texts(directories), strict=True))
         of_deletes = [places.pop(partition.name) for partition in split.deleted_from]

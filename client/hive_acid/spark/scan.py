@@ -197,7 +197,7 @@ def written_texts(root: str, directories: Sequence[str]) -> list[str]:
 
 
 def place_texts(directories: Sequence[str]) -> list[str]:
-    """What `PLACE_COLUMN` is in each of some `directories`, if they are ASCII: what is not the same in all of them."""
+    """What `PLACE_COLUMN` is in each of some `directories` with known URIs: what is not the same in all of them."""
     common = _common(directories)
     return [uri_text(directory)[common:] for directory in directories]
 
@@ -230,7 +230,7 @@ def _by_bytes(root: str, directories: Sequence[str], text: str, otherwise: str) 
     Spark may write the URI of `root` in another way.
     """
     prefix = f"{_uri(root)}/"
-    if not _QUOTABLE.fullmatch(prefix) or not all(map(str.isascii, directories)):
+    if not _QUOTABLE.fullmatch(prefix) or not all(map(has_known_uri, directories)):
         return otherwise
     return f"if(startswith({PATH_COLUMN}, '{prefix}'), {text}, {otherwise})"
 
@@ -284,8 +284,13 @@ def _uri(path: str) -> str:
     return path[:begin] + uri_text(path[begin:])
 
 
+def has_known_uri(path: str) -> bool:
+    """Whether `uri_text` is right for a part of a path."""
+    return path.isascii() and path.isprintable()
+
+
 def uri_text(path: str) -> str:
-    """A part of a path as Hadoop writes it in a URI, if it is ASCII."""
+    """A part of a path as Hadoop writes it in a URI."""
     return quote(path, safe=_NOT_ESCAPED)
 
 
