@@ -69,7 +69,10 @@ def started() -> SparkSession:
 
 @pytest.fixture
 def acid(spark: SparkSession, metastore: Callable[..., str]) -> Iterator[AcidSession]:
-    """A session on a fresh metastore with an empty database ``d``."""
+    """A session on a fresh metastore with an empty database ``d``; views of a test go with it."""
     with hive_acid.spark.session(spark, metastore()) as session:
         session.create_database("d")
         yield session
+    for table in spark.catalog.listTables():
+        if table.isTemporary:
+            spark.catalog.dropTempView(table.name)

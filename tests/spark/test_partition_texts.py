@@ -61,8 +61,7 @@ def test_roots_that_are_not_ascii_or_have_quotes_are_read_from_the_end(spark):
 def test_files_are_pruned_by_the_key_in_their_path(acid, spark):
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"month": "int"})
     acid.insert("d.t", spark.range(24).selectExpr("cast(id AS int) AS id", "cast(id % 12 AS int) AS month"))
-    acid.table("d.t").createOrReplaceTempView("t")
-    found = spark.sql("SELECT * FROM t WHERE month = 11")
+    found = acid.table("d.t").where("month = 11")
     assert "cast(substring(cast" in str(found._jdf.queryExecution().analyzed()).lower()
     assert sorted(row.id for row in found.collect()) == [11, 23]
     plan = found._jdf.queryExecution().executedPlan()
