@@ -60,10 +60,13 @@ class Chooser:
 
     def _update(self, walk: Walk, table: str) -> dict[str, Any]:
         assignments = some_assignments(self._chance, walk.model.columns[table])
-        return {"table": table, "assignments": assignments, "where": self._where(walk, table)}
+        return {"table": table, "assignments": assignments, "where": self._where(walk, table), **self._by()}
 
     def _delete(self, walk: Walk, table: str) -> dict[str, Any]:
-        return {"table": table, "where": some_condition(self._chance, walk.model.columns[table])}
+        return {"table": table, "where": some_condition(self._chance, walk.model.columns[table]), **self._by()}
+
+    def _by(self) -> dict[str, Any]:
+        return {"by_client": self._chance.random() < 0.6}
 
     def _overwrite(self, walk: Walk, table: str) -> dict[str, Any]:
         rows = self._rows(walk, table, self._chance.choice((0, 3, 8)))
@@ -112,7 +115,7 @@ class Chooser:
         if self._chance.random() < 0.4:
             action = self._chance.choice(("delete", some_assignments(self._chance, columns)))
             clauses.append(Clause("by source", some_condition(self._chance, columns), action))
-        return {"table": table, "rows": rows, "clauses": tuple(clauses)}
+        return {"table": table, "rows": rows, "clauses": tuple(clauses), **self._by()}
 
     def _compact(self, walk: Walk, table: str) -> dict[str, Any]:
         return {"table": table, "kind": self._chance.choice(("minor", "major"))}

@@ -5,11 +5,13 @@ A verb whose method the session does not have is left out (`available`), so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
-from hive_acid.spark import AcidSession
+from hive_acid.spark import AcidSession, collected
 from hive_acid.spark.merge import MergeBuilder
 from tests.data_walk.conditions import Assignment, Condition
 from tests.data_walk.model import Model, Partition, Txn
@@ -102,10 +104,23 @@ def load_data(scene: Scene, table: str, rows: Sequence[Row], partition: Mapping[
     scene.model.insert(scene.txn, table, rows)
 
 
-def update(scene: Scene, table: str, assignments: Sequence[Assignment], where: Condition | None) -> None:
+@contextmanager
+def _written(by_client: bool) -> Iterator[None]:
+    """Within the block changes are written by the client, as few ones are, or all by Spark."""
+    if by_client:
+        yield
+    else:
+        with mock.patch.multiple(collected, MOST_KEYS=-1, MOST_ROWS=-1):
+            yield
+
+
+def update(
+    scene: Scene, table: str, assignments: Sequence[Assignment], where: Condition | None, by_client: bool
+) -> None:
     columns = scene.columns(table)
     values = {columns.name(one.role): one.sql(columns) for one in assignments}
-    found = scene.acid.update(table, values, where.sql(columns) if where else None)
+    with _written(by_client):
+        found = scene.acid.update(table, values, where.sql(columns) if where else None)
 
     def new(row: Row) -> Row:
         return _assigned(row, assignments, row) if where is None or where.holds(row) else row
@@ -113,19 +128,21 @@ def update(scene: Scene, table: str, assignments: Sequence[Assignment], where: C
     _equal(found, scene.model.change(scene.txn, table, new)[0])
 
 
-def delete(scene: Scene, table: str, where: Condition | None) -> None:
-    found = scene.acid.delete(table, where.sql(scene.columns(table)) if where else None)
+def delete(scene: Scene, table: str, where: Condition | None, by_client: bool) -> None:
+    with _written(by_client):
+        found = scene.acid.delete(table, where.sql(scene.columns(table)) if where else None)
     expected = scene.model.change(scene.txn, table, lambda row: None if where is None or where.holds(row) else row)
     _equal(found, expected[1])
 
 
-def merge(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Clause]) -> None:
+def merge(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Clause], by_client: bool) -> None:
     """A source row that matches keeps the partition of what it matches."""
     columns, own = scene.columns(table), scene.txn.own[table]
     source = {row["id"]: row for row in rows}
     for number in source.keys() & own.keys():
         source[number] = {**source[number], **{key: own[number].row[key] for key in columns.keys}}
-    found = _built(scene, table, list(source.values()), clauses).execute()
+    with _written(by_client):
+        found = _built(scene, table, list(source.values()), clauses).execute()
     inserted = scene.model.insert
 
     def changed(row: Row) -> Row | None:
@@ -146,7 +163,8 @@ def merge(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Claus
 
 def _built(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Clause]) -> MergeBuilder:
     columns = scene.columns(table)
-    builder = scene.acid.merge(table, scene.frame(table, rows), "t.id = s.id")
+    key = columns.name("id")
+    builder = scene.acid.merge(table, scene.frame(table, rows), f"t.{key} = s.{key}")
     for clause in clauses:
         alias = "t." if clause.when == "by source" else "s."
         condition = clause.condition.sql(columns, alias) if clause.condition else None

@@ -37,8 +37,9 @@ def ids(acid, name="d.t"):
 
 @pytest.fixture
 def written_by_spark(monkeypatch):
-    """Spark writes delete events, however few they are."""
+    """Spark writes events, however few they are."""
     monkeypatch.setattr(collected, "MOST_KEYS", -1)
+    monkeypatch.setattr(collected, "MOST_ROWS", -1)
 
 
 @pytest.mark.usefixtures("written_by_spark")

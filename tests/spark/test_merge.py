@@ -242,8 +242,15 @@ def test_columns_that_the_table_lacks_are_added(acid, spark):
     check_table(location_of(acid, "d.t"))
 
 
-def test_only_what_can_match_is_read(acid, spark, monkeypatch):
-    monkeypatch.setattr(collected, "MOST_KEYS", -1)  # Spark writes delete events, however few they are
+@pytest.fixture
+def written_by_spark(monkeypatch):
+    """Spark writes events, however few they are."""
+    monkeypatch.setattr(collected, "MOST_KEYS", -1)
+    monkeypatch.setattr(collected, "MOST_ROWS", -1)
+
+
+@pytest.mark.usefixtures("written_by_spark")
+def test_only_what_can_match_is_read(acid, spark):
     acid.create_table("d.t", {"id": "int", "v": "string", "w": "string"}, partitioned_by={"p": "int"})
     for first in (0, 100, 200):
         acid.insert(
@@ -269,6 +276,7 @@ def test_only_what_can_match_is_read(acid, spark, monkeypatch):
     assert "w:string" not in last_write(spark).text, "a delete reads what its condition names"
 
 
+@pytest.mark.usefixtures("written_by_spark")
 def test_a_merge_sorts_its_events_once(acid, spark):
     acid.create_table("d.t", {"id": "int", "v": "int"})
     acid.insert("d.t", spark.range(20).selectExpr("int(id) id", "0 v"))
@@ -280,6 +288,7 @@ def test_a_merge_sorts_its_events_once(acid, spark):
     assert plan.count("Sort (") == 1, "the check for rows that match twice takes the writer's order"
 
 
+@pytest.mark.usefixtures("written_by_spark")
 def test_no_row_is_shuffled_where_none_can_match_twice(acid, spark):
     acid.create_table("d.t", {"id": "int", "k": "string", "v": "int"})
     acid.insert("d.t", spark.range(20).selectExpr("int(id) id", "'k' k", "0 v"))

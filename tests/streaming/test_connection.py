@@ -315,7 +315,7 @@ def test_a_disk_that_is_full_aborts(simple: House, monkeypatch: pytest.MonkeyPat
     with simple.stream() as stream:
         stream.begin_transaction()
         stream.write("1,a")
-        monkeypatch.setattr(delta._BucketFile, "write", _no_space)
+        monkeypatch.setattr(delta.BucketFile, "write", _no_space)
         with pytest.raises(StreamingTransactionError, match="No space left"):
             stream.commit_transaction()
         monkeypatch.undo()

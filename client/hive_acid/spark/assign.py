@@ -70,6 +70,13 @@ def assigned(table: Table, columns: Sequence[Column], frame: DataFrame, names: M
     )
 
 
+def row_struct(table: Table, values: Sequence[str]) -> str:
+    """The SQL of a row of the table out of that of its columns."""
+    return (
+        f"struct({', '.join(f'{value} AS {quoted(of.name)}' for value, of in zip(values, table.columns, strict=True))})"
+    )
+
+
 def text_literal(text: str) -> str:
     """A text as Spark's parser takes it, whatever it contains."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

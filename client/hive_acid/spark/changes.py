@@ -7,6 +7,8 @@ new row. `hive_acid.spark.events` has the names of these columns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
@@ -55,18 +57,41 @@ def deletions(target: DataFrame, keys: Sequence[str], row: t.StructType) -> Data
     return target.select(F.expr(f"'{DELETE}' AS {KIND_COLUMN}"), *map(F.expr, (*key_texts(keys), *_identity())), no_row)
 
 
-def replacements(target: DataFrame, kinds: str, keys: Sequence[str], new_keys: Sequence[str], row: str) -> DataFrame:
-    """The rows of `target` as changes that `change_events` takes: one of each kind in the array `kinds`.
+class Source(NamedTuple):
+    """Columns of rows that come from a source: its row's number, and whether a row of the table goes with it."""
 
-    `target` has the hidden columns of `read_rows`; all other arguments are SQL. A row is deleted from the partition of
-    `keys` and inserted as `row` into that of `new_keys`. New rows are in the order of what they replace; one that
-    replaces no row has no write id there.
+    row: str
+    is_pair: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Rows of a table with what becomes of each: `frame` has the columns of `read_rows`, all else is SQL over it.
+
+    `kinds` is an array of what happens to a row: `DELETE` from the partition of `keys`, its columns with the texts of
+    partition keys, and `INSERT` with the columns `values`, or the struct `row` of them, into that of `new_keys`. One
+    that is only inserted has no write id. With `source`, rows that are no pair are not meant if their source row is in
+    one, and `kinds` is null for pairs that stay as they are.
     """
-    twice = target.selectExpr("*", f"explode({kinds}) AS {KIND_COLUMN}")
-    placed = [old if new == old else f"if({_IS_NEW}, {new}, {old})" for old, new in zip(keys, new_keys, strict=True)]
-    return twice.selectExpr(
-        KIND_COLUMN, *key_texts(placed), *_identity(), f"CASE WHEN {_IS_NEW} THEN {row} END AS {ROW_COLUMN}"
-    )
+
+    frame: DataFrame
+    kinds: str
+    keys: Sequence[str]
+    new_keys: Sequence[str]
+    values: Sequence[str]
+    row: str
+    source: Source | None = None
+
+    def changes(self) -> DataFrame:
+        """As changes that `change_events` takes: one for each kind. New rows are in the order of what they replace."""
+        twice = self.frame.selectExpr("*", f"explode({self.kinds}) AS {KIND_COLUMN}")
+        placed = [
+            old if new == old else f"if({_IS_NEW}, {new}, {old})"
+            for old, new in zip(self.keys, self.new_keys, strict=True)
+        ]
+        return twice.selectExpr(
+            KIND_COLUMN, *key_texts(placed), *_identity(), f"CASE WHEN {_IS_NEW} THEN {self.row} END AS {ROW_COLUMN}"
+        )
 
 
 def change_events(

@@ -1,26 +1,54 @@
-"""The keys of a few rows, brought to the client: a small DELETE then needs no write by Spark.
+"""A few rows, brought to the client: a small change then needs no write by Spark.
 
-To find a hundredth of a table's rows costs less than to have Spark write down what was found: files in directories of
-their own, code that is compiled for them, a process of Hadoop's for each local file. So the keys come back as columns
-of Arrow, and the client writes the delete files (`hive_acid.format.orc_deletes`).
+To find a hundredth of a table's rows costs less than to have Spark write down what was found: in order, in files in
+directories of their own, by code that is compiled for it, with a process of Hadoop's for each local file. So keys and
+new rows come back as columns of Arrow, and the client writes the delete files (`hive_acid.format.orc_deletes`) and
+those of new rows (`hive_acid.streaming.bucket_file`).
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import repeat
+from itertools import count, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
-from hive_acid.format.deleted import Blocks, Source, holds
+from hive_acid.catalog import Column, Table
+from hive_acid.errors import SerializationError
+from hive_acid.format.deleted import Blocks, holds
+from hive_acid.format.deleted import Source as SourceOfRows
 from hive_acid.format.orc_deletes import Event
+from hive_acid.spark.changes import Replaced, Source
+from hive_acid.spark.events import DELETE, INSERT, row_part
 from hive_acid.spark.read import KEY_COLUMNS
 from hive_acid.spark.spread import FILES_PER_PARTITION
 from hive_acid.spark.stage import Values
+from hive_acid.spark.timezone import session_zone
+
+if TYPE_CHECKING:
+    import pyarrow
 
 MOST_KEYS = 200_000
 """So many rows, in all partitions, are brought to the client at most: some 20 MB there."""
 
+MOST_ROWS, LONGEST_ROW_BYTES = 100_000, 500
+"""So many new rows are brought at most, each with so many bytes in its texts: some 50 MB."""
+
+_SIMPLE = re.compile(
+    r"boolean|tinyint|smallint|int|integer|bigint|float|double|double precision|date|timestamp|string|binary"
+    r"|(decimal|numeric|dec)\b.*|(char|varchar)\b.*",
+    re.IGNORECASE,
+)
+"""Types of which the client knows how long a value is, and that pyarrow writes as Spark does."""
+
+_TEXTS = re.compile(r"string|binary|(char|varchar)\b.*", re.IGNORECASE)
+_UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z"})
+_NEW_KEY = "__acid_new_key_{}".format
+_KIND = "__acid_is_{}".format
+_IS_LONG = "__acid_is_long"
 _TURN = "__acid_turn"
 _NUMBER_IN_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1}"
 
@@ -29,7 +57,7 @@ def collected(
     rows: DataFrame,
     partition_keys: Sequence[str],
     write_id: int,
-    deleted: Mapping[Values, Mapping[Source, Blocks]] | None = None,
+    deleted: Mapping[Values, Mapping[SourceOfRows, Blocks]] | None = None,
 ) -> Mapping[Values, list[Event]] | None:
     """The events by which `write_id` deletes `rows`, a frame with the hidden columns of `read_rows`.
 
@@ -40,20 +68,142 @@ def collected(
     no task brings many more, or rows of a partition that `deleted` does not know.
     """
     texts = [f"coalesce({key}, '') AS {key}" for key in partition_keys]
-    numbered = rows.coalesce(FILES_PER_PARTITION).selectExpr(*KEY_COLUMNS, *texts, f"{_NUMBER_IN_TASK} AS {_TURN}")
-    table = numbered.where(f"{_TURN} <= {MOST_KEYS}").toArrow()
-    if table.num_rows > MOST_KEYS:
+    table = _brought(rows, [*KEY_COLUMNS, *texts], MOST_KEYS)
+    if table is None:
         return None
-    write_ids, buckets, row_ids, *values = (table.column(name).to_pylist() for name in (*KEY_COLUMNS, *partition_keys))
-    found: dict[Values, list[Event]] = {}
-    keys = zip(write_ids, buckets, row_ids, repeat(write_id, len(row_ids)), strict=True)
-    if values:
-        for event, of in zip(keys, zip(*values, strict=True), strict=True):
-            found.setdefault(tuple(text or None for text in of), []).append(event)
-    else:
-        found[()] = list(keys)
+    found = _events(table, partition_keys, write_id)
     if deleted is not None:
         if not found.keys() <= deleted.keys():
             return None
         found = {of: [event for event in events if not holds(deleted[of], *event[:3])] for of, events in found.items()}
     return {of: sorted(events) for of, events in found.items() if events}
+
+
+class Changes(NamedTuple):
+    """What changes, by the values of its partition: delete events in order, and new rows in the order of the old ones.
+
+    The new rows are Arrow arrays as `hive_acid.streaming.layout.row_array` makes them. `updates` is how many of them
+    are new versions of rows, `repeated` the number of rows that are deleted more than once.
+    """
+
+    deletes: Mapping[Values, list[Event]]
+    inserts: Mapping[Values, Any]
+    updates: int
+    repeated: int
+
+
+def can_be_collected(table: Table) -> bool:
+    """Whether the client could write new rows of a table: it has no nested columns and is not CLUSTERED."""
+    return not table.bucket_columns and all(_SIMPLE.fullmatch(column.type.strip()) for column in table.columns)
+
+
+def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | None:
+    """The delete events and new rows by which `write_id` makes the changes of `rows`.
+
+    `table` is one that `can_be_collected`. None if there are more than `MOST_ROWS`, or if a row is longer than
+    `LONGEST_ROW_BYTES` or nothing for pyarrow's writer.
+    """
+    from pyarrow import compute
+
+    from hive_acid.streaming.layout import divided
+
+    if any(map(_is_timestamp, table.columns)) and session_zone(rows.frame.sparkSession) not in _UTC:
+        return None
+    names = [_NEW_KEY(position) for position in range(len(rows.new_keys))]
+    texts = [
+        f"coalesce({key}, '') AS {name}"
+        for key, name in zip((*rows.keys, *rows.new_keys), (*rows.keys, *names), strict=True)
+    ]
+    kinds = [f"array_contains({rows.kinds}, '{kind}') AS {_KIND(kind)}" for kind in (DELETE, INSERT)]
+    columns = [*KEY_COLUMNS, *texts, *kinds, *_columns(table, rows.values), *(rows.source or ())]
+    brought = _brought(rows.frame, columns, MOST_ROWS)
+    if brought is None or compute.any(brought.column(_IS_LONG)).as_py():
+        return None
+    brought = brought.sort_by([(name, "ascending") for name in KEY_COLUMNS])
+    if rows.source is not None:
+        brought = _without_met(brought, rows.source)
+    old, new = (brought.filter(brought.column(_KIND(kind))) for kind in (DELETE, INSERT))
+    try:
+        array = _new_rows(table, new)
+    except SerializationError:
+        return None
+    marks = [[text or None for text in new.column(name).to_pylist()] for name in names]
+    deletes = _events(old, rows.keys, write_id)
+    return Changes(
+        deletes,
+        divided(array, marks) if marks else {(): array} if len(array) else {},
+        updates=old.filter(old.column(_KIND(INSERT))).num_rows,
+        repeated=sum(map(_repeated, deletes.values())),
+    )
+
+
+def _without_met(brought: pyarrow.Table, source: Source) -> pyarrow.Table:
+    """`brought` without what would be inserted for a source row that is in a pair."""
+    from pyarrow import compute
+
+    row, is_pair = brought.column(source.row), brought.column(source.is_pair)
+    is_met = compute.is_in(row, value_set=row.filter(is_pair).combine_chunks())
+    return brought.filter(compute.or_(is_pair, compute.invert(is_met)))
+
+
+def _repeated(events: Sequence[Event]) -> int:
+    """How many events there are several of."""
+    return sum(times > 1 for times in Counter(events).values()) if len({*events}) < len(events) else 0
+
+
+def _columns(table: Table, values: Sequence[str]) -> list[str]:
+    """The SQL of a new row's columns and of whether it is long; the texts of a long one are null."""
+    given = list(zip(table.columns, values, strict=True))
+    lengths = [f"coalesce(octet_length({value}), 0)" for column, value in given if _is_text(column)]
+    if not lengths:
+        return [*map(_part, count(), values), f"false AS {_IS_LONG}"]
+    is_long = f"{' + '.join(lengths)} > {LONGEST_ROW_BYTES}"
+    short = [f"if({is_long}, null, {value})" if _is_text(column) else value for column, value in given]
+    return [*map(_part, count(), short), f"{is_long} AS {_IS_LONG}"]
+
+
+def _is_text(column: Column) -> bool:
+    return _TEXTS.fullmatch(column.type.strip()) is not None
+
+
+def _part(position: int, value: str) -> str:
+    return f"{value} AS {row_part(position)}"
+
+
+def _new_rows(table: Table, brought: pyarrow.Table) -> Any:
+    """The array of new rows. Raises SerializationError for a value that pyarrow's writer cannot write."""
+    from pyarrow import timestamp
+
+    from hive_acid.streaming.layout import row_array
+    from hive_acid.streaming.values import stored
+
+    typed = {}
+    for position, column in enumerate(table.columns):
+        given = brought.column(row_part(position))
+        if _is_timestamp(column):
+            given = given.cast(timestamp("us"))
+        typed[column.name] = stored(given, column.type, f"{table.full_name}.{column.name}")
+    return row_array(table, typed)
+
+
+def _is_timestamp(column: Column) -> bool:
+    return column.type.strip().lower() == "timestamp"
+
+
+def _brought(rows: DataFrame, columns: Sequence[str], most: int) -> pyarrow.Table | None:
+    """`columns`, as SQL, of `rows`; None if there are more than `most`, of which no task brings many more."""
+    numbered = rows.coalesce(FILES_PER_PARTITION).selectExpr(*columns, f"{_NUMBER_IN_TASK} AS {_TURN}")
+    table = numbered.where(f"{_TURN} <= {most}").toArrow()
+    return None if table.num_rows > most else table
+
+
+def _events(table: pyarrow.Table, partition_keys: Sequence[str], write_id: int) -> dict[Values, list[Event]]:
+    """The events by which the rows of `table` are deleted, as they come, by the values of their partition."""
+    write_ids, buckets, row_ids, *values = (table.column(name).to_pylist() for name in (*KEY_COLUMNS, *partition_keys))
+    keys = zip(write_ids, buckets, row_ids, repeat(write_id, len(row_ids)), strict=True)
+    if not values:
+        return {(): list(keys)} if row_ids else {}
+    found: dict[Values, list[Event]] = {}
+    for event, of in zip(keys, zip(*values, strict=True), strict=True):
+        found.setdefault(tuple(text or None for text in of), []).append(event)
+    return found

@@ -13,9 +13,9 @@ from pyspark.sql import Column, DataFrame
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
 from hive_acid.locks import Operation
-from hive_acid.spark.assign import assign, is_stored_as_is, quoted
-from hive_acid.spark.changes import change_events, deletions, replacements
-from hive_acid.spark.collected import collected
+from hive_acid.spark.assign import assign, is_stored_as_is, quoted, row_struct
+from hive_acid.spark.changes import Replaced, change_events, deletions
+from hive_acid.spark.collected import can_be_collected, collected, collected_changes
 from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.predicates import all_of, predicate_of
@@ -57,7 +57,7 @@ def delete(
         with column_errors(table):
             events = collected(rows, statement.keys, write.write_id, deleted)
         if events is not None:
-            return statement.delete(events, write).deletes
+            return statement.change(events, {}, write, Operation.DELETE).deletes
     if deleted is not None:
         rows = chosen(statement, where, target_alias)
     changes = deletions(rows, statement.keys, row_type(table.columns))
@@ -86,11 +86,15 @@ def update(
     statement.refuse_clustered("UPDATE")
     assignments = Assignments.of(table, set)
     statement.lock(Operation.UPDATE)
-    keys = statement.keys
-    rows = assignments.applied_to(chosen(statement, where, target_alias), keys)
+    rows = assignments.applied_to(chosen(statement, where, target_alias), statement.keys)
     write = statement.write()
-    changes = replacements(rows.frame, f"array('{DELETE}', '{INSERT}')", keys, rows.keys, f"struct({rows.fields})")
-    events = change_events(changes, table, write, in_place=statement.is_read_in_few_tasks)
+    in_place = statement.is_read_in_few_tasks
+    if where is not None and in_place and can_be_collected(table):
+        with column_errors(table):
+            changes = collected_changes(rows, table, write.write_id)
+        if changes is not None:
+            return statement.change(changes.deletes, changes.inserts, write, Operation.UPDATE).inserts
+    events = change_events(rows.changes(), table, write, in_place=in_place)
     return statement.run(events, write, Operation.UPDATE).inserts
 
 
@@ -173,7 +177,7 @@ class Assignments:
         checked_names(table, given)
         return cls(table, {name.lower(): expression(value) for name, value in given.items()})
 
-    def applied_to(self, frame: DataFrame, keys: Sequence[str]) -> NewRows:
+    def applied_to(self, frame: DataFrame, keys: Sequence[str]) -> Replaced:
         """The rows of `frame` with new values; `keys` are its columns with the texts of the partition keys.
 
         The raw new values are columns of their own, so that each is computed once per row.
@@ -189,24 +193,18 @@ class Assignments:
                 names[column.name] = _stored(column.name)
                 value = assign(self.table, column, quoted(given), types[given])
                 stored.append(f"{value} AS {quoted(_stored(column.name))}")
-        return NewRows(
+        values = [quoted(names.get(of.name, of.name)) for of in self.table.columns]
+        return Replaced(
             raw.selectExpr("*", *stored) if stored else raw,
-            # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
-            ", ".join(f"{quoted(names.get(of.name, of.name))} AS {quoted(of.name)}" for of in self.table.columns),
+            f"array('{DELETE}', '{INSERT}')",
+            keys,
             [
                 moved_key(quoted(key.name), text, quoted(names[key.name])) if key.name in names else text
                 for key, text in zip(self.table.partition_keys, keys, strict=True)
             ],
+            values,
+            row_struct(self.table, values),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class NewRows:
-    """Rows with what is to replace them, as SQL: the fields of the new row, and the texts of its partition keys."""
-
-    frame: DataFrame
-    fields: str
-    keys: Sequence[str]
 
 
 def _new(name: str) -> str:

@@ -19,7 +19,8 @@ from hive_acid.catalog import Table
 from hive_acid.errors import MergeCardinalityError
 from hive_acid.locks import Operation
 from hive_acid.spark.assign import assign, is_stored_as_is, quoted
-from hive_acid.spark.changes import REPEATED, UPDATES, change_events, replacements
+from hive_acid.spark.changes import REPEATED, UPDATES, Replaced, Source, change_events
+from hive_acid.spark.collected import MOST_ROWS, can_be_collected, collected_changes
 from hive_acid.spark.dml import moved_key
 from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import expression
@@ -27,7 +28,7 @@ from hive_acid.spark.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.predicates import Predicate, all_of, any_of, predicate_of
 from hive_acid.spark.read import KEY_COLUMNS, partition_columns
 from hive_acid.spark.source import SOURCE_ROW, KeptSource, kept
-from hive_acid.spark.statement import Context, Statement, analysed, column_errors
+from hive_acid.spark.statement import Context, EventCounts, Statement, analysed, column_errors
 from hive_acid.spark.types import spark_type
 from hive_acid.transaction import Transaction
 
@@ -56,19 +57,35 @@ def merge(context: Context, transaction: Transaction, table: Table, builder: Mer
     statement.lock(operation)
     with column_errors(table):
         source = kept(builder.join, table, once=bool(builder.matched))
-        changes = analysed(_Merge(statement, builder, source).changes())
+        rows = _Merge(statement, builder, source)
+        changes = analysed(rows.changed().changes())
     write = statement.write()
     once = bool(builder.matched) and not source.is_unique
     in_place = source.is_small and statement.is_read_in_few_tasks
+    if in_place and not builder.by_source and source.rows <= MOST_ROWS and can_be_collected(table):
+        with column_errors(table):
+            brought = collected_changes(rows.candidates(), table, write.write_id)
+        if brought is not None:
+            if once:
+                _refuse_repeated(table, brought.repeated, verb)
+            counts = statement.change(brought.deletes, brought.inserts, write, operation)
+            return _row_counts(counts, brought.updates)
     events = change_events(changes, table, write, deletes_only=not inserts, once=once, in_place=in_place)
     counts = statement.run(events, write, operation)
     found: Mapping[str, Any] = events.counts.get
-    if found.get(REPEATED):
+    _refuse_repeated(table, int(found.get(REPEATED) or 0), verb)
+    return _row_counts(counts, int(found[UPDATES] or 0))
+
+
+def _refuse_repeated(table: Table, repeated: int, verb: str) -> None:
+    if repeated:
         raise MergeCardinalityError(
-            f"{verb} of {table.full_name}: {found[REPEATED]} of its rows match more than one source row, so "
+            f"{verb} of {table.full_name}: {repeated} of its rows match more than one source row, so "
             "which values they get would be chance. Make the source's rows unique in what ON compares"
         )
-    updated = int(found[UPDATES] or 0)
+
+
+def _row_counts(counts: EventCounts, updated: int) -> RowCounts:
     return RowCounts(inserted=counts.inserts - updated, updated=updated, deleted=counts.deletes - updated)
 
 
@@ -80,16 +97,24 @@ class _Merge:
         self._table = statement.table
         self._builder = builder
         self._source = source
+        self._every = self._pairs()
+        if builder.not_matched:
+            self._every = self._every.unionByName(self._candidates())
 
-    def changes(self) -> DataFrame:
-        """All that is to be written, in the shape of `hive_acid.spark.changes`."""
-        pairs = self._pairs()
-        if not self._builder.not_matched:
-            rows = pairs.where(f"{_KINDS} IS NOT NULL")
-        else:
-            rows = self._without_matched(pairs.unionByName(self._candidates()))
+    def changed(self) -> Replaced:
+        """All rows that are changed or new, with what becomes of each."""
+        if self._builder.not_matched:
+            return self._replaced(self._without_matched(self._every))
+        return self._replaced(self._every.where(f"{_KINDS} IS NOT NULL"))
+
+    def candidates(self) -> Replaced:
+        """As `changed`, with new rows of which some are not to be inserted: it is to be found out of which."""
+        return self._replaced(self._every, Source(SOURCE_ROW, _IS_PAIR) if self._builder.not_matched else None)
+
+    def _replaced(self, rows: DataFrame, source: Source | None = None) -> Replaced:
         new_keys = [quoted(_new_key(key)) for key in self._table.partition_keys]
-        return replacements(rows, _KINDS, self._statement.keys, new_keys, _NEW_ROW)
+        values = [f"{_NEW_ROW}.{quoted(column.name)}" for column in self._table.columns]
+        return Replaced(rows, _KINDS, self._statement.keys, new_keys, values, _NEW_ROW, source)
 
     def _pairs(self) -> DataFrame:
         """Target rows with what becomes of each, and the source row that says so; nothing for those left alone."""

@@ -48,11 +48,13 @@ def joined(source: DataFrame, on: Expression | None, target_alias: str | None, s
 class KeptSource:
     """The rows of a source with their numbers (`SOURCE_ROW`), as they were when it was computed.
 
-    `matched` is what is known of each target row that matches one of them; `is_unique` says that none can match two.
+    There are `rows` of them. `matched` is what is known of each target row that matches one of them; `is_unique` says
+    that none can match two.
     """
 
     frame: DataFrame
     alias: str
+    rows: int
     is_small: bool
     matched: Predicate | None
     is_unique: bool = False
@@ -96,7 +98,7 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     said = predicate_of(join.on, table, join.target_alias, join.source.columns)
     small = int(found["bytes"] or 0) + rows * _VALUE_BYTES <= _BROADCAST_LIMIT_BYTES
     unique = found["distinct_keys"] is not None and found["distinct_keys"] == found["known_keys"]
-    return KeptSource(frame, join.source_alias, small, all_of((said, *bounds)), unique)
+    return KeptSource(frame, join.source_alias, rows, small, all_of((said, *bounds)), unique)
 
 
 def _comparable_keys(join: Join, table: Table) -> Iterator[tuple[Column, str]]:

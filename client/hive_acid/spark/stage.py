@@ -14,17 +14,18 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath
-from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name, staging_name
+from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name, is_for_hive_3, staging_name
 from hive_acid.format.orc import empty_acid_file
 from hive_acid.format.orc_deletes import Event, delete_file
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import decode_bucket
-from hive_acid.ids import TxnId
+from hive_acid.ids import TxnId, WriteId
 from hive_acid.spark.events import (
     BUCKET_COLUMN,
     DELETE,
@@ -189,6 +190,27 @@ class Staging:
                 size += len(content)
             paths = {bucket: files.join(directory, bucket_file_name(bucket)) for bucket in by_bucket}
             staged.append(StagedFiles(DELETE, values, paths, size=size))
+        return staged
+
+    def inserts(
+        self, table: Table, found: Mapping[Values, Any], write_id: WriteId, bucket_property: int, compression: str
+    ) -> list[StagedFiles]:
+        """Write new rows, arrays as `hive_acid.streaming.layout.row_array` makes them: one file in each partition."""
+        from hive_acid.streaming.bucket_file import BucketFile
+
+        for_hive_3 = is_for_hive_3(table.parameters)
+        staged = []
+        for position, (values, rows) in enumerate(found.items()):
+            path = files.join(_WRITTEN, "inserts", str(position), bucket_file_name(0))
+            location = files.join(self.location, path)
+            files.make_directory(files.parent(location))
+            written = BucketFile(location, write_id, bucket_property, compression, for_hive_3)
+            try:
+                written.write(rows)
+            except BaseException:
+                written.abandon()
+                raise
+            staged.append(StagedFiles(INSERT, values, {0: path}, size=written.close()))
         return staged
 
     def nothing(self, table: Table, values: Values) -> StagedFiles:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +24,7 @@ from hive_acid.format.deleted import Blocks, Source
 from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delete_delta_name, delta_name, is_for_hive_3
 from hive_acid.format.orc_deletes import Event
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.rows import encode_bucket
 from hive_acid.locks import Operation, write_component
 from hive_acid.spark.events import DELETE, INSERT, Events
 from hive_acid.spark.hashing import check_version
@@ -224,12 +225,25 @@ class Statement:
         self._put_in_place(staging, found, write, operation, overwrites=overwrite is not None)
         return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
 
-    def delete(self, events: Mapping[Values, Sequence[Event]], write: Write) -> EventCounts:
-        """Delete the rows that `events` name, which are in order, by the values of their partition, without a job."""
+    def change(
+        self,
+        deletes: Mapping[Values, Sequence[Event]],
+        inserts: Mapping[Values, Any],
+        write: Write,
+        operation: Operation,
+    ) -> EventCounts:
+        """Delete the rows that `deletes` name, which are in order, and insert `inserts`, as `Staging.inserts` takes
+        them, without a job; both by the values of their partition.
+        """
+        if inserts:
+            refuse_instants(self.table.columns)
         staging = self._staging()
-        found = staging.deletes(self.table, events, self._compression)
-        self._put_in_place(staging, found, write, Operation.DELETE, overwrites=False)
-        return EventCounts(0, sum(map(len, events.values())))
+        found = staging.deletes(self.table, deletes, self._compression)
+        if inserts:
+            property_ = encode_bucket(0, write.statement_id)
+            found += staging.inserts(self.table, inserts, write.write_id, property_, self._compression)
+        self._put_in_place(staging, found, write, operation, overwrites=False)
+        return EventCounts(sum(map(len, inserts.values())), sum(map(len, deletes.values())))
 
     @property
     def _compression(self) -> str:

@@ -13,12 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import orc
 
 from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import StreamingError
-from hive_acid.footers import FIRST_READ_BYTES, uncompressed
 from hive_acid.format.compression import compression_of
 from hive_acid.format.names import (
     MAX_STATEMENT_ID,
@@ -29,10 +27,9 @@ from hive_acid.format.names import (
     is_for_hive_3,
     staging_name,
 )
-from hive_acid.format.orc_patch import hive_3_properties, second_tail
-from hive_acid.format.orc_tail import read_tail, tail_length
-from hive_acid.format.rows import INSERT, encode_bucket
+from hive_acid.format.rows import encode_bucket
 from hive_acid.ids import TxnId, WriteId
+from hive_acid.streaming.bucket_file import BucketFile
 from hive_acid.streaming.layout import Placed, Values
 
 GATHERED_BYTES = 32 * 1024 * 1024
@@ -62,7 +59,7 @@ class Delta:
         self._statement = 0
         self._gathered: dict[tuple[Values, int], list[Any]] = {}
         self._gathered_bytes = self._open_bytes = 0
-        self._writers: dict[tuple[Values, int], _BucketFile] = {}
+        self._writers: dict[tuple[Values, int], BucketFile] = {}
         self._targets: dict[Values, str] = {}
         self._directories: dict[Values, str] = {}
         self._written: dict[str, str] = {}
@@ -121,7 +118,7 @@ class Delta:
             self._close()
             self._statement += 1
 
-    def _opened(self, values: Values, bucket: int) -> _BucketFile:
+    def _opened(self, values: Values, bucket: int) -> BucketFile:
         made = self._directories.get(values)
         if made is None:
             name = delta_name(self._write_id, self._write_id, self._statement)
@@ -131,7 +128,7 @@ class Delta:
             self._written[made] = target
         property_ = encode_bucket(bucket, self._statement)
         location = files.join(made, bucket_file_name(bucket))
-        return _BucketFile(location, self._write_id, property_, self._compression, self._for_hive_3)
+        return BucketFile(location, self._write_id, property_, self._compression, self._for_hive_3)
 
     def _close(self) -> None:
         for writer in self._writers.values():
@@ -139,51 +136,3 @@ class Delta:
         for directory in self._directories.values():
             files.write(files.join(directory, VERSION_MARKER), VERSION_CONTENT)
         self._writers, self._directories, self._open_bytes = {}, {}, 0
-
-
-class _BucketFile:
-    """One open file, and the number of the next row."""
-
-    def __init__(
-        self, location: str, write_id: WriteId, bucket_property: int, compression: str, for_hive_3: bool
-    ) -> None:
-        self._location = location
-        self._for_hive_3 = for_hive_3
-        self._write_id = pa.scalar(write_id, pa.int64())
-        self._bucket = pa.scalar(bucket_property, pa.int32())
-        self._rows = 0
-        self._file = files.create(location)
-        self._writer = orc.ORCWriter(
-            self._file, compression=compression, compression_block_size=256 * 1024, dictionary_key_size_threshold=0.8
-        )
-
-    def write(self, rows: Any) -> None:
-        count = len(rows)
-        write_ids = pa.repeat(self._write_id, count)
-        self._writer.write(
-            pa.table(
-                {
-                    "operation": pa.repeat(pa.scalar(INSERT, pa.int32()), count),
-                    "originalTransaction": write_ids,
-                    "bucket": pa.repeat(self._bucket, count),
-                    "rowId": pa.array(range(self._rows, self._rows + count), pa.int64()),
-                    "currentTransaction": write_ids,
-                    "row": rows,
-                }
-            )
-        )
-        self._rows += count
-
-    def close(self) -> None:
-        self._writer.close()
-        size = self._file.tell()
-        self._file.close()
-        if self._for_hive_3:
-            end = files.read_end(self._location, size, FIRST_READ_BYTES)
-            if (length := tail_length(end)) > len(end):
-                end = files.read_end(self._location, size, length)
-            properties = hive_3_properties(read_tail(end, uncompressed), deletes=False)
-            files.append(self._location, second_tail(end, properties=properties, decompress=uncompressed))
-
-    def abandon(self) -> None:
-        self._file.close()

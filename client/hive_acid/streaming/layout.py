@@ -82,25 +82,18 @@ class Layout:
         """
         if not given.num_rows:
             return []
-        table, name = self._table, self._table.full_name
+        table = self._table
         typed = {
-            column.name: stored(given.column(column.name), column.type, f"{name}.{column.name}")
+            column.name: stored(given.column(column.name), column.type, f"{table.full_name}.{column.name}")
             for column in table.columns
         }
         marks: list[Sequence[Any]] = [_partition_texts(given.column(key.name), table, key) for key in self.dynamic_keys]
         if table.bucket_columns:
             marks.append(self._buckets(typed))
-        fields = [(column.name, arrow_type(column.type)) for column in table.columns]
-        arrays = [writable(typed[column.name], f"{name}.{column.name} {column.type}") for column in table.columns]
-        rows = pa.StructArray.from_arrays(arrays, fields=list(pa.schema(fields)))
+        rows = row_array(table, typed)
         if not marks:
             return [self._placed((), rows)]
-        members: dict[tuple[Any, ...], list[int]] = {}
-        for position, mark in enumerate(zip(*marks, strict=True)):
-            members.setdefault(mark, []).append(position)
-        if len(members) == 1:
-            return [self._placed(next(iter(members)), rows)]
-        return [self._placed(mark, pc.take(rows, pa.array(positions))) for mark, positions in members.items()]
+        return [self._placed(mark, of) for mark, of in divided(rows, marks).items()]
 
     def _placed(self, mark: tuple[Any, ...], rows: Any) -> Placed:
         texts = dict(zip((key.name for key in self.dynamic_keys), mark, strict=False))
@@ -112,6 +105,27 @@ class Layout:
         types = [self._types[name] for name in names]
         columns = [typed[name].to_pylist() for name in names]
         return [bucket_number(types, values, self._table.buckets) for values in zip(*columns, strict=True)]
+
+
+def row_array(table: Table, typed: Mapping[str, Any]) -> Any:
+    """The array of structs that is written, out of the arrays of a table's columns as `stored` gives them.
+
+    Raises SerializationError for a value that pyarrow's writer cannot write.
+    """
+    where = f"{table.full_name}.{{0.name}} {{0.type}}".format
+    arrays = [writable(typed[column.name], where(column)) for column in table.columns]
+    fields = pa.schema([(column.name, arrow_type(column.type)) for column in table.columns])
+    return pa.StructArray.from_arrays(arrays, fields=list(fields))
+
+
+def divided(rows: Any, marks: Sequence[Sequence[Any]]) -> dict[tuple[Any, ...], Any]:
+    """An array by what each of `marks` says of its places, in the order in which they come."""
+    members: dict[tuple[Any, ...], list[int]] = {}
+    for position, mark in enumerate(zip(*marks, strict=True)):
+        members.setdefault(mark, []).append(position)
+    if len(members) == 1:
+        return dict.fromkeys(members, rows)
+    return {mark: pc.take(rows, pa.array(positions)) for mark, positions in members.items()}
 
 
 def _partition_texts(given: Any, table: Table, key: Column) -> list[str | None]:

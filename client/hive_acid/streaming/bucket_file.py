@@ -1,0 +1,73 @@
+"""A bucket file of new rows as pyarrow writes it: the six columns of the format, row ids as they come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import orc
+
+from hive_acid import files
+from hive_acid.footers import FIRST_READ_BYTES, uncompressed
+from hive_acid.format.orc_patch import hive_3_properties, second_tail
+from hive_acid.format.orc_tail import read_tail, tail_length
+from hive_acid.format.rows import INSERT
+from hive_acid.ids import WriteId
+
+
+class BucketFile:
+    """One open file, and the number of the next row.
+
+    `compression` is one of `hive_acid.format.compression`. Raises OSError if the file cannot be made.
+    """
+
+    def __init__(
+        self, location: str, write_id: WriteId, bucket_property: int, compression: str, for_hive_3: bool
+    ) -> None:
+        self._location = location
+        self._for_hive_3 = for_hive_3
+        self._write_id = pa.scalar(write_id, pa.int64())
+        self._bucket = pa.scalar(bucket_property, pa.int32())
+        self._rows = 0
+        self._file = files.create(location)
+        self._writer = orc.ORCWriter(
+            self._file,
+            compression="uncompressed" if compression == "none" else compression,
+            compression_block_size=256 * 1024,
+            dictionary_key_size_threshold=0.8,
+        )
+
+    def write(self, rows: Any) -> None:
+        """Add rows, an Arrow array of structs (`hive_acid.streaming.layout.row_array`)."""
+        count = len(rows)
+        write_ids = pa.repeat(self._write_id, count)
+        self._writer.write(
+            pa.table(
+                {
+                    "operation": pa.repeat(pa.scalar(INSERT, pa.int32()), count),
+                    "originalTransaction": write_ids,
+                    "bucket": pa.repeat(self._bucket, count),
+                    "rowId": pa.array(range(self._rows, self._rows + count), pa.int64()),
+                    "currentTransaction": write_ids,
+                    "row": rows,
+                }
+            )
+        )
+        self._rows += count
+
+    def close(self) -> int:
+        """Write what is left and the tail; returns the size in bytes."""
+        self._writer.close()
+        size: int = self._file.tell()
+        self._file.close()
+        if self._for_hive_3:
+            end = files.read_end(self._location, size, FIRST_READ_BYTES)
+            if (length := tail_length(end)) > len(end):
+                end = files.read_end(self._location, size, length)
+            properties = hive_3_properties(read_tail(end, uncompressed), deletes=False)
+            files.append(self._location, second_tail(end, properties=properties, decompress=uncompressed))
+        return size
+
+    def abandon(self) -> None:
+        """Close what is not to be kept."""
+        self._file.close()
