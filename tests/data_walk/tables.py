@@ -54,11 +54,12 @@ class Columns:
     names: dict[str, str]
     types: dict[str, str]
     keys: dict[str, str]
+    buckets: int = 0
     added: int = field(default=0)
 
     @classmethod
     def of(cls, shape: Shape) -> Columns:
-        return cls({role: role for role in shape.columns}, dict(shape.columns), dict(shape.keys))
+        return cls({role: role for role in shape.columns}, dict(shape.columns), dict(shape.keys), shape.buckets)
 
     @property
     def roles(self) -> list[str]:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
+import pytest
+
+from hive_acid.errors import UnsupportedTableError
 from hive_acid.spark import AcidSession, collected
 from hive_acid.spark.merge import MergeBuilder
 from tests.data_walk.conditions import Assignment, Condition
@@ -100,6 +103,10 @@ def load_data(scene: Scene, table: str, rows: Sequence[Row], partition: Mapping[
     path = f"{scene.scratch}/load-{rows[0]['id']}"
     scene.frame(table, rows, list(columns.types)).coalesce(1).write.orc(path)
     given = {key: _text(value) for key, value in partition.items()} if partition else None
+    if columns.buckets:
+        with pytest.raises(UnsupportedTableError, match="tells no bucket"):
+            scene.acid.load_data(table, path, partition=given, copy=copy)
+        return
     scene.acid.load_data(table, path, partition=given, copy=copy)
     scene.model.insert(scene.txn, table, rows)
 

@@ -227,7 +227,7 @@ class _AbortedError(Exception):
 
 
 def _copy(columns: Columns) -> Columns:
-    return Columns(dict(columns.names), dict(columns.types), dict(columns.keys))
+    return Columns(dict(columns.names), dict(columns.types), dict(columns.keys), columns.buckets)
 
 
 def _rows(frame: DataFrame, columns: Columns) -> dict[int, dict[str, Any]]:
