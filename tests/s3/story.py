@@ -10,13 +10,14 @@ import sys
 import time
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import pytest
 from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid import files
-from hive_acid.spark import lane_merge, pieces
+from hive_acid.spark import collected, lane_merge, pieces
 from hive_acid.spark.file_order import out_of_order
 from hive_acid.spark.stage import Staging
 from metastore import slices
@@ -62,7 +63,8 @@ class Story:
         acid.delete("d.t", "id = 1")
         self.tell("changed")
         merge = acid.merge("d.t", self.frame((2, "m", "x"), (4, "n", "x")), "t.id = s.id")
-        merge.whenMatchedUpdate(set={"v": "s.v"}).whenNotMatchedInsertAll().execute()
+        with mock.patch.object(collected, "MOST_ROWS", -1):  # so that Spark writes, as it does for many rows
+            merge.whenMatchedUpdate(set={"v": "s.v"}).whenNotMatchedInsertAll().execute()
         self.tell("merged")
         try:
             with acid.transaction():

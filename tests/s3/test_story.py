@@ -51,7 +51,7 @@ def test_from_creation_to_compaction(store, db_url, tmp_path):
         ["changed", [[2, "B", "x"], [3, "C", "y z"]], []],
         ["merged", merged, []],
         ["aborted", merged, []],
-        ["files by lanes", 3],
+        ["files by lanes", 2],
         ["compacted by lanes", merged, []],
         ["written by Spark", 0],
         ["compacted as it is", [*merged, kept], []],

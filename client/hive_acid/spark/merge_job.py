@@ -58,23 +58,25 @@ def merge(context: Context, transaction: Transaction, table: Table, builder: Mer
     with column_errors(table):
         source = kept(builder.join, table, once=bool(builder.matched))
         rows = _Merge(statement, builder, source)
-        changes = analysed(rows.changed().changes())
+        once = bool(builder.matched) and not source.is_unique
+        in_place = source.is_small and statement.is_read_in_few_tasks
+        few = in_place and not builder.by_source and source.rows <= MOST_ROWS and can_be_collected(table)
+        found = rows.candidates() if few else rows.changed()
+        analysed(found.frame)
     write = statement.write()
-    once = bool(builder.matched) and not source.is_unique
-    in_place = source.is_small and statement.is_read_in_few_tasks
-    if in_place and not builder.by_source and source.rows <= MOST_ROWS and can_be_collected(table):
+    if few:
         with column_errors(table):
-            brought = collected_changes(rows.candidates(), table, write.write_id)
+            brought = collected_changes(found, table, write.write_id)
         if brought is not None:
             if once:
                 _refuse_repeated(table, brought.repeated, verb)
-            counts = statement.change(brought.deletes, brought.inserts, write, operation)
-            return _row_counts(counts, brought.updates)
-    events = change_events(changes, table, write, deletes_only=not inserts, once=once, in_place=in_place)
+            return _row_counts(statement.change(brought.deletes, brought.inserts, write, operation), brought.updates)
+        found = rows.changed()
+    events = change_events(found.changes(), table, write, deletes_only=not inserts, once=once, in_place=in_place)
     counts = statement.run(events, write, operation)
-    found: Mapping[str, Any] = events.counts.get
-    _refuse_repeated(table, int(found.get(REPEATED) or 0), verb)
-    return _row_counts(counts, int(found[UPDATES] or 0))
+    counted: Mapping[str, Any] = events.counts.get
+    _refuse_repeated(table, int(counted.get(REPEATED) or 0), verb)
+    return _row_counts(counts, int(counted[UPDATES] or 0))
 
 
 def _refuse_repeated(table: Table, repeated: int, verb: str) -> None:
@@ -109,7 +111,9 @@ class _Merge:
 
     def candidates(self) -> Replaced:
         """As `changed`, with new rows of which some are not to be inserted: it is to be found out of which."""
-        return self._replaced(self._every, Source(SOURCE_ROW, _IS_PAIR) if self._builder.not_matched else None)
+        if self._builder.not_matched:
+            return self._replaced(self._every, Source(SOURCE_ROW, _IS_PAIR))
+        return self.changed()
 
     def _replaced(self, rows: DataFrame, source: Source | None = None) -> Replaced:
         new_keys = [quoted(_new_key(key)) for key in self._table.partition_keys]

@@ -57,6 +57,7 @@ JOB_MODULES = ("spark.compact", "spark.stage", "spark.pieces", "spark.concatenat
 """The modules of the Spark program that make files, below `hive_acid`."""
 
 JOB_UNREACHED: Mapping[str, str] = {
+    "files.make_directory in spark.stage.Staging.inserts": "for writers: few new rows, which the client writes",
     "files.remove in spark.stage.Staging.remove": "for writers: what a compaction has made the worker removes",
     "files.remove in spark.stage.Staging.undo": "for writers: what a compaction has made the worker removes",
 }
