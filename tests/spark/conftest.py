@@ -32,7 +32,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         ours = [
             frame.filename
             for frame in traceback.extract_tb(error.__traceback__)
-            if "site-packages" not in frame.filename
+            if "site-packages" not in frame.filename and frame.name != "__getattr__"
         ]
         if not OVER_CONNECT or "/tests/" not in ours[-1]:
             raise
