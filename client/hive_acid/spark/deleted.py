@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from hive_acid import files
@@ -156,10 +155,9 @@ def _evaluates_once(spark: SparkSession) -> bool:
 
     Else it generates code for the place seven times, and a table of some thirty columns has more than Java compiles.
     """
-    try:
-        return spark.conf.get(_ONCE) == "true"
-    except PySparkException:
-        return False
+    # Asked for a setting that it does not know Spark fails, and the error would keep the session until Python's next
+    # collection of what is in cycles, and with the session the lease of the frame that is made here.
+    return spark.conf.isModifiable(_ONCE) and spark.conf.get(_ONCE) == "true"
 
 
 def deleted_rows(deletes: Sequence[Deletes]) -> list[Mapping[Source, Blocks]] | None:
