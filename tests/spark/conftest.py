@@ -1,6 +1,7 @@
 """One Spark session for all tests here, and an `AcidSession` over a metastore of each test's own."""
 
 import os
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 
@@ -49,6 +50,8 @@ def spark() -> Iterator[SparkSession]:
 def started() -> SparkSession:
     """A session as the tests want it."""
     ensure_java()
+    # Connect's server starts what streams run by the first Python of the path otherwise.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("hive-acid tests")
     builder = builder.remote("local[2]") if OVER_CONNECT else builder.master("local[2]")
     settings = {

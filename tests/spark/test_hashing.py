@@ -3,7 +3,6 @@
 import random
 
 import pytest
-from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
@@ -25,7 +24,7 @@ def table(kinds, buckets=MANY, **parameters):
 
 
 def buckets(frame, of):
-    return frame.select(bucket_of(of, {name: F.col(name) for name in of.bucket_columns}).alias("bucket"))
+    return frame.selectExpr(f"{bucket_of(of, {name: name for name in of.bucket_columns})} AS bucket")
 
 
 COMMON = ["boolean", "tinyint", "smallint", "int", "bigint", "string", "char(20)", "date"]
@@ -35,21 +34,21 @@ COMMON = ["boolean", "tinyint", "smallint", "int", "bigint", "string", "char(20)
 def test_buckets_are_those_of_hive(spark, kinds):
     """One frame with a column for each type, so that one job computes them all."""
     rows = max(len(HASHES[kind]) for kind in kinds)
-    schema = t.StructType([t.StructField(f"c{place}", spark_type(kind)) for place, kind in enumerate(kinds)])
+    # Clients of Connect cannot send all of Hive's timestamps.
+    sent = ["string" if kind == "timestamp" else kind for kind in kinds]
+    schema = t.StructType([t.StructField(f"c{place}", spark_type(kind)) for place, kind in enumerate(sent)])
     values = [
-        tuple(value_of(kind, HASHES[kind][n][0]) if n < len(HASHES[kind]) else None for kind in kinds)
+        tuple(
+            value_of(as_sent, HASHES[kind][n][0]) if n < len(HASHES[kind]) else None
+            for kind, as_sent in zip(kinds, sent, strict=True)
+        )
         for n in range(rows)
     ]
-    found = (
-        spark.createDataFrame(values, schema)
-        .select(
-            *(
-                bucket_of(table([kind]), {"c0": F.col(f"c{place}")}).alias(f"b{place}")
-                for place, kind in enumerate(kinds)
-            )
-        )
-        .collect()
+    frame = spark.createDataFrame(values, schema).selectExpr(
+        *(f"cast(c{place} AS {spark_type(kind).simpleString()}) AS c{place}" for place, kind in enumerate(kinds))
     )
+    hashes = (bucket_of(table([kind]), {"c0": f"c{place}"}) for place, kind in enumerate(kinds))
+    found = frame.selectExpr(*hashes).collect()
     for place, kind in enumerate(kinds):
         expected = [(hashed & 0x7FFFFFFF) % MANY for _, hashed in HASHES[kind]]
         assert [row[place] for row in found] == expected + [0] * (rows - len(expected)), kind
@@ -80,9 +79,9 @@ def test_random_keys_agree_with_plain_python_with_and_without_ansi(spark):
 
 def test_the_older_hash_and_maps_are_refused(spark):
     with pytest.raises(UnsupportedTableError, match="bucketing_version 1"):
-        bucket_of(table(["int"], bucketing_version="1"), {"c0": F.lit(1)})
+        bucket_of(table(["int"], bucketing_version="1"), {"c0": "1"})
     with pytest.raises(UnsupportedTableError, match="map<int,int>"):
-        bucket_of(table(["map<int,int>"]), {"c0": F.lit(None)})
+        bucket_of(table(["map<int,int>"]), {"c0": "NULL"})
 
 
 def test_no_python_runs(spark):

@@ -267,7 +267,8 @@ def test_only_what_can_match_is_read(acid, spark):
     assert "SortMergeJoin" not in written.tree
     assert "Python" not in written.tree
     assert acid.delete("d.t", source=source, on="t.id = s.id") == 10
-    assert last_write(spark).metrics["number of files read"] == 3, "data files of one write, and of the merge"
+    joined = int(spark.version < "4.3")  # the delete events of the merge, which are looked up later on
+    assert last_write(spark).metrics["number of files read"] == 3 + joined, "data files of one write, and of the merge"
     assert acid.update("d.t", {"v": "'x'"}, "id >= 290 AND p = 1") == 5
     written = last_write(spark)
     assert written.metrics["number of files read"] == 1
@@ -285,7 +286,8 @@ def test_a_merge_sorts_its_events_once(acid, spark):
     assert tuple(merge.execute()) == (0, 15, 0)
     plan = last_write(spark).tree
     assert plan.count("Exchange") == plan.count("BroadcastExchange") + 1, "only changed rows are shuffled, and once"
-    assert plan.count("Sort (") == 1, "the check for rows that match twice takes the writer's order"
+    sorts = 1 if spark.version >= "4.3" else 2  # of which the second finds all in order
+    assert plan.count("Sort (") == sorts, "the check for rows that match twice takes the writer's order"
 
 
 @pytest.mark.usefixtures("written_by_spark")

@@ -17,6 +17,8 @@ from tests.spark.plans import scans
 
 
 def test_instants_are_read_and_not_written(acid, spark):
+    if spark.version.startswith("4.1."):
+        pytest.skip("this Spark does not know the type in ORC files")
     acid.create_table("d.t", {"id": "int", "at": "timestamp with local time zone"})
     file = commit_writes(acid, "d.t", 1) / "delta_0000001_0000001_0000" / "bucket_00000"
     noon = datetime.datetime(2020, 6, 1, 12, tzinfo=datetime.UTC)

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import DataFrame, Observation, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from hive_acid.catalog import Table
 from hive_acid.format import rows
+from hive_acid.spark.assign import quoted
 from hive_acid.spark.events import (
     BUCKET_COLUMN,
     DELETE,
@@ -26,7 +27,6 @@ from hive_acid.spark.events import (
     OWN_ROW_ID,
     Events,
     constant,
-    file_of_row,
     key_column,
     key_texts,
 )
@@ -126,7 +126,7 @@ def change_events(
         file = _file("spark_partition_id()", FILE_OF_ROW)
     else:
         order.insert(len(divided_by), _SPREAD)
-        placed = _shuffled(changes, names, _bucket(table) if hashed else None)
+        placed = _shuffled(changes, names, _bucket(table) if hashed else "spark_partition_id()")
         file = _file(_SPREAD if hashed else "spark_partition_id()", _SPREAD)
     counts = Observation()
     counted = {INSERT: _IS_NEW, DELETE: f"NOT {_IS_NEW}", UPDATES: f"{_IS_NEW} AND originalTransaction IS NOT NULL"}
@@ -152,10 +152,9 @@ def change_events(
     return Events(frame, divided_by, counts)
 
 
-def _shuffled(changes: DataFrame, names: Sequence[str], bucket: Column | None) -> DataFrame:
-    """The changes in the tasks of their files; `bucket` is that of new rows, None if any task takes them."""
-    origin = F.spark_partition_id() if bucket is None else bucket
-    spread = changes.withColumn(_SPREAD, F.when(F.expr(_IS_NEW), origin).otherwise(file_of_row()))
+def _shuffled(changes: DataFrame, names: Sequence[str], bucket: str) -> DataFrame:
+    """The changes in the tasks of their files; `bucket` is that of new rows."""
+    spread = changes.selectExpr("*", f"if({_IS_NEW}, {bucket}, {FILE_OF_ROW}) AS {_SPREAD}")
     return spread.repartition(KIND_COLUMN, *names, _SPREAD)
 
 
@@ -173,6 +172,6 @@ def _identity() -> list[str]:
     return [f"{hidden} AS {name}" for hidden, name in zip(KEY_COLUMNS, KEY, strict=True)]
 
 
-def _bucket(table: Table) -> Column:
+def _bucket(table: Table) -> str:
     """The bucket of a new row of a CLUSTERED table, by Hive's hash."""
-    return bucket_of(table, {name: F.col(ROW_COLUMN).getField(name) for name in table.bucket_columns})
+    return bucket_of(table, {name: f"{ROW_COLUMN}.{quoted(name)}" for name in table.bucket_columns})

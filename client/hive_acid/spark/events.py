@@ -95,17 +95,18 @@ def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], wr
     return _inserts(_placed(shaped, names, spread), names, write, task, [*names, _ORDER], row)
 
 
-def clustered_events(
-    values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, bucket: Column
-) -> Events:
-    """Rows of `values` as insert events of a CLUSTERED table: those of each partition and `bucket` are one file."""
+def clustered_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, bucket: str) -> Events:
+    """Rows of `values` as insert events of a CLUSTERED table: those of each partition and `bucket` are one file.
+
+    `bucket` is the SQL of its number.
+    """
     names = [*_names(keys), BUCKET_COLUMN]
-    shaped = values.select(
-        *map(F.expr, key_texts(keys)),
+    shaped = values.selectExpr(
+        *key_texts(keys),
         # Spark has to know that it is never null, as with the keys.
-        F.coalesce(bucket, F.lit(0)).alias(BUCKET_COLUMN),
-        *map(F.expr, _row_parts([quoted(name) for name in row])),
-        F.monotonically_increasing_id().alias(_ORDER),
+        f"coalesce({bucket}, 0) AS {BUCKET_COLUMN}",
+        *_row_parts([quoted(name) for name in row]),
+        f"monotonically_increasing_id() AS {_ORDER}",
     )
     placed = shaped.repartition(*names)
     return _inserts(placed, names, write, BUCKET_COLUMN, [*names, _ORDER], row)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from hive_acid.catalog import Table
 from hive_acid.locks import Operation
@@ -47,7 +46,7 @@ def new_rows(
     row = [column.name for column in table.columns]
     keys = [f"cast({quoted(key.name)} AS string)" for key in table.partition_keys]
     if table.bucket_columns:
-        bucket = bucket_of(table, {name: F.col(quoted(name)) for name in table.bucket_columns})
+        bucket = bucket_of(table, {name: quoted(name) for name in table.bucket_columns})
         return clustered_events(values, row, keys, write, bucket)
     if in_one_directory and write.layout is Layout.STATEMENTS:
         return insert_events(values, row, keys, write, Spread(1, shuffled=True))
