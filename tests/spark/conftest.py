@@ -50,8 +50,8 @@ def spark() -> Iterator[SparkSession]:
 def started() -> SparkSession:
     """A session as the tests want it."""
     ensure_java()
-    # Connect's server starts what streams run by the first Python of the path otherwise.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if OVER_CONNECT:  # the server would start what streams run by the first Python of the path
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("hive-acid tests")
     builder = builder.remote("local[2]") if OVER_CONNECT else builder.master("local[2]")
     settings = {

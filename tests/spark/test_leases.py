@@ -81,6 +81,26 @@ def test_a_frame_keeps_its_own_table_only(acid, spark, db):
     until_none_is_named(db)
 
 
+def test_a_frame_leaves_nothing_to_the_collection_of_cycles(acid, spark, db):
+    """Its lease ends with it, whatever was tried to find out which rows are deleted."""
+    acid.create_table("d.p", {"id": "bigint"}, partitioned_by={"k": "int"})
+    acid.insert("d.p", spark.range(8).selectExpr("id", "int(id % 2) k"))
+    acid.delete("d.p", "id < 2")
+    gc.collect()
+    gc.disable()
+    try:
+        frame = acid.table("d.p")
+        assert frame.where("id > 2").count() == 5
+        assert named(db) == {"p"}
+        del frame
+        until = time.monotonic() + 30
+        while named(db) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert named(db) == set()
+    finally:
+        gc.enable()
+
+
 def test_a_block_keeps_everything_until_its_end(acid, db):
     """Which tables it will read is not known: whoever has named none is waited for everywhere."""
     with acid.snapshot():
