@@ -5,20 +5,20 @@ A verb whose method the session does not have is left out (`available`), so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
-from unittest import mock
 
 import pytest
 
 from hive_acid.errors import UnsupportedTableError
-from hive_acid.spark import AcidSession, collected
+from hive_acid.spark import AcidSession
 from hive_acid.spark.merge import MergeBuilder
 from tests.data_walk.conditions import Assignment, Condition
 from tests.data_walk.model import Model, Partition, Txn
 from tests.data_walk.tables import Columns, Row, Shape, frame_of, literal
+from tests.spark.by_spark import written_by_spark
 
 _SOURCE = Shape({"id": "int", "v": "int"}, {})
 
@@ -111,14 +111,9 @@ def load_data(scene: Scene, table: str, rows: Sequence[Row], partition: Mapping[
     scene.model.insert(scene.txn, table, rows)
 
 
-@contextmanager
-def _written(by_client: bool) -> Iterator[None]:
+def _written(by_client: bool) -> AbstractContextManager[object]:
     """Within the block changes are written by the client, as few ones are, or all by Spark."""
-    if by_client:
-        yield
-    else:
-        with mock.patch.multiple(collected, MOST_KEYS=-1, MOST_ROWS=-1):
-            yield
+    return nullcontext() if by_client else written_by_spark()
 
 
 def update(

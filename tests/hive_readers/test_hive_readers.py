@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import pytest
 
 from hive_acid.format.rows import RowId
-from hive_acid.spark import AcidSession, collected
+from hive_acid.spark import AcidSession
 from hive_acid.transaction import TransactionKind
 from tests.hive_readers.readers import HiveReaders, Snapshot
+from tests.spark.by_spark import written_by_spark
 from tests.spark.checker import check_snapshot
 from tests.spark.compaction import compact_table
 
@@ -142,7 +142,7 @@ def test_compactions_that_neither_shuffle_nor_sort(acid: AcidSession, hive: Hive
 def test_compactions_that_write_no_row(acid: AcidSession, hive: HiveReaders, kept: list[str]) -> None:
     """Files become parts of new ones as they are, and the client merges the delete events."""
     acid.create_table("d.t", COLUMNS)
-    with mock.patch.object(collected, "MOST_ROWS", -1):  # Spark's files and the client's do not become one
+    with written_by_spark():  # Spark's files and the client's do not become one
         updates(acid)
     acid.insert("d.t", rows(acid, 30, 60).repartition(3))
     acid.delete("d.t", "id = 33")

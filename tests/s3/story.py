@@ -10,20 +10,20 @@ import sys
 import time
 from collections.abc import Sequence
 from typing import Any
-from unittest import mock
 
 import pytest
 from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid import files
-from hive_acid.spark import collected, lane_merge, pieces
+from hive_acid.spark import lane_merge, pieces
 from hive_acid.spark.file_order import out_of_order
 from hive_acid.spark.stage import Staging
 from metastore import slices
 from metastore.app import App, ServeOptions
 from metastore.config import Config
 from tests.crash.steps import ALL_STEPS
+from tests.spark.by_spark import written_by_spark
 from tests.spark.compaction import compact_table
 from tests.spark.house import SessionExecutor
 
@@ -63,7 +63,7 @@ class Story:
         acid.delete("d.t", "id = 1")
         self.tell("changed")
         merge = acid.merge("d.t", self.frame((2, "m", "x"), (4, "n", "x")), "t.id = s.id")
-        with mock.patch.object(collected, "MOST_ROWS", -1):  # so that Spark writes, as it does for many rows
+        with written_by_spark():  # as it is with many rows
             merge.whenMatchedUpdate(set={"v": "s.v"}).whenNotMatchedInsertAll().execute()
         self.tell("merged")
         try:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import hive_acid.spark
 from hive_acid.spark import AcidSession
 from hive_acid.spark.java import ensure_java
+from tests.spark.by_spark import written_by_spark
 
 pytest.register_assert_rewrite("tests.spark.checker")
 
@@ -79,3 +80,10 @@ def acid(spark: SparkSession, metastore: Callable[..., str]) -> Iterator[AcidSes
     for table in spark.catalog.listTables():
         if table.isTemporary:
             spark.catalog.dropTempView(table.name)
+
+
+@pytest.fixture(name="written_by_spark")
+def _written_by_spark() -> Iterator[None]:
+    """Spark writes events, however few they are."""
+    with written_by_spark():
+        yield

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+
+SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
+"""Spark's version, without the last part."""
+
+AT_ONCE = SPARK >= (4, 3)
+"""Whether Spark evaluates once what stands in a filter several times: without, several partitions are joined."""
 
 
 class Scan(NamedTuple):

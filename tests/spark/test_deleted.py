@@ -3,17 +3,14 @@
 import sys
 from dataclasses import replace
 
-import pyspark
 import pytest
 from pyspark.sql import functions as F
 
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.spark import deleted
-from tests.spark.plans import scans
+from tests.spark.plans import AT_ONCE, scans
 
 ROWS = 20_000
-AT_ONCE = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 3)
-"""Whether Spark evaluates once what stands in a filter several times: without, several partitions are joined."""
 
 
 @pytest.fixture

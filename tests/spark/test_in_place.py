@@ -6,7 +6,6 @@ import pytest
 from pyspark.sql import functions as F
 
 from hive_acid.catalog import Column, Table
-from hive_acid.spark import collected
 from hive_acid.spark.changes import change_events, deletions
 from hive_acid.spark.layout import Write
 from hive_acid.spark.spread import Spreader
@@ -33,13 +32,6 @@ def a_task_for_each_file(spark):
 
 def ids(acid, name="d.t"):
     return sorted(row["id"] for row in acid.table(name).collect())
-
-
-@pytest.fixture
-def written_by_spark(monkeypatch):
-    """Spark writes events, however few they are."""
-    monkeypatch.setattr(collected, "MOST_KEYS", -1)
-    monkeypatch.setattr(collected, "MOST_ROWS", -1)
 
 
 @pytest.mark.usefixtures("written_by_spark")

@@ -58,10 +58,10 @@ def openings(seen):
     return [(set(request.tables), request.mayBeginAgain) for method, request in seen if method == "open_txns"]
 
 
-def until_none_is_named(db):
+def until_none_is_named(db, collect=gc.collect):
     until = time.monotonic() + 30
     while named(db) and time.monotonic() < until:
-        gc.collect()
+        collect()
         time.sleep(0.05)
     assert named(db) == set()
 
@@ -93,10 +93,7 @@ def test_a_frame_leaves_nothing_to_the_collection_of_cycles(acid, spark, db):
         assert frame.where("id > 2").count() == 5
         assert named(db) == {"p"}
         del frame
-        until = time.monotonic() + 30
-        while named(db) and time.monotonic() < until:
-            time.sleep(0.05)
-        assert named(db) == set()
+        until_none_is_named(db, collect=lambda: None)
     finally:
         gc.enable()
 

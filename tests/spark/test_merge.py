@@ -4,9 +4,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, MergeCardinalityError
-from hive_acid.spark import collected
 from tests.spark.checker import check_table, location_of
-from tests.spark.plans import last_write
+from tests.spark.plans import AT_ONCE, SPARK, last_write
 
 
 @pytest.fixture
@@ -242,13 +241,6 @@ def test_columns_that_the_table_lacks_are_added(acid, spark):
     check_table(location_of(acid, "d.t"))
 
 
-@pytest.fixture
-def written_by_spark(monkeypatch):
-    """Spark writes events, however few they are."""
-    monkeypatch.setattr(collected, "MOST_KEYS", -1)
-    monkeypatch.setattr(collected, "MOST_ROWS", -1)
-
-
 @pytest.mark.usefixtures("written_by_spark")
 def test_only_what_can_match_is_read(acid, spark):
     acid.create_table("d.t", {"id": "int", "v": "string", "w": "string"}, partitioned_by={"p": "int"})
@@ -267,7 +259,7 @@ def test_only_what_can_match_is_read(acid, spark):
     assert "SortMergeJoin" not in written.tree
     assert "Python" not in written.tree
     assert acid.delete("d.t", source=source, on="t.id = s.id") == 10
-    joined = int(spark.version < "4.3")  # the delete events of the merge, which are looked up later on
+    joined = int(not AT_ONCE)  # the delete events of the merge
     assert last_write(spark).metrics["number of files read"] == 3 + joined, "data files of one write, and of the merge"
     assert acid.update("d.t", {"v": "'x'"}, "id >= 290 AND p = 1") == 5
     written = last_write(spark)
@@ -286,7 +278,7 @@ def test_a_merge_sorts_its_events_once(acid, spark):
     assert tuple(merge.execute()) == (0, 15, 0)
     plan = last_write(spark).tree
     assert plan.count("Exchange") == plan.count("BroadcastExchange") + 1, "only changed rows are shuffled, and once"
-    sorts = 1 if spark.version >= "4.3" else 2  # of which the second finds all in order
+    sorts = 1 if SPARK >= (4, 3) else 2  # of which the second finds all in order
     assert plan.count("Sort (") == sorts, "the check for rows that match twice takes the writer's order"
 
 

@@ -31,7 +31,7 @@ from hive_acid.spark.compaction_job import (
 )
 from hive_acid.spark.concatenate import concatenate
 from hive_acid.spark.deleted import merged_events
-from hive_acid.spark.events import BUCKET_COLUMN, DELETE, INSERT, KEY, file_of_row
+from hive_acid.spark.events import BUCKET_COLUMN, DELETE, FILE_OF_ROW, INSERT, KEY
 from hive_acid.spark.job_settings import configured
 from hive_acid.spark.lane_merge import LaneMerge
 from hive_acid.spark.merging import Merging
@@ -131,7 +131,7 @@ class _Merge(Merging):
 
     def _placed(self, name: str, events: DataFrame, holds: str, *, one_task: bool) -> int:
         """Write `events` as the directory `name`, sorted, in one file per bucket; the number of events."""
-        placed = events.withColumn(BUCKET_COLUMN, F.coalesce(file_of_row(), F.lit(0)))
+        placed = events.withColumn(BUCKET_COLUMN, F.expr(f"coalesce({FILE_OF_ROW}, 0)"))
         placed = placed.coalesce(1) if one_task else placed.repartition(BUCKET_COLUMN)
         if holds == DELETE:
             # Hive 4 loses the events that follow a doubled one (acid-format.md §0.9).

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
@@ -30,7 +30,7 @@ BUCKET_COLUMN = "file"
 # Expressions are SQL, since a call to the JVM for each part of each expression takes long.
 
 FILE_OF_ROW = "CASE WHEN shiftright(bucket, 29) = 0 THEN bucket ELSE shiftright(bucket, 16) & 4095 END"
-"""`file_of_row`."""
+"""The number of the file to which an event belongs, decoded from its bucket property (acid-format.md §3.2)."""
 
 OWN_ROW_ID = "monotonically_increasing_id() - shiftleft(cast(spark_partition_id() AS bigint), 33)"
 """0, 1, 2, … in this task."""
@@ -154,11 +154,6 @@ def _placed(shaped: DataFrame, names: Sequence[str], spread: Spread) -> DataFram
     if not hashed:
         return shaped.hint("rebalance", *tasks)
     return shaped.withColumn(_SPREAD, F.xxhash64(*hashed)).hint("rebalance", *tasks, _SPREAD)
-
-
-def file_of_row() -> Column:
-    """The number of the file to which an event belongs, decoded from its bucket property (acid-format.md §3.2)."""
-    return F.expr(FILE_OF_ROW)
 
 
 def _is_hashable(type_: t.DataType) -> bool:
