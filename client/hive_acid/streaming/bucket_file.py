@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import orc
 
 from hive_acid import files
 from hive_acid.footers import FIRST_READ_BYTES, uncompressed
@@ -13,6 +12,7 @@ from hive_acid.format.orc_patch import hive_3_properties, second_tail
 from hive_acid.format.orc_tail import read_tail, tail_length
 from hive_acid.format.rows import INSERT
 from hive_acid.ids import WriteId
+from hive_acid.streaming.orc_file import OrcFile
 
 
 class BucketFile:
@@ -29,19 +29,13 @@ class BucketFile:
         self._write_id = pa.scalar(write_id, pa.int64())
         self._bucket = pa.scalar(bucket_property, pa.int32())
         self._rows = 0
-        self._file = files.create(location)
-        self._writer = orc.ORCWriter(
-            self._file,
-            compression="uncompressed" if compression == "none" else compression,
-            compression_block_size=256 * 1024,
-            dictionary_key_size_threshold=0.8,
-        )
+        self._file = OrcFile(location, compression)
 
     def write(self, rows: Any) -> None:
         """Add rows, an Arrow array of structs (`hive_acid.streaming.layout.row_array`)."""
         count = len(rows)
         write_ids = pa.repeat(self._write_id, count)
-        self._writer.write(
+        self._file.write(
             pa.table(
                 {
                     "operation": pa.repeat(pa.scalar(INSERT, pa.int32()), count),
@@ -57,9 +51,8 @@ class BucketFile:
 
     def close(self) -> int:
         """Write what is left and the tail; returns the size in bytes."""
-        self._writer.close()
-        size: int = self._file.tell()
         self._file.close()
+        size = self._file.size
         if self._for_hive_3:
             end = files.read_end(self._location, size, FIRST_READ_BYTES)
             if (length := tail_length(end)) > len(end):
@@ -70,4 +63,4 @@ class BucketFile:
 
     def abandon(self) -> None:
         """Close what is not to be kept."""
-        self._file.close()
+        self._file.abandon()

@@ -1,0 +1,84 @@
+"""An ORC file that is open for writing by pyarrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyarrow import orc
+
+from hive_acid import files
+
+
+class OrcFile:
+    """A new file of Arrow tables; `size` is its bytes so far. Raises OSError if it cannot be made.
+
+    pyarrow's writer ends the whole process when its file fails as it closes, which it does when it is forgotten as
+    well. So it never hears of an error: `write` and `close` raise it.
+    """
+
+    def __init__(self, location: str, compression: str) -> None:
+        """`compression` is one of `hive_acid.format.compression`."""
+        self._sink = _Sink(files.create(location))
+        self._writer = orc.ORCWriter(
+            self._sink,
+            compression="uncompressed" if compression == "none" else compression,
+            compression_block_size=256 * 1024,
+            dictionary_key_size_threshold=0.8,
+        )
+
+    @property
+    def size(self) -> int:
+        return self._sink.size
+
+    def write(self, table: Any) -> None:
+        """Add rows. Raises OSError."""
+        self._writer.write(table)
+        self._sink.check()
+
+    def close(self) -> None:
+        """Write what is left and the tail. Raises OSError."""
+        self._writer.close()
+        self._sink.file.close()
+        self._sink.check()
+
+    def abandon(self) -> None:
+        """Close what is not to be kept."""
+        self._sink.error = OSError("abandoned")
+        self._writer.close()
+        self._sink.file.close()
+
+
+class _Sink:
+    """The file as pyarrow sees it: all that is written seems to arrive."""
+
+    closed = False
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.size = 0
+        self.error: Exception | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.size
+
+    def write(self, content: Any) -> int:
+        if self.error is None:
+            try:
+                self.file.write(content)
+            except Exception as error:
+                self.error = error
+        self.size += len(content)
+        return len(content)
+
+    def flush(self) -> None:
+        """Nothing: the file is flushed as it closes."""
+
+    def close(self) -> None:
+        """Nothing: the file is closed by its owner."""
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise self.error

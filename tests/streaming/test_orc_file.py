@@ -1,0 +1,73 @@
+"""A file system that fails while an ORC file is written: an error, where pyarrow's writer would end the process."""
+
+import gc
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+from hive_acid import files
+from hive_acid.streaming.orc_file import OrcFile
+
+TABLE = pa.table({"a": pa.array(range(200_000)), "s": [str(n * 7919) for n in range(200_000)]})
+
+
+class Full:
+    """A disk that has room for so many bytes."""
+
+    def __init__(self, room):
+        self.room = room
+        self.closed = False
+
+    def write(self, content):
+        if len(content) > self.room:
+            raise OSError(28, "No space left on device")
+        self.room -= len(content)
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("room", [0, 3, 100_000])
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_full_disk_is_an_error(monkeypatch, room, ends):
+    disk = Full(room)
+    monkeypatch.setattr(files, "create", lambda _: disk)
+    file = OrcFile("f", "none")
+    with pytest.raises(OSError, match="No space left"):
+        for _ in range(20):
+            file.write(TABLE)
+        file.close()
+    if ends:
+        file.abandon()
+        assert disk.closed
+    del file
+    gc.collect()
+
+
+def test_what_is_abandoned_or_forgotten_ends_no_process(tmp_path):
+    """Asked in a process of its own, which would be gone."""
+    program = f"""
+import pyarrow as pa
+from hive_acid.streaming.orc_file import OrcFile
+table = pa.table({{"a": range(1000)}})
+for name in ("one", "other"):
+    file = OrcFile({str(tmp_path)!r} + "/" + name, "zlib")
+    file.write(table)
+    file.abandon() if name == "one" else file._sink.file.close()
+    del file
+print("alive")
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert said.stdout == "alive\n"
+
+
+def test_size_and_content(tmp_path):
+    file = OrcFile(str(tmp_path / "f"), "zstd")
+    file.write(TABLE)
+    file.write(TABLE)
+    file.close()
+    assert file.size == (tmp_path / "f").stat().st_size
+    assert orc.read_table(tmp_path / "f") == pa.concat_tables([TABLE, TABLE])
