@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from hive_acid import files
 from hive_acid.errors import FormatError
-from hive_acid.format.orc_tail import Tail, read_tail, tail_length
+from hive_acid.format.orc_tail import Tail, plain_section, read_tail, stripe_zone, tail_length
 from hive_acid.format.protobuf import read_varint
 
 FIRST_READ_BYTES = 16 * 1024
@@ -86,6 +86,20 @@ def end_of(file: DataFilePath) -> bytes:
     end = files.read_end(file.path, file.size, FIRST_READ_BYTES)
     length = tail_length(end)
     return files.read_end(file.path, file.size, length) if length > len(end) else end
+
+
+def writer_zones(file: DataFilePath) -> set[str]:
+    """The time zones of those who have written the stripes of a file, "" of one that does not say.
+
+    Raises FormatError as `Footers.read`.
+    """
+    tail = _tail_of(file)
+    zones = set()
+    with files.opened(file.path) as content:
+        for stripe in tail.stripes:
+            content.seek(stripe.offset + stripe.length - stripe.footer)
+            zones.add(stripe_zone(plain_section(content.read(stripe.footer), tail.compression, uncompressed)))
+    return zones
 
 
 def _tail_of(file: DataFilePath) -> Tail:

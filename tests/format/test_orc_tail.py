@@ -13,7 +13,7 @@ from hive_acid.footers import DataFilePath, Footers
 from hive_acid.format.orc import empty_acid_file
 from hive_acid.format.orc_statistics import UNKNOWN, ColumnStatistics, column_statistics
 from hive_acid.format.orc_tail import LONGEST_POSTSCRIPT_BYTES, read_tail, tail_length
-from hive_acid.format.protobuf import bytes_field, number_field, varint
+from hive_acid.format.protobuf import bytes_field, number_field, unzigzag, varint
 
 pa = pytest.importorskip("pyarrow")
 orc = pytest.importorskip("pyarrow.orc")
@@ -23,6 +23,7 @@ COLUMNS = {
     "d": pa.array([1.5, 2.5, -3.0], pa.float64()),
     "nan": pa.array([1.5, float("nan"), 3.0], pa.float64()),
     "s": pa.array(["b", "é", "a"]),
+    "bin": pa.array([b"12", None, b"345"]),
     "b": pa.array([True, True, None]),
     "day": pa.array([dt.date(2020, 1, 1), None, dt.date(2021, 1, 1)]),
     "early": pa.array([dt.date(1500, 1, 1), None, dt.date(2021, 1, 1)]),
@@ -35,7 +36,8 @@ EXPECTED = {
     "i": ColumnStatistics(2, True, -7, 5),
     "d": ColumnStatistics(3, False, -3.0, 2.5),
     "nan": ColumnStatistics(3, False),
-    "s": ColumnStatistics(3, False, "a", "é"),
+    "s": ColumnStatistics(3, False, "a", "é", size=4),
+    "bin": ColumnStatistics(2, True, size=5),
     "b": ColumnStatistics(2, True, True, True),
     "day": ColumnStatistics(2, True, dt.date(2020, 1, 1), dt.date(2021, 1, 1)),
     "early": ColumnStatistics(2, True),
@@ -90,7 +92,7 @@ def test_stripes_lie_one_behind_the_other():
     assert sum(stripe.rows for stripe in tail.stripes) == tail.rows == rows
     first = 0
     for number, stripe in enumerate(tail.stripes):
-        assert tail.stripe_statistics(number, 1)[2:] == (first, first + stripe.rows - 1)
+        assert tail.stripe_statistics(number, 1)[2:4] == (first, first + stripe.rows - 1)
         first += stripe.rows
         if number:
             assert stripe.offset >= sum(tail.stripes[number - 1][:2])
@@ -158,12 +160,19 @@ def test_bounds_of_writers_that_are_not_to_be_trusted():
     assert column_statistics("timestamp", bytes_field(9, number_field(1, 2) + number_field(2, 4))).minimum is None
     far = bytes_field(7, number_field(1, 2) + number_field(2, 2**40))
     assert column_statistics("date", far) == ColumnStatistics(None, True, dt.date(1970, 1, 2), None)
-    assert column_statistics("string", bytes_field(4, bytes_field(4, b"a") + bytes_field(5, b"b")))[2:] == ("a", "b")
-    assert column_statistics("string", bytes_field(4, bytes_field(1, b"\xff")))[2:] == (None, None)
+    assert column_statistics("string", bytes_field(4, bytes_field(4, b"a") + bytes_field(5, b"b")))[2:4] == ("a", "b")
+    assert column_statistics("string", bytes_field(4, bytes_field(1, b"\xff")))[2:4] == (None, None)
     assert column_statistics("decimal", bytes_field(6, bytes_field(1, b"x") + bytes_field(2, b"NaN")))[2:] == (
         None,
         None,
+        None,
     )
+
+
+def test_the_last_millisecond_of_all_has_none_after_it():
+    last = 253_402_300_799_999
+    message = bytes_field(9, number_field(3, unzigzag(0)) + number_field(4, unzigzag(last)))
+    assert column_statistics("timestamp", message) == ColumnStatistics(None, True, dt.datetime(1970, 1, 1), None)
 
 
 VALID = written("uncompressed")

@@ -23,7 +23,7 @@ from metastore import slices
 from metastore.app import App, ServeOptions
 from metastore.config import Config
 from tests.crash.steps import ALL_STEPS
-from tests.spark.by_spark import written_by_spark
+from tests.spark.by_spark import merged_by_spark, written_by_spark
 from tests.spark.compaction import compact_table
 from tests.spark.house import SessionExecutor
 
@@ -95,7 +95,7 @@ class Story:
             looked.extend(paths)
             return out_of_order(paths)
 
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, merged_by_spark():
             patch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
             patch.setattr(pieces, "out_of_order", look)
             compact_table(self.spark, self.acid, "d.t", "minor")

@@ -1,13 +1,18 @@
-"""Spark as the writer of all changes: of few ones the client writes the files itself otherwise."""
+"""Spark as the writer of all files: those of few rows the client writes itself otherwise."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from unittest import mock
 
-from hive_acid.spark import collected
+from hive_acid.spark import arrow_merge, collected
 
 
 def written_by_spark() -> AbstractContextManager[object]:
     """Within the block Spark writes events, however few they are."""
     return mock.patch.multiple(collected, MOST_KEYS=-1, MOST_ROWS=-1)
+
+
+def merged_by_spark() -> AbstractContextManager[object]:
+    """Within the block Spark merges the rows of compactions, however few they are."""
+    return mock.patch.object(arrow_merge, "MOST_BYTES", -1)

@@ -194,5 +194,5 @@ def test_the_process_answers_each_line_with_a_line(acid, spark, tmp_path):
     assert "JSONDecodeError" in answers[None]["error"]
     assert "location" in answers[9]["error"]
     told = [answer["progress"] for answer in said if "progress" in answer]
-    assert [progress["phase"] for progress in told] == ["listing", "rows", "written"]
+    assert [progress["phase"] for progress in told] == ["listing", "rows", "rows", "written"]
     assert told[-1] == {"rows": 3, "files": 1, "bytes_written": done["bytes"], "phase": "written"}

@@ -20,6 +20,7 @@ from hive_acid.spark.file_order import out_of_order
 from hive_acid.spark.job_settings import configured
 from hive_acid.spark.stage import Staging
 from metastore.compaction.plan import CompactionRefusedError
+from tests.spark.by_spark import merged_by_spark
 from tests.spark.checker import check_table, events, location_of
 from tests.spark.compaction import compact_table
 from tests.spark.placed import BUCKET_0, commit_writes, write_events
@@ -53,17 +54,32 @@ def history(acid, spark):
 
 
 @pytest.fixture
-def by_lanes(monkeypatch):
-    """Every compaction goes bucket by bucket; the numbers of the files that were looked at afterwards."""
-    looked = []
-    monkeypatch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
-    monkeypatch.setattr(lane_merge, "RUNS_PER_JOB", 2)
+def looked(monkeypatch):
+    """The numbers of the files of each compaction that were looked at afterwards, whether they are in order."""
+    numbers = []
 
     def look(paths):
-        looked.append(len(paths))
+        numbers.append(len(paths))
         return out_of_order(paths)
 
     monkeypatch.setattr(pieces, "out_of_order", look)
+    return numbers
+
+
+@pytest.fixture
+def by_lanes(monkeypatch, looked):
+    """Spark writes every compaction bucket by bucket; as `looked`."""
+    monkeypatch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
+    monkeypatch.setattr(lane_merge, "RUNS_PER_JOB", 2)
+    with merged_by_spark():
+        yield looked
+
+
+@pytest.fixture(params=["by_arrow", "by_lanes"])
+def by_either(request, looked):
+    """Compactions go bucket by bucket, by pyarrow or by Spark; as `looked`."""
+    if request.param == "by_lanes":
+        request.getfixturevalue("by_lanes")
     return looked
 
 
@@ -83,7 +99,7 @@ def joined(monkeypatch):
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
-def test_bucket_by_bucket_the_same_rows_have_the_same_ids(history, spark, by_lanes, kinds):
+def test_bucket_by_bucket_the_same_rows_have_the_same_ids(history, spark, by_either, kinds):
     before = content(history)
     old = history.table("d.t", row_id=True)
     for kind in kinds:
@@ -91,14 +107,14 @@ def test_bucket_by_bucket_the_same_rows_have_the_same_ids(history, spark, by_lan
         assert content(history) == before
         check_table(location_of(history, "d.t"))
         assert result.input_bytes > 0
-    assert sum(by_lanes) == 3 * len(kinds), "each bucket's file was written, and looked at"
+    assert sum(by_either) == 3 * len(kinds), "each bucket's file was written, and looked at"
     assert sorted(map(str, old.collect())) == before
     history.delete("d.t", "id = 1")
     assert len(content(history)) == len(before) - 1
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
-def test_a_bucket_in_pieces_becomes_one_file(history, spark, by_lanes, joined, kinds):
+def test_a_bucket_in_pieces_becomes_one_file(history, spark, by_either, joined, kinds):
     before = content(history)
     old = history.table("d.t", row_id=True)
     for kind in kinds:
@@ -109,7 +125,7 @@ def test_a_bucket_in_pieces_becomes_one_file(history, spark, by_lanes, joined, k
             list(location_of(history, "d.t").glob("delete_delta_*_v*/bucket_*"))
         )
     assert joined, "some bucket had several pieces"
-    assert sum(by_lanes) > 3
+    assert sum(by_either) > 3
     assert sorted(map(str, old.collect())) == before
     assert history.table("d.t").where("id = 205").count() == 1, "row groups are found by the statistics of the join"
     assert not list(location_of(history, "d.t").rglob("joined"))
@@ -356,7 +372,7 @@ def orc_bounds(location, pattern, name):
     return min(of.minimum for of in found), max(of.maximum for of in found)
 
 
-def test_files_that_are_not_sorted_are_sorted_in_the_end(acid, spark, by_lanes):
+def test_files_that_are_not_sorted_are_sorted_in_the_end(acid, spark, by_either):
     """Another writer has broken the rule that the way without a sort depends on: its file's rows stand backwards."""
     acid.create_table("d.t", COLUMNS)
     insert(acid, spark, 0, 50)
@@ -368,7 +384,7 @@ def test_files_that_are_not_sorted_are_sorted_in_the_end(acid, spark, by_lanes):
     orc.write_table(backwards, path)
     assert out_of_order([str(path)]) == [str(path)]
     (result,) = compact_table(spark, acid, "d.t", "major")
-    assert by_lanes == [1]
+    assert by_either == [1]
     (base,) = location_of(acid, "d.t").glob("base_*")
     keys = [event.key for event in events(base / "bucket_00000")]
     assert keys == sorted(keys)

@@ -28,6 +28,7 @@ from hive_acid.format.protobuf import (
 _FOOTER_LENGTH, _METADATA_LENGTH, _ENCRYPTED_STATISTICS = 1, 5, 7
 _HEADER, _CONTENT, _STRIPE, _ROWS, _STATISTICS, _ENCRYPTION = 1, 2, 3, 6, 7, 10
 _OF_FILE = (_HEADER, _CONTENT, _STRIPE, _ROWS, _STATISTICS)
+_WRITER, _CPP = 9, 1
 _OFFSET, _INDEX, _DATA, _STRIPE_FOOTER = 1, 2, 3, 4
 _OF_STRIPE = 1
 _MAX_LONG = (1 << 63) - 1
@@ -54,6 +55,11 @@ class OrcPart:
     def kind(self) -> Hashable:
         """The same for files that can become one."""
         return self._alike, self._postscript, len(self._statistics), bool(self._of_stripes) or not self._stripes
+
+    @property
+    def is_of_cpp(self) -> bool:
+        """Whether ORC's C++ library has written the file, as it does for pyarrow."""
+        return dict(self._alike).get(_WRITER) == _CPP
 
 
 def orc_part(end: bytes, decompress: Decompress | None = None) -> OrcPart:

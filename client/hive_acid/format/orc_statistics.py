@@ -30,13 +30,14 @@ class ColumnStatistics(NamedTuple):
     `values` counts those that are not null, and is None if unknown; without `has_null` there is surely no null. Every
     value lies between `minimum` and `maximum`, inclusive, but not one that is NaN: bounds of a column that may have
     NaN are None. A bound may be one that no value has: of long texts and of
-    timestamps it is a rounded one.
+    timestamps it is a rounded one. `size` is the bytes of all values of a text or binary column, None if unknown.
     """
 
     values: int | None
     has_null: bool
     minimum: Bound | None = None
     maximum: Bound | None = None
+    size: int | None = None
 
 
 UNKNOWN = ColumnStatistics(None, has_null=True)
@@ -49,14 +50,17 @@ def column_statistics(kind: str, message: bytes) -> ColumnStatistics:
     values = numbers.get(1)
     minimum: Bound | None = None
     maximum: Bound | None = None
+    size: int | None = None
     for field, value in bytes_fields(message).items():
         if field == _BOOLEANS and kind == "boolean" and values is not None:
             true = sum(packed_numbers(bytes_fields(value).get(1, b""))[:1])
             minimum, maximum = true == values, true > 0
         elif (bounds := _BOUNDS.get(field)) is not None and kind in bounds[0]:
             minimum, maximum = bounds[1](value)
+        if field in _SIZES and kind in _SIZES[field][0]:
+            size = _signed(number_fields(value).get(_SIZES[field][1]))
     # Writers that do not say whether there is a null may have written some.
-    return ColumnStatistics(values, bool(numbers.get(10, 1)), minimum, maximum)
+    return ColumnStatistics(values, bool(numbers.get(10, 1)), minimum, maximum, size)
 
 
 _Bounds = tuple[Bound | None, Bound | None]
@@ -123,15 +127,13 @@ def _day(days: int | None) -> date | None:
 def _timestamp_bounds(message: bytes) -> _Bounds:
     """From the fields that state the wall clock; older writers state instants of an unknown zone only."""
     numbers = number_fields(message)
-    minimum, maximum = (_time(_signed(numbers.get(field))) for field in (3, 4))
-    if minimum is None or maximum is None:
-        return None, None
-    return minimum, maximum + timedelta(milliseconds=1)
+    minimum, maximum = _time(_signed(numbers.get(3))), _time(_signed(numbers.get(4)), after_ms=1)
+    return (None, None) if minimum is None else (minimum, maximum)
 
 
-def _time(millis: int | None) -> datetime | None:
+def _time(millis: int | None, after_ms: int = 0) -> datetime | None:
     try:
-        time = None if millis is None else _EPOCH + timedelta(milliseconds=millis)
+        time = None if millis is None else _EPOCH + timedelta(milliseconds=millis + after_ms)
     except OverflowError:
         return None
     return time if time is not None and time.date() >= _FIRST_PLAIN_DAY else None
@@ -142,6 +144,9 @@ def _signed(value: int | None) -> int | None:
 
 
 _BOOLEANS = 5
+_SIZES: Mapping[int, tuple[tuple[str, ...], int]] = {4: (("string", "varchar", "char"), 3), 8: (("binary",), 1)}
+"""In which message of which kinds, and by which field of it, the size is."""
+
 _BOUNDS: Mapping[int, tuple[tuple[str, ...], Callable[[bytes], _Bounds]]] = {
     2: (("tinyint", "smallint", "int", "bigint"), _integer_bounds),
     3: (("float", "double"), _double_bounds),

@@ -52,11 +52,12 @@ class OrcType:
 
 
 class Stripe(NamedTuple):
-    """Where a stripe lies in the file, in bytes, and how many rows it has."""
+    """Where a stripe lies in the file and how long its own footer is at its end, in bytes, and how many rows it has."""
 
     offset: int
     length: int
     rows: int
+    footer: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +235,11 @@ def plain_section(section: bytes, compression: str, decompress: Decompress | Non
     return b"".join(parts)
 
 
+def stripe_zone(footer: bytes) -> str:
+    """The time zone of who has written a stripe, from its footer, uncompressed; nothing if it does not say."""
+    return bytes_fields(footer).get(3, b"").decode(errors="replace")
+
+
 def section(plain: bytes, compression: str, block: int) -> bytes:
     """`plain` as a section of a file: in chunks, which need not be compressed even if the file is."""
     if compression == "none":
@@ -264,7 +270,7 @@ def _chunk(chunk: bytes, compression: str, decompress: Decompress | None) -> byt
 def _stripe(message: bytes) -> Stripe:
     numbers = number_fields(message)
     length = numbers.get(2, 0) + numbers.get(3, 0) + numbers.get(4, 0)
-    return Stripe(numbers.get(1, 0), length, numbers.get(5, 0))
+    return Stripe(numbers.get(1, 0), length, numbers.get(5, 0), numbers.get(4, 0))
 
 
 def _type(message: bytes) -> OrcType:

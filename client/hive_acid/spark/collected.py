@@ -26,7 +26,7 @@ from hive_acid.spark.events import DELETE, INSERT, row_part
 from hive_acid.spark.read import KEY_COLUMNS
 from hive_acid.spark.spread import FILES_PER_PARTITION
 from hive_acid.spark.stage import Values
-from hive_acid.spark.timezone import session_zone
+from hive_acid.spark.timezone import UTC, session_zone
 
 if TYPE_CHECKING:
     import pyarrow
@@ -45,7 +45,6 @@ _SIMPLE = re.compile(
 """Types of which the client knows how long a value is, and that pyarrow writes as Spark does."""
 
 _TEXTS = re.compile(r"string|binary|(char|varchar)\b.*", re.IGNORECASE)
-_UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z"})
 _NEW_KEY = "__acid_new_key_{}".format
 _KIND = "__acid_is_{}".format
 _IS_LONG = "__acid_is_long"
@@ -107,7 +106,7 @@ def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | 
 
     from hive_acid.streaming.layout import divided
 
-    if any(map(_is_timestamp, table.columns)) and session_zone(rows.frame.sparkSession) not in _UTC:
+    if any(map(_is_timestamp, table.columns)) and session_zone(rows.frame.sparkSession) not in UTC:
         return None
     names = [_NEW_KEY(position) for position in range(len(rows.new_keys))]
     texts = [

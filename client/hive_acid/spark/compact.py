@@ -4,8 +4,9 @@ A job says what to read and how the output is called; which directories those ar
 output appears below the job's staging directory, complete, and the metastore renames it into place.
 
 Rows are written as cheaply as their number and their files allow: bucket by bucket without a shuffle and mostly without
-a sort (`hive_acid.spark.lanes`), a few in one task, or after a shuffle by bucket. Files with large stripes, of which
-nothing is deleted, become part of the new ones as they are. A few delete events are merged without Spark.
+a sort (`hive_acid.spark.lanes`), by pyarrow if they are not many; a few in one task of Spark, or after a shuffle by
+bucket. Files with large stripes, of which nothing is deleted, become part of the new ones as they are. A few delete
+events are merged without Spark.
 """
 
 from __future__ import annotations

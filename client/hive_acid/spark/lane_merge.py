@@ -1,7 +1,7 @@
 """Rows merged bucket by bucket: without a shuffle, mostly without a sort, and those of files that stay without a look.
 
-Each lane is written by tasks of its own, and a bucket's pieces become one file; that they follow each other is not
-believed but looked at.
+Each lane is written by tasks of its own, of this process (`hive_acid.spark.arrow_merge`) or of Spark, and a bucket's
+pieces become one file; that they follow each other is not believed but looked at.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -17,17 +17,20 @@ from pyspark.sql import DataFrame
 from hive_acid import files
 from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath
+from hive_acid.format.deleted import Blocks, Source
 from hive_acid.format.names import bucket_file_name
 from hive_acid.format.orc import empty_acid_file
-from hive_acid.format.orc_tail import Tail, read_tail
+from hive_acid.format.orc_tail import OrcType, Tail, read_tail
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataDirectory
+from hive_acid.spark import arrow_merge
+from hive_acid.spark.arrow_merge import ArrowMerge
 from hive_acid.spark.compaction_job import Progress
 from hive_acid.spark.deleted import deleted_rows
 from hive_acid.spark.events import INSERT, KEY
 from hive_acid.spark.file_order import can_look
 from hive_acid.spark.job_settings import configured
-from hive_acid.spark.lanes import Keeps, Lane, has_rows_of, lanes, restricted
+from hive_acid.spark.lanes import Lane, has_rows_of, lanes, restricted
 from hive_acid.spark.listing import PartitionState
 from hive_acid.spark.merging import Merging
 from hive_acid.spark.pieces import Piece, by_bucket, join, mixed, pieces_of
@@ -37,13 +40,13 @@ from hive_acid.spark.stage import StagedFiles
 LOG = logging.getLogger(__name__)
 
 ONE_TASK_BYTES = 1024 * 1024
-"""Up to so much is merged in one task, which is the least that Spark can do."""
+"""Up to so much Spark merges in one task, which is the least that it can do."""
 
 RUNS_PER_JOB = 16
 """Each run of a lane takes a scan of its own: plans of more become slow to make."""
 
 LANE_BYTES = 1024 * 1024
-"""Lanes pay where the files of a bucket have so much, or where there are no more than `FEW_LANES`."""
+"""Lanes pay Spark where the files of a bucket have so much, or where there are no more than `FEW_LANES`."""
 
 FEW_LANES = 4
 
@@ -58,6 +61,7 @@ _FILE_BY_FILE = {
     "spark.sql.files.minPartitionNum": "1",
 }
 _JOINED = "joined"
+_WRITTEN = "merged"
 
 
 class _Task(NamedTuple):
@@ -67,12 +71,24 @@ class _Task(NamedTuple):
     events: DataFrame
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class LaneMerge:
     """The merge of a partition's rows by lanes."""
 
     _merging: Merging
     _partition: PartitionState
+
+    @cached_property
+    def _types(self) -> tuple[OrcType, ...]:
+        """Those of the files that are written now."""
+        columns = [(column.name, column.type) for column in self._merging.job.columns]
+        return read_tail(empty_acid_file(columns)).types
+
+    @cached_property
+    def _deleted(self) -> Mapping[Source, Blocks] | None:
+        """The rows that go, None if that is not known here."""
+        deleted = deleted_rows([(self._partition, self._partition.state.delete_deltas)])
+        return None if deleted is None else deleted[0]
 
     def chosen(self) -> list[Lane] | None:
         """The lanes by which to merge, None where they would not pay or not be right."""
@@ -80,37 +96,49 @@ class LaneMerge:
         size = sum(directory.size for directory in state.data)
         deletes = sum(directory.size for directory in state.delete_deltas)
         # Beyond that deletes are not broadcast, and their join leaves no order.
-        if size <= ONE_TASK_BYTES or deletes > BROADCAST_LIMIT_BYTES or not can_look():
+        if deletes > BROADCAST_LIMIT_BYTES or not can_look():
             return None
         if has_old_shape(self._merging.spark, self._partition):
             return None
-        found = lanes(self._partition, self._keeps())
-        if not found or (len(found) > FEW_LANES and size < len(found) * LANE_BYTES):
+        found = lanes(self._partition, self._keeps, self._is_plain)
+        if not found:
             return None
-        return found
+        if self._is_for_arrow(found):
+            return found
+        pays = len(found) <= FEW_LANES or size >= len(found) * LANE_BYTES
+        return found if pays and size > ONE_TASK_BYTES else None
 
-    def _keeps(self) -> Keeps:
-        """Which files become part of the new ones as they are: nothing of them is left out or changed.
+    def _is_new(self, directory: DataDirectory, tail: Tail) -> bool:
+        """Whether a file is such as would be written now, and all of it is visible.
 
-        What the user wants written otherwise than by its compression is written, and so is what needs a user metadata
+        What the user wants written otherwise than by its compression Spark writes, and so what needs a user metadata
         of its own.
         """
-        job, deltas = self._merging.job, self._partition.state.delete_deltas
-        deleted = deleted_rows([(self._partition, deltas)])
-        if job.options or self._merging.hive_3 or deleted is None:
-            return lambda directory, tail: False
-        sources = deleted[0].keys()
-        types = read_tail(empty_acid_file([(column.name, column.type) for column in job.columns])).types
+        job = self._merging.job
+        if job.options or self._merging.hive_3 or self._deleted is None:
+            return False
+        return directory.validity is RangeValidity.ALL and tail.types == self._types
 
-        def keeps(directory: DataDirectory, tail: Tail) -> bool:
-            return (
-                directory.validity is RangeValidity.ALL
-                and (tail.compression, tail.types) == (job.compression, types)
-                and sum(stripe.length for stripe in tail.stripes) >= len(tail.stripes) * KEPT_STRIPE_BYTES
-                and not has_rows_of(tail, sources)
-            )
+    def _is_plain(self, directory: DataDirectory, tail: Tail) -> bool:
+        return self._is_new(directory, tail) and arrow_merge.is_plain(tail)
 
-        return keeps
+    def _keeps(self, directory: DataDirectory, tail: Tail) -> bool:
+        """Whether a file becomes part of the new one as it is: nothing of it is left out or changed."""
+        return (
+            self._is_new(directory, tail)
+            and tail.compression == self._merging.job.compression
+            and sum(stripe.length for stripe in tail.stripes) >= len(tail.stripes) * KEPT_STRIPE_BYTES
+            and not has_rows_of(tail, self._deleted or ())
+        )
+
+    def _is_for_arrow(self, chosen: Sequence[Lane]) -> bool:
+        """Whether pyarrow could write what is not kept, and it is not much."""
+        runs = [run for lane in chosen for together in lane.written() for run in together]
+        return (
+            all(lane.plain for lane in chosen)
+            and sum(run.size for run in runs) <= arrow_merge.MOST_BYTES
+            and all(run.size <= arrow_merge.MOST_SORTED_BYTES for run in runs if run.overlap)
+        )
 
     def merge(self, output: str, chosen: Sequence[Lane]) -> int | None:
         """Write each lane without a shuffle; the number of rows, None if what came out is not as it must be."""
@@ -122,12 +150,14 @@ class LaneMerge:
         unlike = mixed(kept)
         chosen = [lane.without_kept() if lane.bucket in unlike else lane for lane in chosen]
         kept = [piece for piece in kept if piece.bucket not in unlike]
-        written = self._written(output, chosen)
-        if unlike := mixed([*kept, *written]):
-            # Files of another writer, or of another version of it, are not joined with ours.
-            again = [lane.of_kept() for lane in chosen if lane.bucket in unlike]
-            written += self._written(f"{output}-again", again)
-            kept = [piece for piece in kept if piece.bucket not in unlike]
+        written = self._by_arrow(output, chosen, kept)
+        if written is None:
+            written = self._by_spark(output, chosen)
+            if unlike := mixed([*kept, *written]):
+                # Files of another writer, or of another version of it, are not joined with ours.
+                again = [lane.of_kept() for lane in chosen if lane.bucket in unlike]
+                written += self._by_spark(f"{output}-again", again)
+                kept = [piece for piece in kept if piece.bucket not in unlike]
         found = by_bucket([*kept, *written])
         if found is None:
             LOG.warning("%s: merged once more, with a sort", self._merging.job.location)
@@ -149,8 +179,31 @@ class LaneMerge:
             ]
         )
 
-    def _written(self, output: str, chosen: Sequence[Lane]) -> list[Piece]:
-        """Read and write what is not kept of lanes."""
+    def _by_arrow(self, output: str, chosen: Sequence[Lane], kept: Sequence[Piece]) -> list[Piece] | None:
+        """Have pyarrow write what is not kept of lanes; None if that is Spark's to do.
+
+        What is kept may be of Spark, or of another version of pyarrow: then what Spark writes is joined with it, or
+        all of it is written by Spark.
+        """
+        if not self._is_for_arrow(chosen) or not all(piece.part.is_of_cpp for piece in kept):
+            return None
+        job = self._merging.job
+        directory = files.join(job.staging, _WRITTEN, output)
+        merge = ArrowMerge(self._partition.location, self._types, job.compression, self._deleted or {}, self._tell)
+        paths = merge.written(chosen, directory)
+        if paths is None:
+            return None
+        written = pieces_of(paths)
+        if mixed([*kept, *written]):
+            files.remove(directory)
+            return None
+        return written
+
+    def _tell(self, rows: int, made: int, size: int) -> None:
+        self._merging.report(Progress(rows, made, size, "rows"))
+
+    def _by_spark(self, output: str, chosen: Sequence[Lane]) -> list[Piece]:
+        """Have Spark read and write what is not kept of lanes."""
         rows = 0
         paths: list[DataFilePath] = []
         with configured(self._merging.spark, _FILE_BY_FILE):
@@ -162,7 +215,7 @@ class LaneMerge:
                 frame = reduce(DataFrame.unionAll, (task.events for task in tasks))
                 rows += self._merging.write(frame, (), INSERT, step)
                 paths += self._merging.staging.paths(step)
-                self._merging.report(Progress(rows, len(paths), sum(path.size for path in paths), "rows"))
+                self._tell(rows, len(paths), sum(path.size for path in paths))
         return pieces_of(paths)
 
     def _tasks(self, lane: Lane) -> list[_Task]:

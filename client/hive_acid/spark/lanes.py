@@ -32,12 +32,17 @@ Key = tuple[int, ...]
 class Run:
     """Files of `size` bytes that are read together, by their paths; sorted after that unless `in_order`.
 
-    What is `kept` is one file that becomes part of the new one as it is.
+    What is `kept` is one file that becomes part of the new one as it is. `rows` is how many are in all files; pyarrow
+    reads and writes them if they are `plain`. The paths are in the order of the files' first keys; if files `overlap`
+    some keys of one lie between those of another.
     """
 
-    paths: frozenset[str]
+    paths: tuple[str, ...]
     size: int
+    rows: int
     in_order: bool
+    overlap: bool
+    plain: bool
     kept: bool = False
 
 
@@ -53,6 +58,11 @@ class Lane:
     def kept(self) -> list[str]:
         """The paths of files that are kept."""
         return [path for run in self.runs if run.kept for path in run.paths]
+
+    @property
+    def plain(self) -> bool:
+        """Whether pyarrow reads and writes all rows, those of kept files as well."""
+        return all(run.plain for run in self.runs)
 
     def written(self) -> list[list[Run]]:
         """The runs that are read and written, those together between which no file is kept."""
@@ -73,17 +83,23 @@ class _File:
 
     path: str
     size: int
+    rows: int
     lowest: Key
     highest: Key
     kept: bool
+    plain: bool
 
 
-Keeps = Callable[[DataDirectory, Tail], bool]
-"""Whether a file of some directory may become part of the new one as it is."""
+Asked = Callable[[DataDirectory, Tail], bool]
+"""A question about a file of some directory."""
 
 
-def lanes(partition: PartitionState, keeps: Keeps) -> list[Lane] | None:
-    """The lanes of a partition, None if its files do not say what lies in them, or are not where they belong."""
+def lanes(partition: PartitionState, keeps: Asked, is_plain: Asked) -> list[Lane] | None:
+    """The lanes of a partition, None if its files do not say what lies in them, or are not where they belong.
+
+    A file that one `keeps` may become part of the new one as it is; one that `is_plain` is read and written by pyarrow
+    if it is not kept.
+    """
     state = partition.state
     directories = [directory for directory in state.data for _ in directory.files]
     found = [file for directory in state.data for file in directory.files]
@@ -103,8 +119,8 @@ def lanes(partition: PartitionState, keeps: Keeps) -> list[Lane] | None:
         bounds = bounds_in(tail)
         if bounds is None or bucket_of(bounds) != file.bucket:
             return None
-        kept = keeps(directory, tail)
-        by_bucket.setdefault(file.bucket or 0, []).append(_File(file.path, file.size, *bounds, kept))
+        of = _File(file.path, file.size, tail.rows, *bounds, keeps(directory, tail), is_plain(directory, tail))
+        by_bucket.setdefault(file.bucket or 0, []).append(of)
     run_bytes = max(_LEAST_RUN_BYTES, sum(file.size for of in by_bucket.values() for file in of) // _RUNS)
     return [
         Lane(bucket, tuple(_runs(of, run_bytes)), sum(file.size for file in of))
@@ -157,26 +173,31 @@ def _runs(of_bucket: Sequence[_File], run_bytes: int) -> list[Run]:
 
     A file is kept if it overlaps with none.
     """
-    runs: list[list[_File]] = []
+    runs: list[list[list[_File]]] = []
     left = 0
     for group in _groups(of_bucket):
         size = sum(file.size for file in group)
         kept = len(group) == 1 and group[0].kept
         if size <= left and not kept:
-            runs[-1] += group
+            runs[-1].append(group)
             left -= size
         else:
-            runs.append([*group])
+            runs.append([group])
             left = 0 if kept else run_bytes - size
-    return [
-        Run(
-            frozenset(file.path for file in run),
-            sum(file.size for file in run),
-            in_order=len(run) == 1,
-            kept=len(run) == 1 and run[0].kept,
-        )
-        for run in runs
-    ]
+    return list(map(_run, runs))
+
+
+def _run(groups: Sequence[Sequence[_File]]) -> Run:
+    found = [file for group in groups for file in group]
+    return Run(
+        tuple(file.path for file in found),
+        sum(file.size for file in found),
+        sum(file.rows for file in found),
+        in_order=len(found) == 1,
+        overlap=len(groups) < len(found),
+        plain=all(file.plain for file in found),
+        kept=len(found) == 1 and found[0].kept,
+    )
 
 
 def _groups(of_bucket: Iterable[_File]) -> list[list[_File]]:

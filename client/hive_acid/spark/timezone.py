@@ -18,6 +18,9 @@ from hive_acid.catalog import Column
 from hive_acid.errors import TimeZoneMismatchError, UnsupportedTableError
 from hive_acid.spark.types import has_timestamp, row_type
 
+UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z"})
+"""Names of the zone in which pyarrow writes timestamps."""
+
 _FIXED = re.compile(r"Z|UTC|(?:UTC|GMT|UT)?[+-]\d\d?(?::\d\d)?|(?:Etc/)?(?:UTC|GMT|Zulu|Universal)")
 _FIRST_DAY, _LAST_DAY = "1890-01-01", "2100-01-01"
 

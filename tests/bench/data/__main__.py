@@ -124,7 +124,7 @@ def _report(title: str, lines: list[dict[str, Any]]) -> None:
         else:
             checks[line["stage"]][line["contestant"]] = (line["rows"], line["checksum"])
     names = list(dict.fromkeys(line["contestant"] for line in lines))
-    print(f"\n{title}: CPU s of the JVM / wall s, in brackets the ratio to plain ORC")
+    print(f"\n{title}: CPU s of the JVM and the client / wall s, in brackets the ratio to plain ORC")
     print("| step |" + "".join(f" {name} |" for name in names))
     print("|---|" + "---|" * len(names))
     for step, by_name in costs.items():
