@@ -23,6 +23,9 @@ from metastore.store.database import Database
 from . import world as tables
 from .world import World
 
+BY_SPARK = {"tblprops.orc.stripe.size": str(64 * 1024 * 1024)}
+"""Properties of a request that has Spark write, however few rows there are."""
+
 SCHEMA = pa.schema(
     [
         ("operation", pa.int32()),
@@ -126,7 +129,7 @@ def test_slots_share_one_spark_and_one_compaction_is_stopped(
         small.write(inserts=3)
         large.write(inserts=250_000)
     with contextlib.closing(WarmSparkExecutor()) as executor, ThreadPoolExecutor() as pool:
-        asked = large.request()
+        asked = large.request(properties=BY_SPARK)
         stopping = pool.submit(large.worker("worker-2", executor).run_once)
         _until(lambda: large.service.get(asked.id).job_id is not None)
         beside = small.request()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -165,8 +165,11 @@ class World:
     def initiator(self) -> Initiator:
         return Initiator(self.service, self.snapshots, self.catalogue, self.config, "initiator-1")
 
-    def request(self, kind: CompactionType = CompactionType.MAJOR) -> CompactionAnswer:
-        return self.service.compact(CompactionRequest(kind, "db", self.table, self.partition))
+    def request(
+        self, kind: CompactionType = CompactionType.MAJOR, properties: Mapping[str, str] | None = None
+    ) -> CompactionAnswer:
+        asked = CompactionRequest(kind, "db", self.table, self.partition, properties=properties or {})
+        return self.service.compact(asked)
 
     def compact(self, kind: CompactionType = CompactionType.MAJOR) -> Compaction:
         """Queue a compaction, let a worker run it, and return what became of it."""

@@ -118,7 +118,7 @@ class Chooser:
         return {"table": table, "rows": rows, "clauses": tuple(clauses), **self._by()}
 
     def _compact(self, walk: Walk, table: str) -> dict[str, Any]:
-        return {"table": table, "kind": self._chance.choice(("minor", "major"))}
+        return {"table": table, "kind": self._chance.choice(("minor", "major")), **self._by()}
 
     def _hold(self, walk: Walk, table: str) -> dict[str, Any]:
         return {"table": table}

@@ -23,6 +23,7 @@ from tests.data_walk.model import Content, Model, Txn
 from tests.data_walk.tables import Columns, Shape, plain
 from tests.data_walk.verbs import CHANGES, Scene, Step
 from tests.served import Served
+from tests.spark.by_spark import merged_by_spark
 from tests.spark.checker import check_snapshot, check_table, location_of
 from tests.spark.house import House
 
@@ -86,7 +87,7 @@ class Walk:
             self._commit(writer)
         for name in self.model.content:
             self._check_committed(name)
-            self._compact("end", name, "major")
+            self._compact("end", name, "major", by_client=True)
             self._look("end")
         self.held.clear()
         self._clean("end")
@@ -190,10 +191,11 @@ class Walk:
 
     # --- what nobody sees ----------------------------------------------------------------------
 
-    def _compact(self, writer: str, table: str, kind: str) -> None:
+    def _compact(self, writer: str, table: str, kind: str, by_client: bool) -> None:
         definition = self.reader.connection.table(*table.split("."))
         partitions = self.reader.connection.partitions(definition) if definition.partition_keys else [None]
-        states = self._house.compact(table, kind, partitions)
+        with contextlib.nullcontext() if by_client else merged_by_spark():
+            states = self._house.compact(table, kind, partitions)
         assert states <= _ENDED, states
         self._check_committed(table)
 

@@ -17,15 +17,19 @@ import hive_acid.spark
 from hive_acid import files
 from hive_acid.footers import DataFilePath, Footers
 from hive_acid.format.deleted import blocks_of
+from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark import arrow_merge, lane_merge
 from hive_acid.spark.arrow_merge import ArrowMerge, _without
+from hive_acid.spark.jobs import CancelledError
 from hive_acid.spark.lanes import Lane, Run
 from tests.spark.by_spark import merged_by_spark, written_by_spark
 from tests.spark.checker import check_table, events, location_of
 from tests.spark.compaction import compact_table
-from tests.spark.placed import BUCKET_0, write_events
+from tests.spark.placed import BUCKET_0, commit_writes, write_events
 
 COLUMNS = {"id": "int", "name": "string"}
+ROW = pa.struct([("id", pa.int32()), ("name", pa.string())])
+ALL_WRITES = ValidWriteIdList.parse("d.t:100:100::")
 
 
 @pytest.fixture
@@ -194,17 +198,20 @@ def test_what_is_much_is_left_to_spark(acid, spark, merged, monkeypatch, limit):
     assert (result.rows, merged) == (20, [])
 
 
+def rows_of(write_ids):
+    """Ten rows of each write, as events."""
+    return [(0, of, BUCKET_0, n, of, {"id": n, "name": "n"}) for of in write_ids for n in range(10)]
+
+
 def test_files_that_overlap_are_sorted(tmp_path):
-    row = pa.struct([("id", pa.int32()), ("name", pa.string())])
     for name, write_ids in (("a", (1, 3)), ("b", (2, 4))):
-        rows = [(0, of, BUCKET_0, n, of, {"id": n, "name": "n"}) for of in write_ids for n in range(10)]
-        write_events(tmp_path / name, rows, row)
+        write_events(tmp_path / name, rows_of(write_ids), ROW)
     ends = [DataFilePath(str(tmp_path / name), (tmp_path / name).stat().st_size) for name in ("a", "b")]
     tails = Footers().read(ends)
     assert all(map(arrow_merge.is_plain, tails))
     run = Run(("a", "b"), size=1, rows=40, in_order=False, overlap=True, plain=True)
     deleted = blocks_of([(2, BUCKET_0, [3]), (3, BUCKET_0, [0, 9])])
-    merge = ArrowMerge(str(tmp_path), tails[0].types, "zlib", deleted, lambda *_: None)
+    merge = ArrowMerge(str(tmp_path), tails[0].types, "zlib", ALL_WRITES, frozenset(), deleted, lambda *_: None)
     (path,) = merge.written([Lane(0, (run,), 1)], str(tmp_path / "out"))
     keys = [(event.key.write_id, event.key.row_id) for event in events(Path(path.path))]
     gone = {(2, 3), (3, 0), (3, 9)}
@@ -288,7 +295,53 @@ def test_all_may_be_gone(acid, spark, merged):
     check_table(location_of(acid, "d.t"))
 
 
+def test_who_wants_the_rows_no_more_is_heard_at_once(tmp_path, monkeypatch):
+    """Between two batches, of which a file has several."""
+    monkeypatch.setattr(arrow_merge, "_BATCH_VALUES", 0)
+    monkeypatch.setattr(arrow_merge, "_LEAST_BATCH_ROWS", 10)
+    write_events(tmp_path / "a", rows_of(range(1, 10)), ROW)
+    tails = Footers().read([DataFilePath(str(tmp_path / "a"), (tmp_path / "a").stat().st_size)])
+    told = []
+
+    def cancelled(*done):
+        told.append(done)
+        if len(told) == 3:
+            raise CancelledError("cancelled")
+
+    merge = ArrowMerge(str(tmp_path), tails[0].types, "zlib", ALL_WRITES, frozenset(), {}, cancelled)
+    run = Run(("a",), size=1, rows=90, in_order=True, overlap=False, plain=True)
+    with pytest.raises(CancelledError):
+        merge.written([Lane(0, (run,), 1)], str(tmp_path / "out"))
+    assert told == [(10, 0, 0), (20, 0, 0), (30, 0, 0)]
+
+
 # --- which rows go ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["minor", "major"])
+def test_rows_of_aborted_writes_are_left_out(acid, spark, merged, kind):
+    """Of a delta with those of other writes in it; and what has been compacted over one is merged here again."""
+    acid.create_table("d.t", COLUMNS)
+    location = commit_writes(acid, "d.t", 3, aborted=[2])
+    write_events(location / "delta_0000001_0000003" / "bucket_00000", rows_of((1, 2, 3)), ROW)
+    (location / "delta_0000001_0000003" / "_orc_acid_version").write_text("2")
+    acid.delete("d.t", "id = 7")
+    insert(acid, spark, 100, 10)
+    before = content(acid)
+    assert len(before) == 28
+    for times in (1, 2):
+        compact_table(spark, acid, "d.t", kind)
+        assert merged == [1] * times
+        assert content(acid) == before
+        check_table(location)
+        insert(acid, spark, 100 + 10 * times, 10)
+        acid.delete("d.t", f"id = {times}")
+        before = content(acid)
+    assert len(before) == 44
+    written = {event.key.write_id for event in events(made(acid, kind)[-1])}
+    assert written >= {1, 3}
+    assert 2 not in written
+
 
 SOURCES = st.tuples(st.integers(1, 3), st.sampled_from([BUCKET_0, BUCKET_0 + 1]))
 

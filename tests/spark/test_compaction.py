@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from itertools import groupby
 
 import pyarrow.orc
 import pytest
@@ -194,5 +195,7 @@ def test_the_process_answers_each_line_with_a_line(acid, spark, tmp_path):
     assert "JSONDecodeError" in answers[None]["error"]
     assert "location" in answers[9]["error"]
     told = [answer["progress"] for answer in said if "progress" in answer]
-    assert [progress["phase"] for progress in told] == ["listing", "rows", "rows", "written"]
+    phases = [progress["phase"] for progress in told]
+    assert [phase for phase, _ in groupby(phases)] == ["listing", "rows", "written"]
+    assert phases.count("rows") > 1
     assert told[-1] == {"rows": 3, "files": 1, "bytes_written": done["bytes"], "phase": "written"}

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.spark import deleted
+from tests.spark.compaction import compact_table
 from tests.spark.plans import AT_ONCE, scans
 
 ROWS = 20_000
@@ -209,24 +210,45 @@ def test_no_more_files_are_opened_for_a_scan_than_it_may(partitioned, acid, monk
 
 
 def test_only_what_is_known_to_all_is_looked_up(changed, acid):
-    """Delete files of partly visible directories are joined: whose events count is told by each event."""
+    """Delete files of partly visible directories are joined, unless all writes that are in them are visible."""
     state = changed._narrowing.count.args[0]
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
-    assert deleted.look_up_of(acid.spark, [(partition, deltas)]) is not None
+    assert deleted.look_up_of(acid.spark, [(partition, deltas)], state.write_ids) is not None
     some = [replace(deltas[0], validity=RangeValidity.SOME), *deltas[1:]]
-    assert deleted.look_up_of(acid.spark, [(partition, some)]) is None
+    assert deleted.look_up_of(acid.spark, [(partition, some)], state.write_ids) is not None
+    first = deltas[0].directory.min_write_id
+    without_it = replace(state.write_ids, aborted_ids=(first,))
+    assert deleted.look_up_of(acid.spark, [(partition, some)], without_it) is None
+
+
+def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(acid, spark):
+    acid.create_table("d.t", {"id": "bigint"})
+    acid.insert("d.t", spark.range(20))
+    acid.delete("d.t", "id = 3")
+    with acid.connection.begin() as lost:
+        lost.write_id("d", "t")
+        lost.abort()
+    acid.delete("d.t", "id = 7")
+    compact_table(spark, acid, "d.t", "minor")
+    found = acid.table("d.t")
+    (partition,) = found._narrowing.count.args[0].partitions
+    assert [of.validity for of in partition.state.delete_deltas] == [RangeValidity.SOME]
+    assert "LeftAnti" not in plan_of(found)
+    assert sorted(row.id for row in found.collect()) == [i for i in range(20) if i not in (3, 7)]
 
 
 def test_files_that_are_forgotten_are_read_again(changed):
     few = deleted.DeleteFiles(most_blocks=1)
     state = changed._narrowing.count.args[0]
     (partition,) = state.partitions
+    deltas = partition.state.delete_deltas
     paths = [
         deleted.DataFilePath(f"{partition.location}/{file.path}", file.size, file.modified_ms)
-        for found in partition.state.delete_deltas
+        for found in deltas
         for file in found.files
     ]
     first = few.read(paths)
     assert first == few.read(paths) == deleted.SHARED.read(paths)
-    assert sum(bits.bit_count() for said in first for blocks in said.values() for bits in blocks.values()) > 5000
+    assert sum(bits.bit_count() for said in first for blocks in said.rows.values() for bits in blocks.values()) > 5000
+    assert [said.by for said in first] == [{found.directory.max_write_id} for found in deltas for _ in found.files]

@@ -7,9 +7,10 @@ batch. What is much, and what pyarrow does not write as Spark does, is left to S
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from io import SEEK_END
 from itertools import pairwise
@@ -22,6 +23,7 @@ from hive_acid.format.deleted import BLOCK_BITS, BLOCK_ROWS, Blocks, Source
 from hive_acid.format.names import bucket_file_name
 from hive_acid.format.orc_tail import OrcType, Tail, read_tail
 from hive_acid.format.rows import INSERT
+from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.events import KEY
 from hive_acid.spark.lanes import Lane, Run
 from hive_acid.spark.scan import ROW_COLUMN
@@ -103,18 +105,33 @@ class _Task(NamedTuple):
     target: str
 
 
+@dataclass(slots=True)
+class _Done:
+    """What has been written by now."""
+
+    rows: int = 0
+    files: int = 0
+    size: int = 0
+    guard: threading.Lock = field(default_factory=threading.Lock)
+
+
 @dataclass(frozen=True, slots=True)
 class ArrowMerge:
     """The merge of files of the directory `location`, all plain and with columns of `types`.
 
-    `deleted` are the rows that are left out. `told` hears how many rows, files and bytes have been written.
+    Left out are the rows `deleted`, and in the directories `partly_visible` those of writes that are not among
+    `write_ids`. `told` hears, from one thread at a time, how many rows, files and bytes have been written; what it
+    raises ends the merge.
     """
 
     location: str
     types: tuple[OrcType, ...]
     compression: str
+    write_ids: ValidWriteIdList
+    partly_visible: frozenset[str]
     deleted: Mapping[Source, Blocks]
     told: Callable[[int, int, int], None]
+    _done: _Done = field(default_factory=_Done)
 
     def written(self, lanes: Sequence[Lane], directory: str) -> list[DataFilePath] | None:
         """The files of what is not kept of `lanes`, below `directory`; None if pyarrow cannot do it after all.
@@ -136,23 +153,25 @@ class ArrowMerge:
             return []
         # The longest begin first, so that none is left alone in the end.
         tasks.sort(key=lambda task: sum(run.size for run in task.runs), reverse=True)
-        made: list[DataFilePath] = []
-        rows = 0
         try:
             with ThreadPoolExecutor(min(_THREADS, len(tasks)), thread_name_prefix="merge") as pool:
-                for written in pool.map(self._carry_out, tasks):
-                    if written is not None:
-                        made.append(written[0])
-                        rows += written[1]
-                        self.told(rows, len(made), sum(path.size for path in made))
+                return [path for path in pool.map(self._carry_out, tasks) if path is not None]
         except (pyarrow.ArrowException, OSError, FormatError) as error:
             LOG.info("%s: left to Spark: %s", self.location, error)
             files.remove(directory)
             return None
-        return made
 
-    def _carry_out(self, task: _Task) -> tuple[DataFilePath, int] | None:
-        """Write one file; its path and its rows, None if it has none."""
+    def _tell(self, rows: int = 0, size: int | None = None) -> None:
+        """Tell of more rows, and of a file if it has a size."""
+        with self._done.guard:
+            self._done.rows += rows
+            if size is not None:
+                self._done.files += 1
+                self._done.size += size
+            self.told(self._done.rows, self._done.files, self._done.size)
+
+    def _carry_out(self, task: _Task) -> DataFilePath | None:
+        """Write one file; its path, None if it has no rows."""
         from hive_acid.streaming.orc_file import OrcFile
 
         rows = 0
@@ -162,6 +181,7 @@ class ArrowMerge:
                 for batch in self._rows(run):
                     file.write(batch)
                     rows += batch.num_rows
+                    self._tell(batch.num_rows)
             file.close()
         except BaseException:
             file.abandon()
@@ -173,7 +193,8 @@ class ArrowMerge:
         tail = read_tail(end_of(path), uncompressed)
         if tail.rows != rows or tail.types != self.types:
             raise FormatError(f"pyarrow wrote {tail.rows} of {rows} rows, or other types than the table's")
-        return path, rows
+        self._tell(size=path.size)
+        return path
 
     def _rows(self, run: Run) -> Iterator[pyarrow.Table]:
         """The rows of a run that stay, in the order of their keys."""
@@ -182,9 +203,11 @@ class ArrowMerge:
         read = 0
         parts: list[pyarrow.Table] = []
         for path in run.paths:
+            is_visible = path.partition("/")[0] not in self.partly_visible
             for batch in self._batches(files.join(self.location, path)):
                 read += batch.num_rows
-                stays = _as_inserts(_without(batch, self.deleted))
+                seen = batch if is_visible else _visible(batch, self.write_ids)
+                stays = _as_inserts(_without(seen, self.deleted))
                 if run.overlap:
                     parts.append(stays)
                 elif stays.num_rows:
@@ -228,6 +251,18 @@ def _as_inserts(rows: pyarrow.RecordBatch) -> pyarrow.Table:
 
 
 # --- rows that are left out --------------------------------------------------------------------------
+
+
+def _visible(batch: pyarrow.RecordBatch, write_ids: ValidWriteIdList) -> pyarrow.RecordBatch:
+    """The rows of a batch that visible writes have written."""
+    import pyarrow
+    from pyarrow import compute
+
+    written_by = batch.column("currentTransaction")
+    lost = [of for of in written_by.unique().to_pylist() if of is not None and not write_ids.is_valid(of)]
+    if not lost:
+        return batch
+    return batch.filter(compute.invert(compute.is_in(written_by, value_set=pyarrow.array(lost, written_by.type))))
 
 
 def _without(batch: pyarrow.RecordBatch, deleted: Mapping[Source, Blocks]) -> pyarrow.RecordBatch:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -68,13 +68,20 @@ _COLUMNS = ["operation", *KEY, "currentTransaction"]
 _THREADS = 8
 
 
+class Said(NamedTuple):
+    """What a delete file says: the rows, and the writes that deleted them."""
+
+    rows: Mapping[Source, Blocks]
+    by: frozenset[int]
+
+
 class DeleteFiles:
     """What delete files say, by file; safe to share between threads. The least recently used go first."""
 
     def __init__(self, most_blocks: int = _MOST_KNOWN_BLOCKS) -> None:
         self._most_blocks = most_blocks
         self._guard = threading.Lock()
-        self._known: OrderedDict[DataFilePath, Mapping[Source, Blocks]] = OrderedDict()
+        self._known: OrderedDict[DataFilePath, Said] = OrderedDict()
         self._blocks = 0
 
     def missing(self, wanted: Iterable[DataFilePath]) -> int:
@@ -82,8 +89,8 @@ class DeleteFiles:
         with self._guard:
             return sum(file not in self._known for file in wanted)
 
-    def read(self, wanted: Sequence[DataFilePath]) -> list[Mapping[Source, Blocks]] | None:
-        """What each file deletes; None if one cannot be read here."""
+    def read(self, wanted: Sequence[DataFilePath]) -> list[Said] | None:
+        """What each file says; None if one cannot be read here."""
         with self._guard:
             found = {}
             for file in wanted:
@@ -100,17 +107,17 @@ class DeleteFiles:
                     self._keep(file, said)
         return [found[file] for file in wanted]
 
-    def _keep(self, file: DataFilePath, said: Mapping[Source, Blocks]) -> None:
+    def _keep(self, file: DataFilePath, said: Said) -> None:
         with self._guard:
             if file not in self._known:
                 self._known[file] = said
-                self._blocks += _number_of_blocks(said)
+                self._blocks += _number_of_blocks(said.rows)
             while self._blocks > self._most_blocks:
-                self._blocks -= _number_of_blocks(self._known.popitem(last=False)[1])
+                self._blocks -= _number_of_blocks(self._known.popitem(last=False)[1].rows)
 
 
-def _number_of_blocks(said: Mapping[Source, Blocks]) -> int:
-    return sum(map(len, said.values()))
+def _number_of_blocks(rows: Mapping[Source, Blocks]) -> int:
+    return sum(map(len, rows.values()))
 
 
 SHARED = DeleteFiles()
@@ -135,7 +142,9 @@ Deletes = tuple[PartitionState, Sequence[DataDirectory]]
 """Delete deltas of a partition."""
 
 
-def look_up_of(spark: SparkSession, deletes: Sequence[Deletes], places: Sequence[str] = ()) -> LookUp | None:
+def look_up_of(
+    spark: SparkSession, deletes: Sequence[Deletes], write_ids: ValidWriteIdList, places: Sequence[str] = ()
+) -> LookUp | None:
     """How to find out whether an event is of a row that some of `deletes` delete; None if that takes a join.
 
     All events are in the partition of the only one of them; or the `PLACE_COLUMN` of each is among `places`, which
@@ -143,7 +152,7 @@ def look_up_of(spark: SparkSession, deletes: Sequence[Deletes], places: Sequence
     """
     if places and not _evaluates_once(spark):
         return None
-    found = deleted_rows(deletes)
+    found = deleted_rows(deletes, write_ids)
     if found is None or len({number_of(place) for place in places}) < len(places):
         return None
     layout = layout_of(dict(zip(places or [NO_PLACE], found, strict=False)), MOST_WORDS)
@@ -160,13 +169,12 @@ def _evaluates_once(spark: SparkSession) -> bool:
     return spark.conf.isModifiable(_ONCE) and spark.conf.get(_ONCE) == "true"
 
 
-def deleted_rows(deletes: Sequence[Deletes]) -> list[Mapping[Source, Blocks]] | None:
+def deleted_rows(deletes: Sequence[Deletes], write_ids: ValidWriteIdList) -> list[Mapping[Source, Blocks]] | None:
     """The rows that each of `deletes` deletes; None if there are too many to be read here, or it cannot be.
 
-    Nor can it where only some of the events are visible: what is known of a file is known for all snapshots.
+    Nor can it where only some of the events in a file are visible: what is known of a file is known for all snapshots.
+    A compacted delta may span aborted writes of which it has no events.
     """
-    if any(found.validity is not RangeValidity.ALL for _, deltas in deletes for found in deltas):
-        return None
     wanted = _event_files(deletes)
     if wanted is None or SHARED.missing(file for of in wanted for file in of) > _MOST_FILES:
         return None
@@ -175,7 +183,11 @@ def deleted_rows(deletes: Sequence[Deletes]) -> list[Mapping[Source, Blocks]] | 
     said = SHARED.read([file for of in wanted for file in of])
     if said is None:
         return None
-    left = iter(said)
+    if any(found.validity is not RangeValidity.ALL for _, deltas in deletes for found in deltas):
+        writes = frozenset[int]().union(*(of.by for of in said))
+        if not all(map(write_ids.is_valid, writes)):
+            return None
+    left = (of.rows for of in said)
     return [merged(islice(left, len(of))) for of in wanted]
 
 
@@ -227,10 +239,12 @@ def merged_events(
     return list(reversed(first_of_rows.values()))
 
 
-def _read(file: DataFilePath) -> Mapping[Source, Blocks] | None:
-    """The rows that the events in a file name; None as `_table`."""
+def _read(file: DataFilePath) -> Said | None:
+    """What the events in a file say; None as `_table`."""
     table = _table(file)
-    return None if table is None else blocks_of(_runs(table))
+    if table is None:
+        return None
+    return Said(blocks_of(_runs(table)), frozenset(table.column("currentTransaction").unique().to_pylist()))
 
 
 def _runs(table: pyarrow.Table) -> Iterator[Run]:

@@ -87,7 +87,8 @@ class LaneMerge:
     @cached_property
     def _deleted(self) -> Mapping[Source, Blocks] | None:
         """The rows that go, None if that is not known here."""
-        deleted = deleted_rows([(self._partition, self._partition.state.delete_deltas)])
+        deletes = self._partition.state.delete_deltas
+        deleted = deleted_rows([(self._partition, deletes)], self._merging.state.write_ids)
         return None if deleted is None else deleted[0]
 
     def chosen(self) -> list[Lane] | None:
@@ -108,8 +109,8 @@ class LaneMerge:
         pays = len(found) <= FEW_LANES or size >= len(found) * LANE_BYTES
         return found if pays and size > ONE_TASK_BYTES else None
 
-    def _is_new(self, directory: DataDirectory, tail: Tail) -> bool:
-        """Whether a file is such as would be written now, and all of it is visible.
+    def _is_new(self, tail: Tail) -> bool:
+        """Whether a file is such as would be written now.
 
         What the user wants written otherwise than by its compression Spark writes, and so what needs a user metadata
         of its own.
@@ -117,15 +118,17 @@ class LaneMerge:
         job = self._merging.job
         if job.options or self._merging.hive_3 or self._deleted is None:
             return False
-        return directory.validity is RangeValidity.ALL and tail.types == self._types
+        return tail.types == self._types
 
-    def _is_plain(self, directory: DataDirectory, tail: Tail) -> bool:
-        return self._is_new(directory, tail) and arrow_merge.is_plain(tail)
+    def _is_plain(self, tail: Tail) -> bool:
+        """Whether a file's rows are pyarrow's to read and write."""
+        return self._is_new(tail) and arrow_merge.is_plain(tail)
 
     def _keeps(self, directory: DataDirectory, tail: Tail) -> bool:
         """Whether a file becomes part of the new one as it is: nothing of it is left out or changed."""
         return (
-            self._is_new(directory, tail)
+            self._is_new(tail)
+            and directory.validity is RangeValidity.ALL
             and tail.compression == self._merging.job.compression
             and sum(stripe.length for stripe in tail.stripes) >= len(tail.stripes) * KEPT_STRIPE_BYTES
             and not has_rows_of(tail, self._deleted or ())
@@ -189,7 +192,15 @@ class LaneMerge:
             return None
         job = self._merging.job
         directory = files.join(job.staging, _WRITTEN, output)
-        merge = ArrowMerge(self._partition.location, self._types, job.compression, self._deleted or {}, self._tell)
+        merge = ArrowMerge(
+            self._partition.location,
+            self._types,
+            job.compression,
+            self._merging.state.write_ids,
+            self._partly_visible,
+            self._deleted or {},
+            self._tell,
+        )
         paths = merge.written(chosen, directory)
         if paths is None:
             return None
@@ -198,6 +209,12 @@ class LaneMerge:
             files.remove(directory)
             return None
         return written
+
+    @property
+    def _partly_visible(self) -> frozenset[str]:
+        """The names of the directories of which not all rows are visible, or not all writes are known to be."""
+        data = self._partition.state.data
+        return frozenset(found.name for found in data if found.validity is not RangeValidity.ALL)
 
     def _tell(self, rows: int, made: int, size: int) -> None:
         self._merging.report(Progress(rows, made, size, "rows"))

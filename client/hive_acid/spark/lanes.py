@@ -90,11 +90,9 @@ class _File:
     plain: bool
 
 
-Asked = Callable[[DataDirectory, Tail], bool]
-"""A question about a file of some directory."""
-
-
-def lanes(partition: PartitionState, keeps: Asked, is_plain: Asked) -> list[Lane] | None:
+def lanes(
+    partition: PartitionState, keeps: Callable[[DataDirectory, Tail], bool], is_plain: Callable[[Tail], bool]
+) -> list[Lane] | None:
     """The lanes of a partition, None if its files do not say what lies in them, or are not where they belong.
 
     A file that one `keeps` may become part of the new one as it is; one that `is_plain` is read and written by pyarrow
@@ -119,7 +117,7 @@ def lanes(partition: PartitionState, keeps: Asked, is_plain: Asked) -> list[Lane
         bounds = bounds_in(tail)
         if bounds is None or bucket_of(bounds) != file.bucket:
             return None
-        of = _File(file.path, file.size, tail.rows, *bounds, keeps(directory, tail), is_plain(directory, tail))
+        of = _File(file.path, file.size, tail.rows, *bounds, keeps(directory, tail), is_plain(tail))
         by_bucket.setdefault(file.bucket or 0, []).append(of)
     run_bytes = max(_LEAST_RUN_BYTES, sum(file.size for of in by_bucket.values() for file in of) // _RUNS)
     return [

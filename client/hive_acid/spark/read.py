@@ -104,7 +104,8 @@ def deleted_from(spark: SparkSession, state: TableState) -> Mapping[str, Mapping
     """The rows that are deleted from each partition, by its name; None if that is not known without a query."""
     if any(has_old_shape(spark, partition) for partition in state.partitions):
         return None
-    found = deleted_rows([(partition, partition.state.delete_deltas) for partition in state.partitions])
+    deletes = [(partition, partition.state.delete_deltas) for partition in state.partitions]
+    found = deleted_rows(deletes, state.write_ids)
     if found is None:
         return None
     return {partition.name: rows for partition, rows in zip(state.partitions, found, strict=True)}
@@ -246,13 +247,13 @@ class _Place:
             return None
         deletes = [(partition, partition.state.delete_deltas) for partition in split.deleted_from]
         if len(partitions) == 1:
-            return look_up_of(self._spark, deletes)
+            return look_up_of(self._spark, deletes, self._state.write_ids)
         directories = [partition.directory for partition in self.partitions]
         if not all(map(has_known_uri, directories)):
             return None
         places = dict(zip((found.name for found in self.partitions), place_texts(directories), strict=True))
         of_deletes = [places.pop(partition.name) for partition in split.deleted_from]
-        return look_up_of(self._spark, deletes, [*of_deletes, *places.values()])
+        return look_up_of(self._spark, deletes, self._state.write_ids, [*of_deletes, *places.values()])
 
     def _without(self, parts: Sequence[DataFrame], split: _Split, look_up: LookUp | None) -> list[DataFrame]:
         """Events of `split.touched` less those that its delete events name."""

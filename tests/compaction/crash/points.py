@@ -53,10 +53,20 @@ def database_points() -> set[str]:
     return (own | set(_names())) & writing_functions()
 
 
-JOB_MODULES = ("spark.compact", "spark.stage", "spark.pieces", "spark.concatenate", "joining")
+JOB_MODULES = (
+    "spark.compact",
+    "spark.lane_merge",
+    "spark.arrow_merge",
+    "spark.stage",
+    "spark.pieces",
+    "spark.concatenate",
+    "joining",
+)
 """The modules of the Spark program that make files, below `hive_acid`."""
 
 JOB_UNREACHED: Mapping[str, str] = {
+    "files.remove in spark.arrow_merge.ArrowMerge.written": "for what pyarrow cannot do after all, which fails",
+    "files.remove in spark.lane_merge.LaneMerge._by_arrow": "for large files of another version of pyarrow",
     "files.make_directory in spark.stage.Staging.inserts": "for writers: few new rows, which the client writes",
     "files.remove in spark.stage.Staging.remove": "for writers: what a compaction has made the worker removes",
     "files.remove in spark.stage.Staging.undo": "for writers: what a compaction has made the worker removes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -23,13 +23,18 @@ from metastore.store.database import Database
 from tests.compaction import world as tables
 from tests.compaction.crash.points import JOB_UNREACHED, job_points
 from tests.compaction.crash.steps import Point, points_of
-from tests.compaction.test_spark import read_orc, write_orc
+from tests.compaction.test_spark import BY_SPARK, read_orc, write_orc
 from tests.compaction.world import ACID, World
 from tests.crash.steps import ALL_STEPS
 from tests.spark.test_insert_only import FORMATS
 
-CASES = ((CompactionType.MINOR, True), (CompactionType.MAJOR, True), (CompactionType.MAJOR, False))
-"""Kinds of compaction, and whether rows are left."""
+CASES = (
+    (CompactionType.MINOR, True, {}),
+    (CompactionType.MAJOR, True, {}),
+    (CompactionType.MAJOR, False, {}),
+    (CompactionType.MAJOR, True, BY_SPARK),
+)
+"""Kinds of compaction, whether rows are left, and properties of the request."""
 
 INSERT_ONLY_FORMS = ("orc", "parquet")
 """The one is read and written, the other joined by its bytes, as it has dates."""
@@ -42,6 +47,8 @@ class Programs:
         self.world = world
         self._told = scratch / "told"
         self._told.touch()
+        self.properties: Mapping[str, str] = {}
+        """Of requests."""
         self._lasting = self._program(None)
 
     def close(self) -> None:
@@ -50,7 +57,7 @@ class Programs:
     def compact(self, kind: CompactionType) -> list[str]:
         """Compact and clean, beyond the first kill of this test or none; the steps of it."""
         self._told.write_text("")
-        assert self.world.request(kind)
+        assert self.world.request(kind, self.properties)
         assert self.world.worker(executor=self._lasting).run_once()
         steps = self._told.read_text().splitlines()
         assert not self.world.cleaner().run_once().failed
@@ -60,7 +67,7 @@ class Programs:
     def kill(self, kind: CompactionType, last: Point) -> None:
         """Begin a compaction whose program is killed."""
         executor = self._program(last)
-        assert self.world.request(kind).accepted
+        assert self.world.request(kind, self.properties).accepted
         with contextlib.closing(executor), pytest.raises(BackendLostError):
             self.world.worker(executor=executor).run_once()
 
@@ -135,9 +142,10 @@ def write_history(world: World, *, leaves_rows: bool) -> None:
 @pytest.mark.timeout(1800)
 def test_kill(programs: Programs, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed: set[str] = set()
-    for kind, leaves_rows in CASES:
+    for kind, leaves_rows, programs.properties in CASES:
         history = partial(write_history, programs.world, leaves_rows=leaves_rows)
         kill_everywhere(programs, kind, history, killed)
+    programs.properties = {}
     for form in INSERT_ONLY_FORMS:
         written = RowFiles(form)
         monkeypatch.setattr(tables, "write_directory", written.write)
