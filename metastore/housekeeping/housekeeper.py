@@ -17,11 +17,14 @@ MAX_BATCHES = 1000
 
 @dataclass(frozen=True, slots=True)
 class HousekeeperRun:
-    """What one run did, in numbers: transactions, lock requests, and rows that had outlived their transactions."""
+    """What one run did, in numbers: transactions, lock requests, rows that had outlived their transactions, and tables
+    whose reserved write ids were given back.
+    """
 
     timed_out_txns: int
     expired_locks: int
     purged_companions: int
+    returned_write_ids: int
 
 
 class AcidHouseKeeper:
@@ -49,7 +52,8 @@ class AcidHouseKeeper:
         return HousekeeperRun(
             expired_locks=self._expire_locks(),
             timed_out_txns=self._time_out(),
-            purged_companions=self._purge_companions(),
+            purged_companions=self._in_batches("purge_companions"),
+            returned_write_ids=self._in_batches("return_write_ids"),
         )
 
     def _expire_locks(self) -> int:
@@ -79,11 +83,11 @@ class AcidHouseKeeper:
                 break
         return total
 
-    def _purge_companions(self) -> int:
+    def _in_batches(self, function: str) -> int:
         total = 0
         batch = self._config.purge_batch
         for _ in range(MAX_BATCHES):
-            row = self._db.call_one("purge_companions", batch)
+            row = self._db.call_one(function, batch)
             assert row is not None
             total += row[0]
             if row[0] < batch:  # each read has left some

@@ -19,7 +19,6 @@ from hive_acid.errors import MetaError
 from metastore.store.arrays import select_from, values_of
 from metastore.store.config import StoreConfig
 from metastore.store.hot import HotCall, Lanes
-from metastore.store.link import is_lost
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -32,6 +31,10 @@ _OPTIONS = f"-c jit=off -c search_path={SCHEMA}"
 _CALL_OPTIONS = f"{_OPTIONS} -c plan_cache_mode=force_generic_plan"
 # Plans are made once, perhaps when a table is empty, and kept: hot calls find single rows by index, whatever it holds.
 _HOT_OPTIONS = f"{_CALL_OPTIONS} -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
+_GREETING = (
+    "DO $$ BEGIN IF to_regproc('recover_from_crash') IS NOT NULL THEN PERFORM recover_from_crash(); END IF; END $$"
+)
+"""What every connection begins with: after a crash of Postgres there are only new ones, so nothing comes before it."""
 _WAIT_FOR_CONNECTION_S = 30.0
 _ENGINE_CONNECTIONS = 8
 STREAMS = 4
@@ -123,6 +126,7 @@ class Database:
         """An autocommit psycopg2 connection outside of the pool, as for session-level locks; the caller closes it."""
         connection = psycopg2.connect(self._dsn, options=_CALL_OPTIONS)
         connection.autocommit = True
+        _greet(connection)
         return connection
 
     def close(self) -> None:
@@ -142,13 +146,15 @@ class Database:
             self._own_loop_thread = None
 
     def _engine(self, connections: int) -> sqlalchemy.Engine:
-        return sqlalchemy.create_engine(
+        engine = sqlalchemy.create_engine(
             self._dsn.replace("postgresql://", "postgresql+psycopg2://", 1),
             connect_args={"options": _OPTIONS},
             pool_size=connections,
             max_overflow=0,
             pool_pre_ping=True,
         )
+        sqlalchemy.event.listen(engine, "connect", lambda connection, _: _greet(connection))
+        return engine
 
     def _hot(self) -> tuple[Lanes, asyncio.AbstractEventLoop]:
         lanes, loop = self._lanes, self._loop
@@ -162,7 +168,7 @@ class Database:
                 self._own_loop_thread = threading.Thread(target=self._loop.run_forever, name="hot-calls", daemon=True)
                 self._own_loop_thread.start()
             if self._lanes is None:
-                self._lanes = Lanes(self._dsn, _HOT_OPTIONS, self._loop, self._config)
+                self._lanes = Lanes(self._dsn, _HOT_OPTIONS, _GREETING, self._loop, self._config)
             return self._lanes, self._loop
 
     def _call(
@@ -242,6 +248,13 @@ class Database:
             self._idle.append(connection)
 
 
+def _greet(connection: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_GREETING)
+    if not connection.autocommit:
+        connection.commit()
+
+
 def _has_news(connection: Any) -> bool:
     """Whether there is something to read; `poll`, since `select` fails beside a thousand client sockets."""
     poll = select.poll()
@@ -255,3 +268,18 @@ async def _asked(lanes: Lanes, call: HotCall[Q, A], question: Q) -> A:
 
 async def _closed(lanes: Lanes) -> None:
     lanes.close()
+
+
+_LOST_CODES = ("08", "57P")
+"""SQLSTATE classes by which the server takes leave: connection failures, shutdowns, and crashes of a neighbour."""
+
+
+def is_lost(connection: Any, error: psycopg2.Error) -> bool:
+    """Whether an error is the end of its connection; psycopg2 notices some ends only at the next use.
+
+    What the server says of a statement has an SQLSTATE; a broken connection has none, or one of its own.
+    """
+    if error.pgcode is None:
+        lost = (psycopg2.DatabaseError, psycopg2.OperationalError, psycopg2.InterfaceError)
+        return bool(connection.closed) or type(error) in lost
+    return bool(connection.closed) or error.pgcode.startswith(_LOST_CODES)

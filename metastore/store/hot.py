@@ -17,10 +17,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
-import psycopg2
+import psycopg
 
 from hive_acid.errors import MetaError, MetastoreError
-from metastore.store.arrays import select_from, values_of
+from metastore.store.arrays import texts_of
 from metastore.store.config import StoreConfig
 from metastore.store.link import Link, Rows
 
@@ -154,12 +154,11 @@ class _Lane:
         link = self._lanes.usable(link)
         self.trips += 1
         try:
-            arguments = values_of(self._call.arguments([one.question for one in batch.asked]))
+            parameters = texts_of(self._call.arguments([one.question for one in batch.asked]))
         except Exception as error:
             self._failed(batch, link, error)
             return
-        statement = select_from(self._call.function, arguments)
-        link.send(statement, arguments, lambda rows, error: self._done(batch, link, rows, error))
+        link.send(self._call.function, parameters, lambda rows, error: self._done(batch, link, rows, error))
 
     def _done(self, batch: _Batch, link: Link, rows: Rows | None, error: Exception | None) -> None:
         if error is not None:
@@ -193,7 +192,7 @@ class _Lane:
         self._lanes.release(link)
 
     def _failed(self, batch: _Batch, link: Link, error: Exception) -> None:
-        code = error.pgcode if isinstance(error, psycopg2.Error) else None
+        code = error.sqlstate if isinstance(error, psycopg.Error) else None
         if link.is_broken:
             self._lost(batch, link, error)
         elif code in _CONFLICT_CODES:
@@ -243,8 +242,10 @@ class _Lane:
 class Lanes:
     """All hot calls of one server, and the few links that carry them; on one event loop."""
 
-    def __init__(self, dsn: str, options: str, loop: asyncio.AbstractEventLoop, config: StoreConfig) -> None:
-        self._dsn, self._options, self._config = dsn, options, config
+    def __init__(
+        self, dsn: str, options: str, greeting: str, loop: asyncio.AbstractEventLoop, config: StoreConfig
+    ) -> None:
+        self._dsn, self._options, self._greeting, self._config = dsn, options, greeting, config
         self.loop = loop
         self._lanes: dict[Hashable, _Lane] = {}
         self._idle: list[Link] = []
@@ -340,7 +341,7 @@ class Lanes:
     def _new_link(self) -> Link:
         if self._timer is None:
             self._timer = self.loop.call_later(LOOK_S, self._look_at_all)
-        return Link(self._dsn, self._options, self.loop)
+        return Link(self._dsn, self._options, self.loop, self._greeting)
 
 
 def _refuse(asked: _Asked, error: Exception) -> None:

@@ -134,8 +134,8 @@ class CommitCall(HotCall[Commit, None]):
         outcomes = {row[0]: row for row in rows}
         if None in outcomes:
             self._locks_freed(outcomes[None][2])
-        for name, outcome in ((COMMITTED, "committed"), (ABORTED, "conflict")):
-            if number := sum(row[1] == outcome for row in outcomes.values()):
+        for name, outcomes_of in ((COMMITTED, ("committed",)), (ABORTED, ("conflict", "lost"))):
+            if number := sum(row[1] in outcomes_of for row in outcomes.values()):
                 self._meters.count(name, number)
         return [_commit_answer(outcomes[question.txn_id]) for question in questions]
 
@@ -151,6 +151,11 @@ def _commit_answer(row: tuple[object, ...]) -> MetastoreError | Again | None:
         return TxnAbortedError(
             f"Aborting [txnid:{txn_id},{commit_id}] due to a write conflict on {target}"
             f" committed by [txnid:{other},{other_commit_id}] {operation}/{other_operation}"
+        )
+    if outcome == "lost":
+        return TxnAbortedError(
+            f"Transaction txnid:{txn_id} aborted: the metastore's database crashed right after it was opened, and may"
+            " have forgotten locks or write ids of it: begin it anew"
         )
     return refusal("txn_aborted" if outcome == "aborted_before" else "txn_unknown", txn_id)
 

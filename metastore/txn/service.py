@@ -15,6 +15,7 @@ from metastore.store.database import Database
 from metastore.txn.calls import ABORTED, Commit, CommitCall, LocksFreed, OpenCall, Opening, SnapshotCall, refusal
 from metastore.txn.config import TxnConfig
 from metastore.txn.heartbeats import Heartbeats
+from metastore.txn.keeping import Keeping
 from metastore.txn.models import UNDECLARED, AbortedTxns, HeartbeatRange, Intent, OpenTxns, TxnInfo, TxnOwner
 from metastore.txn.names import stored_name, stored_partition
 from metastore.txn.rebalances import Rebalances
@@ -42,6 +43,7 @@ class TxnService:
         self._meters = meters or Meters()
         self._open, self._commit = OpenCall(config.max_open_txns), CommitCall(locks_freed, self._meters)
         self.heartbeats = Heartbeats(db, config.heartbeat_delay_ms)
+        self.keeping = Keeping(db)
         self.rebalances = Rebalances(db, locks_freed, self._meters)
 
     async def open_soon(
@@ -60,7 +62,9 @@ class TxnService:
                 f"{how_many} transactions that name {len(intent.tables)} tables each are too much for one opening, at"
                 f" most {MAX_USES} names go: open fewer at a time"
             )
-        return await self._db.ask_soon(self._open, Opening(how_many, owner, txn_type, intent))
+        txn_ids = await self._db.ask_soon(self._open, Opening(how_many, owner, txn_type, intent))
+        self.keeping.opened(txn_ids)
+        return txn_ids
 
     def open_txns(
         self, how_many: int, owner: TxnOwner, txn_type: TxnType = TxnType.DEFAULT, intent: Intent = UNDECLARED
@@ -166,6 +170,7 @@ class TxnService:
         """
         await self._db.ask_soon(self._commit, Commit(txn_id, skip_conflict_check))
         self.heartbeats.ended((txn_id,))
+        self.keeping.ended(txn_id)
 
     def commit_txn(self, txn_id: TxnId, skip_conflict_check: bool = False) -> None:
         """See `commit_soon`."""

@@ -48,6 +48,7 @@ class Verb(enum.Enum):
     WRITE = "write"
     COMMIT = "commit"
     COMMIT_IN_CONFLICT = "commit in conflict"
+    COMMIT_LOST = "commit after a crash of the database"
     ABORT = "abort"
     TIME_OUT = "time out"
     PURGE = "purge"
@@ -68,6 +69,7 @@ ARROWS: tuple[Arrow, ...] = (
     Arrow(TxnState.OPEN, Verb.WRITE, TxnState.OPEN),
     Arrow(TxnState.OPEN, Verb.COMMIT, TxnState.COMMITTED),
     Arrow(TxnState.OPEN, Verb.COMMIT_IN_CONFLICT, TxnState.ABORTED),
+    Arrow(TxnState.OPEN, Verb.COMMIT_LOST, TxnState.ABORTED),
     Arrow(TxnState.OPEN, Verb.ABORT, TxnState.ABORTED),
     Arrow(TxnState.OPEN, Verb.TIME_OUT, TxnState.ABORTED),
     Arrow(TxnState.COMMITTED, Verb.COMMIT, TxnState.COMMITTED),

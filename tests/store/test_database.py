@@ -12,9 +12,8 @@ import pytest
 
 from hive_acid.errors import MetaError
 from metastore.store.config import StoreConfig
-from metastore.store.database import Database
+from metastore.store.database import Database, is_lost
 from metastore.store.embedded import EmbeddedPostgres
-from metastore.store.link import is_lost
 
 NO_FSYNC = {"fsync": "off"}
 

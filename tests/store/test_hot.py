@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import psycopg2
+import psycopg
 import pytest
 
 from hive_acid.errors import MetaError, MetastoreError
@@ -106,7 +106,7 @@ def test_what_comes_while_a_batch_is_under_way_goes_with_the_next(noted: Databas
 def test_an_error_is_its_own_callers_alone(noted: Database) -> None:
     found = noted.wait(together(noted, Note(), [1, 13, 0, 2]))
     assert isinstance(found[1], MetaError)
-    assert isinstance(found[2], psycopg2.errors.DivisionByZero)
+    assert isinstance(found[2], psycopg.errors.DivisionByZero)
     assert all(isinstance(found[place], int) for place in (0, 3))
     with noted.engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT number FROM asked ORDER BY number").scalars().all()
@@ -246,3 +246,15 @@ def test_who_waits_when_the_database_is_closed_is_refused(noted: Database) -> No
         for one in asked:
             with pytest.raises(MetaError):
                 one.result(timeout=5)
+
+
+def test_a_function_that_has_another_signature_now_is_called_as_it_is(noted: Database) -> None:
+    """As after an upgrade by another server on the same database: what is prepared no longer fits."""
+    assert noted.ask(Note(), 5) > 0
+    with noted.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "DROP FUNCTION note(integer[]); CREATE FUNCTION note(numbers integer[])"
+            " RETURNS TABLE (number bigint, inverse bigint, batch bigint, more text)"
+            " LANGUAGE sql AS 'SELECT n, n, 77, null FROM unnest(numbers) AS n'"
+        )
+    assert noted.ask(Note(), 5) == 77

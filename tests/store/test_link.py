@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-import psycopg2
+import psycopg
 import pytest
 
 from metastore.rpc.server import new_event_loop
@@ -22,7 +22,7 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
-def ask(link: Link, loop: asyncio.AbstractEventLoop, statement: str) -> asyncio.Future[Rows]:
+def ask(link: Link, loop: asyncio.AbstractEventLoop, function: str, *parameters: bytes | None) -> asyncio.Future[Rows]:
     answer: asyncio.Future[Rows] = loop.create_future()
 
     def done(rows: Rows | None, error: Exception | None) -> None:
@@ -31,7 +31,7 @@ def ask(link: Link, loop: asyncio.AbstractEventLoop, statement: str) -> asyncio.
         else:
             answer.set_result(rows or [])
 
-    link.send(statement, (), done)
+    link.send(function, parameters, done)
     return answer
 
 
@@ -46,18 +46,68 @@ def test_the_next_connection_is_heard_when_it_has_the_lost_ones_number(
 ) -> None:
     async def scenario() -> Any:
         lost, following = (Link(db_url, "", loop) for _ in range(2))
-        assert await ask(lost, loop, "SELECT 1") == [(1,)]
+        assert await ask(lost, loop, "int8inc", b"0") == [(1,)]
         number = lost._descriptor
         cut(number)
-        # In one turn of the loop, so that the end of the first has not been noticed.
-        refused, answered = ask(lost, loop, "SELECT 2"), ask(following, loop, "SELECT 3, pg_sleep(0.2)::text")
         try:
-            with pytest.raises(psycopg2.OperationalError):
-                await refused
-            rows = await asyncio.wait_for(answered, 10)
+            with pytest.raises(psycopg.OperationalError):
+                await ask(lost, loop, "int8inc", b"1")
+            assert lost.is_broken
+            rows = await asyncio.wait_for(ask(following, loop, "pg_sleep", b"0.2"), 10)
             assert following._descriptor == number  # or this would prove nothing
-            return rows[0][0]
+            return rows
         finally:
             following.close()
 
-    assert loop.run_until_complete(scenario()) == 3
+    assert loop.run_until_complete(scenario()) == [("",)]
+
+
+def test_values_are_python_s(db_url: str, loop: asyncio.AbstractEventLoop) -> None:
+    async def scenario() -> None:
+        link = Link(db_url, "", loop)
+        try:
+            with psycopg.connect(db_url, autocommit=True) as connection:
+                connection.execute(
+                    "CREATE FUNCTION echo(n bigint, flag boolean, words text, ids bigint[], nothing text)"
+                    " RETURNS TABLE (n bigint, flag boolean, words text, ids bigint[], nothing text)"
+                    " LANGUAGE sql AS 'SELECT n, flag, words, ids, nothing'"
+                )
+            for _ in range(2):  # prepared, and called again
+                sent = (b"7", b"t", 'Grüße, "x"\\'.encode(), b"{1,2,30000000000}", None)
+                assert await ask(link, loop, "echo", *sent) == [(7, True, 'Grüße, "x"\\', [1, 2, 30000000000], None)]
+            many = b"{" + b",".join([b"%d" % number for number in range(200_000)]) + b"}"
+            rows = await ask(link, loop, "echo", b"1", b"f", None, many, None)  # more than a socket takes at once
+            assert rows[0][3] == list(range(200_000))
+        finally:
+            link.close()
+
+    loop.run_until_complete(scenario())
+
+
+def test_an_error_of_a_call_leaves_the_connection_as_it_was(db_url: str, loop: asyncio.AbstractEventLoop) -> None:
+    async def scenario() -> None:
+        link = Link(db_url, "", loop)
+        try:
+            for _ in range(2):
+                with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+                    await ask(link, loop, "int8inc", b"none")
+                with pytest.raises(psycopg.errors.UndefinedFunction):
+                    await ask(link, loop, "not_there")
+                assert await ask(link, loop, "int8inc", b"4") == [(5,)]
+            assert not link.is_broken
+        finally:
+            link.close()
+
+    loop.run_until_complete(scenario())
+
+
+def test_a_greeting_that_fails_is_told(db_url: str, loop: asyncio.AbstractEventLoop) -> None:
+    async def scenario() -> None:
+        link = Link(db_url, "", loop, greeting="SELECT 1 / 0")
+        try:
+            with pytest.raises(psycopg.errors.DivisionByZero):
+                await ask(link, loop, "int8inc", b"0")
+        finally:
+            link.close()
+
+    loop.run_until_complete(scenario())

@@ -13,6 +13,7 @@
 -- Calls go one by one: the advisory lock is held until a call is visible, and ids are drawn under it. So a smaller id
 -- is always seen, and of the requests of a call an earlier one has the smaller id.
 -- A repetition in a transaction is given what the first attempt got; outside of one it queues behind that.
+-- Locks of young transactions are not flushed, see recover_from_crash.
 CREATE OR REPLACE FUNCTION request_locks(
     requesters bigint[], user_names text[], host_names text[], agent_infos text[], reader_waits boolean[],
     exclusive_ctas boolean[], requests integer[], numbers integer[], types text[], dbs text[], tbls text[],
@@ -25,6 +26,8 @@ DECLARE
     total CONSTANT integer := cardinality(requesters);
     open_ids bigint[];
     read_only_ids bigint[];
+    young_ids bigint[];
+    unflushed text;
     outcomes text[];
     states text[];  -- of requests that are repeated
     lock_ids bigint[];
@@ -32,20 +35,27 @@ DECLARE
     blockers bigint[];
     blocker_components integer[];
     contended boolean;
+    may_be_repeated boolean;
+    serialized boolean;
     unsure boolean := false;
     instant timestamptz;
     found record;
 BEGIN
     -- Share locks to the end: no abort or commit slips in between the check and the rows.
-    SELECT array_agg(t.txn_id), array_agg(t.txn_id) FILTER (WHERE t.type = 2) INTO open_ids, read_only_ids
-      FROM (SELECT k.txn_id, k.state, k.type FROM txn k
+    SELECT array_agg(t.txn_id), array_agg(t.txn_id) FILTER (WHERE t.type = 2),
+           array_agg(t.txn_id) FILTER (WHERE t.durability = 'y')
+      INTO open_ids, read_only_ids, young_ids
+      FROM (SELECT k.txn_id, k.state, k.type, k.durability FROM txn k
              WHERE k.txn_id = ANY (requesters) ORDER BY k.txn_id FOR SHARE) AS t
-     WHERE t.state = 'o';
-    PERFORM pg_advisory_xact_lock(advisory_key(2, ''));
+     WHERE t.state = 'o' AND t.durability <> 'l';
+    IF requesters <@ young_ids THEN
+        unflushed := set_config('synchronous_commit', 'off', true);
+    END IF;
+    serialized := pg_advisory_xact_lock(advisory_key(2, '')) IS NULL;  -- an assignment costs less than PERFORM
     FOR i IN 1..total LOOP
         outcomes[i] := 'acquired';
         IF requesters[i] <> 0 AND (requesters[i] = ANY (open_ids)) IS NOT TRUE THEN
-            outcomes[i] := coalesce((SELECT CASE t.state WHEN 'a' THEN 'txn_aborted' ELSE 'txn_committed' END
+            outcomes[i] := coalesce((SELECT CASE t.state WHEN 'c' THEN 'txn_committed' ELSE 'txn_aborted' END
                                        FROM txn t WHERE t.txn_id = requesters[i]), 'txn_unknown');
         END IF;
         lock_ids[i] := nextval('lock_id');
@@ -64,35 +74,37 @@ BEGIN
             outcomes[i] := 'again';
         END IF;
     END LOOP;
-    FOR found IN
-        SELECT r AS request, h.lock_id AS lock, max(h.state) AS state, max(h.blocker_lock) AS blocker,
-               max(h.blocker_component) AS blocker_part
-          FROM generate_subscripts(requesters, 1) AS r
-         CROSS JOIN LATERAL (SELECT * FROM lock_component l WHERE l.txn_id = requesters[r] OFFSET 0) AS h
-         WHERE requesters[r] <> 0 AND outcomes[r] = 'acquired'
-         GROUP BY r, h.lock_id
-        HAVING count(*) = (SELECT count(*) FROM unnest(requests) AS q WHERE q = r)
-           AND bool_and(EXISTS (
-                   SELECT 1 FROM generate_subscripts(types, 1) AS c
-                    WHERE requests[c] = r AND numbers[c] = h.component AND types[c] = h.type AND dbs[c] = h.db
-                      AND tbls[c] = h.tbl AND partitions[c] = h.partition))
-         ORDER BY r, h.lock_id DESC
-    LOOP
-        outcomes[found.request] := 'repeated';
-        states[found.request] := CASE found.state WHEN 'a' THEN 'acquired' ELSE 'waiting' END;
-        lock_ids[found.request] := found.lock;
-        blockers[found.request] := found.blocker;
-        blocker_components[found.request] := found.blocker_part;
-    END LOOP;
-    -- Most often there are only shared locks, and one look at the strong ones shows that nobody is in the way.
-    contended := types && '{x,e}' OR '' = ANY (tbls);
-    IF NOT contended THEN
-        -- LIMIT keeps it a look per component, whatever the planner thinks of the number of strong locks.
-        contended := EXISTS (
-            SELECT 1 FROM generate_subscripts(tbls, 1) AS c
-             CROSS JOIN LATERAL (
-                SELECT 1 FROM lock_component s
-                 WHERE s.type IN ('x', 'e') AND s.db = dbs[c] AND s.tbl = ANY (ARRAY[tbls[c], '']) LIMIT 1) AS strong);
+    -- Most often there are only shared locks, one look at the strong ones shows that nobody is in the way, and nobody
+    -- has a lock already. LIMIT keeps it a look per component, whatever the planner thinks of the number of strong locks.
+    SELECT EXISTS (
+               SELECT 1 FROM generate_subscripts(tbls, 1) AS c
+                CROSS JOIN LATERAL (
+                   SELECT 1 FROM lock_component s
+                    WHERE s.type IN ('x', 'e') AND s.db = dbs[c] AND s.tbl = ANY (ARRAY[tbls[c], '']) LIMIT 1) AS strong),
+           EXISTS (SELECT 1 FROM lock_component l WHERE l.txn_id = ANY (array_remove(requesters, 0)))
+      INTO contended, may_be_repeated;
+    contended := contended OR types && '{x,e}' OR '' = ANY (tbls);
+    IF may_be_repeated THEN
+        FOR found IN
+            SELECT r AS request, h.lock_id AS lock, max(h.state) AS state, max(h.blocker_lock) AS blocker,
+                   max(h.blocker_component) AS blocker_part
+              FROM generate_subscripts(requesters, 1) AS r
+             CROSS JOIN LATERAL (SELECT * FROM lock_component l WHERE l.txn_id = requesters[r] OFFSET 0) AS h
+             WHERE requesters[r] <> 0 AND outcomes[r] = 'acquired'
+             GROUP BY r, h.lock_id
+            HAVING count(*) = (SELECT count(*) FROM unnest(requests) AS q WHERE q = r)
+               AND bool_and(EXISTS (
+                       SELECT 1 FROM generate_subscripts(types, 1) AS c
+                        WHERE requests[c] = r AND numbers[c] = h.component AND types[c] = h.type AND dbs[c] = h.db
+                          AND tbls[c] = h.tbl AND partitions[c] = h.partition))
+             ORDER BY r, h.lock_id DESC
+        LOOP
+            outcomes[found.request] := 'repeated';
+            states[found.request] := CASE found.state WHEN 'a' THEN 'acquired' ELSE 'waiting' END;
+            lock_ids[found.request] := found.lock;
+            blockers[found.request] := found.blocker;
+            blocker_components[found.request] := found.blocker_part;
+        END LOOP;
     END IF;
     IF contended THEN
         FOR found IN

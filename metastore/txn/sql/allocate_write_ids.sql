@@ -5,22 +5,69 @@
 -- single row with txn_unknown, txn_aborted, txn_committed or txn_read_only for the first such, and nothing is
 -- allocated for it.
 -- Safe to repeat.
+--
+-- Write ids of young transactions are not flushed, see recover_from_crash: those of a table are flushed beforehand, 32 at
+-- a time, so none is given out twice.
 CREATE OR REPLACE FUNCTION allocate_write_ids(requests integer[], dbs text[], tbls text[], txn_ids bigint[])
 RETURNS TABLE (request integer, outcome text, txn_id bigint, write_id bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     live bigint[];
+    repeated boolean;
+    all_young boolean;
+    durability CONSTANT text := current_setting('synchronous_commit');
+    unflushed text;
     refused integer[] := '{}';
 BEGIN
     -- Share locks to the end: no abort or commit slips in between the check and the allocation.
-    live := ARRAY(SELECT s.txn_id FROM (SELECT t.txn_id, t.state, t.type FROM txn t
-                                         WHERE t.txn_id = ANY (txn_ids) ORDER BY t.txn_id FOR SHARE) AS s
-                   WHERE s.state = 'o' AND s.type <> 2);
+    SELECT coalesce(array_agg(s.txn_id), '{}'), bool_or(s.may_have), bool_and(s.durability = 'y')
+      INTO live, repeated, all_young
+      FROM (SELECT t.txn_id, t.state, t.type, t.durability,
+                   EXISTS (SELECT 1 FROM unresolved_write_id u
+                            WHERE u.txn_id = t.txn_id AND u.db = ANY (dbs) AND u.tbl = ANY (tbls)) AS may_have
+              FROM txn t WHERE t.txn_id = ANY (txn_ids) ORDER BY t.txn_id FOR SHARE) AS s
+     WHERE s.state = 'o' AND s.type <> 2 AND s.durability <> 'l';
+    IF all_young THEN
+        unflushed := set_config('synchronous_commit', 'off', true);
+    END IF;
+    -- Most often each transaction is asked for once and has no write id yet: a plan of half the size.
+    IF cardinality(live) = cardinality(txn_ids) AND NOT repeated THEN
+        RETURN QUERY
+            WITH counted AS (
+                INSERT INTO write_id_counter AS k (db, tbl, last_write_id, reserved_write_id)
+                SELECT a.db, a.tbl, count(*), count(*) + 32 FROM unnest(dbs, tbls) AS a (db, tbl) GROUP BY a.db, a.tbl
+                 ORDER BY a.db, a.tbl
+                ON CONFLICT (db, tbl) DO UPDATE
+                   SET last_write_id = k.last_write_id + excluded.last_write_id,
+                       reserved_write_id = CASE WHEN k.last_write_id + excluded.last_write_id > k.reserved_write_id
+                                                THEN k.last_write_id + excluded.reserved_write_id
+                                                ELSE k.reserved_write_id END
+                RETURNING k.db, k.tbl, k.last_write_id, k.reserved_write_id
+            ), given AS MATERIALIZED (
+                SELECT a.request, a.db, a.tbl, a.txn_id,
+                       c.last_write_id + 1
+                       - row_number() OVER (PARTITION BY a.db, a.tbl ORDER BY a.request DESC, a.txn_id DESC) AS write_id
+                  FROM unnest(requests, dbs, tbls, txn_ids) AS a (request, db, tbl, txn_id)
+                  JOIN counted c ON c.db = a.db AND c.tbl = a.tbl
+                 -- What has been reserved just now is flushed.
+                 WHERE c.reserved_write_id < c.last_write_id + 32
+                    OR set_config('synchronous_commit', durability, true) IS NOT NULL
+            ), mapped AS (
+                INSERT INTO write_id (db, tbl, write_id, txn_id) SELECT g.db, g.tbl, g.write_id, g.txn_id FROM given g
+            ), unresolved AS (
+                INSERT INTO unresolved_write_id (txn_id, db, tbl, write_id)
+                SELECT g.txn_id, g.db, g.tbl, g.write_id FROM given g
+            )
+            SELECT g.request, 'ok', g.txn_id, g.write_id FROM given g;
+        RETURN;
+    END IF;
+    unflushed := set_config('synchronous_commit', durability, true);
     IF cardinality(live) < (SELECT count(DISTINCT id) FROM unnest(txn_ids) AS id) THEN
         RETURN QUERY
             SELECT DISTINCT ON (a.request) a.request,
-                   CASE t.state WHEN 'o' THEN 'txn_read_only' WHEN 'a' THEN 'txn_aborted'
+                   CASE t.state WHEN 'o' THEN CASE t.type WHEN 2 THEN 'txn_read_only' ELSE 'txn_aborted' END
+                                WHEN 'a' THEN 'txn_aborted'
                                 WHEN 'c' THEN 'txn_committed' ELSE 'txn_unknown' END, a.txn_id, NULL::bigint
               FROM unnest(requests, txn_ids) AS a (request, txn_id) LEFT JOIN txn t ON t.txn_id = a.txn_id
              WHERE a.txn_id <> ALL (live)

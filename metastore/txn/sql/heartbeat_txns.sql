@@ -12,7 +12,7 @@ BEGIN
     WITH beats AS MATERIALIZED (
         SELECT t.txn_id, min(r.age_ms) AS age_ms, sum(r.n) AS n
           FROM unnest(firsts, lasts, ages_ms, counts) AS r (first_id, last_id, age_ms, n)
-          JOIN txn t ON t.txn_id BETWEEN r.first_id AND r.last_id AND t.state = 'o'
+          JOIN txn t ON t.txn_id BETWEEN r.first_id AND r.last_id AND t.state = 'o' AND t.durability <> 'l'
          GROUP BY t.txn_id
     ), live AS MATERIALIZED (
         SELECT t.txn_id FROM txn t
@@ -20,7 +20,8 @@ BEGIN
     )
     UPDATE txn t
        SET heartbeat_at = greatest(t.heartbeat_at, instant - make_interval(secs => b.age_ms / 1000.0)),
-           heartbeat_count = t.heartbeat_count + b.n
+           heartbeat_count = t.heartbeat_count + b.n,
+           durability = 'd'  -- see keep_txns
       FROM beats b JOIN live l ON l.txn_id = b.txn_id
      WHERE t.txn_id = b.txn_id AND t.state = 'o';
     GET DIAGNOSTICS beaten = ROW_COUNT;

@@ -5,7 +5,10 @@
 -- `uses` numbers, from 1, the element to which a table of `dbs` and `tbls` belongs: those that are named with the opening
 -- hold the Cleaner back on these tables from their first moment, and on no others (see add_min_history).
 --
--- The counter stays locked until its new value is durable, so requests that come meanwhile are better opened together.
+-- Openings are not flushed: they are young, see recover_from_crash for what a crash of the database does to them. Ids are
+-- flushed beforehand, 256 at a time, so none is given out twice.
+--
+-- The counter stays locked to the end, so requests that come meanwhile are better opened together.
 -- The limit is exact without a count per call: no more can be open than at the last count plus all opened since.
 -- A repetition after a lost connection leaves transactions that nobody heartbeats: they time out.
 CREATE OR REPLACE FUNCTION open_txns(
@@ -19,8 +22,15 @@ DECLARE
     asked bigint := cardinality(txn_types);
     room bigint;
     open_now bigint;
+    unflushed text;
 BEGIN
-    UPDATE txn_counter SET last_id = last_id + asked RETURNING * INTO counter;
+    UPDATE txn_counter
+       SET last_id = last_id + asked,
+           reserved_id = CASE WHEN last_id + asked > reserved_id THEN last_id + asked + 256 ELSE reserved_id END
+    RETURNING * INTO counter;
+    IF counter.reserved_id < counter.last_id + 256 THEN
+        unflushed := set_config('synchronous_commit', 'off', true);
+    END IF;
     opened := asked;
     IF counter.is_full OR counter.counted_open + counter.last_id - counter.counted_at > max_open THEN
         SELECT count(*) INTO open_now
