@@ -36,7 +36,9 @@ class LockService:
         if not request.components:
             raise MetaError("a lock request without components: name what is to be locked")
         components = tuple([_stored(component) for component in request.components])
-        return await self._db.ask_soon(self._request, replace(request, components=components))
+        if components != request.components:
+            request = replace(request, components=components)
+        return await self._db.ask_soon(self._request, request)
 
     def lock(self, request: LockRequest) -> LockResult:
         """See `lock_soon`."""
@@ -117,9 +119,9 @@ def _stored(component: LockComponent) -> LockComponent:
     """
     if not component.db or (component.partition and not component.table):
         raise MetaError("a lock component names a database, a table of it, or a partition of a table")
-    return replace(
-        component,
-        db=stored_name(component.db),
-        table=stored_name(component.table) if component.table else None,
-        partition=stored_partition(component.partition) if component.partition else None,
-    )
+    db = stored_name(component.db)
+    table = stored_name(component.table) if component.table else None
+    partition = stored_partition(component.partition) if component.partition else None
+    if (db, table, partition) == (component.db, component.table, component.partition):
+        return component  # most names are so already, and a copy costs as much as all of this
+    return replace(component, db=db, table=table, partition=partition)
