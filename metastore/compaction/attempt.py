@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-import psycopg2
-
 from hive_acid import files
 from hive_acid.errors import HiveAcidError, MetaError
 from hive_acid.ids import TxnId
 from metastore.compaction.job import JobProgress
 from metastore.compaction.models import Compaction
 from metastore.compaction.service import CompactionService, NotInHandError
+from metastore.store.database import DATABASE_ERRORS
 from metastore.txn.service import TxnService
 
 log = logging.getLogger(__name__)
@@ -104,7 +103,7 @@ class Watch:
                 self._look_too()
                 self._store()
                 is_failing = False
-            except (MetaError, OSError, psycopg2.Error) as error:
+            except (MetaError, OSError, *DATABASE_ERRORS) as error:
                 if not is_failing:
                     log.warning("compaction %d: no heartbeat, %s", attempt.compaction.id, error)
                 is_failing = True

@@ -33,8 +33,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
-import psycopg2
-
 from hive_acid import files
 from hive_acid.errors import FormatError
 from hive_acid.files import FileEntry
@@ -52,6 +50,7 @@ from metastore.compaction.timing import CLEANER_CYCLE
 from metastore.compaction.verdicts import Decider, Look
 from metastore.compaction.waiting import ERROR, FAILED, NO_CLEANUP, STAYING, given_up, kept_by_property, to_be_repeated
 from metastore.observe.meters import Meters
+from metastore.store.database import DATABASE_ERRORS
 from metastore.store.leases import LeaseLostError
 
 log = logging.getLogger(__name__)
@@ -145,7 +144,7 @@ class Cleaner:
             if is_clean:
                 run.cleaned.append(compaction.id)
                 self._done.add(_target(compaction))
-        except (LeaseLostError, psycopg2.Error):
+        except (LeaseLostError, *DATABASE_ERRORS):
             raise
         except Exception as error:  # of whatever library speaks to the store, and of one table only
             message = _message(error)
@@ -221,7 +220,7 @@ class Cleaner:
                 is_clean = self._clean_aborts(db, table, partition, run)
             if is_clean:
                 self._done.add((db, table, partition))
-        except (LeaseLostError, psycopg2.Error):
+        except (LeaseLostError, *DATABASE_ERRORS):
             raise
         except Exception as error:  # as above
             target, message = target_name(db, table, partition), _message(error)

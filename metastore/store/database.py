@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
+import psycopg
 import psycopg2
 import psycopg2.errors
 import sqlalchemy
@@ -40,6 +41,8 @@ _ENGINE_CONNECTIONS = 8
 STREAMS = 4
 """Long lists that are read at a time, each on a connection of its own: their readers may take their time."""
 
+DATABASE_ERRORS = (psycopg2.Error, psycopg.Error)
+"""What the database says of a call, a cold or a hot one."""
 _CONFLICTS = (psycopg2.errors.SerializationFailure, psycopg2.errors.DeadlockDetected)
 
 

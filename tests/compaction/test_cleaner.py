@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from hive_acid import files
@@ -38,6 +39,20 @@ def test_replaced_directories_go(world: World) -> None:
     assert world.read() == rows
     assert world.service.get(done.id).state is CompactionState.SUCCEEDED
     assert world.cleaner().run_once() == type(run)()
+
+
+def test_trouble_of_the_database_in_a_hot_call_is_not_the_table_s(world: World, db: Database) -> None:
+    """Its errors are of another driver than those of cold calls."""
+    world.write()
+    world.write()
+    done = world.compact(MAJOR)
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER FUNCTION get_valid_write_ids RENAME TO away")
+        connection.exec_driver_sql("ALTER FUNCTION current_write_ids RENAME TO away_too")
+        connection.exec_driver_sql("ALTER FUNCTION get_open_txns RENAME TO gone_too")
+    with pytest.raises(psycopg.errors.UndefinedFunction):
+        world.cleaner().run_once()
+    assert world.service.get(done.id).state is CompactionState.READY_FOR_CLEANING
 
 
 @pytest.mark.parametrize("txn_type", [TxnType.DEFAULT, TxnType.READ_ONLY])
