@@ -33,20 +33,21 @@ class Link:
     """
 
     def __init__(self, dsn: str, options: str, loop: asyncio.AbstractEventLoop, greeting: str = "SELECT 1") -> None:
-        """`greeting` is a statement that a new connection begins with."""
+        """`greeting` is a statement that a new connection begins with; if it fails, the connection is broken."""
         self._conninfo = make_conninfo(dsn, options=options, client_encoding="utf8").encode()
         self._greeting = greeting.encode()
         self._loop = loop
         self._connection: pq.abc.PGconn | None = None
         self._descriptor = -1
         self._is_connected = False
+        self._is_greeted = False
         self._writes = False
         self._prepared: set[str] = set()
         self._transformer = Transformer()
         self._call: tuple[str, Sequence[bytes | None]] = "", ()
         self._done: Done | None = None
         self._awaited: deque[str | None] = deque()
-        """What is under way, in its order: None for the call, else what is prepared; empty for the greeting."""
+        """What is under way, in its order: None for the call, else what is prepared."""
         self._rows: Rows = []
         self._error: Exception | None = None
         self.is_broken = False
@@ -91,9 +92,9 @@ class Link:
             self._is_connected = True
             self._connection.nonblocking = 1
             self._connection.enter_pipeline_mode()
-            self._awaited.append("")
             self._connection.send_query_params(self._greeting, None)
-            self._execute()
+            self._connection.pipeline_sync()
+            self._watch_writes(self._connection.flush() != 0)
         elif state == pq.PollingStatus.FAILED:
             raise psycopg.OperationalError(self._connection.get_error_message())
         else:
@@ -108,8 +109,6 @@ class Link:
         self.has_carried = True
         name = function.encode()
         if function not in self._prepared:
-            if awaited:
-                connection.pipeline_sync()  # the greeting is a database transaction of its own
             places = b", ".join([b"$%d" % place for place in range(1, len(parameters) + 1)])
             connection.send_prepare(name, b"SELECT * FROM %s(%s)" % (name, places))
             awaited.append(function)
@@ -136,15 +135,22 @@ class Link:
                         raise psycopg.OperationalError(connection.get_error_message())
                 elif result.status != pq.ExecStatus.PIPELINE_SYNC:
                     self._take(result)
-                elif not self._awaited:
+                elif self._is_greeted:
                     self._finish(self._rows if self._error is None else None, self._error)
                     return
+                elif self._error is not None:
+                    self._end()
+                    self._finish(None, self._error)
+                    return
+                else:
+                    self._is_greeted = True
+                    self._execute()
         except Exception as error:
             self._finish(None, self._error or error)
 
     def _take(self, result: pq.abc.PGresult) -> None:
         """The answer to the next of what is awaited; the first error counts."""
-        part = self._awaited.popleft() if self._awaited else ""
+        part = self._awaited.popleft() if self._awaited else ""  # the greeting
         if result.status == pq.ExecStatus.TUPLES_OK:
             if part is None:
                 self._transformer.set_pgresult(result)

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 from collections.abc import Iterable, Sequence
 
-from hive_acid.errors import MetastoreError
 from hive_acid.ids import TxnId
 from metastore.store.database import Database
 from metastore.store.hot import HotCall
@@ -68,17 +67,28 @@ class Keeping:
             await self._db.ask_soon(self._call, batch)
             for txn_id in batch:
                 self._young.pop(txn_id, None)
+        self._set_apart()
+
+    def _set_apart(self) -> None:
+        """Those opened until now are the young ones of the next time."""
         self._young.update(self._younger)
         self._younger.clear()
         while len(self._young) > MAX_KEPT:
             del self._young[next(iter(self._young))]
 
     def _begin(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._keep_quietly())
+        if self._young:
+            self._task = asyncio.get_running_loop().create_task(self._keep_quietly())
+        else:  # most have ended by now
+            self._set_apart()
+            self._plan()
 
     async def _keep_quietly(self) -> None:
-        with contextlib.suppress(MetastoreError):  # the database is away: tried again
+        with contextlib.suppress(Exception):  # as when the database is away: tried again
             await self.keep()
+        self._plan()
+
+    def _plan(self) -> None:
         self._is_due = bool(self._young or self._younger)
         if self._is_due:
             asyncio.get_running_loop().call_later(YOUNG_S, self._begin)

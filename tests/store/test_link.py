@@ -101,12 +101,18 @@ def test_an_error_of_a_call_leaves_the_connection_as_it_was(db_url: str, loop: a
     loop.run_until_complete(scenario())
 
 
-def test_a_greeting_that_fails_is_told(db_url: str, loop: asyncio.AbstractEventLoop) -> None:
+def test_nothing_is_called_behind_a_greeting_that_fails(db_url: str, loop: asyncio.AbstractEventLoop) -> None:
     async def scenario() -> None:
+        with psycopg.connect(db_url, autocommit=True) as connection:
+            connection.execute("CREATE SEQUENCE asked")
         link = Link(db_url, "", loop, greeting="SELECT 1 / 0")
         try:
             with pytest.raises(psycopg.errors.DivisionByZero):
-                await ask(link, loop, "int8inc", b"0")
+                await ask(link, loop, "nextval", b"asked")
+            assert link.is_broken
+            assert not link.has_carried
+            with psycopg.connect(db_url) as connection:
+                assert connection.execute("SELECT is_called FROM asked").fetchone() == (False,)
         finally:
             link.close()
 
