@@ -153,7 +153,9 @@ class SparkSubmitExecutor:
             files.make_directory(directory)
             files.write(files.join(directory, _JOB), job.to_json().encode())
             line = self._command.line(job, program, archive, directory)
-            status = self._wait(line, log.fileno(), _Told(directory, report), cancelled)
+            told = _Told(directory, report)
+            status = self._wait(line, log.fileno(), told, cancelled)
+            told.hear()  # a quick one may have ended between two looks
             result = _read(files.join(directory, _RESULT))
             if result is not None:
                 return CompactionResult.from_json(result, job)
@@ -200,9 +202,12 @@ class _Told:
     def look(self) -> None:
         """Pass on what is new, looking now and then."""
         now = time.monotonic()
-        if now < self._look_at:
-            return
-        self._look_at = now + _LOOK_EVERY_S
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_EVERY_S
+            self.hear()
+
+    def hear(self) -> None:
+        """Pass on what is new."""
         # Half written, or the file system is away for a moment: the next look sees it whole.
         with contextlib.suppress(ValueError, OSError):
             text = _read(self._place)

@@ -161,6 +161,13 @@ def test_submitted_job(submit: str, staging: str) -> None:
     assert files.list_tree(files.parent(staging)) == []
 
 
+def test_what_a_job_told_last_is_heard_though_it_has_ended(submit: str, staging: str) -> None:
+    """A quick one may end between two looks: without its id nobody finds it in the cluster's history."""
+    told: list[JobProgress] = []
+    SparkSubmitExecutor(SubmitCommand((submit,))).run(job(staging, "quick"), NEVER, told.append)
+    assert told == [JobProgress("app-1", None)]
+
+
 def test_driver_in_the_cluster_is_sent_hive_acid(submit: str, staging: str, tmp_path: Path) -> None:
     """And no Python of this machine."""
     command = SubmitCommand((submit, "--master", "yarn", "--deploy-mode", "cluster"))
