@@ -20,6 +20,7 @@ from hive_acid.errors import MetaError
 from metastore.store.arrays import select_from, values_of
 from metastore.store.config import StoreConfig
 from metastore.store.hot import HotCall, Lanes
+from metastore.store.link import LOST_CODES
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -273,10 +274,6 @@ async def _closed(lanes: Lanes) -> None:
     lanes.close()
 
 
-_LOST_CODES = ("08", "57P")
-"""SQLSTATE classes by which the server takes leave: connection failures, shutdowns, and crashes of a neighbour."""
-
-
 def is_lost(connection: Any, error: psycopg2.Error) -> bool:
     """Whether an error is the end of its connection; psycopg2 notices some ends only at the next use.
 
@@ -285,4 +282,4 @@ def is_lost(connection: Any, error: psycopg2.Error) -> bool:
     if error.pgcode is None:
         lost = (psycopg2.DatabaseError, psycopg2.OperationalError, psycopg2.InterfaceError)
         return bool(connection.closed) or type(error) in lost
-    return bool(connection.closed) or error.pgcode.startswith(_LOST_CODES)
+    return bool(connection.closed) or error.pgcode.startswith(LOST_CODES)

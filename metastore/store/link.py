@@ -22,7 +22,7 @@ Done = Callable[[Rows | None, Exception | None], None]
 
 _STALE: Final = frozenset({"0A000", "26000"})
 """A function has another signature now, or the prepared statements are gone: a new connection knows better."""
-_LOST: Final = ("08", "57P")
+LOST_CODES: Final = ("08", "57P")
 """SQLSTATE classes by which the server takes leave: connection failures, shutdowns, and crashes of a neighbour."""
 
 
@@ -207,7 +207,7 @@ class Link:
         if error.sqlstate in _STALE:
             self.has_carried = False  # refused before it had an effect
             return True
-        return error.sqlstate.startswith(_LOST)
+        return error.sqlstate.startswith(LOST_CODES)
 
     def _end(self) -> None:
         self.is_broken = True

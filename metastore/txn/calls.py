@@ -134,8 +134,8 @@ class CommitCall(HotCall[Commit, None]):
         outcomes = {row[0]: row for row in rows}
         if None in outcomes:
             self._locks_freed(outcomes[None][2])
-        for name, outcomes_of in ((COMMITTED, ("committed",)), (ABORTED, ("conflict", "lost"))):
-            if number := sum(row[1] in outcomes_of for row in outcomes.values()):
+        for name, ends in ((COMMITTED, ("committed",)), (ABORTED, ("conflict", "lost"))):
+            if number := sum(row[1] in ends for row in outcomes.values()):
                 self._meters.count(name, number)
         return [_commit_answer(outcomes[question.txn_id]) for question in questions]
 

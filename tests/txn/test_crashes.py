@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg2
 import pytest
@@ -75,7 +76,7 @@ class World:
         rows = self.query("SELECT txn_id FROM txn WHERE state = 'o' AND agent_info LIKE 'may have been forgotten%%'")
         return [TxnId(row[0]) for row in rows]
 
-    def query(self, text: str) -> list[tuple]:  # type: ignore[type-arg]
+    def query(self, text: str) -> list[tuple[Any, ...]]:
         with self.db.engine.connect() as connection:
             return [tuple(row) for row in connection.exec_driver_sql(text)]
 

@@ -18,6 +18,7 @@ DECLARE
     all_young boolean;
     durability CONSTANT text := current_setting('synchronous_commit');
     unflushed text;
+    reserve CONSTANT bigint := 32;
     refused integer[] := '{}';
 BEGIN
     -- Share locks to the end: no abort or commit slips in between the check and the allocation.
@@ -36,7 +37,7 @@ BEGIN
         RETURN QUERY
             WITH counted AS (
                 INSERT INTO write_id_counter AS k (db, tbl, last_write_id, reserved_write_id)
-                SELECT a.db, a.tbl, count(*), count(*) + 32 FROM unnest(dbs, tbls) AS a (db, tbl) GROUP BY a.db, a.tbl
+                SELECT a.db, a.tbl, count(*), count(*) + reserve FROM unnest(dbs, tbls) AS a (db, tbl) GROUP BY a.db, a.tbl
                  ORDER BY a.db, a.tbl
                 ON CONFLICT (db, tbl) DO UPDATE
                    SET last_write_id = k.last_write_id + excluded.last_write_id,
@@ -51,7 +52,7 @@ BEGIN
                   FROM unnest(requests, dbs, tbls, txn_ids) AS a (request, db, tbl, txn_id)
                   JOIN counted c ON c.db = a.db AND c.tbl = a.tbl
                  -- What has been reserved just now is flushed.
-                 WHERE c.reserved_write_id < c.last_write_id + 32
+                 WHERE c.reserved_write_id < c.last_write_id + reserve
                     OR set_config('synchronous_commit', durability, true) IS NOT NULL
             ), mapped AS (
                 INSERT INTO write_id (db, tbl, write_id, txn_id) SELECT g.db, g.tbl, g.write_id, g.txn_id FROM given g

@@ -23,12 +23,13 @@ DECLARE
     room bigint;
     open_now bigint;
     unflushed text;
+    reserve CONSTANT bigint := 256;
 BEGIN
     UPDATE txn_counter
        SET last_id = last_id + asked,
-           reserved_id = CASE WHEN last_id + asked > reserved_id THEN last_id + asked + 256 ELSE reserved_id END
+           reserved_id = CASE WHEN last_id + asked > reserved_id THEN last_id + asked + reserve ELSE reserved_id END
     RETURNING * INTO counter;
-    IF counter.reserved_id < counter.last_id + 256 THEN
+    IF counter.reserved_id < counter.last_id + reserve THEN
         unflushed := set_config('synchronous_commit', 'off', true);
     END IF;
     opened := asked;
