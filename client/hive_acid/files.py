@@ -16,6 +16,7 @@ import posixpath
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -183,7 +184,7 @@ def _modified_ms(detail: dict[str, Any]) -> int:
 
 
 def rename(source: str, target: str) -> None:
-    """Move a file or directory to a path that is free.
+    """Move a file or directory to a path that is free; one that another call has moved there is as it should be.
 
     Raises FileExistsError if the target exists beside the source, FileNotFoundError if neither exists.
     """
@@ -192,14 +193,14 @@ def rename(source: str, target: str) -> None:
         return
     filesystem, source_path = _open(source)
     _, target_path = _open(target)
-    if filesystem.exists(target_path):
-        if not filesystem.exists(source_path):
-            return
+    if filesystem.exists(target_path) and filesystem.exists(source_path):
         raise FileExistsError(f"cannot rename {source}: {target} exists already")
-    if not filesystem.exists(source_path):
+    if filesystem.exists(source_path):
+        filesystem.makedirs(posixpath.dirname(target_path), exist_ok=True)
+        with suppress(FileNotFoundError):  # another one has just done it
+            filesystem.mv(source_path, target_path, recursive=True)
+    if not filesystem.exists(target_path):
         raise FileNotFoundError(f"cannot rename {source}: it does not exist")
-    filesystem.makedirs(posixpath.dirname(target_path), exist_ok=True)
-    filesystem.mv(source_path, target_path, recursive=True)
 
 
 def _move_objects(source: str, target: str) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,3 +57,39 @@ def test_the_end_of_a_file(tree: Path) -> None:
     (tree / "f").write_bytes(b"0123456789")
     assert files.read_end(str(tree / "f"), 10, 4) == b"6789"
     assert files.read_end(f"file:{tree}/f", 10, 40) == b"0123456789"
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_of_two_who_rename_at_once_neither_fails(tree: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    source, target = tree / "b", tree / "to/b"
+    filesystem, _ = files._open(str(tree))
+    steps = 0
+
+    def interrupted(name: str) -> None:
+        original = getattr(filesystem, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            nonlocal steps
+            if steps == step:
+                target.parent.mkdir(exist_ok=True)
+                source.rename(target)
+            steps += 1
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(filesystem, name, call)
+
+    for name in ("exists", "makedirs", "mv"):
+        interrupted(name)
+    files.rename(str(source), str(target))
+    assert steps > step
+    assert sorted(path.name for path in target.iterdir()) == ["c", "g"]
+
+
+def test_a_rename_needs_a_source_and_a_free_target(tree: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such"):
+        files.rename(str(tree / "no such"), str(tree / "to"))
+    with pytest.raises(FileExistsError, match="empty"):
+        files.rename(str(tree / "b"), str(tree / "empty"))
+    files.rename(str(tree / "b"), str(tree / "to"))
+    files.rename(str(tree / "b"), str(tree / "to"))
+    assert (tree / "to/g").exists()
