@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hive_acid.errors import MetastoreError, NoSuchLockError, TxnAbortedError
 from hive_acid.ids import LockId, TxnId
@@ -87,8 +87,7 @@ def _request_answer(
     return LockResult(LockId(lock_id), answer, request.txn_id, None, message)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """A question for a lock request.
 
     `txn_id` is the transaction it is said to belong to, if anybody says so; `beats` keeps it or its transaction alive.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hive_acid.ids import LockId, TxnId
 from metastore.lock.states import LockAnswer, LockState, LockType
@@ -10,8 +11,7 @@ from metastore.txn.models import TxnOwner
 from metastore.txn.states import Operation
 
 
-@dataclass(frozen=True, slots=True)
-class LockComponent:
+class LockComponent(NamedTuple):
     """One thing to lock: a database, a table of it (`table` set) or a partition of that (`partition` set).
 
     `operation` is what the transaction is going to write there, None for nothing; `dynamic` says that it writes to
@@ -26,8 +26,7 @@ class LockComponent:
     dynamic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LockRequest:
+class LockRequest(NamedTuple):
     """Locks to be had all at once; `txn_id` is None for a request outside of transactions.
 
     In a transaction, a reader with `reader_waits` False and any request with `exclusive_ctas` is refused rather than
@@ -41,8 +40,7 @@ class LockRequest:
     exclusive_ctas: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LockResult:
+class LockResult(NamedTuple):
     """The answer to a request, and the transaction it belongs to.
 
     `blocker` is the nearest request in the way of one that waits: it cannot be granted before that one is gone. None if

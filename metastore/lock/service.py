@@ -6,8 +6,6 @@ thread.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hive_acid.errors import MetaError, TxnOpenError
 from hive_acid.ids import LockId, TxnId
 from metastore.lock.calls import Check, CheckCall, DeadlockCall, RequestCall, UnlockCall
@@ -37,7 +35,7 @@ class LockService:
             raise MetaError("a lock request without components: name what is to be locked")
         components = tuple([_stored(component) for component in request.components])
         if components != request.components:
-            request = replace(request, components=components)
+            request = request._replace(components=components)
         return await self._db.ask_soon(self._request, request)
 
     def lock(self, request: LockRequest) -> LockResult:
@@ -124,4 +122,4 @@ def _stored(component: LockComponent) -> LockComponent:
     partition = stored_partition(component.partition) if component.partition else None
     if (db, table, partition) == (component.db, component.table, component.partition):
         return component  # most names are so already, and a copy costs as much as all of this
-    return replace(component, db=db, table=table, partition=partition)
+    return component._replace(db=db, table=table, partition=partition)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
@@ -64,7 +65,7 @@ class LockWaiters:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._by_lock: dict[LockId, set[Waiter]] = {}
         self._all: set[Waiter] = set()
-        self._lately_freed: dict[LockId, None] = {}  # the oldest first
+        self._lately_freed: OrderedDict[LockId, None] = OrderedDict()  # the oldest first
         self._closed = False
 
     @contextmanager
@@ -106,7 +107,7 @@ class LockWaiters:
             for lock_id in lock_ids:
                 self._lately_freed[lock_id] = None
             while len(self._lately_freed) > MAX_REMEMBERED:
-                del self._lately_freed[next(iter(self._lately_freed))]
+                self._lately_freed.popitem(last=False)  # of a plain dict this takes longer with each one that has gone
             found = [waiter for lock_id in lock_ids for waiter in self._by_lock.get(lock_id, ())]
         self._wake_on_loop(found)
 

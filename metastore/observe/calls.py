@@ -13,7 +13,7 @@ BUCKETS_MS = (1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1000.0, 5000.0, 30_
 """Upper bounds of the lengths that are told apart; the last kind is what is longer than all."""
 
 
-class Outcome(enum.Enum):
+class Outcome(enum.StrEnum):
     """How a call ended: well, refused as the IDL declares, by a failure of ours, or in the middle of its long reply."""
 
     FINE = "fine"
@@ -42,11 +42,15 @@ class CallCounts:
 
     def add(self, method: str, outcome: Outcome, duration_ms: float) -> None:
         """One call has ended."""
+        key = method, outcome
         with self._guard:
-            count = self._counts.setdefault((method, outcome), CallCount())
+            count = self._counts.get(key)
+            if count is None:
+                count = self._counts[key] = CallCount()
             count.calls += 1
             count.duration_ms += duration_ms
-            count.longest_ms = max(count.longest_ms, duration_ms)
+            if duration_ms > count.longest_ms:
+                count.longest_ms = duration_ms
             count.by_length[bisect.bisect_left(BUCKETS_MS, duration_ms)] += 1
 
     def total(self, outcome: Outcome) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.thrift import TApplicationException, TMessageType, TType
@@ -40,7 +40,8 @@ def decode_arguments(method: str, message: bytes) -> list[Any]:
 
     Raises InvalidInputError when a required field is missing or a text is not UTF-8.
     """
-    arguments = getattr(service, method + "_args")()
+    shape = _shape(method)
+    arguments = shape.arguments()
     if has_list_keys(message):
         read_arguments(message, arguments)
     else:
@@ -48,8 +49,8 @@ def decode_arguments(method: str, message: bytes) -> list[Any]:
         protocol.read_message_begin()
         protocol.read_struct(arguments)
     amend(method, message, arguments)
-    values = [getattr(arguments, name) for name in _argument_names(method)]
-    if len(values) == 1 and values[0] is None and _takes_request(method):
+    values = [getattr(arguments, name) for name in shape.names]
+    if shape.is_one_request and values[0] is None:
         raise InvalidInputError(f"{method} was called without its request")
     for value in values:
         if hasattr(value, "thrift_spec"):
@@ -126,17 +127,19 @@ def _body(value: Any) -> bytes:
     return encoded
 
 
-@functools.cache
-def _argument_names(method: str) -> list[str]:
-    spec = getattr(service, method + "_args").thrift_spec
-    return [spec[number][1] for number in sorted(spec)]
+class _Shape(NamedTuple):
+    """The arguments of a method: their struct, their names in the order of the ids, whether they are one struct."""
+
+    arguments: Any
+    names: tuple[str, ...]
+    is_one_request: bool
 
 
 @functools.cache
-def _takes_request(method: str) -> bool:
-    """Whether the first argument is a struct."""
-    field = min(getattr(service, method + "_args").thrift_spec.items())[1]
-    return bool(field[0] == TType.STRUCT)
+def _shape(method: str) -> _Shape:
+    arguments = getattr(service, method + "_args")
+    fields = [field for _, field in sorted(arguments.thrift_spec.items())]
+    return _Shape(arguments, tuple(field[1] for field in fields), [field[0] for field in fields] == [TType.STRUCT])
 
 
 @functools.cache
@@ -151,15 +154,18 @@ def _exception_slots(method: str) -> dict[str, str]:
 
 
 @functools.cache
-def _fields(struct: Any) -> list[tuple[str, bool, bool]]:
-    return [(field[1], bool(field[-1]), field[0] == TType.STRING) for field in struct.thrift_spec.values()]
+def _checked_fields(struct: Any) -> list[tuple[str, bool, bool]]:
+    """The fields that must be there or be texts: the name, and which of the two it is."""
+    fields = [(field[1], bool(field[-1]), field[0] == TType.STRING) for field in struct.thrift_spec.values()]
+    return [(name, required, is_text) for name, required, is_text in fields if required or is_text]
 
 
 def _check(struct: Any) -> None:
     struct_type: Any = type(struct)
-    for name, required, is_text in _fields(struct_type):
+    for name, required, is_text in _checked_fields(struct_type):
         value = getattr(struct, name)
-        if value is None and required:
-            raise InvalidInputError(f"{type(struct).__name__}.{name} is required and was not sent")
-        if is_text and isinstance(value, bytes):
+        if value is None:
+            if required:
+                raise InvalidInputError(f"{type(struct).__name__}.{name} is required and was not sent")
+        elif is_text and type(value) is bytes:
             raise InvalidInputError(f"{type(struct).__name__}.{name} is not UTF-8 text")

@@ -50,17 +50,8 @@ class MessageScanner:
         stack = self._stack
         while stack:
             top = stack[-1]
-            if top is None:  # a struct: the next field header, or its end
-                if self._at >= size:
-                    return self._incomplete(size)
-                kind = data[self._at]
-                if kind == STOP:
-                    self._at += 1
-                    stack.pop()
-                    continue
-                if self._at + 3 > size:
-                    return self._incomplete(size)
-                if not self._value(data, size, kind, self._at + 3):
+            if top is None:
+                if not self._fields(data, size):
                     return self._incomplete(size)
                 continue
             kinds, left = top
@@ -96,6 +87,34 @@ class MessageScanner:
         if size > self._limit:
             raise ProtocolError(f"a message of more than {self._limit} bytes")
         return None
+
+    def _fields(self, data: bytes | bytearray, size: int) -> bool:
+        """Step over fields of the innermost struct, to its end or into a field; False if bytes are missing.
+
+        Most fields are of the two kinds that are looked at here.
+        """
+        at = self._at
+        while at < size:
+            kind = data[at]
+            fixed = FIXED_SIZE.get(kind)
+            if fixed is not None:
+                end = at + 3 + fixed
+            elif kind == STRING:
+                if at + 7 > size:
+                    break
+                end = at + 7 + self._length(data, at + 3)
+            elif kind == STOP:
+                self._at = at + 1
+                self._stack.pop()
+                return True
+            else:
+                self._at = at
+                return at + 3 <= size and self._value(data, size, kind, at + 3)
+            if end > size:
+                break
+            at = end
+        self._at = at
+        return False
 
     def _value(self, data: bytes | bytearray, size: int, kind: int, at: int) -> bool:
         """Step over one value that starts at `at`, or into it; False if its bytes are not all there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hive_acid.errors import MetaError, MetastoreError, NoSuchTxnError, TxnAbortedError
 from hive_acid.ids import LockId, TxnId, WriteId
@@ -20,8 +21,7 @@ COMMITTED, ABORTED = "total_num_committed_transactions", "total_num_aborted_tran
 """Hive's names of what is counted (transactions.md §4.12)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """A request for `how_many` transactions."""
 
     how_many: int
@@ -106,8 +106,7 @@ class StateCall(HotCall[TxnId, str | None]):
         return [states[txn_id] for txn_id in questions]
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """A commit; `skips_check` trusts the client's own locks against conflicts."""
 
     txn_id: TxnId
@@ -160,8 +159,7 @@ def _commit_answer(row: tuple[object, ...]) -> MetastoreError | Again | None:
     return refusal("txn_aborted" if outcome == "aborted_before" else "txn_unknown", txn_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(NamedTuple):
     """A request for the write ids of a table; `txn_ids` are distinct and ascending."""
 
     db: str

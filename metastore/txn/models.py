@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hive_acid.ids import TxnId, WriteId
 from metastore.txn.states import TxnState, TxnType
 
 
-@dataclass(frozen=True, slots=True)
-class TxnOwner:
+class TxnOwner(NamedTuple):
     """Who opens a transaction or asks for a lock."""
 
     user: str
@@ -17,8 +17,7 @@ class TxnOwner:
     agent_info: str = "Unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(NamedTuple):
     """What is said of transactions when they are opened.
 
     `tables` ``(db, table)``, distinct and as stored, are all that they use, none if they do not say; these alone are

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from statistics import median
 from typing import Any, TypeVar
 
 import pytest
@@ -295,3 +296,17 @@ def test_who_is_aborted_or_gives_up_meanwhile_is_told_at_once(serve: Callable[[i
         return time.monotonic() - started
 
     assert server.run(scenario()) < PROMPT_S
+
+
+def test_what_is_remembered_of_the_freed_ones_does_not_slow_later_ones_down() -> None:
+    waiters = LockWaiters()
+
+    def seconds_of(first: int, last: int) -> float:
+        begun = time.perf_counter()
+        for lock_id in range(first, last):
+            waiters.wake([LockId(lock_id)])
+        return time.perf_counter() - begun
+
+    step = MAX_REMEMBERED // 5
+    times_s = [seconds_of(start, start + step) for start in range(0, 4 * MAX_REMEMBERED, step)]
+    assert median(times_s[10:]) < 5 * median(times_s[:4])
