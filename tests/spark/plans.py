@@ -8,10 +8,9 @@ import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
-"""Spark's version, without the last part."""
+SPARK = tuple(map(int, pyspark.__version__.split(".")[:3]))
 
-AT_ONCE = SPARK >= (4, 3)
+AT_ONCE = SPARK >= (4, 2, 1)
 """Whether Spark evaluates once what stands in a filter several times: without, several partitions are joined."""
 
 

@@ -160,7 +160,7 @@ def look_up_of(
 
 
 def _evaluates_once(spark: SparkSession) -> bool:
-    """Whether Spark evaluates once what stands in a filter several times, as it does from version 4.3 on.
+    """Whether Spark evaluates once what stands in a filter several times, as it does from version 4.2.1 on.
 
     Else it generates code for the place seven times, and a table of some thirty columns has more than Java compiles.
     """
