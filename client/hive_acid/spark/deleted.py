@@ -288,8 +288,9 @@ def _table(file: DataFilePath) -> pyarrow.Table | None:
 
 def _words(spark: SparkSession, layout: Layout) -> Column:
     """The array of a layout as a subquery's, which plans do not spell out."""
-    array = "SELECT cast(split(words, ',') AS array<bigint>) FROM VALUES (:words) AS v(words)"
-    return spark.sql(array, args={"words": ",".join(map(str, layout.words))}).scalar()
+    words = ",".join(map(str, layout.words))
+    # Not a parameter: the parsers that Delta and Iceberg put before Spark's lose them.
+    return spark.sql(f"SELECT cast(split(words, ',') AS array<bigint>) FROM VALUES ('{words}') AS v(words)").scalar()
 
 
 def _is_deleted(layout: Layout) -> str:
