@@ -18,7 +18,7 @@ from hive_acid import files
 from hive_acid.footers import DataFilePath, Footers
 from hive_acid.format.deleted import blocks_of
 from hive_acid.format.snapshot import ValidWriteIdList
-from hive_acid.spark import arrow_merge, lane_merge
+from hive_acid.spark import arrow_merge, lane_merge, lanes
 from hive_acid.spark.arrow_merge import ArrowMerge, _without
 from hive_acid.spark.jobs import CancelledError
 from hive_acid.spark.lanes import Lane, Run
@@ -156,6 +156,21 @@ def test_what_pyarrow_does_not_keep_is_left_to_spark(acid, spark, merged, kind, 
     assert merged == []
     assert not any(map(is_of_cpp, made(acid)))
     assert content(acid) == before
+
+
+def test_files_of_spark_and_of_the_client_become_one(acid, spark, merged, monkeypatch):
+    """Spark's have notes at their texts, the client's have none; here each is a piece of its own, as large ones are."""
+    monkeypatch.setattr(lanes, "_LEAST_RUN_BYTES", 1)
+    monkeypatch.setattr(lanes, "_RUNS", 1 << 40)
+    acid.create_table("d.t", COLUMNS)
+    insert(acid, spark, 0, 1000)
+    assert acid.update("d.t", {"name": "'new'"}, "id % 10 = 3") == 100
+    before = content(acid)
+    compact_table(spark, acid, "d.t", "major")
+    assert merged == [2]
+    assert [is_of_cpp(path) for path in made(acid)] == [True]
+    assert content(acid) == before
+    check_table(location_of(acid, "d.t"))
 
 
 @contextmanager

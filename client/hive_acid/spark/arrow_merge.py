@@ -247,7 +247,10 @@ def _as_inserts(rows: pyarrow.RecordBatch) -> pyarrow.Table:
     if any(column.null_count for column in columns.values()):
         raise FormatError("a row without a key")
     columns["currentTransaction"] = columns["originalTransaction"]
-    return pyarrow.table(columns)
+    # What Spark notes at the fields of its files pyarrow would write again, and files with and without are not joined.
+    bare = pyarrow.struct([field.remove_metadata() for field in columns[ROW_COLUMN].type])
+    types = {name: column.type for name, column in columns.items()} | {ROW_COLUMN: bare}
+    return pyarrow.Table.from_arrays(list(columns.values()), schema=pyarrow.schema(types))
 
 
 # --- rows that are left out --------------------------------------------------------------------------
