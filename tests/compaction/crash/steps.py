@@ -44,7 +44,7 @@ READING_FILES = frozenset(
         "rename_is_copy",
     }
 )
-UNTIMELY = frozenset({"heartbeat_txns", "heartbeat_lock", "heartbeat_locks"})
+UNTIMELY = frozenset({"heartbeat_txns", "heartbeat_lock", "heartbeat_locks", "keep_txns"})
 """Calls that come by the clock, so that they have no place among the steps; a lost one is made up for by the next."""
 
 KILL, CUT, TEAR = "kill", "cut", "tear"
