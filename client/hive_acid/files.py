@@ -199,6 +199,7 @@ def rename(source: str, target: str) -> None:
         filesystem.makedirs(posixpath.dirname(target_path), exist_ok=True)
         with suppress(FileNotFoundError):  # another one has just done it
             filesystem.mv(source_path, target_path, recursive=True)
+            return
     if not filesystem.exists(target_path):
         raise FileNotFoundError(f"cannot rename {source}: it does not exist")
 

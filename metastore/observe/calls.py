@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import enum
 import threading
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 from metastore.observe.samples import Kind, Sample, labels
@@ -37,20 +38,16 @@ class CallCounts:
     """All methods' counts."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[str, Outcome], CallCount] = {}
+        self._counts: defaultdict[tuple[str, Outcome], CallCount] = defaultdict(CallCount)
         self._guard = threading.Lock()
 
     def add(self, method: str, outcome: Outcome, duration_ms: float) -> None:
         """One call has ended."""
-        key = method, outcome
         with self._guard:
-            count = self._counts.get(key)
-            if count is None:
-                count = self._counts[key] = CallCount()
+            count = self._counts[method, outcome]
             count.calls += 1
             count.duration_ms += duration_ms
-            if duration_ms > count.longest_ms:
-                count.longest_ms = duration_ms
+            count.longest_ms = max(count.longest_ms, duration_ms)
             count.by_length[bisect.bisect_left(BUCKETS_MS, duration_ms)] += 1
 
     def total(self, outcome: Outcome) -> int:

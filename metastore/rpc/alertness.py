@@ -25,17 +25,15 @@ class Alertness:
     def call_begins(self) -> None:
         """A request has come."""
         self._calls += 1
-        if self._calls <= 1:
-            self._stay()
+        self._stay()
 
     def call_ends(self) -> None:
         """A request is answered; the client's next one may follow at once."""
         self._calls -= 1
-        if self._calls <= 1:
-            self._stay()
+        self._stay()
 
     def _stay(self) -> None:
-        if not self._moment_s:
+        if self._calls > 1 or not self._moment_s:
             return
         self._until_s = time.monotonic() + self._moment_s
         if not self._is_awake:
