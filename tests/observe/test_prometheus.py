@@ -101,11 +101,11 @@ def test_a_running_server(port: tuple[int, str], db: Database) -> None:
         ann.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=txn_ids[1:2]))
         with refused("NoSuchTxnException"):
             ann.commit(99)
+        db.call("update_compaction_metric", "d", "t", "p=1", 1, 250)
         for pool in (None, "etl"):
             table = f"t_{pool}"
             request = ttypes.CompactionRequest(dbname="d", tablename=table, type=2, poolName="idle", properties={})
             ann.call("compact2", request)
-        db.call("update_compaction_metric", "d", "t", "p=1", 1, 250)
         values = until(number, lambda v: v.get(("hive_compaction_num_initiated", ())) == 2 and ("hive_leader", ()) in v)
         status, kind, _ = get(number, "/metrics")
         assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
