@@ -13,7 +13,7 @@ from hive_acid.format.names import parse_directory
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark import deleted
 from hive_acid.spark.read import delete_events
-from hive_acid.spark.scan import ScanDirectory, scan
+from hive_acid.spark.scan import ID_COLUMNS, ScanDirectory, scan
 from tests.spark.checker import location_of
 from tests.spark.plans import scans
 
@@ -214,6 +214,50 @@ def test_rows_of_open_and_aborted_writes_in_a_partly_visible_directory(spark, tm
     )
     assert both.count() == 12
     assert delete_events(spark, [directory("delete_delta_0000001_0000008", False)], write_ids).count() == 4
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+@pytest.mark.parametrize("case_sensitive", ["true", "false"])
+def test_ids_that_nobody_needs_are_not_read(acid, spark, vectorized, case_sensitive):
+    acid.create_table("d.t", {"id": "bigint", "operation": "string"})
+    acid.insert("d.t", spark.range(10).selectExpr("id", "'x' AS operation"))
+    name = "delta_0000001_0000001_0000"
+    row = spark.createDataFrame([], "id bigint, operation string").schema
+
+    def found(*ids, whole=True):
+        directory = ScanDirectory(str(location_of(acid, "d.t") / name), parse_directory(name), whole)
+        return scan(spark, row, [directory], ValidWriteIdList("d.t", 1), ids=ids)
+
+    def told(events):
+        """Of which ids there is anything; that of `bucket` is always read."""
+        counted = events.agg(*(F.count(name).alias(name) for name in ID_COLUMNS if name != "bucket"))
+        return {name for name, rows in counted.collect()[0].asDict().items() if rows}
+
+    spark.conf.set("spark.sql.orc.enableVectorizedReader", vectorized)
+    spark.conf.set("spark.sql.caseSensitive", case_sensitive)
+    try:
+        assert told(found()) == set()
+        assert told(found("originalTransaction", "rowId")) == {"originalTransaction", "rowId"}
+        assert told(found("operation")) == {"operation"}
+        assert told(found(whole=False)) == {"currentTransaction"}, "which tells what is visible"
+        assert told(found(*ID_COLUMNS)) == {*ID_COLUMNS} - {"bucket"}
+        for ids in ((), ("operation",), ("rowId", "bucket")):
+            rows = found(*ids).selectExpr("row.id", "row.operation").collect()
+            assert sorted(map(tuple, rows)) == [(i, "x") for i in range(10)]
+        assert found().count() == 10
+        assert sorted(r.id for r in acid.table("d.t").where("operation = 'x'").collect()) == [*range(10)]
+    finally:
+        spark.conf.unset("spark.sql.orc.enableVectorizedReader")
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_a_table_is_read_without_its_ids(acid, spark):
+    acid.create_table("d.t", {"id": "bigint"})
+    acid.insert("d.t", spark.range(10))
+    (plain,) = scans(acid.table("d.t").select("id"))
+    assert not {*ID_COLUMNS} - {"bucket"} & {*re.findall(r"\w+", plain.text)}
+    (with_id,) = scans(acid.table("d.t", row_id=True))
+    assert {"originalTransaction", "bucket", "rowId"} <= {*re.findall(r"\w+", with_id.text)}
 
 
 @pytest.mark.parametrize("name", ["a b+c", "glob{a,b}[x]*", "ünï%41"])

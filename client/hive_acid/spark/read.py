@@ -156,10 +156,10 @@ class _Place:
         renamed = names_in_directories(
             self._spark, self._table, [(at.location, found) for at in self.partitions for found in at.with_ids]
         )
-        parts = self._events(split.untouched, renamed, self.reading.wanted)
+        parts = self._events(split.untouched, renamed, self.reading.wanted, KEY if with_ids else ())
         if split.untouched_originals:
             parts.append(self._originals(split.untouched_originals, with_ids=with_ids))
-        touched = self._events(split.touched, renamed, self.reading.wanted)
+        touched = self._events(split.touched, renamed, self.reading.wanted, KEY)
         if split.touched_originals:
             touched.append(self._originals(split.touched_originals, with_ids=True))
         parts += self._without(touched, split, look_up)
@@ -191,29 +191,34 @@ class _Place:
         found: Sequence[ScanDirectory],
         columns: Sequence[catalog.Column] | None = None,
         wanted: Predicate | None = None,
+        ids: Sequence[str] = ID_COLUMNS,
     ) -> DataFrame:
         row = row_type(self._table.columns if columns is None else columns)
         with_path = bool(self._table.partition_keys) and not self._is_elsewhere
         return self._with_texts(
-            scan(self._spark, row, found, self._state.write_ids, with_path=with_path, wanted=wanted)
+            scan(self._spark, row, found, self._state.write_ids, with_path=with_path, wanted=wanted, ids=ids)
         )
 
     def _events(
-        self, found: Sequence[ScanDirectory], renamed: Mapping[str, Names], wanted: Predicate | None = None
+        self,
+        found: Sequence[ScanDirectory],
+        renamed: Mapping[str, Names],
+        wanted: Predicate | None = None,
+        ids: Sequence[str] = ID_COLUMNS,
     ) -> list[DataFrame]:
         """The events in directories: one frame for those with the table's names, one for each set of others."""
         by_names: dict[Names | None, list[ScanDirectory]] = {}
         for directory in found:
             by_names.setdefault(renamed.get(directory.path), []).append(directory)
         return [
-            self._scan(of, wanted=wanted) if names is None else self._renamed(of, names)
+            self._scan(of, wanted=wanted, ids=ids) if names is None else self._renamed(of, names, ids)
             for names, of in by_names.items()
         ]
 
-    def _renamed(self, found: Sequence[ScanDirectory], names: Names) -> DataFrame:
+    def _renamed(self, found: Sequence[ScanDirectory], names: Names, ids: Sequence[str]) -> DataFrame:
         columns = self._table.columns
         present = [catalog.Column(name, of.type) for name, of in zip(names, columns, strict=True) if name]
-        events = self._scan(found, present)
+        events = self._scan(found, present, ids=ids)
         fields = [
             (F.col(ROW_COLUMN).getField(name.lower()) if name else F.lit(None).cast(spark_type(of.type))).alias(of.name)
             for name, of in zip(names, columns, strict=True)

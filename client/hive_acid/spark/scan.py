@@ -4,6 +4,8 @@ ORC recognises a file by the six ACID columns and, as soon as Spark asks for few
 fails. So every scan keeps all six, by a filter that names them and is never false (data-path.md §1.1). For the user's
 row it names a ghost column that no file has: it costs no bytes and leaves Spark free to prune all others. Spark cannot
 push this filter, and need not open the file once more to find that out.
+
+Ids that nobody needs are asked for under names that ORC takes for theirs and Spark does not: see `_unread`.
 """
 
 from __future__ import annotations
@@ -34,14 +36,9 @@ PLACE_COLUMN = "__acid_place"
 """Which partition a row is in, as `place_text` has it."""
 
 _GHOST = "__acid_ghost"
-_ID_FIELDS = [
-    t.StructField("operation", t.IntegerType()),
-    t.StructField("originalTransaction", t.LongType()),
-    t.StructField("bucket", t.IntegerType()),
-    t.StructField("rowId", t.LongType()),
-    t.StructField("currentTransaction", t.LongType()),
-]
-_NEVER_FALSE = f"operation <> -1 OR hash({', '.join(ID_COLUMNS[1:])}, {ROW_COLUMN}.{_GHOST}) = 0"
+_ID_TYPES = (t.IntegerType(), t.LongType(), t.IntegerType(), t.LongType(), t.LongType())
+_WRITER = ID_COLUMNS[-1]
+_DOTLESS = str.maketrans("iI", "ıı")
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _LISTED_PER_TASK, _LEAST_LISTING_TASKS = 64, 8
 _LISTING = threading.Lock()
@@ -81,21 +78,23 @@ def scan(
     *,
     with_path: bool = False,
     wanted: Predicate | None = None,
+    ids: Sequence[str] = ID_COLUMNS,
 ) -> DataFrame:
     """The visible events in `directories`, none of which may hold a file that is not an ACID one.
 
     Columns are the five ids and `row` with the fields of `row`; if asked for, the file's path (`PATH_COLUMN`,
     URI-encoded), from which `partition_texts` derives partition columns. Without directories the frame is empty. Row
     groups in which no row is `wanted`, which speaks of the fields of `row`, are left out; take the fields by
-    `row_fields` then.
+    `row_fields` then. Of the ids those that are not among `ids` may be null.
     """
     whole = [directory for directory in directories if directory.all_visible]
     partial = [directory for directory in directories if not directory.all_visible]
     parts = []
     if whole or not partial:
-        parts.append(_events(spark, row, whole, with_path, wanted))
+        parts.append(_events(spark, row, whole, with_path, wanted, ids))
     if partial:
-        parts.append(_events(spark, row, partial, with_path, wanted).where(_is_current(partial, write_ids)))
+        found = _events(spark, row, partial, with_path, wanted, (*ids, _WRITER))
+        parts.append(found.where(_is_current(partial, write_ids)))
     return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
 
@@ -105,21 +104,41 @@ def _events(
     directories: Sequence[ScanDirectory],
     with_path: bool,
     wanted: Predicate | None,
+    ids: Sequence[str],
 ) -> DataFrame:
     search = search_options(wanted, row.names) if wanted is not None else {}
     row = t.StructType([*row.fields, t.StructField(_GHOST, t.BooleanType())])
-    schema = t.StructType([*_ID_FIELDS, t.StructField(ROW_COLUMN, row)])
-    names = [*ID_COLUMNS, ROW_COLUMN]
+    asked = [name if name in ids else _unread(name) for name in ID_COLUMNS]
+    kinds = [*_ID_TYPES, row]
+    names = [*ID_COLUMNS, ROW_COLUMN, *([PATH_COLUMN] if with_path else [])]
     if not directories:
-        nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
-        path = [F.lit(None).cast("string").alias(PATH_COLUMN)] if with_path else []
-        return spark.range(0).select(*nothing, *path)
+        nothing = [F.lit(None).cast(kind) for kind in (*kinds, t.StringType())]
+        return spark.range(0).select(*(of.alias(name) for of, name in zip(nothing, names, strict=False)))
     paths = [literal_path(path) for directory in directories for path in directory.paths]
-    path = [F.col("_metadata.file_path").alias(PATH_COLUMN)] if with_path else []
+    schema = t.StructType([t.StructField(*field) for field in zip((*asked, ROW_COLUMN), kinds, strict=True)])
     with _listed_in_few_tasks(spark, len(paths)):
         read = spark.read.format("orc").options(**search).schema(schema).load(paths)
-    events = read.where(_NEVER_FALSE)
-    return events.select(*names, *path) if path else events
+    events = read.where(_never_false(map(quoted, asked)))
+    if with_path:
+        events = events.select(*asked, ROW_COLUMN, "_metadata.file_path")
+    return events.toDF(*names)
+
+
+def _unread(name: str) -> str:
+    """`name` as ORC takes it for itself and Spark does not, so that nothing of the column is read, and it is null.
+
+    ORC compares the names of a request's columns with those of an event without regard to case, by which a dotless i
+    is an I. Spark compares names in lower case, by which it is none, and takes the column for one that is in no file:
+    what ORC is told to include is without it. A Spark that took them for the same would read the column; an ORC that
+    told them apart would refuse the request. There is no such letter for `bucket`.
+    """
+    return name.translate(_DOTLESS)
+
+
+def _never_false(ids: Iterable[str]) -> str:
+    """The filter that keeps all six columns of an event, of which the first five are called `ids`, as SQL."""
+    operation, *others = ids
+    return f"{operation} IS NULL OR {operation} <> -1 OR hash({', '.join(others)}, {ROW_COLUMN}.{_GHOST}) = 0"
 
 
 @contextmanager
