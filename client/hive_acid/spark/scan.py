@@ -119,9 +119,8 @@ def _events(
     with _listed_in_few_tasks(spark, len(paths)):
         read = spark.read.format("orc").options(**search).schema(schema).load(paths)
     events = read.where(_never_false(map(quoted, asked)))
-    if with_path:
-        events = events.select(*asked, ROW_COLUMN, "_metadata.file_path")
-    return events.toDF(*names)
+    columns = [*map(quoted, asked), ROW_COLUMN, "_metadata.file_path"]
+    return events.selectExpr(*(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))
 
 
 def _unread(name: str) -> str:
