@@ -9,6 +9,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy
+from psycopg2.errors import LockNotAvailable
+from sqlalchemy.exc import OperationalError
+
 from hive_acid import files
 from hive_acid.catalog import Column, Table
 from hive_acid.connection import Connection
@@ -25,6 +29,11 @@ Snapshot = tuple[ValidWriteIdList, ValidTxnList]
 
 _UNCOUNTED = frozenset({"lease", "notification_event", "compaction_verdict"})
 """Tables of the database that have one row for all servers, forget by the day, or tell what was seen on the way."""
+
+_DAY_PATIENCE_MS = 200
+"""Far below the second after which Postgres looks for a deadlock."""
+
+_DAY_ATTEMPTS = 50
 
 _VISIBILITY = re.compile(r"_v\d+")
 _TRANSIENT = frozenset(
@@ -152,21 +161,37 @@ class CrashTable(World):
 
 
 def pass_a_day(db: Database, living: list[TxnId]) -> None:
-    """Let a day pass over all that the database remembers; transactions whose clients live have been heartbeated."""
-    with db.engine.begin() as connection:
-        query = (
-            "SELECT table_name, column_name FROM information_schema.columns"
-            f" WHERE table_schema = '{SCHEMA}' AND data_type = 'timestamp with time zone' ORDER BY 1, 2"
-        )
-        columns: dict[str, list[str]] = {}
-        for table, column in connection.exec_driver_sql(query):
-            columns.setdefault(table, []).append(column)
-        for table, names in columns.items():
-            changes = ", ".join(f"{name} = {name} - interval '1 day'" for name in names)
-            connection.exec_driver_sql(f"UPDATE {SCHEMA}.{table} SET {changes}")
-        connection.exec_driver_sql(
-            "UPDATE txn SET heartbeat_at = clock_timestamp() WHERE txn_id = ANY (%s)", (list(living),)
-        )
+    """Let a day pass over all that the database remembers; transactions whose clients live have been heartbeated.
+
+    Services that run meanwhile lock rows in orders of their own. Time gives way to them, before Postgres looks for
+    deadlocks, and tries again: the call that fails is never theirs.
+    """
+    for _ in range(_DAY_ATTEMPTS):
+        try:
+            with db.engine.begin() as connection:
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_DAY_PATIENCE_MS}")
+                _move_times(connection, living)
+                return
+        except OperationalError as error:
+            if not isinstance(error.orig, LockNotAvailable):
+                raise
+    raise AssertionError(f"Something held rows in all of {_DAY_ATTEMPTS} attempts to let a day pass.")
+
+
+def _move_times(connection: sqlalchemy.Connection, living: list[TxnId]) -> None:
+    query = (
+        "SELECT table_name, column_name FROM information_schema.columns"
+        f" WHERE table_schema = '{SCHEMA}' AND data_type = 'timestamp with time zone' ORDER BY 1, 2"
+    )
+    columns: dict[str, list[str]] = {}
+    for table, column in connection.exec_driver_sql(query):
+        columns.setdefault(table, []).append(column)
+    for table, names in columns.items():
+        changes = ", ".join(f"{name} = {name} - interval '1 day'" for name in names)
+        connection.exec_driver_sql(f"UPDATE {SCHEMA}.{table} SET {changes}")
+    connection.exec_driver_sql(
+        "UPDATE txn SET heartbeat_at = clock_timestamp() WHERE txn_id = ANY (%s)", (list(living),)
+    )
 
 
 def end_lease(db: Database) -> None:
