@@ -37,6 +37,7 @@ from hive_acid.spark.counting import known_rows
 from hive_acid.spark.definitions import DefinitionVerbs
 from hive_acid.spark.expressions import Expression
 from hive_acid.spark.frame import AcidTable, as_table, leased
+from hive_acid.spark.known_frames import KnownFrames
 from hive_acid.spark.listing import check_full_acid, check_transactional
 from hive_acid.spark.merge import MergeBuilder, RowCounts
 from hive_acid.spark.multi_insert import MultiInsert
@@ -77,6 +78,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         self._context = Context(spark, connection, ZoneGuard(spark), compression, target_file_size_bytes, statistics)
         self._blocks = Blocks(spark, connection, lock_timeout_ms)
         self._sql = Sql(self, self._blocks)
+        self._known_frames = KnownFrames()
         # How a sink makes sessions, with whatever Spark session its batches come.
         self._derived = partial(
             AcidSession,
@@ -324,6 +326,8 @@ class AcidSession(DefinitionVerbs, TableVerbs):
             some = state if wanted == said else narrowed(state, wanted)
             if not table.is_full_acid:
                 return insert_only.read_table(spark, some)
+            if wanted is None:
+                return self._known_frames.table(spark, some, row_id=row_id)
             return read_table(spark, some, row_id=row_id, wanted=wanted)
 
         narrowing = Narrowing(table, read, partial(known_rows, state))
