@@ -12,7 +12,7 @@ SPARK_VENV := .venv-spark-$(VERSION)
 DATA_TESTS := tests/spark tests/data_walk tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-compaction walk-data crash test-spark test-connect isolation serve doctor lock clean
+.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction walk-data crash test-spark test-connect isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -56,6 +56,9 @@ bench-catalogue: install ## A table with 200,000 partitions: each call beside ba
 
 bench-streams: install ## Commits and rows per second of streams, beside plain ORC files (ARGS="--only client")
 	@$(BIN)/python -m tests.bench.streams $(ARGS)
+
+bench-commits: install ## 10,000 commits into one table that is compacted meanwhile: what each takes (ARGS="--commits N")
+	@$(BIN)/python -m tests.bench.commits $(ARGS)
 
 bench-data: install .venv-spark-4.1/installed ## Every table format on the same rows: plain, ours, Delta, Iceberg (ARGS="--rows 2000000 …")
 	@$(BIN)/python -m tests.bench.data --rivals-python .venv-spark-4.1/bin/python $(ARGS)
