@@ -64,7 +64,7 @@ def _task() -> int:
 
 def _fails(directory: str) -> Callable[[int], int]:
     def run(value: int) -> int:
-        if value % 100 == 99 and _first_time(directory, f"failed-{_task()}"):
+        if value % 100 == 94 and _first_time(directory, f"failed-{_task()}"):
             raise RuntimeError("as if")
         return value
 
