@@ -53,8 +53,9 @@ def insert(acid, spark, first, rows, files=1):
 
 
 def content(acid, name="d.t"):
-    columns = [column.name for column in acid.connection.table(*name.split(".")).columns]
-    texts = [f"string(`{column}`) `{column}`" for column in columns]
+    columns = acid.connection.table(*name.split(".")).columns
+    # Bytes are no text: a client of Spark Connect would not take them for one.
+    texts = [f"{'hex' if of.type == 'binary' else 'string'}(`{of.name}`) `{of.name}`" for of in columns]
     return sorted(map(str, acid.table(name, row_id=True).selectExpr("row__id", *texts).collect()))
 
 

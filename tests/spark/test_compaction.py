@@ -1,6 +1,7 @@
 """Minor and major compaction: the same rows with the same ROW__IDs in fewer files."""
 
 import json
+import os
 import subprocess
 import sys
 from itertools import groupby
@@ -177,7 +178,11 @@ def test_the_process_answers_each_line_with_a_line(acid, spark, tmp_path):
         job = plan(transaction, table, table.location, "minor")
         lines = [job, "nonsense", "", json.dumps({"id": 9, "type": "minor"})]
         command = [sys.executable, "-m", "hive_acid.spark.compactor", "--driver-memory", "512m"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        # What a client of Spark Connect has in its environment is not for a Spark of the process's own.
+        words = {"SPARK_REMOTE": "sc://elsewhere:1", "SPARK_CONNECT_MODE_ENABLED": "1"}
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | words
+        ) as process:
             process.stdin.write("\n".join(lines) + "\n")
             process.stdin.flush()
             said = []

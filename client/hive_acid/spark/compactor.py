@@ -33,6 +33,9 @@ ZONE = "UTC"
 
 _END_WITHIN_S = 4.0
 
+_WORDS_OF_CONNECT = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+"""By these PySpark takes whoever starts it for a client of Spark Connect, whatever master it is told."""
+
 
 @dataclass(frozen=True, slots=True)
 class CompactorConfig:
@@ -49,6 +52,8 @@ class CompactorConfig:
 def start_session(config: CompactorConfig) -> SparkSession:
     """A Spark session for compactions alone, on Java of its own if the machine has none."""
     ensure_java()
+    for word in _WORDS_OF_CONNECT:
+        os.environ.pop(word, None)
     zone = f"-Duser.timezone={ZONE}"
     builder = (
         SparkSession.builder.master(config.master)

@@ -157,6 +157,8 @@ def _of_connect(expression: Any) -> exp.Condition | None:
 
 def _connect_literal(expression: Any) -> exp.Condition | None:
     value, kind = expression._value, type(expression._dataType).__name__
+    if kind == "NullType":
+        return exp.Null()
     if kind == "StringType":
         return exp.Literal.string(value)
     if kind == "BooleanType":

@@ -34,6 +34,8 @@ class Branch:
         """The rows of `frame` for this table, in its columns."""
         with column_errors(self.table):
             chosen = frame if self.where is None else frame.where(self.where)
+            if self.where is not None:
+                _ = chosen.columns  # a client of Spark Connect hears only now of a name that there is not
             if self.values is None:
                 return chosen
             return chosen.select(*(expression(value).alias(name) for name, value in self.values.items()))
