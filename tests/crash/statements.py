@@ -27,6 +27,8 @@ class Statement:
     tables: tuple[str, ...] = ("t",)
     makes_table: bool = False
     only_in_long_runs: bool = False
+    locks_out: bool = False
+    """Its lock keeps the next one out, also that of a client that has died: until it times out."""
 
 
 def _flat(acid: Any, database: str, _scratch: Path) -> None:
@@ -144,8 +146,8 @@ STATEMENTS = {
     "delete": Statement(_delete, _flat, only_in_long_runs=True),
     "merge": Statement(_merge, _divided),
     "transaction": Statement(_transaction, _two_tables, ("t", "u"), only_in_long_runs=True),
-    "overwrite": Statement(_overwrite, _flat, only_in_long_runs=True),
-    "overwrite of partitions": Statement(_overwrite_divided, _divided, only_in_long_runs=True),
+    "overwrite": Statement(_overwrite, _flat, only_in_long_runs=True, locks_out=True),
+    "overwrite of partitions": Statement(_overwrite_divided, _divided, only_in_long_runs=True, locks_out=True),
     "multi-insert": Statement(_multi_insert, _two_tables, ("t", "u"), only_in_long_runs=True),
     "create as": Statement(_create_as, _flat, ("t", "u"), makes_table=True),
     "load data": Statement(_load_data, _with_a_file, only_in_long_runs=True),

@@ -115,6 +115,8 @@ def test_kill(world: World, name: str) -> None:
             database = world.prepared(statement)
             outcome = world.run(name, database, last)
         assert outcome.status == -9
+        if statement.locks_out:
+            world.house.time_out()
         assert world.content(statement, database) == (after if last > commit else before), outcome.steps
         if last == commit:
             _clean_up(world, statement, database, before, directories)
