@@ -7,11 +7,17 @@ import pytest
 from pyspark.sql import functions as F
 
 from hive_acid.format.snapshot import RangeValidity
-from hive_acid.spark import deleted
+from hive_acid.spark import deleted, known_frames
 from tests.spark.compaction import compact_table
 from tests.spark.plans import AT_ONCE, scans
 
 ROWS = 20_000
+
+
+@pytest.fixture(autouse=True)
+def _made_anew(monkeypatch):
+    """Tests change limits between two frames of one state."""
+    monkeypatch.setattr(known_frames, "_MOST_FILES", -1)
 
 
 @pytest.fixture
