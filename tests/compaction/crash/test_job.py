@@ -160,6 +160,8 @@ def kill_everywhere(programs: Programs, kind: CompactionType, history: Callable[
     """Kill before each step of a compaction of what `history` writes; the names of the steps join `killed`."""
     world = programs.world
     history()
+    programs.compact(kind)  # a table that has been compacted is what all the others find, too
+    history()
     rows = world.read()
     points = points_of(programs.compact(kind))
     compact = world.directories()
