@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pyarrow import orc
 
 from hive_acid.errors import FormatError
 from hive_acid.format.orc import ACID_FIELDS, empty_acid_file, empty_file
@@ -21,7 +22,6 @@ COLUMNS = [
 
 
 def test_an_orc_library_reads_them(tmp_path: Path) -> None:
-    orc = pytest.importorskip("pyarrow.orc")
     (tmp_path / "acid").write_bytes(empty_acid_file(COLUMNS))
     (tmp_path / "plain").write_bytes(empty_file(COLUMNS))
     acid, plain = orc.ORCFile(tmp_path / "acid"), orc.ORCFile(tmp_path / "plain")

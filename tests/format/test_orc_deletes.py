@@ -2,16 +2,15 @@
 
 import random
 
+import pyarrow
 import pytest
+from pyarrow import orc
 
 from hive_acid.errors import FormatError
 from hive_acid.format.orc_deletes import delete_file
 from hive_acid.format.orc_patch import second_tail
 from hive_acid.format.orc_tail import read_tail
 from hive_acid.format.rows import encode_bucket
-
-orc = pytest.importorskip("pyarrow.orc")
-pyarrow = pytest.importorskip("pyarrow")
 
 COLUMNS = [
     ("a", "int"),

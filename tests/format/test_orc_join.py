@@ -6,9 +6,11 @@ import io
 import random
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import orc
 
 from hive_acid.errors import FormatError
 from hive_acid.footers import uncompressed
@@ -17,9 +19,6 @@ from hive_acid.format.orc_join import joined_statistics, joined_tail, orc_part
 from hive_acid.format.orc_statistics import column_statistics
 from hive_acid.format.orc_tail import BLOCK_BYTES, MAGIC, read_tail
 from hive_acid.format.protobuf import bytes_field, number_field, unzigzag, varint, zigzag
-
-pa = pytest.importorskip("pyarrow")
-orc = pytest.importorskip("pyarrow.orc")
 
 COMPRESSIONS = ("uncompressed", "zlib", "snappy", "zstd", "lz4")
 TYPES = {

@@ -3,17 +3,16 @@
 import io
 import random
 
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import orc
 
 from hive_acid.errors import FormatError
 from hive_acid.footers import uncompressed
 from hive_acid.format.orc_patch import hive_3_properties, second_tail
 from hive_acid.format.orc_tail import read_tail
-
-pyarrow = pytest.importorskip("pyarrow")
-orc = pytest.importorskip("pyarrow.orc")
 
 IDS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 COMPRESSIONS = ("uncompressed", "zlib", "snappy", "zstd", "lz4")

@@ -4,9 +4,11 @@ import datetime as dt
 import io
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import orc
 
 from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath, Footers
@@ -14,9 +16,6 @@ from hive_acid.format.orc import empty_acid_file
 from hive_acid.format.orc_statistics import UNKNOWN, ColumnStatistics, column_statistics
 from hive_acid.format.orc_tail import LONGEST_POSTSCRIPT_BYTES, read_tail, tail_length
 from hive_acid.format.protobuf import bytes_field, number_field, unzigzag, varint
-
-pa = pytest.importorskip("pyarrow")
-orc = pytest.importorskip("pyarrow.orc")
 
 COLUMNS = {
     "i": pa.array([5, None, -7], pa.int64()),

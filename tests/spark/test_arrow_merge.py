@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -25,6 +24,7 @@ from hive_acid.spark.lanes import Lane, Run
 from tests.spark.by_spark import merged_by_spark, written_by_spark
 from tests.spark.checker import check_table, events, location_of
 from tests.spark.compaction import compact_table
+from tests.spark.conftest import OVER_CONNECT
 from tests.spark.placed import BUCKET_0, commit_writes, write_events
 
 COLUMNS = {"id": "int", "name": "string"}
@@ -187,7 +187,7 @@ def zone_of_all(spark, name):
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-@pytest.mark.skipif(os.environ.get("HIVE_ACID_TEST_CONNECT") == "1", reason="sets the JVM's zone")
+@pytest.mark.skipif(OVER_CONNECT, reason="sets the JVM's zone")
 def test_files_of_another_zone_are_left_to_spark(acid, spark, merged):
     """London and UTC agree when these were written, but not all year."""
     acid.create_table("d.t", {"id": "int", "at": "timestamp"})

@@ -33,12 +33,12 @@ class Branch:
     def rows(self, frame: DataFrame) -> DataFrame:
         """The rows of `frame` for this table, in its columns."""
         with column_errors(self.table):
-            chosen = frame if self.where is None else frame.where(self.where)
             if self.where is not None:
-                _ = chosen.columns  # a client of Spark Connect hears only now of a name that there is not
+                frame = frame.where(self.where)
+                _ = frame.columns  # over Connect it is understood only now
             if self.values is None:
-                return chosen
-            return chosen.select(*(expression(value).alias(name) for name, value in self.values.items()))
+                return frame
+            return frame.select(*(expression(value).alias(name) for name, value in self.values.items()))
 
 
 @dataclass
