@@ -1,6 +1,6 @@
-import random
 from collections.abc import Mapping
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ events = st.builds(
 
 def layout_of_one(deleted: Mapping[Source, Blocks], most_words: int = WORDS) -> Layout | None:
     """The layout of one partition's blocks."""
-    return layout_of({NO_PLACE: deleted}, most_words)
+    return layout_of({NO_PLACE: deleted}, (), most_words)
 
 
 def blocks(events):
@@ -54,13 +54,20 @@ def test_the_last_row_of_a_block_and_the_first_of_the_next():
 
 
 def test_a_layout_is_no_longer_than_it_may_be():
-    spread = blocks((1, 7, block * BLOCK_ROWS) for block in range(100))
-    length = 32 + 2 * 64 + 101 + 64 * 101
+    spread = blocks((1, encode_bucket(1), block * BLOCK_ROWS) for block in range(100))
+    length = 2 + 2 + 100 + 64 * 100
     layout = layout_of_one(spread, length)
     assert layout is not None
-    assert len(layout.words) == length
+    assert sum(elements(layout.tree)) == length
     assert layout_of_one(spread, length - 1) is None
-    assert layout_of_one(blocks([(1, 7, 2**45)])) is None, "its index alone would be too long"
+    assert layout_of_one(blocks([(1, 7, 2**40)])) is None, "its index alone would be too long"
+
+
+def elements(node):
+    yield len(node)
+    for child in node:
+        if child is not None and not isinstance(child, int):
+            yield from elements(child)
 
 
 def test_numbers_that_no_event_can_have_have_no_layout():
@@ -69,13 +76,14 @@ def test_numbers_that_no_event_can_have_have_no_layout():
     assert layout_of_one(blocks([(-1, 7, 0)])) is None
     assert layout_of_one(blocks([(1, -7, 0)])) is None
     assert layout_of_one(blocks([(1, 7, -1)])) is None
-    layout = layout_of_one({(2**32 - 1, 2**31 - 1): {0: 1}})
+    assert layout_of_one(blocks([(1, 7, 2**45)])) is None
+    layout = layout_of_one({(2**20, 2**31 - 1): {0: 1}})
     assert layout is not None
-    assert layout.has(2**32 - 1, 2**31 - 1, 0)
-    assert not layout.has(2**33 - 1, 2**31 - 1, 0), "the same bits, as far as they are packed"
+    assert layout.has(2**20, 2**31 - 1, 0)
+    assert not layout.has(2**32 + 2**20, 2**31 - 1, 0), "the same lower bits"
 
 
-def test_many_writes_and_buckets_have_slots_of_their_own():
+def test_many_writes_and_buckets_are_told_apart():
     many = {(write_id, encode_bucket(bucket)): {0: 1 << bucket} for write_id in range(1, 40) for bucket in range(16)}
     layout = layout_of_one(many, 1 << 30)
     assert layout is not None
@@ -88,17 +96,34 @@ def test_numbers_of_a_layout_stay_as_a_table_grows():
     def numbers(writes: int, rows: int) -> object:
         layout = layout_of_one(blocks((write_id, encode_bucket(0), rows) for write_id in range(1, writes + 1)))
         assert layout is not None
-        return layout.slots, layout.seed, layout.longest
+        return layout.slots, layout.seed, layout.high_write_ids, layout.statements
 
     assert len({numbers(writes, 1000 * writes) for writes in range(1, 33)}) == 1, "Spark compiles code for each anew"
 
 
-def test_a_list_that_would_be_too_long_if_rounded_up_is_as_long_as_it_has_to_be():
-    deleted = {(write_id, 7): {140: 1} for write_id in range(1, 200)}
+@pytest.mark.parametrize("highest", [1, 1023, 1024, 1_000_000])
+@pytest.mark.parametrize("statement", [0, 1, 4095])
+def test_writes_and_statements_of_any_number(highest, statement):
+    deleted = {(highest, encode_bucket(5, statement)): {0: 1}, (1, encode_bucket(4095)): {2: 1}}
     layout = layout_of_one(deleted)
     assert layout is not None
-    assert layout.longest == 141
-    assert layout.has(3, 7, 140 * BLOCK_ROWS)
+    assert layout.high_write_ids is (highest > 1023)
+    assert layout.statements is (statement > 0)
+    assert layout.levels == 4 + layout.high_write_ids + layout.statements
+    for write_id in (0, 1, 64, 1023, 1024, 1025, 1_000_000, 2**32):
+        for bucket in (encode_bucket(at, of) for at in (4, 5, 4095) for of in (0, statement, statement ^ 1)):
+            for row_id in (0, 2 * BLOCK_ROWS):
+                assert layout.has(write_id, bucket, row_id) == holds(deleted, write_id, bucket, row_id)
+
+
+def test_lists_of_writes_that_would_be_too_long_have_two_levels():
+    few = {f"k={k}": {(1000 + k, encode_bucket(0)): {0: 1}} for k in range(20)}
+    direct, split = layout_of(few, (), 1 << 16), layout_of(few, (), 1 << 12)
+    assert direct is not None
+    assert split is not None
+    assert (direct.high_write_ids, split.high_write_ids) == (False, True)
+    assert all(split.has(1000 + k, encode_bucket(0), 0, f"k={k}") for k in range(20))
+    assert not split.has(1001, encode_bucket(0), 0, "k=2")
 
 
 @given(st.lists(st.integers(0, 3 * BLOCK_ROWS), max_size=200), st.lists(st.integers(0, BLOCK_ROWS), max_size=200))
@@ -113,36 +138,53 @@ places = st.sampled_from(["k=1", "k=2", "day=2024-01-01/name=a%2520b", "k=\u00e9
 
 @given(st.dictionaries(places, st.lists(events, max_size=40), min_size=1, max_size=5), st.lists(events, max_size=40))
 def test_rows_of_several_places_are_told_apart(gone, asked):
-    layout = layout_of({place: blocks(events) for place, events in gone.items()}, WORDS)
+    others = ["k=3", "k=1/k=2"]
+    layout = layout_of({place: blocks(events) for place, events in gone.items()}, others, WORDS)
     assert layout is not None
-    for place in (*gone, "k=3", "k=1/k=2"):
+    for place in (*gone, *others):
         for event in (*asked, *(event for events in gone.values() for event in events)):
             assert layout.has(*event, place) == (event in gone.get(place, []))
 
 
-def test_thousands_of_sources_have_a_layout():
+def test_hundreds_of_places_have_a_layout():
     days = [f"day=2024-{day // 30 + 1:02}-{day % 30 + 1:02}" for day in range(360)]
     deleted = {
         day: {(7 * nth + write, encode_bucket(bucket)): {0: 1 << nth} for write in (1, 2) for bucket in range(3)}
         for nth, day in enumerate(days)
     }
-    layout = layout_of(deleted, 1 << 20)
+    layout = layout_of(deleted, (), 1 << 20)
     assert layout is not None
-    assert layout.slots == 1 << 13
     for nth, day in enumerate(days):
         assert layout.has(7 * nth + 1, encode_bucket(2), nth, day)
         assert not layout.has(7 * nth + 1, encode_bucket(2), nth, days[nth - 1])
         assert not layout.has(7 * nth + 1, encode_bucket(2), nth + 1, day)
 
 
-def test_where_no_numbers_fit_others_do():
-    """Sources that the usual seed does not tell apart have another, or more slots."""
-    some = random.Random(11)
+def test_no_other_place_is_where_one_with_deletes_is():
+    """Others may be where others are: thousands of them take few slots."""
+    days = [f"day={day}" for day in range(3000)]
+    layout = layout_of({days[7]: {(1, encode_bucket(0)): {0: 1}}}, [*days[:7], *days[8:]], WORDS)
+    assert layout is not None
+    assert [day for day in days if layout.has(1, encode_bucket(0), 0, day)] == [days[7]]
+
+
+def test_places_that_no_seed_tells_apart_have_no_layout():
+    deleted = {f"k={k}": {(1, encode_bucket(0)): {0: 1}} for k in range(5000)}
+    assert layout_of(deleted, (), 1 << 24) is None
+
+
+def test_the_seed_is_another_one_where_the_first_tells_places_not_apart():
     seeds = set()
-    for _ in range(30):
-        sources = {(some.randrange(1 << 24), encode_bucket(some.randrange(100))): {0: 1} for _ in range(32)}
-        layout = layout_of_one(sources)
+    for first in range(20):
+        places = [f"k={k}" for k in range(first, first + 30)]
+        layout = layout_of(
+            {place: {(1, encode_bucket(0)): {0: 1 << nth}} for nth, place in enumerate(places)}, (), WORDS
+        )
         assert layout is not None
-        assert all(layout.has(*source, 0) and not layout.has(*source, 1) for source in sources)
+        assert all(
+            layout.has(1, encode_bucket(0), row, place) == (row == nth)
+            for nth, place in enumerate(places)
+            for row in range(30)
+        )
         seeds.add(layout.seed)
     assert len(seeds) > 1

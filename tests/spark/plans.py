@@ -10,9 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 SPARK = tuple(map(int, pyspark.__version__.split(".")[:3]))
 
-AT_ONCE = SPARK >= (4, 2, 1)
-"""Whether Spark evaluates once what stands in a filter several times: without, several partitions are joined."""
-
 
 class Scan(NamedTuple):
     """One executed file scan: files and rows read, and the plan's words about it."""

@@ -6,10 +6,13 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import functions as F
 
+from hive_acid.format.deleted import NO_PLACE, blocks_of, layout_of
+from hive_acid.format.rows import encode_bucket
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.spark import deleted, known_frames
+from hive_acid.spark.scan import PLACE_COLUMN
 from tests.spark.compaction import compact_table
-from tests.spark.plans import AT_ONCE, scans
+from tests.spark.plans import scans
 
 ROWS = 20_000
 
@@ -136,8 +139,8 @@ def keyed(frame):
 
 def test_deletes_in_several_partitions_are_looked_up_by_partition(partitioned, acid, monkeypatch):
     found = acid.table("d.p")
-    assert ("LeftAnti" in plan_of(found)) is not AT_ONCE
-    assert any("delete_delta" in one.text for one in scans(found)) is not AT_ONCE
+    assert "LeftAnti" not in plan_of(found)
+    assert not any("delete_delta" in one.text for one in scans(found))
     assert keyed(found) == partitioned
     assert keyed(acid.table("d.p").where("name = '50%'")) == {row for row in partitioned if row[0] == "50%"}
     assert acid.table("d.p").count() == len(partitioned)
@@ -154,14 +157,12 @@ def test_rows_that_are_changed_in_several_partitions(partitioned, acid):
     assert keyed(acid.table("d.p")) == {row for row in expected if row[2] <= 1030}
 
 
-@pytest.mark.skipif(not AT_ONCE, reason="deletes in several partitions are joined")
 def test_partitions_without_deletes_are_read_with_the_others(partitioned, acid):
     found = acid.table("d.p").where("name = 'two words' OR name IS NULL")
     assert keyed(found) == {row for row in partitioned if row[0] in (None, "two words")}
     assert len(scans(found)) == 1
 
 
-@pytest.mark.skipif(not AT_ONCE, reason="deletes in several partitions are joined")
 def test_a_condition_is_not_asked_of_rows_that_are_gone_from_several_partitions(acid, spark):
     acid.create_table("d.q", {"id": "int"}, partitioned_by={"k": "int"})
     acid.insert("d.q", spark.range(20).selectExpr("cast(id AS int) AS id", "cast(id % 4 AS int) AS k"))
@@ -183,7 +184,7 @@ def test_a_partition_that_lies_elsewhere_is_looked_up_by_itself(partitioned, aci
     acid.delete("d.p", "name = 'moved' AND id > 4")
     assert [*(tmp_path / "elsewhere").iterdir()]
     found = acid.table("d.p")
-    assert ("LeftAnti" in plan_of(found)) is not AT_ONCE
+    assert "LeftAnti" not in plan_of(found)
     assert keyed(found) == partitioned | {("moved", 1, i) for i in (0, 2, 4)}
 
 
@@ -203,25 +204,38 @@ def test_names_of_all_printable_characters_are_known(acid, spark):
     acid.insert("d.r", spark.createDataFrame([(i, name) for name in names for i in range(2)], "id int, name string"))
     acid.delete("d.r", "id = 0")
     found = acid.table("d.r")
-    assert ("LeftAnti" in plan_of(found)) is not AT_ONCE
+    assert "LeftAnti" not in plan_of(found)
     assert sorted((row.name, row.id) for row in found.collect()) == sorted((name, 1) for name in names)
 
 
-def test_deletes_in_several_partitions_are_joined_where_a_look_up_would_be_evaluated_often(partitioned, acid, spark):
-    setting = "spark.sql.subexpressionElimination.filterExec.enabled"
-    spark.conf.set(setting, "false")
-    try:
-        found = acid.table("d.p")
-        assert "LeftAnti" in plan_of(found)
-        assert keyed(found) == partitioned
-    finally:
-        spark.conf.unset(setting)
-
-
-def test_partitions_with_the_same_number_are_joined(partitioned, acid, monkeypatch):
-    monkeypatch.setattr(deleted, "number_of", len)
+def test_partitions_that_are_not_told_apart_are_joined(partitioned, acid, monkeypatch):
+    monkeypatch.setattr("hive_acid.format.deleted._slot", lambda *_: 0)
     assert "LeftAnti" in plan_of(acid.table("d.p"))
     assert keyed(acid.table("d.p")) == partitioned
+
+
+def test_what_an_expression_finds_is_what_a_layout_has(spark):
+    """Bits of all places in a word, and rows that are near those that are deleted in any of their numbers."""
+    rows = [0, 1, 62, 63, 64, 4095, 4096, 70_000]
+    writes, buckets = (1, 5, 64, 1023, 1024, 70_000), [*map(encode_bucket, (0, 3, 4095)), encode_bucket(3, 1)]
+    near = [(w, b, r) for w in (0, *writes, 2**33 + 1) for b in (3, *buckets) for r in (*rows, 2, 2**44, 2**45 + 63)]
+    frame = spark.createDataFrame(
+        [(place, *event) for place in ("a", "b", "c") for event in near],
+        f"{PLACE_COLUMN} string, originalTransaction bigint, bucket int, rowId bigint",
+    )
+    for highest, of in ((1, 3), (1023, 4), (1024, 3), (70_000, 4)):
+        gone = blocks_of((w, b, rows) for w in writes if w <= highest for b in buckets[:of])
+        for places in ({NO_PLACE: gone}, {"a": gone, "b": {(5, buckets[1]): {0: -1 << 1 & (1 << 4096) - 1}}}):
+            layout = layout_of(places, ["c"], deleted.MOST_WORDS)
+            look_up = deleted.LookUp(deleted._words(spark, layout), deleted._is_deleted(layout))
+            left = {tuple(row)[:4] for row in look_up.without_deleted(frame).collect()}
+            asked = "" if NO_PLACE in places else None
+            assert left == {
+                tuple(row)
+                for row in frame.collect()
+                if not layout.has(*tuple(row)[1:], row[0] if asked is None else "")
+            }
+            assert len(left) < frame.count()
 
 
 def test_no_more_files_are_opened_for_a_scan_than_it_may(partitioned, acid, monkeypatch):
@@ -229,7 +243,7 @@ def test_no_more_files_are_opened_for_a_scan_than_it_may(partitioned, acid, monk
     with monkeypatch.context() as few:
         few.setattr(deleted, "_MOST_FILES", 5)
         assert "LeftAnti" in plan_of(acid.table("d.p"))
-    assert ("LeftAnti" in plan_of(acid.table("d.p"))) is not AT_ONCE
+    assert "LeftAnti" not in plan_of(acid.table("d.p"))
 
 
 def test_only_what_is_known_to_all_is_looked_up(changed, acid):

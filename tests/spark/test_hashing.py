@@ -7,7 +7,7 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import UnsupportedTableError
-from hive_acid.format.hashing import bucket_number, spark_hash, spark_hash_of_long
+from hive_acid.format.hashing import bucket_number, spark_hash
 from hive_acid.spark.hashing import bucket_of
 from hive_acid.spark.types import spark_type
 from tests.format.hash_vectors import HASHES, value_of
@@ -90,15 +90,10 @@ def test_no_python_runs(spark):
 
 
 def test_spark_s_own_hash_is_known(spark):
-    """By which deleted rows of several partitions are looked up."""
+    """By which partitions with deleted rows are found."""
     chosen = random.Random(7)
     texts = ["", "a", "ab", "abc", "2024-01-01", "\u00e9t\u00e9 \u96ea", None]
-    rows = [
-        (chosen.choice(texts), chosen.choice([-1, 1]) * chosen.getrandbits(62), chosen.getrandbits(31) - (1 << 30))
-        for _ in range(300)
-    ]
-    frame = spark.createDataFrame(rows, "text string, write_id bigint, bucket int")
-    found = [row[0] for row in frame.selectExpr("hash(text, write_id, bucket, 3)").collect()]
-    assert found == [
-        spark_hash((bucket, 3), spark_hash_of_long(write_id, spark_hash([text]))) for text, write_id, bucket in rows
-    ]
+    rows = [(chosen.choice(texts), chosen.getrandbits(31) - (1 << 30)) for _ in range(300)]
+    frame = spark.createDataFrame(rows, "text string, number int")
+    found = [row[0] for row in frame.selectExpr("hash(text, number, 3)").collect()]
+    assert found == [spark_hash((text, number, 3)) for text, number in rows]

@@ -10,8 +10,9 @@ import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from hive_acid.format.hashing import spark_hash, spark_hash_of_long
+from hive_acid.format.hashing import spark_hash
 
 BLOCK_BITS = 12
 BLOCK_ROWS = 1 << BLOCK_BITS
@@ -22,32 +23,28 @@ _NO_ROWS = b"0" * BLOCK_ROWS
 _MANY_ROWS = 16
 """From so many rows of a block on their bits are made all at once."""
 
-_SLOTS = (1 << 6, 1 << 10, 1 << 13)
-"""How many slots a layout may have. Numbers are few, since they are part of the code that a reader compiles."""
-
-_LISTS = (1 << 4, 1 << 7, 1 << 10, 1 << 13, 1 << 16, 1 << 19)
-"""How many blocks there may be in a list: few numbers for the same reason."""
-
-_SLOTS_PER_SOURCE = 2
-_SLOTS_PER_GROUP = 2
-SLOT_SHIFT = 12
-"""The lowest bits of a source's hash are its group, those from here on its slot."""
+_SLOTS = (1 << 8, 1 << 13, 1 << 18)
+"""How many slots there may be for places. Numbers are few, since they are part of the code that a reader compiles."""
 
 _TRIES = 20
-"""How many other seeds are tried before sources get more slots."""
+"""How many other seeds are tried before places get more slots."""
 
-PACKED_WRITE_ID_BITS, PACKED_BUCKET_BITS = 32, 31
-POSITION_BITS = 24
-"""A position and, above it, the number of a place are one number."""
+MOST_BLOCKS = 1 << 20
+"""So many blocks a source may have, deleted or not: four thousand million rows."""
+
+MOST_DIRECT_WRITE_ID = (1 << 10) - 1
+LOW_WRITE_ID_BITS = 6
+MOST_WRITE_ID_BITS = 32
+_BUCKET_BITS = 31
+HALF_BUCKET_BITS = 16
+BUCKET_VERSION = 1 << 13
+"""What the upper half of a bucket property is for the bucket 0 (acid-format.md §3.2)."""
 
 NO_PLACE = ""
 """The place of rows that are all of one partition; else it is some text."""
 
 Source = tuple[int, int]
 """A write id and a bucket property: where rows of one partition that are numbered together come from."""
-
-_Key = tuple[int, int, int]
-"""The number of a place, and a source."""
 
 Blocks = Mapping[int, int]
 """The number of a block to its bits, of which the lowest is its first row."""
@@ -103,146 +100,125 @@ def merged(parts: Iterable[Mapping[Source, Blocks]]) -> dict[Source, dict[int, i
     return found
 
 
+_Node = Mapping[int, Any] | Sequence[int]
+"""Of a tree that is not laid out yet: the next nodes by their indices, or the words of a block."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Blocks as one array, `words`, in which a row's bit is found by five look-ups.
+    """Blocks as a tree of arrays, in which a row's bit is found by one index after the other; null is an empty subtree.
 
-    Sources have a perfect hash: they fall into groups, and a number for each group leads each source to a slot of its
-    own. One after the other there are
+    The levels are those of `_path`, then the blocks of a source, then the words of a block. Each index follows from a
+    row alone, so the whole is one expression in which nothing stands twice, and its numbers are the same for most
+    tables, and as a table grows.
 
-    1. the numbers of the groups;
-    2. at each slot its source, `packed`, or -1;
-    3. at each slot where the list of the source's blocks begins, and above `POSITION_BITS` the number of its place.
-
-    In a list there is at the number of a block, or at `longest` if that is less, where the block's words begin. A block
-    in which nothing is deleted has words as well, common ones, which are zero. All numbers here but the words are the
-    same for most tables, and as a table grows.
+    `slots` and `seed` say where a place is found, whatever other place of the same scan is asked for; without slots all
+    is of one place. With `high_write_ids` a write id takes two levels, with `statements` a bucket property does.
     """
 
     slots: int
     seed: int
-    longest: int
-    has_places: bool
-    words: tuple[int, ...]
-
-    @property
-    def groups(self) -> int:
-        """How many groups there are: a power of two, as `slots` is."""
-        return self.slots // _SLOTS_PER_GROUP
-
-    @property
-    def lists_at(self) -> int:
-        """Where it is said where lists begin."""
-        return self.groups + self.slots
+    high_write_ids: bool
+    statements: bool
+    tree: Sequence[Any]
 
     def has(self, write_id: int, bucket: int, row_id: int, place: str = NO_PLACE) -> bool:
         """Whether a row is deleted: what the look-ups of a reader come to."""
-        number = number_of(place)
-        group, start = _hashed((number, write_id, bucket), self.slots, self.seed)
-        slot = start ^ self.words[group]
-        if write_id >> PACKED_WRITE_ID_BITS or self.words[self.groups + slot] != packed((write_id, bucket)):
-            return False
-        found = self.words[self.lists_at + slot]
-        if self.has_places and found >> POSITION_BITS != number:
-            return False
-        at = self.words[(found & (1 << POSITION_BITS) - 1) + min(row_id >> BLOCK_BITS, self.longest)]
-        return bool(self.words[at + (row_id >> 6 & WORDS_PER_BLOCK - 1)] >> (row_id & 63) & 1)
+        node: Any = self.tree
+        for index in (*self._path(place, write_id, bucket), row_id >> BLOCK_BITS, row_id >> 6 & WORDS_PER_BLOCK - 1):
+            node = node[index] if 0 <= index < len(node) else None
+            if node is None:
+                return False
+        return bool(node >> (row_id & 63) & 1)
+
+    @property
+    def levels(self) -> int:
+        """How many indices lead to a word."""
+        return 4 + bool(self.slots) + self.high_write_ids + self.statements
+
+    def _path(self, place: str, write_id: int, bucket: int) -> tuple[int, ...]:
+        return _path(
+            _slot(place, self.slots, self.seed) if self.slots else None,
+            (write_id, bucket),
+            high_write_ids=self.high_write_ids,
+            statements=self.statements,
+        )
 
 
-def packed(source: Source) -> int:
-    """A source as one number."""
-    write_id, bucket = source
-    return write_id << PACKED_BUCKET_BITS | bucket
+def layout_of(deleted: Mapping[str, Mapping[Source, Blocks]], others: Sequence[str], most_words: int) -> Layout | None:
+    """The layout of the blocks of some places, or of `NO_PLACE` alone; the scan may also have rows of the `others`.
 
-
-def number_of(place: str) -> int:
-    """A number of 32 bits, signed, that a reader can tell from a row: Spark's hash of a text for its partition."""
-    return spark_hash([place] if place else [])
-
-
-def layout_of(deleted: Mapping[str, Mapping[Source, Blocks]], most_words: int) -> Layout | None:
-    """The layout of the blocks of some places, all with a number of their own, or of `NO_PLACE` alone.
-
-    None if it has more than `most_words`, or numbers that no event can have.
+    None if it has more than `most_words`, numbers that no event can have, or places that cannot be told apart.
     """
-    keyed = {
-        (number_of(place), *source): blocks
-        for place, of_place in deleted.items()
-        for source, blocks in of_place.items()
-    }
-    if any(min(blocks) < 0 for blocks in keyed.values()):
+    sources = [source for of_place in deleted.values() for source in of_place]
+    blocks = [block for of_place in deleted.values() for found in of_place.values() for block in found]
+    if any(min(source) < 0 or source[0] >> MOST_WRITE_ID_BITS or source[1] >> _BUCKET_BITS for source in sources):
         return None
-    if any(write_id >> PACKED_WRITE_ID_BITS or bucket >> PACKED_BUCKET_BITS for _, write_id, bucket in keyed):
+    if blocks and (min(blocks) < 0 or max(blocks) >= MOST_BLOCKS):
         return None
-    has_places = NO_PLACE not in deleted
-    least = max((max(blocks) + 1 for blocks in keyed.values()), default=0)
-    longest = next((length for length in _LISTS if length >= least), least)
-    most_words = min(most_words, 1 << POSITION_BITS)
-    return _laid_out(keyed, longest, most_words, has_places=has_places) or _laid_out(
-        keyed, least, most_words, has_places=has_places
-    )
-
-
-def _laid_out(keyed: Mapping[_Key, Blocks], longest: int, most_words: int, *, has_places: bool) -> Layout | None:
-    """The layout with lists of `longest`, if it has no more than `most_words`."""
-    left = most_words - (longest + 1) * len(keyed) - WORDS_PER_BLOCK * (sum(map(len, keyed.values())) + 1)
-    found = _perfect_hash(list(keyed), left)
+    found = (0, 0) if NO_PLACE in deleted else _slots_and_seed(list(deleted), others)
     if found is None:
         return None
-    seed, groups, slot_of = found
-    slots = len(groups) * _SLOTS_PER_GROUP
-    nothing_at = len(groups) + 2 * slots
-    words = [*groups, *[-1] * slots, *[0] * (slots + WORDS_PER_BLOCK)]
-    for key, slot in slot_of.items():
-        number, *source = key
-        blocks_at = len(words)
-        words[len(groups) + slot] = packed((source[0], source[1]))
-        words[len(groups) + slots + slot] = (number << POSITION_BITS if has_places else 0) | blocks_at
-        words += [nothing_at] * (longest + 1)
-        for block, bits in keyed[key].items():
-            words[blocks_at + block] = len(words)
-            words += _WORDS.unpack(bits.to_bytes(BLOCK_ROWS // 8, "little"))
-    return Layout(slots, seed, longest, has_places, tuple(words))
-
-
-def _hashed(key: _Key, slots: int, seed: int) -> tuple[int, int]:
-    """The group of a source, and the slot at which it would be if its group's number were zero."""
-    number, write_id, bucket = key
-    mixed = spark_hash((bucket, seed), spark_hash_of_long(write_id, number))
-    return mixed & slots // _SLOTS_PER_GROUP - 1, mixed >> SLOT_SHIFT & slots - 1
-
-
-def _perfect_hash(keys: Sequence[_Key], most_words: int) -> tuple[int, list[int], dict[_Key, int]] | None:
-    """A seed, the number of each group, and the slot of each key; None if there is no room."""
-    for slots in _SLOTS:
-        if slots < _SLOTS_PER_SOURCE * len(keys) or 2 * slots + slots // _SLOTS_PER_GROUP > most_words:
-            continue
-        for seed in range(_TRIES):
-            found = _apart(keys, slots, seed)
-            if found is not None:
-                return seed, *found
+    slots, seed = found
+    statements = any(bucket & (1 << HALF_BUCKET_BITS) - 1 for _, bucket in sources)
+    are_high = max((write_id for write_id, _ in sources), default=0) > MOST_DIRECT_WRITE_ID
+    for high_write_ids in (True,) if are_high else (False, True):
+        tree: dict[int, Any] = {}
+        for place, of_place in deleted.items():
+            slot = _slot(place, slots, seed) if slots else None
+            for source, of_source in of_place.items():
+                node = tree
+                for index in _path(slot, source, high_write_ids=high_write_ids, statements=statements):
+                    node = node.setdefault(index, {})
+                for block, bits in of_source.items():
+                    node[block] = _WORDS.unpack(bits.to_bytes(BLOCK_ROWS // 8, "little"))
+        if _length(tree) <= most_words:
+            return Layout(slots, seed, high_write_ids, statements, _laid_out(tree))
     return None
 
 
-def _apart(keys: Sequence[_Key], slots: int, seed: int) -> tuple[list[int], dict[_Key, int]] | None:
-    """The number of each group, and the slot of each key; None if there are no such numbers."""
-    members: dict[int, list[tuple[int, _Key]]] = {}
-    for key in keys:
-        group, start = _hashed(key, slots, seed)
-        members.setdefault(group, []).append((start, key))
-    groups = [0] * (slots // _SLOTS_PER_GROUP)
-    slot_of: dict[_Key, int] = {}
-    taken: set[int] = set()
-    # The largest first, while there is most room.
-    for group, of_group in sorted(members.items(), key=lambda found: -len(found[1])):
-        starts = {start for start, _ in of_group}
-        if len(starts) < len(of_group):
-            return None
-        number = next((number for number in range(slots) if taken.isdisjoint(start ^ number for start in starts)), None)
-        if number is None:
-            return None
-        groups[group] = number
-        for start, key in of_group:
-            slot_of[key] = start ^ number
-            taken.add(start ^ number)
-    return groups, slot_of
+def _path(slot: int | None, source: Source, *, high_write_ids: bool, statements: bool) -> tuple[int, ...]:
+    """The indices that lead to the blocks of a source.
+
+    The halves of a bucket property, of which the lower is the statement, are one index while that is always 0, and
+    with another one it is an index that nothing has.
+    """
+    write_id, bucket = source
+    high, low = bucket >> HALF_BUCKET_BITS ^ BUCKET_VERSION, bucket & (1 << HALF_BUCKET_BITS) - 1
+    return (
+        *(() if slot is None else (slot,)),
+        *((write_id >> LOW_WRITE_ID_BITS, write_id & (1 << LOW_WRITE_ID_BITS) - 1) if high_write_ids else (write_id,)),
+        *((low, high) if statements else (high | low << HALF_BUCKET_BITS,)),
+    )
+
+
+def _slot(place: str, slots: int, seed: int) -> int:
+    """Where a place is: by Spark's hash, which a reader has as well."""
+    return spark_hash((place, seed)) & slots - 1
+
+
+def _slots_and_seed(places: Sequence[str], others: Sequence[str]) -> tuple[int, int] | None:
+    """By which each of `places` has a slot that it shares with no place, nor with `others`; None if there are none."""
+    for slots in _SLOTS:
+        for seed in range(_TRIES):
+            taken = {_slot(place, slots, seed) for place in places}
+            if len(taken) == len(places) and not any(_slot(place, slots, seed) in taken for place in others):
+                return slots, seed
+    return None
+
+
+def _length(node: _Node) -> int:
+    """How many elements the arrays of a tree have together."""
+    if not isinstance(node, Mapping):
+        return len(node)
+    return max(node, default=-1) + 1 + sum(map(_length, node.values()))
+
+
+def _laid_out(node: _Node) -> Sequence[Any]:
+    """A tree as arrays."""
+    if not isinstance(node, Mapping):
+        return node
+    found: list[Any] = [None] * (max(node, default=-1) + 1)
+    for index, child in node.items():
+        found[index] = _laid_out(child)
+    return found

@@ -84,12 +84,9 @@ def murmur3(data: bytes) -> int:
     return _signed(_finished(state, len(data)))
 
 
-def spark_hash(values: Iterable[int | str | None], before: int = SPARK_SEED) -> int:
-    """What Spark's ``hash`` is of strings and ints, signed; `before` is that of the values before them.
-
-    A bigint is two ints, of which the lower comes first, and is `spark_hash_of_long`.
-    """
-    state = before & _MASK
+def spark_hash(values: Iterable[int | str | None]) -> int:
+    """What Spark's ``hash`` is of strings and ints, signed."""
+    state = SPARK_SEED
     for value in values:
         if isinstance(value, str):
             data = value.encode()
@@ -103,12 +100,6 @@ def spark_hash(values: Iterable[int | str | None], before: int = SPARK_SEED) -> 
         elif value is not None:
             state = _finished(_joined(state, value & _MASK), 4)
     return _signed(state)
-
-
-def spark_hash_of_long(value: int, before: int = SPARK_SEED) -> int:
-    """What Spark's ``hash`` is of a bigint, signed; `before` is that of the values before it."""
-    state = _joined(_joined(before & _MASK, value & _MASK), value >> 32 & _MASK)
-    return _signed(_finished(state, 8))
 
 
 def _finished(state: int, length: int) -> int:

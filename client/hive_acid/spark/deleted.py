@@ -7,11 +7,13 @@ or are not to be read, the reader joins them.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,11 +23,13 @@ from hive_acid import files
 from hive_acid.footers import DataFilePath
 from hive_acid.format.deleted import (
     BLOCK_BITS,
+    BUCKET_VERSION,
+    HALF_BUCKET_BITS,
+    LOW_WRITE_ID_BITS,
+    MOST_BLOCKS,
+    MOST_DIRECT_WRITE_ID,
+    MOST_WRITE_ID_BITS,
     NO_PLACE,
-    PACKED_BUCKET_BITS,
-    PACKED_WRITE_ID_BITS,
-    POSITION_BITS,
-    SLOT_SHIFT,
     WORDS_PER_BLOCK,
     Blocks,
     Layout,
@@ -34,7 +38,6 @@ from hive_acid.format.deleted import (
     blocks_of,
     layout_of,
     merged,
-    number_of,
 )
 from hive_acid.format.orc_deletes import Event
 from hive_acid.format.rows import DELETE
@@ -61,7 +64,6 @@ _MOST_FILES = 512
 """So many delete files that are not known yet are read for one scan: half a second from a local disk."""
 
 _ARRAY = "__acid_words"
-_ONCE = "spark.sql.subexpressionElimination.filterExec.enabled"
 _MOST_KNOWN_BLOCKS = 1 << 18
 """So many blocks are kept, which is 150 MB, and a thousand million rows if each of their blocks has a deleted one."""
 _COLUMNS = ["operation", *KEY, "currentTransaction"]
@@ -150,23 +152,12 @@ def look_up_of(
     All events are in the partition of the only one of them; or the `PLACE_COLUMN` of each is among `places`, which
     begin with those of `deletes`.
     """
-    if places and not _evaluates_once(spark):
-        return None
     found = deleted_rows(deletes, write_ids)
-    if found is None or len({number_of(place) for place in places}) < len(places):
+    if found is None:
         return None
-    layout = layout_of(dict(zip(places or [NO_PLACE], found, strict=False)), MOST_WORDS)
+    of_places = dict(zip(places or [NO_PLACE], found, strict=False))
+    layout = layout_of(of_places, places[len(deletes) :], MOST_WORDS)
     return None if layout is None else LookUp(_words(spark, layout), _is_deleted(layout))
-
-
-def _evaluates_once(spark: SparkSession) -> bool:
-    """Whether Spark evaluates once what stands in a filter several times, as it does from version 4.2.1 on.
-
-    Else it generates code for the place seven times, and a table of some thirty columns has more than Java compiles.
-    """
-    # Asked for a setting that it does not know Spark fails, and the error would keep the session until Python's next
-    # collection of what is in cycles, and with the session the lease of the frame that is made here.
-    return spark.conf.isModifiable(_ONCE) and spark.conf.get(_ONCE) == "true"
 
 
 def deleted_rows(deletes: Sequence[Deletes], write_ids: ValidWriteIdList) -> list[Mapping[Source, Blocks]] | None:
@@ -287,30 +278,41 @@ def _table(file: DataFilePath) -> pyarrow.Table | None:
 
 
 def _words(spark: SparkSession, layout: Layout) -> Column:
-    """The array of a layout as a subquery's, which plans do not spell out."""
-    words = ",".join(map(str, layout.words))
-    # Not a parameter: the parsers that Delta and Iceberg put before Spark's lose them.
-    return spark.sql(f"SELECT cast(split(words, ',') AS array<bigint>) FROM VALUES ('{words}') AS v(words)").scalar()
+    """The tree of a layout as a subquery's, which plans do not spell out."""
+    tree = json.dumps(layout.tree, separators=(",", ":"))
+    kind = f"{'array<' * layout.levels}bigint{'>' * layout.levels}"
+    # A text that Spark could not parse would be null, by which nothing would be deleted, unless it is told to fail. It
+    # is not a parameter: the parsers that Delta and Iceberg put before Spark's lose them.
+    parsed = f"from_json(words, '{kind}', map('mode', 'FAILFAST'))"
+    return spark.sql(f"SELECT {parsed} FROM VALUES ('{tree}') AS v(words)").scalar()
 
 
 def _is_deleted(layout: Layout) -> str:
     """`Layout.has` over an event. Never null.
 
-    Its numbers are part of the code that Spark generates: `layout_of` sees to it that few change.
+    Nothing that costs something stands in it twice: before version 4.2.1 Spark evaluates that twice. Its numbers are
+    part of the code that Spark generates: `Layout` sees to it that few change. Indices are cut to 32 bits by Spark, so
+    none may have more.
     """
-    place = [PLACE_COLUMN] if layout.has_places else []
-    mixed = f"hash({', '.join((*place, 'originalTransaction', 'bucket', str(layout.seed)))})"
-    group = f"get({_ARRAY}, {mixed} & {layout.groups - 1})"
-    slot = f"(shiftright({mixed}, {SLOT_SHIFT}) & {layout.slots - 1} ^ {group})"
-    found = f"get({_ARRAY}, {layout.lists_at} + {slot})"
-    blocks_at = f"({found} & {(1 << POSITION_BITS) - 1})" if layout.has_places else found
-    at = f"get({_ARRAY}, {blocks_at} + least(shiftright(rowId, {BLOCK_BITS}), {layout.longest}L))"
-    word = f"get({_ARRAY}, {at} + (shiftright(rowId, 6) & {WORDS_PER_BLOCK - 1}))"
-    source = f"shiftleft(originalTransaction, {PACKED_BUCKET_BITS}) | bucket"
-    conditions = [
-        f"shiftright(originalTransaction, {PACKED_WRITE_ID_BITS}) = 0",
-        f"get({_ARRAY}, {layout.groups} + {slot}) = ({source})",
-        *([f"shiftright({found}, {POSITION_BITS}) = hash({PLACE_COLUMN})"] if layout.has_places else []),
-        f"getbit({word}, cast(rowId & 63 AS int)) = 1",
+    write_id, bucket, row_id = KEY
+    high = f"shiftrightunsigned({bucket}, {HALF_BUCKET_BITS}) ^ {BUCKET_VERSION}"
+    indices = [
+        *([f"hash({PLACE_COLUMN}, {layout.seed}) & {layout.slots - 1}"] if layout.slots else []),
+        *(
+            (
+                f"least(shiftright({write_id}, {LOW_WRITE_ID_BITS}), {1 << MOST_WRITE_ID_BITS - LOW_WRITE_ID_BITS}L)",
+                f"{write_id} & {(1 << LOW_WRITE_ID_BITS) - 1}",
+            )
+            if layout.high_write_ids
+            else (f"least({write_id}, {MOST_DIRECT_WRITE_ID + 1}L)",)
+        ),
+        *(
+            (f"{bucket} & {(1 << HALF_BUCKET_BITS) - 1}", high)
+            if layout.statements
+            else (f"{high} | shiftleft({bucket}, {HALF_BUCKET_BITS})",)
+        ),
+        f"least(shiftright({row_id}, {BLOCK_BITS}), {MOST_BLOCKS}L)",
+        f"shiftright({row_id}, 6) & {WORDS_PER_BLOCK - 1}",
     ]
-    return " AND ".join(conditions)
+    word = reduce(lambda node, index: f"get({node}, {index})", indices, _ARRAY)
+    return f"getbit({word}, cast({row_id} & 63 AS int)) <=> 1"
