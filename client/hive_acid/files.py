@@ -27,7 +27,7 @@ from fsspec.implementations.local import LocalFileSystem
 OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "cos", "cosn", "oci"})
 """Schemes of file systems that are lists of objects: a rename there is a copy."""
 
-LISTING_THREADS = 16
+_REMOTE_THREADS = 16
 _COPY_BYTES = 8 * 1024 * 1024
 
 
@@ -57,6 +57,18 @@ def _open(location: str) -> tuple[Any, str]:
 def rename_is_copy(location: str) -> bool:
     """Whether a rename at this location copies data, file by file."""
     return urlsplit(location).scheme.lower() in OBJECT_STORES
+
+
+def threads_at(location: str, *, local: int = 1) -> int:
+    """How many files there are well read or made at once: of a remote store each is waited for.
+
+    `local` is the answer for the local file system, where Python is busy: more threads cost more than they save.
+    """
+    return local if _is_local(location) else _REMOTE_THREADS
+
+
+def _is_local(location: str) -> bool:
+    return location.startswith(("/", "file:"))
 
 
 def join(location: str, *parts: str) -> str:
@@ -93,7 +105,7 @@ def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
     """All files and directories below `location`, sorted by path; an absent location has none."""
     if rename_is_copy(location):
         found = _objects(location, max_depth)
-    elif location.startswith(("/", "file:")):
+    elif _is_local(location):
         found = _local(_open(location)[1], "", max_depth)
     else:
         filesystem, root = _open(location)
@@ -103,9 +115,9 @@ def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
 
 def list_trees(locations: Sequence[str]) -> list[list[FileEntry]]:
     """`list_tree` of each location, many at a time where a listing is a request."""
-    if len(locations) < 2 or all(location.startswith(("/", "file:")) for location in locations):
+    if len(locations) < 2 or all(map(_is_local, locations)):
         return [list_tree(location) for location in locations]
-    with ThreadPoolExecutor(min(LISTING_THREADS, len(locations)), thread_name_prefix="list-tree") as pool:
+    with ThreadPoolExecutor(_REMOTE_THREADS, thread_name_prefix="list-tree") as pool:
         return list(pool.map(list_tree, locations))
 
 

@@ -20,7 +20,6 @@ from hive_acid.format.protobuf import read_varint
 FIRST_READ_BYTES = 16 * 1024
 """How much of a file's end is read at once: the whole tail of most files."""
 
-THREADS = 16
 CACHED_TAILS = 4096
 
 
@@ -51,7 +50,7 @@ class Footers:
         if len(missing) == 1:
             found[missing[0]] = _tail_of(missing[0])
         elif missing:
-            with ThreadPoolExecutor(min(THREADS, len(missing)), thread_name_prefix="orc-tail") as pool:
+            with ThreadPoolExecutor(files.threads_at(missing[0].path), thread_name_prefix="orc-tail") as pool:
                 found.update(zip(missing, pool.map(_tail_of, missing), strict=True))
         for file in missing:
             if file.modified_ms:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import signal
+import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -32,6 +33,7 @@ class Steps:
         self._tell = tell
         self._last = last
         self._count = 0
+        self._one_at_a_time = threading.Lock()
 
     def watch(self) -> None:
         """Patch this process, which is for one statement only."""
@@ -58,7 +60,8 @@ class Steps:
         return counted
 
     def _step(self, name: str) -> None:
-        if self._count == self._last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        self._count += 1
-        self._tell(name)
+        with self._one_at_a_time:
+            if self._count == self._last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            self._count += 1
+            self._tell(name)

@@ -7,8 +7,9 @@ from pyspark.sql import functions as F
 
 from hive_acid.catalog import Column, Table
 from hive_acid.spark.changes import change_events, deletions
+from hive_acid.spark.collected import _brought
 from hive_acid.spark.layout import Write
-from hive_acid.spark.spread import Spreader
+from hive_acid.spark.spread import BY_SIZE, Spreader
 from hive_acid.spark.types import row_type
 from tests.spark.checker import check_table, location_of
 from tests.spark.placed import acid_shaped, place
@@ -111,18 +112,50 @@ def test_the_code_of_a_change_does_not_hold_its_write_id(spark):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "few"),
+    ("sizes", "cores", "few"),
     [
-        ([], True),
-        ([100] * 4, True),
-        ([100 * MB, 90 * MB], True),
-        ([300 * MB, 300 * MB], False),
-        ([100 * MB] * 3, True),
-        ([0] * 2000, False),
+        ([], 2, True),
+        ([100] * 4, 2, True),
+        ([100] * 3, 16, True),
+        ([100 * MB, 90 * MB], 2, True),
+        ([100 * MB, 90 * MB], 16, False),
+        ([300 * MB, 300 * MB], 2, False),
+        ([100 * MB] * 3, 2, True),
+        ([0] * 2000, 2, True),
+        ([0] * 2000, 16, False),
     ],
 )
-def test_few_tasks_read_small_tables(spark, sizes, few):
+def test_few_tasks_read_small_tables(spark, monkeypatch, sizes, cores, few):
+    monkeypatch.setattr(Spreader, "_cores", lambda _: cores)
     assert Spreader(spark, 256 * MB).reads_in_few_tasks(sizes) is few
+
+
+@pytest.mark.parametrize("own", [None, "12345"])
+def test_files_count_by_their_size_while_many_are_read_for_a_change(acid, spark, monkeypatch, own):
+    name = "spark.sql.files.openCostInBytes"
+    default = spark.conf.get(name)
+    acid.create_table("d.t", {"id": "int", "v": "int"}, partitioned_by={"p": "int"})
+    acid.insert("d.t", spark.range(60).selectExpr("int(id) id", "0 v", "int(id % 6) p"))
+    acid.create_table("d.s", {"id": "int"})
+    acid.insert("d.s", spark.range(60).selectExpr("int(id) id"))
+    seen = []
+
+    def brought(*args):
+        seen.append(spark.conf.get(name))
+        return _brought(*args)
+
+    monkeypatch.setattr("hive_acid.spark.collected._brought", brought)
+    if own:
+        spark.conf.set(name, own)
+    try:
+        assert acid.update("d.t", {"v": "1"}, "id < 10") == 10
+        assert acid.delete("d.t", "id < 5") == 5
+        assert acid.delete("d.s", "id < 5") == 5
+        assert spark.conf.get(name) == (own or default)
+    finally:
+        spark.conf.unset(name)
+    assert seen == [own or BY_SIZE[name]] * 2 + [own or default]
+    assert sorted(ids(acid)) == [*range(5, 60)]
 
 
 def test_conditions_that_take_all_rows(acid, spark):

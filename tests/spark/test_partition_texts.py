@@ -36,6 +36,10 @@ def texts(spark, depth, root, paths, directories):
         (["a=xyz/b=x", "a=y/b=xy"], [("xyz", "x"), ("y", "xy")]),
         (["a=1/b=1", "A=2/bb=2"], [("1", "1"), ("2", "2")]),
         (["a=x y%2Fz", "a=+%41"], [("x y/z",), ("+A",)]),
+        (["k=5", "k=120", "k=121"], [("5",), ("120",), ("121",)]),
+        (["k=1", "k=1-a", "k=1-ab"], [("1",), ("1-a",), ("1-ab",)]),
+        (["k=12/m=1", "k=12/m=11", "k=1/m=1"], [("12", "1"), ("12", "11"), ("1", "1")]),
+        (["k=only"], [("only",)]),
     ],
 )
 def test_texts_are_found_in_paths(spark, root, directories, expected):
@@ -56,6 +60,17 @@ def test_roots_that_are_not_ascii_or_have_quotes_are_read_from_the_end(spark):
         frame = spark.createDataFrame([(f"file:{root}/k=v/{FILE}",)], [PATH_COLUMN])
         asked = *partition_texts(1, root, ["k=v"]), F.expr(place_text(1, root, ["k=v", "k=w"]))
         assert [*frame.select(*asked).collect()[0]] == ["v", "v"]
+
+
+@pytest.mark.parametrize(
+    ("directories", "bytes_"),
+    [(["m=1", "m=10", "m=12"], 2), (["d=2024-01-01", "d=2024-01-12"], 1), (["k=5", "k=120", "k=121"], None)],
+)
+def test_what_tells_partitions_apart_is_a_few_bytes(directories, bytes_):
+    """Where they tell, since to look for the end of a text takes as long again."""
+    assert ("substring_index(cast" in place_text(1, "/lake/t", directories)) is (bytes_ is None)
+    if bytes_:
+        assert {len(place) for place in place_texts(directories)} == {bytes_}
 
 
 def test_files_are_pruned_by_the_key_in_their_path(acid, spark):

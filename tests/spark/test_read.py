@@ -19,6 +19,8 @@ from tests.spark.plans import scans
 
 STRUCTURE = "id bigint, name string, price decimal(10,2), tags array<string>, place struct<x:int,y:int>"
 
+LISTING = ("parallelism", "threshold")
+
 
 @pytest.fixture
 def changed(acid, spark):
@@ -287,17 +289,19 @@ def test_plain_tables_are_refused(acid):
         acid.table("d.plain")
 
 
-def test_many_directories_are_listed_in_few_tasks(acid, spark, monkeypatch):
+@pytest.mark.parametrize(("most_local", "tasks"), [(512, []), (39, [10])])
+def test_many_directories_are_listed_in_few_tasks_and_local_ones_in_none(acid, spark, monkeypatch, most_local, tasks):
+    monkeypatch.setattr("hive_acid.spark.scan._MOST_LOCAL", most_local)
     monkeypatch.setattr("hive_acid.spark.scan._LISTED_PER_TASK", 4)
     acid.create_table("d.t", {"id": "bigint"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(40).selectExpr("id", "cast(id as int) p").coalesce(1))
-    tasks = spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.parallelism")
+    before = [spark.conf.get(f"spark.sql.sources.parallelPartitionDiscovery.{name}") for name in LISTING]
     spark.sparkContext.setJobGroup("listing", "listing")
     table = acid.table("d.t")
     tracker = spark.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("listing")]
     stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-    assert [stage.numTasks for stage in stages] == [10]
-    assert spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.parallelism") == tasks
+    assert [stage.numTasks for stage in stages] == tasks
+    assert before == [spark.conf.get(f"spark.sql.sources.parallelPartitionDiscovery.{name}") for name in LISTING]
     assert table.count() == 40

@@ -67,7 +67,6 @@ _ARRAY = "__acid_words"
 _MOST_KNOWN_BLOCKS = 1 << 18
 """So many blocks are kept, which is 150 MB, and a thousand million rows if each of their blocks has a deleted one."""
 _COLUMNS = ["operation", *KEY, "currentTransaction"]
-_THREADS = 8
 
 
 class Said(NamedTuple):
@@ -101,7 +100,7 @@ class DeleteFiles:
                     found[file] = self._known[file]
         missing = [file for file in wanted if file not in found]
         if missing:
-            with ThreadPoolExecutor(min(_THREADS, len(missing)), thread_name_prefix="delete-file") as pool:
+            with ThreadPoolExecutor(files.threads_at(missing[0].path), thread_name_prefix="delete-file") as pool:
                 for file, said in zip(missing, pool.map(_read, missing), strict=True):
                     if said is None:
                         return None
@@ -217,7 +216,7 @@ def merged_events(
     if found is None or not _are_few(found[0], MOST_MERGED_EVENTS):
         return None
     (wanted,) = found
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="delete-file") as pool:
+    with ThreadPoolExecutor(files.threads_at(partition.location), thread_name_prefix="delete-file") as pool:
         said = list(pool.map(_events, wanted))
     if any(of_file is None for of_file in said):
         return None

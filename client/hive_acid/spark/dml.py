@@ -54,7 +54,7 @@ def delete(
     write = statement.write()
     in_place = stays and statement.is_read_in_few_tasks
     if in_place:
-        with column_errors(table):
+        with column_errors(table), statement.reading():
             events = collected(rows, statement.keys, write.write_id, deleted)
         if events is not None:
             return statement.change(events, {}, write, Operation.DELETE).deletes
@@ -90,7 +90,7 @@ def update(
     write = statement.write()
     in_place = statement.is_read_in_few_tasks
     if where is not None and in_place and can_be_collected(table):
-        with column_errors(table):
+        with column_errors(table), statement.reading():
             changes = collected_changes(rows, table, write.write_id)
         if changes is not None:
             return statement.change(changes.deletes, changes.inserts, write, Operation.UPDATE).inserts

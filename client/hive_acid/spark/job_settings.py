@@ -33,17 +33,18 @@ _LOCK = threading.Lock()
 
 
 @contextmanager
-def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+def configured(spark: SparkSession, settings: Mapping[str, str], *, gives_way: bool = False) -> Iterator[None]:
     """Within the block the session has `settings`, as far as a running session takes them.
 
-    Raises UnsupportedTableError for a value that Spark does not take.
+    What the session has been given already stays if this one `gives_way`. Raises UnsupportedTableError for a value that
+    Spark does not take.
     """
     session = _identity(spark) if settings else ""
     held: list[tuple[str, str]] = []
     try:
         for key, value in settings.items():
             with _LOCK:
-                if _hold(spark, session, key, value):
+                if _hold(spark, session, key, value, gives_way=gives_way):
                     held.append((key, value))
         yield
     finally:
@@ -52,8 +53,8 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
                 _release(spark, session, key, value)
 
 
-def _hold(spark: SparkSession, session: str, key: str, value: str) -> bool:
-    """Put a setting into the session unless it is there; False if it does not take it while it runs."""
+def _hold(spark: SparkSession, session: str, key: str, value: str, *, gives_way: bool) -> bool:
+    """Put a setting into the session unless it is there; False if it stays without."""
     held = _HELD.get((session, key, value))
     if held is not None:
         held.jobs += 1
@@ -62,6 +63,8 @@ def _hold(spark: SparkSession, session: str, key: str, value: str) -> bool:
         LOG.info("%s is for the start of a Spark, or not known to it: this one runs already", key)
         return False
     own = spark.conf.get(key, None)
+    if gives_way and own is not None:
+        return False
     try:
         spark.conf.set(key, value)
     except Exception as error:  # of the JVM, which comes as py4j's or, by way of Connect, as PySpark's own

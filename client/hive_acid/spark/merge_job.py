@@ -65,7 +65,7 @@ def merge(context: Context, transaction: Transaction, table: Table, builder: Mer
         analysed(found.frame)
     write = statement.write()
     if few:
-        with column_errors(table):
+        with column_errors(table), statement.reading():
             brought = collected_changes(found, table, write.write_id)
         if brought is not None:
             if once:

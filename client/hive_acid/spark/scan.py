@@ -39,7 +39,9 @@ _GHOST = "__acid_ghost"
 _ID_TYPES = (t.IntegerType(), t.LongType(), t.IntegerType(), t.LongType(), t.LongType())
 _WRITER = ID_COLUMNS[-1]
 _DOTLESS = str.maketrans("iI", "ıı")
+_MOST_LISTED_AT_ONCE = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_LISTED_BY_ITSELF, _MOST_LOCAL = 32, 512
 _LISTED_PER_TASK, _LEAST_LISTING_TASKS = 64, 8
 _LISTING = threading.Lock()
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]*")
@@ -116,7 +118,7 @@ def _events(
         return spark.range(0).select(*(of.alias(name) for of, name in zip(nothing, names, strict=False)))
     paths = [literal_path(path) for directory in directories for path in directory.paths]
     schema = t.StructType([t.StructField(*field) for field in zip((*asked, ROW_COLUMN), kinds, strict=True)])
-    with _listed_in_few_tasks(spark, len(paths)):
+    with _listed_in_few_tasks(spark, paths):
         read = spark.read.format("orc").options(**search).schema(schema).load(paths)
     events = read.where(_never_false(map(quoted, asked)))
     columns = [*map(quoted, asked), ROW_COLUMN, "_metadata.file_path"]
@@ -141,21 +143,26 @@ def _never_false(ids: Iterable[str]) -> str:
 
 
 @contextmanager
-def _listed_in_few_tasks(spark: SparkSession, paths: int) -> Iterator[None]:
-    """Within the block Spark lists `paths` in tasks of many each, instead of one for each path.
+def _listed_in_few_tasks(spark: SparkSession, paths: Sequence[str]) -> Iterator[None]:
+    """Within the block Spark lists local `paths` by itself, and others in tasks of many each.
 
-    A task costs ten times what it lists. The setting is one of the whole session, so only one block is open at a time.
+    It would have a task for each, which costs ten times what it lists. The setting is one of the whole session, so only
+    one block is open at a time.
     """
-    if paths <= _LISTED_PER_TASK:
+    if len(paths) <= _LISTED_BY_ITSELF:
         yield
         return
+    if len(paths) <= _MOST_LOCAL and all(map(_LOCAL.match, paths)):
+        setting, value = _MOST_LISTED_AT_ONCE, len(paths)
+    else:
+        setting, value = _LISTING_TASKS, max(_LEAST_LISTING_TASKS, len(paths) // _LISTED_PER_TASK)
     with _LISTING:
-        before = spark.conf.get(_LISTING_TASKS)
-        spark.conf.set(_LISTING_TASKS, max(_LEAST_LISTING_TASKS, paths // _LISTED_PER_TASK))
+        before = spark.conf.get(setting)
+        spark.conf.set(setting, value)
         try:
             yield
         finally:
-            spark.conf.set(_LISTING_TASKS, str(before))
+            spark.conf.set(setting, str(before))
 
 
 def literal_path(path: str) -> str:
@@ -215,29 +222,40 @@ def written_texts(root: str, directories: Sequence[str]) -> list[str]:
 
 
 def place_texts(directories: Sequence[str]) -> list[str]:
-    """What `PLACE_COLUMN` is in each of some `directories` with known URIs: what is not the same in all of them."""
-    common = _common(directories)
-    return [uri_text(directory)[common:] for directory in directories]
+    """What `PLACE_COLUMN` is in each of some `directories` with known URIs: what tells each from all others."""
+    common, length = _telling(directories)
+    if length is None:
+        return [uri_text(directory)[common:] for directory in directories]
+    return [f"{uri_text(directory)}/"[common : common + length] for directory in directories]
 
 
-def _common(directories: Sequence[str]) -> int:
-    """How many bytes all of `directories` begin with alike, less one where nothing would be left of one of them."""
-    written = [*map(uri_text, directories)]
-    least, greatest = min(written), max(written)
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(least, greatest, strict=False))
-    return min(sum(1 for _ in same), len(least) - 1)
+def _telling(directories: Sequence[str]) -> tuple[int, int | None]:
+    """How many bytes all of `directories` begin with alike, and how many behind them tell each from all others.
+
+    The latter only if each directory, with the slash behind it, has so many; else None.
+    """
+    written = [f"{uri_text(directory)}/" for directory in directories]
+    shortest = min(map(len, written))
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(min(written), max(written), strict=False))
+    common = min(sum(1 for _ in same), shortest - 2)
+    lengths = range(1, shortest - common + 1)
+    told = (length for length in lengths if len({text[common : common + length] for text in written}) == len(written))
+    return common, next(told, None)
 
 
 def place_text(depth: int, root: str, directories: Sequence[str]) -> str:
     """Which of `directories` of `depth` partition keys `PATH_COLUMN` is in, as SQL; for others as `partition_texts`."""
     if not directories:
         return "cast(NULL AS string)"
-    common = _common(directories)
-    sizes = {len(uri_text(directory)) - common for directory in directories}
+    common, length = _telling(directories)
+    begin = _first(root) + common
     at_end = f"substring_index(substring_index({PATH_COLUMN}, '/', {-depth - 2}), '/', {depth})"
+    if length is not None:
+        at_end = f"substring(concat({at_end}, '/'), {common + 1}, {length})"
+        return _by_bytes(root, directories, _bytes(begin, length), at_end)
+    sizes = {len(uri_text(directory)) - common for directory in directories}
     slashes = depth - uri_text(directories[0])[:common].count("/")
-    text = _up_to_slash(_first(root) + common, sizes, slashes)
-    return _by_bytes(root, directories, text, f"substring({at_end}, {common + 1})")
+    return _by_bytes(root, directories, _up_to_slash(begin, sizes, slashes), f"substring({at_end}, {common + 1})")
 
 
 def _by_bytes(root: str, directories: Sequence[str], text: str, otherwise: str) -> str:

@@ -164,8 +164,8 @@ def spared_by_deletes(
     ranges = [key_ranges(tail) for tail in tails[len(data) :] if tail.rows]
     spared = {
         path
-        for path, tail in zip(data, tails, strict=False)
-        if not any(_overlap(key_ranges(tail), of_events) for of_events in ranges)
+        for path, of_data in zip(data, map(key_ranges, tails[: len(data)]), strict=True)
+        if not any(_overlap(of_data, of_events) for of_events in ranges)
     }
     touched: list[DataDirectory] = []
     untouched: list[DataDirectory] = []

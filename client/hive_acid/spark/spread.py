@@ -28,6 +28,13 @@ FILES_PER_PARTITION = 4
 _SCANNED_BYTES, _OPENED_BYTES = 128 * 1024 * 1024, 4 * 1024 * 1024
 """By Spark's defaults, the most that a task reads, and what each file counts on top of its size."""
 
+BY_SIZE = {"spark.sql.files.openCostInBytes": str(256 * 1024)}
+"""The setting by which the tasks of a job get even shares of small and large files.
+
+To open a file takes Spark 3 ms, in which it reads so much of one. By its default each file counts as 4 MB more than it
+has: of a table of many small files and a few large ones one task gets all of the latter.
+"""
+
 _CACHED = "InMemoryRelation"
 _KEEPING = {
     "Project",
@@ -91,13 +98,18 @@ class Spreader:
         return Spread(tasks, shuffled)
 
     def reads_in_few_tasks(self, sizes: Sequence[int]) -> bool:
-        """Whether Spark reads files of these sizes in so few tasks that each may write files of its own."""
+        """Whether files of these sizes are read in so few tasks, at no loss, that each may write files of its own.
+
+        Many small files are more tasks for Spark; on few cores they are as well read in few.
+        """
         in_all = sum(sizes) + len(sizes) * _OPENED_BYTES
         if in_all <= FILES_PER_PARTITION * _OPENED_BYTES:
             return True
-        if in_all > FILES_PER_PARTITION * _SCANNED_BYTES:
+        if sum(sizes) > FILES_PER_PARTITION * _SCANNED_BYTES:
             return False
-        return in_all <= FILES_PER_PARTITION * max(_OPENED_BYTES, in_all // self._cores())
+        if self._cores() <= FILES_PER_PARTITION:
+            return True
+        return in_all <= FILES_PER_PARTITION * min(_SCANNED_BYTES, max(_OPENED_BYTES, in_all // self._cores()))
 
     def _tasks(self, size_bytes: int) -> int:
         """Files of the target size, but smaller ones where cores would be idle."""

@@ -13,8 +13,10 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import count
+from typing import Any, TypeVar
 
 from hive_acid import files
 from hive_acid.catalog import Table
@@ -40,6 +42,7 @@ from hive_acid.spark.job_settings import configured
 from hive_acid.spark.scan import ID_COLUMNS
 from hive_acid.spark.tails import add_tails, is_readable
 
+_T = TypeVar("_T")
 Values = tuple[str | None, ...]
 """The texts of a partition's values."""
 
@@ -175,8 +178,8 @@ class Staging:
         """
         columns = [(column.name, column.type) for column in table.columns]
         codec = "none" if compression == "none" else "zlib"
-        staged = []
-        for position, (values, events) in enumerate(found.items()):
+
+        def staged(position: int, values: Values, events: Sequence[Event]) -> StagedFiles:
             by_bucket: dict[int, list[Event]] = {}
             bucket_of = {of: decode_bucket(of)[0] for of in {event[1] for event in events}}
             for event in events:
@@ -189,8 +192,9 @@ class Staging:
                 files.write(files.join(self.location, directory, bucket_file_name(bucket)), content)
                 size += len(content)
             paths = {bucket: files.join(directory, bucket_file_name(bucket)) for bucket in by_bucket}
-            staged.append(StagedFiles(DELETE, values, paths, size=size))
-        return staged
+            return StagedFiles(DELETE, values, paths, size=size)
+
+        return self._side_by_side(staged, found.keys(), found.values())
 
     def inserts(
         self, table: Table, found: Mapping[Values, Any], write_id: WriteId, bucket_property: int, compression: str
@@ -199,19 +203,21 @@ class Staging:
         from hive_acid.streaming.bucket_file import BucketFile
 
         for_hive_3 = is_for_hive_3(table.parameters)
-        staged = []
-        for position, (values, rows) in enumerate(found.items()):
+
+        def staged(position: int, values: Values, rows: Any) -> StagedFiles:
             path = files.join(_WRITTEN, "inserts", str(position), bucket_file_name(0))
             location = files.join(self.location, path)
             files.make_directory(files.parent(location))
-            written = BucketFile(location, write_id, bucket_property, compression, for_hive_3)
+            written = BucketFile(location, write_id, bucket_property, compression, for_hive_3, is_small=True)
             try:
                 written.write(rows)
             except BaseException:
                 written.abandon()
                 raise
-            staged.append(StagedFiles(INSERT, values, {0: path}, size=written.close()))
-        return staged
+            return StagedFiles(INSERT, values, {0: path}, size=written.close())
+
+        # While pyarrow compresses one, Python has time for another.
+        return self._side_by_side(staged, found.keys(), found.values(), local=2)
 
     def nothing(self, table: Table, values: Values) -> StagedFiles:
         """A file without rows for the partition of `values`: engines that list files need one (acid-format.md §2.7)."""
@@ -221,23 +227,25 @@ class Staging:
         files.write(files.join(self.location, path), content)
         return StagedFiles(INSERT, values, {0: path}, size=len(content))
 
-    def publish(self, found: Iterable[StagedFiles], place: Callable[[StagedFiles], tuple[str, str]]) -> None:
+    def publish(self, found: Sequence[StagedFiles], place: Callable[[StagedFiles], tuple[str, str]]) -> None:
         """Put all of `found` where `place` says: the partition's location, and the directory's name in it.
 
         Directories are complete before they are renamed, marker included; where that is not to be had, the marker says
         that all is there.
         """
-        for position, staged in enumerate(found):
-            location, name = place(staged)
-            target = files.join(location, name)
-            if files.rename_is_copy(target):
-                self.published.append(target)
-                self._fill(target, staged)
-                continue
-            ready = files.join(self.location, _READY, str(position), name)
-            self._fill(ready, staged)
+        self._side_by_side(self._publish, found, map(place, found))
+
+    def _publish(self, position: int, staged: StagedFiles, place: tuple[str, str]) -> None:
+        location, name = place
+        target = files.join(location, name)
+        if files.rename_is_copy(target):
             self.published.append(target)
-            files.rename(ready, target)
+            self._fill(target, staged)
+            return
+        ready = files.join(self.location, _READY, str(position), name)
+        self._fill(ready, staged)
+        self.published.append(target)
+        files.rename(ready, target)
 
     def _fill(self, directory: str, staged: StagedFiles) -> None:
         for bucket, path in staged.buckets.items():
@@ -256,3 +264,10 @@ class Staging:
         for target in reversed(self.published):
             files.remove(target)
         self.remove()
+
+    def _side_by_side(
+        self, of_each: Callable[[int, Any, Any], _T], keys: Iterable[Any], values: Iterable[Any], *, local: int = 1
+    ) -> list[_T]:
+        """What `of_each` makes of each number, key and value; `local` is that of `files.threads_at`."""
+        with ThreadPoolExecutor(files.threads_at(self.location, local=local), thread_name_prefix="stage") as pool:
+            return list(pool.map(of_each, count(), keys, values))

@@ -28,12 +28,13 @@ from hive_acid.format.rows import encode_bucket
 from hive_acid.locks import Operation, write_component
 from hive_acid.spark.events import DELETE, INSERT, Events
 from hive_acid.spark.hashing import check_version
+from hive_acid.spark.job_settings import configured
 from hive_acid.spark.layout import Write, layout_of
 from hive_acid.spark.listing import UNPARTITIONED, TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.predicates import Predicate
 from hive_acid.spark.read import deleted_from, partition_columns, read_rows
 from hive_acid.spark.skipping import chosen_partitions, without_hopeless_files
-from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES, Spreader
+from hive_acid.spark.spread import BY_SIZE, FILES_PER_PARTITION, TARGET_FILE_SIZE_BYTES, Spreader
 from hive_acid.spark.stage import StagedFiles, Staging, Values
 from hive_acid.spark.tables.upkeep import Written, keep_up
 from hive_acid.spark.timezone import ZoneGuard
@@ -186,6 +187,13 @@ class Statement:
         sizes = [file.size for partition in partitions for file in partition.data_files]
         return self.context.spreader.reads_in_few_tasks(sizes)
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Within the block a job's tasks read `target` in even shares, unless the session has its own idea of them."""
+        files = sum(len(partition.data_files) for partition in self._found[1].partitions) if self._found else 0
+        with configured(self.context.spark, BY_SIZE if files > FILES_PER_PARTITION else {}, gives_way=True):
+            yield
+
     def write(self) -> Write:
         """The ids under which this statement writes: the transaction's write id and a statement id of its own.
 
@@ -215,7 +223,7 @@ class Statement:
         not fit its column, UnsupportedTableError for additions to what this transaction has overwritten.
         """
         staging = self._staging()
-        with column_errors(self.table):
+        with column_errors(self.table), self.reading():
             counts = staging.write(events, self._compression, hive_3=is_for_hive_3(self.table.parameters))
         if counts.get(INSERT):
             refuse_instants(self.table.columns)

@@ -13,8 +13,6 @@ from hive_acid.footers import DataFilePath, end_of, uncompressed
 from hive_acid.format.orc_patch import hive_3_properties, second_tail
 from hive_acid.format.orc_tail import read_tail
 
-THREADS = 8
-
 _DATA = ".orc"
 
 Holds = Callable[[str], bool]
@@ -32,7 +30,7 @@ def add_tails(location: str, row: Sequence[str], holds: Holds | None = None) -> 
     With `holds`, which says of a file's path whether it has delete events, it also has what Apache Hive 3.1 needs.
     """
     found = [entry for entry in files.list_tree(location) if entry.path.endswith(_DATA)]
-    with ThreadPoolExecutor(min(THREADS, max(1, len(found))), thread_name_prefix="orc-tail") as pool:
+    with ThreadPoolExecutor(files.threads_at(location), thread_name_prefix="orc-tail") as pool:
         list(pool.map(lambda entry: _add_tail(location, entry, row, holds), found))
 
 

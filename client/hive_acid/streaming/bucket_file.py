@@ -12,24 +12,32 @@ from hive_acid.format.orc_patch import hive_3_properties, second_tail
 from hive_acid.format.orc_tail import read_tail, tail_length
 from hive_acid.format.rows import INSERT
 from hive_acid.ids import WriteId
-from hive_acid.streaming.orc_file import OrcFile
+from hive_acid.streaming.orc_file import BLOCK_BYTES, SMALL_BLOCK_BYTES, OrcFile
 
 
 class BucketFile:
     """One open file, and the number of the next row.
 
-    `compression` is one of `hive_acid.format.compression`. Raises OSError if the file cannot be made.
+    `compression` is one of `hive_acid.format.compression`; a file that `is_small` gets few rows. Raises OSError if it
+    cannot be made.
     """
 
     def __init__(
-        self, location: str, write_id: WriteId, bucket_property: int, compression: str, for_hive_3: bool
+        self,
+        location: str,
+        write_id: WriteId,
+        bucket_property: int,
+        compression: str,
+        for_hive_3: bool,
+        *,
+        is_small: bool = False,
     ) -> None:
         self._location = location
         self._for_hive_3 = for_hive_3
         self._write_id = pa.scalar(write_id, pa.int64())
         self._bucket = pa.scalar(bucket_property, pa.int32())
         self._rows = 0
-        self._file = OrcFile(location, compression)
+        self._file = OrcFile(location, compression, SMALL_BLOCK_BYTES if is_small else BLOCK_BYTES)
 
     def write(self, rows: Any) -> None:
         """Add rows, an Arrow array of structs (`hive_acid.streaming.layout.row_array`)."""

@@ -8,6 +8,9 @@ from pyarrow import orc
 
 from hive_acid import files
 
+BLOCK_BYTES, SMALL_BLOCK_BYTES = 256 * 1024, 64 * 1024
+"""As Java has them, and for files of few rows: each stream of a column has buffers of this size, whatever it holds."""
+
 
 class OrcFile:
     """A new file of Arrow tables; `size` is its bytes so far. Raises OSError if it cannot be made.
@@ -16,13 +19,13 @@ class OrcFile:
     well. So it never hears of an error: `write` and `close` raise it.
     """
 
-    def __init__(self, location: str, compression: str) -> None:
-        """`compression` is one of `hive_acid.format.compression`."""
+    def __init__(self, location: str, compression: str, block_bytes: int = BLOCK_BYTES) -> None:
+        """`compression` is one of `hive_acid.format.compression`; so many bytes are compressed at a time."""
         self._sink = _Sink(files.create(location))
         self._writer = orc.ORCWriter(
             self._sink,
             compression="uncompressed" if compression == "none" else compression,
-            compression_block_size=256 * 1024,
+            compression_block_size=block_bytes,
             dictionary_key_size_threshold=0.8,
         )
 
