@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hive_acid import files
 from hive_acid.catalog import Table
@@ -41,6 +42,9 @@ from hive_acid.spark.events import (
 from hive_acid.spark.job_settings import configured
 from hive_acid.spark.scan import ID_COLUMNS
 from hive_acid.spark.tails import add_tails, is_readable
+
+if TYPE_CHECKING:
+    from hive_acid.streaming.bucket_file import BucketFile
 
 _T = TypeVar("_T")
 Values = tuple[str | None, ...]
@@ -178,23 +182,24 @@ class Staging:
         """
         columns = [(column.name, column.type) for column in table.columns]
         codec = "none" if compression == "none" else "zlib"
+        return self._side_by_side(partial(self._deletes, columns, codec), found.keys(), found.values())
 
-        def staged(position: int, values: Values, events: Sequence[Event]) -> StagedFiles:
-            by_bucket: dict[int, list[Event]] = {}
-            bucket_of = {of: decode_bucket(of)[0] for of in {event[1] for event in events}}
-            for event in events:
-                by_bucket.setdefault(bucket_of[event[1]], []).append(event)
-            directory = files.join(_WRITTEN, "deletes", str(position))
-            files.make_directory(files.join(self.location, directory))
-            size = 0
-            for bucket, of in by_bucket.items():
-                content = delete_file(columns, of, codec)
-                files.write(files.join(self.location, directory, bucket_file_name(bucket)), content)
-                size += len(content)
-            paths = {bucket: files.join(directory, bucket_file_name(bucket)) for bucket in by_bucket}
-            return StagedFiles(DELETE, values, paths, size=size)
-
-        return self._side_by_side(staged, found.keys(), found.values())
+    def _deletes(
+        self, columns: Sequence[tuple[str, str]], codec: str, position: int, values: Values, events: Sequence[Event]
+    ) -> StagedFiles:
+        by_bucket: dict[int, list[Event]] = {}
+        bucket_of = {of: decode_bucket(of)[0] for of in {event[1] for event in events}}
+        for event in events:
+            by_bucket.setdefault(bucket_of[event[1]], []).append(event)
+        directory = files.join(_WRITTEN, "deletes", str(position))
+        files.make_directory(files.join(self.location, directory))
+        size = 0
+        for bucket, of in by_bucket.items():
+            content = delete_file(columns, of, codec)
+            files.write(files.join(self.location, directory, bucket_file_name(bucket)), content)
+            size += len(content)
+        paths = {bucket: files.join(directory, bucket_file_name(bucket)) for bucket in by_bucket}
+        return StagedFiles(DELETE, values, paths, size=size)
 
     def inserts(
         self, table: Table, found: Mapping[Values, Any], write_id: WriteId, bucket_property: int, compression: str
@@ -202,22 +207,28 @@ class Staging:
         """Write new rows, arrays as `hive_acid.streaming.layout.row_array` makes them: one file in each partition."""
         from hive_acid.streaming.bucket_file import BucketFile
 
-        for_hive_3 = is_for_hive_3(table.parameters)
-
-        def staged(position: int, values: Values, rows: Any) -> StagedFiles:
-            path = files.join(_WRITTEN, "inserts", str(position), bucket_file_name(0))
-            location = files.join(self.location, path)
-            files.make_directory(files.parent(location))
-            written = BucketFile(location, write_id, bucket_property, compression, for_hive_3, is_small=True)
-            try:
-                written.write(rows)
-            except BaseException:
-                written.abandon()
-                raise
-            return StagedFiles(INSERT, values, {0: path}, size=written.close())
-
+        opened = partial(
+            BucketFile,
+            write_id=write_id,
+            bucket_property=bucket_property,
+            compression=compression,
+            for_hive_3=is_for_hive_3(table.parameters),
+            is_small=True,
+        )
         # While pyarrow compresses one, Python has time for another.
-        return self._side_by_side(staged, found.keys(), found.values(), local=2)
+        return self._side_by_side(partial(self._inserts, opened), found.keys(), found.values(), local=2)
+
+    def _inserts(self, opened: Callable[[str], BucketFile], position: int, values: Values, rows: Any) -> StagedFiles:
+        path = files.join(_WRITTEN, "inserts", str(position), bucket_file_name(0))
+        location = files.join(self.location, path)
+        files.make_directory(files.parent(location))
+        written = opened(location)
+        try:
+            written.write(rows)
+        except BaseException:
+            written.abandon()
+            raise
+        return StagedFiles(INSERT, values, {0: path}, size=written.close())
 
     def nothing(self, table: Table, values: Values) -> StagedFiles:
         """A file without rows for the partition of `values`: engines that list files need one (acid-format.md §2.7)."""
