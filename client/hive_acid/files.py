@@ -64,10 +64,11 @@ def threads_at(location: str, *, local: int = 1) -> int:
 
     `local` is the answer for the local file system, where Python is busy: more threads cost more than they save.
     """
-    return local if _is_local(location) else _REMOTE_THREADS
+    return local if is_local(location) else _REMOTE_THREADS
 
 
-def _is_local(location: str) -> bool:
+def is_local(location: str) -> bool:
+    """Whether a location is in the local file system."""
     return location.startswith(("/", "file:"))
 
 
@@ -105,7 +106,7 @@ def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
     """All files and directories below `location`, sorted by path; an absent location has none."""
     if rename_is_copy(location):
         found = _objects(location, max_depth)
-    elif _is_local(location):
+    elif is_local(location):
         found = _local(_open(location)[1], "", max_depth)
     else:
         filesystem, root = _open(location)
@@ -115,7 +116,7 @@ def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
 
 def list_trees(locations: Sequence[str]) -> list[list[FileEntry]]:
     """`list_tree` of each location, many at a time where a listing is a request."""
-    if len(locations) < 2 or all(map(_is_local, locations)):
+    if len(locations) < 2 or all(map(is_local, locations)):
         return [list_tree(location) for location in locations]
     with ThreadPoolExecutor(_REMOTE_THREADS, thread_name_prefix="list-tree") as pool:
         return list(pool.map(list_tree, locations))

@@ -229,11 +229,10 @@ def test_what_an_expression_finds_is_what_a_layout_has(spark):
             layout = layout_of(places, ["c"], deleted.MOST_WORDS)
             look_up = deleted.LookUp(deleted._words(spark, layout), deleted._is_deleted(layout))
             left = {tuple(row)[:4] for row in look_up.without_deleted(frame).collect()}
-            asked = "" if NO_PLACE in places else None
             assert left == {
-                tuple(row)
-                for row in frame.collect()
-                if not layout.has(*tuple(row)[1:], row[0] if asked is None else "")
+                (place, *event)
+                for place, *event in frame.collect()
+                if not layout.has(*event, NO_PLACE if NO_PLACE in places else place)
             }
             assert len(left) < frame.count()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hive_acid.format.hashing import spark_hash
@@ -108,7 +108,7 @@ _Node = Mapping[int, Any] | Sequence[int]
 class Layout:
     """Blocks as a tree of arrays, in which a row's bit is found by one index after the other; null is an empty subtree.
 
-    The levels are those of `_path`, then the blocks of a source, then the words of a block. Each index follows from a
+    The levels are those of `path`, then the blocks of a source, then the words of a block. Each index follows from a
     row alone, so the whole is one expression in which nothing stands twice, and its numbers are the same for most
     tables, and as a table grows.
 
@@ -125,7 +125,7 @@ class Layout:
     def has(self, write_id: int, bucket: int, row_id: int, place: str = NO_PLACE) -> bool:
         """Whether a row is deleted: what the look-ups of a reader come to."""
         node: Any = self.tree
-        for index in (*self._path(place, write_id, bucket), row_id >> BLOCK_BITS, row_id >> 6 & WORDS_PER_BLOCK - 1):
+        for index in (*self.path(place, write_id, bucket), row_id >> BLOCK_BITS, row_id >> 6 & WORDS_PER_BLOCK - 1):
             node = node[index] if 0 <= index < len(node) else None
             if node is None:
                 return False
@@ -136,12 +136,18 @@ class Layout:
         """How many indices lead to a word."""
         return 4 + bool(self.slots) + self.high_write_ids + self.statements
 
-    def _path(self, place: str, write_id: int, bucket: int) -> tuple[int, ...]:
-        return _path(
-            _slot(place, self.slots, self.seed) if self.slots else None,
-            (write_id, bucket),
-            high_write_ids=self.high_write_ids,
-            statements=self.statements,
+    def path(self, place: str, write_id: int, bucket: int) -> tuple[int, ...]:
+        """The indices that lead to the blocks of a source.
+
+        The halves of a bucket property, of which the lower is the statement, are one index while that is always 0, and
+        with another one it is an index that nothing has.
+        """
+        low_bits, low_half = (1 << LOW_WRITE_ID_BITS) - 1, (1 << HALF_BUCKET_BITS) - 1
+        high, low = bucket >> HALF_BUCKET_BITS ^ BUCKET_VERSION, bucket & low_half
+        return (
+            *((_slot(place, self.slots, self.seed),) if self.slots else ()),
+            *((write_id >> LOW_WRITE_ID_BITS, write_id & low_bits) if self.high_write_ids else (write_id,)),
+            *((low, high) if self.statements else (high | low << HALF_BUCKET_BITS,)),
         )
 
 
@@ -163,33 +169,24 @@ def layout_of(deleted: Mapping[str, Mapping[Source, Blocks]], others: Sequence[s
     statements = any(bucket & (1 << HALF_BUCKET_BITS) - 1 for _, bucket in sources)
     are_high = max((write_id for write_id, _ in sources), default=0) > MOST_DIRECT_WRITE_ID
     for high_write_ids in (True,) if are_high else (False, True):
-        tree: dict[int, Any] = {}
-        for place, of_place in deleted.items():
-            slot = _slot(place, slots, seed) if slots else None
-            for source, of_source in of_place.items():
-                node = tree
-                for index in _path(slot, source, high_write_ids=high_write_ids, statements=statements):
-                    node = node.setdefault(index, {})
-                for block, bits in of_source.items():
-                    node[block] = _WORDS.unpack(bits.to_bytes(BLOCK_ROWS // 8, "little"))
+        shape = Layout(slots, seed, high_write_ids, statements, ())
+        tree = _tree(shape, deleted)
         if _length(tree) <= most_words:
-            return Layout(slots, seed, high_write_ids, statements, _laid_out(tree))
+            return replace(shape, tree=_laid_out(tree))
     return None
 
 
-def _path(slot: int | None, source: Source, *, high_write_ids: bool, statements: bool) -> tuple[int, ...]:
-    """The indices that lead to the blocks of a source.
-
-    The halves of a bucket property, of which the lower is the statement, are one index while that is always 0, and
-    with another one it is an index that nothing has.
-    """
-    write_id, bucket = source
-    high, low = bucket >> HALF_BUCKET_BITS ^ BUCKET_VERSION, bucket & (1 << HALF_BUCKET_BITS) - 1
-    return (
-        *(() if slot is None else (slot,)),
-        *((write_id >> LOW_WRITE_ID_BITS, write_id & (1 << LOW_WRITE_ID_BITS) - 1) if high_write_ids else (write_id,)),
-        *((low, high) if statements else (high | low << HALF_BUCKET_BITS,)),
-    )
+def _tree(shape: Layout, deleted: Mapping[str, Mapping[Source, Blocks]]) -> Mapping[int, Any]:
+    """The tree of a layout that has only its shape yet."""
+    root: dict[int, Any] = {}
+    for place, of_place in deleted.items():
+        for source, blocks in of_place.items():
+            node = root
+            for index in shape.path(place, *source):
+                node = node.setdefault(index, {})
+            for block, bits in blocks.items():
+                node[block] = _WORDS.unpack(bits.to_bytes(BLOCK_ROWS // 8, "little"))
+    return root
 
 
 def _slot(place: str, slots: int, seed: int) -> int:

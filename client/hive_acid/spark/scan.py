@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
+from hive_acid import files
 from hive_acid.format.names import Directory
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.format.snapshot import ValidWriteIdList
@@ -152,7 +153,7 @@ def _listed_in_few_tasks(spark: SparkSession, paths: Sequence[str]) -> Iterator[
     if len(paths) <= _LISTED_BY_ITSELF:
         yield
         return
-    if len(paths) <= _MOST_LOCAL and all(map(_LOCAL.match, paths)):
+    if len(paths) <= _MOST_LOCAL and all(map(files.is_local, paths)):
         setting, value = _MOST_LISTED_AT_ONCE, len(paths)
     else:
         setting, value = _LISTING_TASKS, max(_LEAST_LISTING_TASKS, len(paths) // _LISTED_PER_TASK)

@@ -183,16 +183,20 @@ class Statement:
     @property
     def is_read_in_few_tasks(self) -> bool:
         """Whether the files of `target` are so few or small that each task may write files of its own."""
-        partitions = self._found[1].partitions if self._found else ()
-        sizes = [file.size for partition in partitions for file in partition.data_files]
-        return self.context.spreader.reads_in_few_tasks(sizes)
+        return self.context.spreader.reads_in_few_tasks(self._sizes)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Within the block a job's tasks read `target` in even shares, unless the session has its own idea of them."""
-        files = sum(len(partition.data_files) for partition in self._found[1].partitions) if self._found else 0
-        with configured(self.context.spark, BY_SIZE if files > FILES_PER_PARTITION else {}, gives_way=True):
+        settings = BY_SIZE if len(self._sizes) > FILES_PER_PARTITION else {}
+        with configured(self.context.spark, settings, gives_way=True):
             yield
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Those of the files of `target`, in bytes."""
+        partitions = self._found[1].partitions if self._found else ()
+        return [file.size for partition in partitions for file in partition.data_files]
 
     def write(self) -> Write:
         """The ids under which this statement writes: the transaction's write id and a statement id of its own.
