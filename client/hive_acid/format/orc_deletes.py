@@ -55,19 +55,18 @@ def delete_file(columns: Sequence[tuple[str, str]], events: Sequence[Event], com
     count = len(events)
     ids: list[Sequence[int]] = [[DELETE] * count, *zip(*events, strict=True)]
     groups = [range(start, min(start + ROW_INDEX_STRIDE, count)) for start in range(0, count, ROW_INDEX_STRIDE)]
-    statistics = [
-        _counted(count),
-        *map(_integers, ids),
-        _counted(0, has_null=True),
-        *repeat(_counted(0), len(kinds) - _ROW - 1),
-    ]
+    statistics = [_counted(count)]
     indexes = [_index((b"", _counted(len(group))) for group in groups)]
     data = []
     for column, values in enumerate(ids, 1):
-        parts = [section(_runs(values[group.start : group.stop]), compression, BLOCK_BYTES) for group in groups]
-        stated = (_integers(values[group.start : group.stop]) for group in groups)
+        grouped = [values[group.start : group.stop] for group in groups]
+        bounds = [(min(group), max(group)) for group in grouped]
+        statistics.append(_integers(count, (min(low for low, _ in bounds), max(high for _, high in bounds))))
+        parts = [section(_runs(*of), compression, BLOCK_BYTES) for of in zip(grouped, bounds, strict=True)]
+        stated = (_integers(len(group), of) for group, of in zip(groups, bounds, strict=True))
         indexes.append(_index(zip(_places(parts, compression, 1), stated, strict=True)))
         data.append((_DATA, column, b"".join(parts)))
+    statistics += [_counted(0, has_null=True), *repeat(_counted(0), len(kinds) - _ROW - 1)]
     parts = [section(_zeros(-(-len(group) // 8)), compression, BLOCK_BYTES) for group in groups]
     indexes.append(_index(zip(_places(parts, compression, 2), repeat(_counted(0, has_null=True)))))
     data.append((_PRESENT, _ROW, b"".join(parts)))
@@ -135,9 +134,11 @@ def _counted(values: int, *, has_null: bool = False) -> bytes:
     return number_field(1, values) + number_field(10, has_null)
 
 
-def _integers(values: Sequence[int]) -> bytes:
-    bounds = number_field(1, unzigzag(min(values))) + number_field(2, unzigzag(max(values)))
-    return number_field(1, len(values)) + bytes_field(2, bounds) + number_field(10, False)
+def _integers(values: int, bounds: tuple[int, int]) -> bytes:
+    """The statistics of a column with so many numbers, of which the least and the greatest are told."""
+    least, greatest = map(unzigzag, bounds)
+    told = number_field(1, least) + number_field(2, greatest)
+    return number_field(1, values) + bytes_field(2, told) + number_field(10, False)
 
 
 def _index(groups: Iterator[tuple[bytes, bytes]]) -> bytes:
@@ -159,8 +160,11 @@ def _places(parts: Sequence[bytes], compression: str, within: int) -> Iterator[b
 # --- encodings -----------------------------------------------------------------------------------
 
 
-def _runs(values: Sequence[int]) -> bytes:
-    """Integers in the second version of ORC's run length encoding."""
+def _runs(values: Sequence[int], bounds: tuple[int, int]) -> bytes:
+    """Integers in the second version of ORC's run length encoding; `bounds` are the least and the greatest."""
+    if bounds[0] == bounds[1]:
+        whole, rest = divmod(len(values), _RUN)
+        return _run(values[:_RUN]) * whole + (_run(values[:rest]) if rest else b"")
     return b"".join(_run(values[at : at + _RUN]) for at in range(0, len(values), _RUN))
 
 

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import NamedTuple
 
 from hive_acid.errors import FormatError
@@ -44,6 +45,7 @@ UNKNOWN = ColumnStatistics(None, has_null=True)
 """Of a column that a file says nothing about."""
 
 
+@lru_cache(maxsize=16_384)  # Every statement asks for those of all files, and most files are there for long.
 def column_statistics(kind: str, message: bytes) -> ColumnStatistics:
     """The message of statistics of a column of `kind`. Raises FormatError for bytes that are none."""
     numbers = number_fields(message)

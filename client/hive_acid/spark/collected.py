@@ -9,7 +9,7 @@ those of new rows (`hive_acid.streaming.bucket_file`).
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -202,7 +202,7 @@ def _events(table: pyarrow.Table, partition_keys: Sequence[str], write_id: int) 
     keys = zip(write_ids, buckets, row_ids, repeat(write_id, len(row_ids)), strict=True)
     if not values:
         return {(): list(keys)} if row_ids else {}
-    found: dict[Values, list[Event]] = {}
+    found: defaultdict[tuple[str, ...], list[Event]] = defaultdict(list)
     for event, of in zip(keys, zip(*values, strict=True), strict=True):
-        found.setdefault(tuple(text or None for text in of), []).append(event)
-    return found
+        found[of].append(event)
+    return {tuple(text or None for text in of): events for of, events in found.items()}

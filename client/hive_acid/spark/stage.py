@@ -66,7 +66,8 @@ class StagedFiles:
     """The files of one kind for one partition: number, a bucket's or a task's, to path below the staging directory.
 
     `layer` tells the first files of delete events of each bucket from the second ones, and so on. `statement_id` is
-    that of the directory they go to, once it is known; `size` the bytes of all of them.
+    that of the directory they go to, once it is known; `size` the bytes of all of them. `directory` is one below the
+    staging directory that has all of them, under their names, and nothing else, if there is one.
     """
 
     kind: str
@@ -75,6 +76,7 @@ class StagedFiles:
     layer: int = 0
     statement_id: int = 0
     size: int = 0
+    directory: str = ""
 
 
 def _deletes_in(events: Events) -> Callable[[str], bool]:
@@ -199,7 +201,7 @@ class Staging:
             files.write(files.join(self.location, directory, bucket_file_name(bucket)), content)
             size += len(content)
         paths = {bucket: files.join(directory, bucket_file_name(bucket)) for bucket in by_bucket}
-        return StagedFiles(DELETE, values, paths, size=size)
+        return StagedFiles(DELETE, values, paths, size=size, directory=directory)
 
     def inserts(
         self, table: Table, found: Mapping[Values, Any], write_id: WriteId, bucket_property: int, compression: str
@@ -219,16 +221,15 @@ class Staging:
         return self._side_by_side(partial(self._inserts, opened), found.keys(), found.values(), local=2)
 
     def _inserts(self, opened: Callable[[str], BucketFile], position: int, values: Values, rows: Any) -> StagedFiles:
-        path = files.join(_WRITTEN, "inserts", str(position), bucket_file_name(0))
-        location = files.join(self.location, path)
-        files.make_directory(files.parent(location))
-        written = opened(location)
+        directory = files.join(_WRITTEN, "inserts", str(position))
+        path = files.join(directory, bucket_file_name(0))
+        written = opened(files.join(self.location, path))
         try:
             written.write(rows)
         except BaseException:
             written.abandon()
             raise
-        return StagedFiles(INSERT, values, {0: path}, size=written.close())
+        return StagedFiles(INSERT, values, {0: path}, size=written.close(), directory=directory)
 
     def nothing(self, table: Table, values: Values) -> StagedFiles:
         """A file without rows for the partition of `values`: engines that list files need one (acid-format.md §2.7)."""
@@ -252,16 +253,18 @@ class Staging:
         if files.rename_is_copy(target):
             self.published.append(target)
             self._fill(target, staged)
+            _mark(target)
             return
-        ready = files.join(self.location, _READY, str(position), name)
-        self._fill(ready, staged)
+        ready = files.join(self.location, staged.directory or files.join(_READY, str(position), name))
+        if not staged.directory:
+            self._fill(ready, staged)
+        _mark(ready)
         self.published.append(target)
         files.rename(ready, target)
 
     def _fill(self, directory: str, staged: StagedFiles) -> None:
         for bucket, path in staged.buckets.items():
             files.rename(files.join(self.location, path), files.join(directory, bucket_file_name(bucket)))
-        files.write(files.join(directory, VERSION_MARKER), VERSION_CONTENT)
 
     def remove(self) -> None:
         """Remove the hidden directory with what was not published."""
@@ -282,3 +285,7 @@ class Staging:
         """What `of_each` makes of each number, key and value; `local` is that of `files.threads_at`."""
         with ThreadPoolExecutor(files.threads_at(self.location, local=local), thread_name_prefix="stage") as pool:
             return list(pool.map(of_each, count(), keys, values))
+
+
+def _mark(directory: str) -> None:
+    files.write(files.join(directory, VERSION_MARKER), VERSION_CONTENT)

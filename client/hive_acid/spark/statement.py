@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -250,10 +251,11 @@ class Statement:
         if inserts:
             refuse_instants(self.table.columns)
         staging = self._staging()
-        found = staging.deletes(self.table, deletes, self._compression)
-        if inserts:
+        with ThreadPoolExecutor(1, thread_name_prefix="inserts") as pool:
+            # While pyarrow writes new rows, Python has time for delete events.
             property_ = encode_bucket(0, write.statement_id)
-            found += staging.inserts(self.table, inserts, write.write_id, property_, self._compression)
+            new = pool.submit(staging.inserts, self.table, inserts, write.write_id, property_, self._compression)
+            found = [*staging.deletes(self.table, deletes, self._compression), *new.result()]
         self._put_in_place(staging, found, write, operation, overwrites=False)
         return EventCounts(sum(map(len, inserts.values())), sum(map(len, deletes.values())))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hive_acid import files
 from hive_acid.footers import FIRST_READ_BYTES, uncompressed
@@ -12,7 +13,9 @@ from hive_acid.format.orc_patch import hive_3_properties, second_tail
 from hive_acid.format.orc_tail import read_tail, tail_length
 from hive_acid.format.rows import INSERT
 from hive_acid.ids import WriteId
-from hive_acid.streaming.orc_file import BLOCK_BYTES, SMALL_BLOCK_BYTES, OrcFile
+from hive_acid.streaming.orc_file import OrcFile
+
+_ONE = pa.scalar(1, pa.int64())
 
 
 class BucketFile:
@@ -37,7 +40,7 @@ class BucketFile:
         self._write_id = pa.scalar(write_id, pa.int64())
         self._bucket = pa.scalar(bucket_property, pa.int32())
         self._rows = 0
-        self._file = OrcFile(location, compression, SMALL_BLOCK_BYTES if is_small else BLOCK_BYTES)
+        self._file = OrcFile(location, compression, is_small=is_small)
 
     def write(self, rows: Any) -> None:
         """Add rows, an Arrow array of structs (`hive_acid.streaming.layout.row_array`)."""
@@ -49,7 +52,7 @@ class BucketFile:
                     "operation": pa.repeat(pa.scalar(INSERT, pa.int32()), count),
                     "originalTransaction": write_ids,
                     "bucket": pa.repeat(self._bucket, count),
-                    "rowId": pa.array(range(self._rows, self._rows + count), pa.int64()),
+                    "rowId": pc.cumulative_sum(pa.repeat(_ONE, count), start=self._rows - 1),
                     "currentTransaction": write_ids,
                     "row": rows,
                 }

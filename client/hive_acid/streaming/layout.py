@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -120,9 +121,9 @@ def row_array(table: Table, typed: Mapping[str, Any]) -> Any:
 
 def divided(rows: Any, marks: Sequence[Sequence[Any]]) -> dict[tuple[Any, ...], Any]:
     """An array by what each of `marks` says of its places, in the order in which they come."""
-    members: dict[tuple[Any, ...], list[int]] = {}
+    members: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
     for position, mark in enumerate(zip(*marks, strict=True)):
-        members.setdefault(mark, []).append(position)
+        members[mark].append(position)
     if len(members) == 1:
         return dict.fromkeys(members, rows)
     return {mark: pc.take(rows, pa.array(positions)) for mark, positions in members.items()}

@@ -8,8 +8,26 @@ from pyarrow import orc
 
 from hive_acid import files
 
-BLOCK_BYTES, SMALL_BLOCK_BYTES = 256 * 1024, 64 * 1024
+_BLOCK_BYTES, _SMALL_BLOCK_BYTES = 256 * 1024, 64 * 1024
 """As Java has them, and for files of few rows: each stream of a column has buffers of this size, whatever it holds."""
+
+_DICTIONARY, _NO_DICTIONARY = 0.8, 0.0
+"""The part of texts that may be distinct in a column with a dictionary. To sort those of a few rows saves no bytes."""
+
+_LARGE_BLOCK_BYTES = 31 * 1024 * 1024
+
+
+def _keep_memory() -> None:
+    """Have glibc keep freed memory for the next file.
+
+    pyarrow's writer fills 12 MB of buffers for a file of few rows. That glibc gives back to the system, by default from
+    128 KB on, and to get it again, page by page, takes longer than to write the file. glibc keeps twice as much as the
+    largest block that was mapped and freed, if that has less than 32 MB. Other allocators do not care.
+    """
+    bytearray(_LARGE_BLOCK_BYTES)
+
+
+_keep_memory()
 
 
 class OrcFile:
@@ -19,14 +37,14 @@ class OrcFile:
     well. So it never hears of an error: `write` and `close` raise it.
     """
 
-    def __init__(self, location: str, compression: str, block_bytes: int = BLOCK_BYTES) -> None:
-        """`compression` is one of `hive_acid.format.compression`; so many bytes are compressed at a time."""
+    def __init__(self, location: str, compression: str, *, is_small: bool = False) -> None:
+        """`compression` is one of `hive_acid.format.compression`; a file that `is_small` gets few rows."""
         self._sink = _Sink(files.create(location))
         self._writer = orc.ORCWriter(
             self._sink,
             compression="uncompressed" if compression == "none" else compression,
-            compression_block_size=block_bytes,
-            dictionary_key_size_threshold=0.8,
+            compression_block_size=_SMALL_BLOCK_BYTES if is_small else _BLOCK_BYTES,
+            dictionary_key_size_threshold=_NO_DICTIONARY if is_small else _DICTIONARY,
         )
 
     @property

@@ -1,7 +1,7 @@
 """``make bench-data``: hive-acid beside plain ORC and Parquet, Delta and Iceberg: same rows, same Spark, same run.
 
 Delta and Iceberg are measured on the newest Spark that both have a release for, ours and the plain formats on the
-newest as well. A figure is the median of the warm runs; the first life of every contestant is not measured.
+newest as well. A figure is the median of the warm runs; the first lives of every contestant are not measured.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ PLAIN, OURS, RIVALS = "orc", "hive-acid", ("delta", "iceberg")
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-data", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the table (2,000,000)")
-    parser.add_argument("--lives", type=int, default=3, help="measured lives of a table, after one that warms up (3)")
+    parser.add_argument("--lives", type=int, default=3, help="measured lives of a table (3)")
+    parser.add_argument("--warm-ups", type=int, default=3, help="lives before them, until little is compiled anew (3)")
     parser.add_argument("--reads", type=int, default=3, help="measured runs of each read in a life (3)")
     parser.add_argument("--changes", type=int, default=3, help="measured runs of each change in a life (3)")
     parser.add_argument("--partitioned", action="store_true", help="by month, twelve partitions")
@@ -84,6 +85,7 @@ def _run(
         "contestants": names,
         "rows": options.rows,
         "lives": options.lives,
+        "warm_ups": options.warm_ups,
         "reads": options.reads,
         "changes": options.changes,
         "partitioned": options.partitioned,
