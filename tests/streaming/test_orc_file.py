@@ -1,6 +1,7 @@
-"""A file system that fails while an ORC file is written: an error, where pyarrow's writer would end the process."""
+"""Files by pyarrow's writer: its errors, which would end the process, and the memory of many small ones."""
 
 import gc
+import platform
 import subprocess
 import sys
 
@@ -71,3 +72,28 @@ def test_size_and_content(tmp_path):
     file.close()
     assert file.size == (tmp_path / "f").stat().st_size
     assert orc.read_table(tmp_path / "f") == pa.concat_tables([TABLE, TABLE])
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators keep memory in their own ways")
+def test_small_files_do_not_get_their_memory_anew(tmp_path):
+    """Of 12 MB for each file most came page by page, which took longer than to write it."""
+    program = f"""
+from concurrent.futures import ThreadPoolExecutor
+from resource import RUSAGE_SELF, getrusage
+import pyarrow as pa
+from hive_acid.streaming.orc_file import OrcFile
+table = pa.table({{f"c{{n}}": [str(n * m) for m in range(1000)] for n in range(16)}})
+
+def write(number):
+    file = OrcFile({str(tmp_path)!r} + f"/{{number}}", "zstd", is_small=True)
+    file.write(table)
+    file.close()
+
+with ThreadPoolExecutor(1) as pool:
+    list(pool.map(write, range(5)))
+    before = getrusage(RUSAGE_SELF).ru_minflt
+    list(pool.map(write, range(5, 25)))
+    print((getrusage(RUSAGE_SELF).ru_minflt - before) // 20)
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert int(said.stdout) < 300
