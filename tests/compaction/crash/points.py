@@ -67,7 +67,6 @@ JOB_MODULES = (
 JOB_UNREACHED: Mapping[str, str] = {
     "files.remove in spark.arrow_merge.ArrowMerge.written": "for what pyarrow cannot do after all, which fails",
     "files.remove in spark.lane_merge.LaneMerge._by_arrow": "for large files of another version of pyarrow",
-    "files.make_directory in spark.stage.Staging._inserts": "for writers: few new rows, which the client writes",
     "files.remove in spark.stage.Staging.remove": "for writers: what a compaction has made the worker removes",
     "files.remove in spark.stage.Staging.undo": "for writers: what a compaction has made the worker removes",
 }
