@@ -288,4 +288,5 @@ class Staging:
 
 
 def _mark(directory: str) -> None:
+    """Say of a directory that all its files are there."""
     files.write(files.join(directory, VERSION_MARKER), VERSION_CONTENT)
