@@ -207,6 +207,8 @@ class Staging:
         self, table: Table, found: Mapping[Values, Any], write_id: WriteId, bucket_property: int, compression: str
     ) -> list[StagedFiles]:
         """Write new rows, arrays as `hive_acid.streaming.layout.row_array` makes them: one file in each partition."""
+        if not found:  # as of every DELETE, which needs no writer
+            return []
         from hive_acid.streaming.bucket_file import BucketFile
 
         opened = partial(
