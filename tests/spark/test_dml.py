@@ -1,5 +1,7 @@
 """UPDATE and DELETE, to the letter of Hive's own talk and beyond."""
 
+from datetime import date
+
 import pytest
 from pyspark.sql import functions as F
 
@@ -224,3 +226,67 @@ def test_rows_of_a_clustered_table_are_placed_by_their_hash(acid, spark):
             for name, events in files.items():
                 buckets = {bucket_number(["int"], event.row[:1], table.buckets) for event in events}
                 assert buckets == {int(name[-5:])}, path
+
+
+@pytest.fixture
+def nested(acid, spark):
+    """Structs in structs, one of them null, and a column with a dot in its name."""
+    kind = "struct<a:int,b:string,c:struct<x:bigint,`y z`:date>>"
+    acid.create_table("d.t", {"id": "int", "s": kind.replace("`", ""), "s.a": "int"})
+    rows = [(1, (1, "one", (10, date(2020, 1, 1))), 7), (2, None, 7), (3, (3, None, None), 7)]
+    acid.insert("d.t", spark.createDataFrame(rows, f"id int, s {kind}, `s.a` int"))
+    return acid
+
+
+def test_fields_of_structs_are_set(nested, spark):
+    def structs():
+        return [row.s and row.s.asDict(recursive=True) for row in nested.table("d.t").orderBy("id").collect()]
+
+    assert nested.update("d.t", {"S.B": "upper(s.b)", "`s`.c.`Y z`": F.lit(date(1999, 9, 9))}, "id <> 2") == 2
+    assert structs() == [
+        {"a": 1, "b": "ONE", "c": {"x": 10, "y z": date(1999, 9, 9)}},
+        None,
+        {"a": 3, "b": None, "c": {"x": None, "y z": date(1999, 9, 9)}},
+    ]
+    # What is named as a column is one.
+    assert nested.update("d.t", {"s.a": "id"}) == 3
+    assert [row["s.a"] for row in nested.table("d.t").orderBy("id").collect()] == [1, 2, 3]
+    assert nested.update("d.t", {"`s`.a": "t.s.a + 1", "s.c.x": "5"}, "id = 1") == 1
+    assert structs()[0] == {"a": 2, "b": "ONE", "c": {"x": 5, "y z": date(1999, 9, 9)}}
+    # A struct that was null has one value then, as a literal of the whole struct would.
+    assert nested.update("d.t", {"s.b": "'new'"}, "s IS NULL") == 1
+    assert structs()[1] == {"a": None, "b": "new", "c": None}
+    check_table(location_of(nested, "d.t"))
+
+
+def test_a_merge_and_a_source_set_fields(nested, spark):
+    source = spark.createDataFrame([(1, "x"), (3, "y"), (4, "z")], "id int, b string")
+    merged = nested.merge("d.t", source, "t.id = s.id", target_alias="t").whenMatchedUpdate("t.id = 1", {"s.b": "s.b"})
+    assert tuple(merged.whenNotMatchedBySourceUpdate(set={"s.c.x": "t.id"}).execute()) == (0, 2, 0)
+    assert nested.update("d.t", {"s.a": "100", "s.b": "k.b"}, source=source, on="t.id = k.id", source_alias="k") == 2
+    found = {row.id: (row.s.a, row.s.b, row.s.c and row.s.c.x) for row in nested.table("d.t").collect()}
+    assert found == {1: (1, "x", 10), 2: (None, None, 2), 3: (3, "y", None)}
+    with pytest.raises(ColumnError, match=r"no column s\.b"):
+        nested.merge("d.t", source, "t.id = s.id").whenNotMatchedInsert(values={"s.b": "s.b"}).execute()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"s.nothing": "1"}, "no field nothing in struct<"),
+        ({"s.b.x": "1"}, "no field x in string"),
+        ({"id.x": "1"}, "no field x in int"),
+        ({"x.y": "1"}, r"no column x\.y"),
+        ({"s..b": "1"}, "no name of a column"),
+        ({"s": "null", "s.b": "'b'"}, "given twice"),
+        ({"s.b": "'b'", "s": "null"}, "given twice"),
+        ({"s.c": "null", "s.c.x": "1"}, "given twice"),
+        ({"s.b": "'b'", "S.B": "'b'"}, "given twice"),
+        ({"s.c.x": "'no number'"}, "no number"),
+    ],
+)
+def test_fields_that_cannot_be_set(nested, change, said):
+    before = check_table(location_of(nested, "d.t"))
+    with pytest.raises(ColumnError, match=said):
+        nested.update("d.t", change)
+    assert check_table(location_of(nested, "d.t")) == before

@@ -5,7 +5,7 @@ Of a small DELETE the job only finds the rows: the client writes the events (`hi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -18,11 +18,12 @@ from hive_acid.spark.changes import Replaced, change_events, deletions
 from hive_acid.spark.collected import can_be_collected, collected, collected_changes
 from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import Expression, expression
+from hive_acid.spark.fields import whole_columns
 from hive_acid.spark.predicates import all_of, predicate_of
 from hive_acid.spark.source import Join, kept
 from hive_acid.spark.statement import Context, Deleted, Statement, analysed, column_errors
 from hive_acid.spark.steady import early, steady
-from hive_acid.spark.types import check_distinct, row_type
+from hive_acid.spark.types import row_type
 from hive_acid.transaction import Transaction
 
 
@@ -76,15 +77,15 @@ def update(
 ) -> int:
     """Give the rows for which `where` is true the values of `set`, computed from their old ones; returns their number.
 
-    Expressions may name columns by `target_alias`, by default the table's own name. A row whose partition columns
-    change moves to that partition.
+    Expressions may name columns by `target_alias`, by default the table's own name. ``a.b`` in `set` is a field of the
+    struct ``a``. A row whose partition columns change moves to that partition.
 
     Raises ColumnError for an unknown column in `set` or a value that does not fit, UnsupportedTableError for a table
     that is CLUSTERED by the hash of Hive 2.
     """
     statement = Statement(context, transaction, table)
     statement.refuse_clustered("UPDATE")
-    assignments = Assignments.of(table, set)
+    assignments = Assignments.of(table, set, target_alias or table.name)
     statement.lock(Operation.UPDATE)
     rows = assignments.applied_to(chosen(statement, where, target_alias), statement.keys)
     write = statement.write()
@@ -146,14 +147,6 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
         return analysed(target.join(source.joined(), condition, "left_semi")), source.is_small
 
 
-def checked_names(table: Table, given: Iterable[str]) -> None:
-    """Raise ColumnError for a name that is unknown or given twice."""
-    names = [name.lower() for name in given]
-    check_distinct(names)
-    if unknown := sorted({*names} - {column.name for column in (*table.columns, *table.partition_keys)}):
-        raise ColumnError(f"{table.full_name} has no column {', '.join(unknown)}")
-
-
 def moved_key(old: str, old_text: str, new: str) -> str:
     """The text of a partition key that is assigned: as it was where the value is, so that the row stays; all as SQL.
 
@@ -170,12 +163,15 @@ class Assignments:
     values: Mapping[str, Column]
 
     @classmethod
-    def of(cls, table: Table, given: Mapping[str, Expression]) -> Assignments:
-        """Check the names. Raises ColumnError for one that is unknown or given twice."""
+    def of(cls, table: Table, given: Mapping[str, Expression], alias: str) -> Assignments:
+        """Those given by the names of columns and fields, for rows that are called `alias`.
+
+        Raises ColumnError for a name that is unknown or given twice.
+        """
         if not given:
             raise ColumnError(f"UPDATE of {table.full_name} sets no column")
-        checked_names(table, given)
-        return cls(table, {name.lower(): expression(value) for name, value in given.items()})
+        values = whole_columns(table, given, alias)
+        return cls(table, {name: expression(value) for name, value in values.items()})
 
     def applied_to(self, frame: DataFrame, keys: Sequence[str]) -> Replaced:
         """The rows of `frame` with new values; `keys` are its columns with the texts of the partition keys.

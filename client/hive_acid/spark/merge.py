@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,10 +10,10 @@ from hive_acid import catalog
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.assign import quoted
-from hive_acid.spark.dml import checked_names
 from hive_acid.spark.expressions import Expression
+from hive_acid.spark.fields import whole_columns
 from hive_acid.spark.source import Join
-from hive_acid.spark.types import hive_type
+from hive_acid.spark.types import check_distinct, hive_type
 
 
 class RowCounts(NamedTuple):
@@ -56,7 +56,10 @@ class MergeBuilder:
         condition: Expression | None = None,
         set: Mapping[str, Expression] | None = None,  # noqa: A002
     ) -> MergeBuilder:
-        """Give a matched row the values of `set`; it moves to another partition if they say so."""
+        """Give a matched row the values of `set`; it moves to another partition if they say so.
+
+        ``a.b`` in `set` is a field of the struct ``a``.
+        """
         return self._add(self.matched, Clause(condition, set or {}))
 
     def whenMatchedUpdateAll(self, condition: Expression | None = None) -> MergeBuilder:  # noqa: N802
@@ -141,7 +144,9 @@ class MergeBuilder:
             return Clause(clause.condition, self._all(table, inserts=inserts), all_columns=True)
         if not clause.values and not inserts:
             raise ColumnError(f"UPDATE of {table.full_name} sets no column")
-        checked_names(table, clause.values)
+        if not inserts:
+            return Clause(clause.condition, whole_columns(table, clause.values, self.join.target_alias))
+        _checked_names(table, clause.values)
         return Clause(clause.condition, {name.lower(): value for name, value in clause.values.items()})
 
     def _add(self, clauses: list[Clause], clause: Clause) -> MergeBuilder:
@@ -169,3 +174,11 @@ class MergeBuilder:
     def source_column(self, name: str) -> Expression:
         """A column of the source by its name there."""
         return f"{quoted(self.join.source_alias)}.{quoted(name)}"
+
+
+def _checked_names(table: Table, given: Iterable[str]) -> None:
+    """Raise ColumnError for a name that is unknown or given twice."""
+    names = [name.lower() for name in given]
+    check_distinct(names)
+    if unknown := sorted({*names} - {column.name for column in (*table.columns, *table.partition_keys)}):
+        raise ColumnError(f"{table.full_name} has no column {', '.join(unknown)}")

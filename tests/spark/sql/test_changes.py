@@ -77,6 +77,29 @@ def test_update_and_delete_with_a_source(twins, spark):
     same(twins)
 
 
+def test_fields_of_structs_are_set(acid):
+    """A name may be an alias, a column or both: what a column of the table's is goes first, as it does for Spark."""
+    acid.sql("CREATE TABLE d.t (id int, s struct<a:int,s:struct<a:int,`b c`:string>>)")
+    acid.sql("INSERT INTO d.t SELECT 1, named_struct('a', 1, 's', named_struct('a', 1, 'b c', 'x'))")
+
+    def row():
+        return acid.sql("SELECT s.a, s.s.a, s.s.`b c` FROM d.t WHERE id = 1").collect()
+
+    acid.sql("UPDATE d.t SET s.a = 2, S.S.A = id + 2, t.s.s.`b c` = upper(s.s.`b c`)")
+    assert row() == [(2, 3, "X")]
+    acid.sql("UPDATE d.t AS s SET s.s.a = 4, d.t.s.s.a = 5 WHERE s.id = 1")  # of the alias, the column and its field
+    assert row() == [(4, 5, "X")]
+    acid.sql(
+        "MERGE INTO d.t USING (SELECT 1 AS id, 'y' AS v) AS n ON t.id = n.id "
+        "WHEN MATCHED AND t.s.a = 4 THEN UPDATE SET t.s.s.`b c` = n.v, s.a = t.s.s.a"
+    )
+    assert row() == [(5, 5, "y")]
+    with pytest.raises(ColumnError, match="no field nothing"):
+        acid.sql("UPDATE d.t SET s.nothing = 1")
+    with pytest.raises(SqlError, match=r"no fields of structs: s\.a"):
+        acid.sql("MERGE INTO d.t USING (SELECT 2 AS id) n ON t.id = n.id WHEN NOT MATCHED THEN INSERT (s.a) VALUES (1)")
+
+
 def test_merge(twins, spark):
     text = """
         MERGE INTO d.a AS t USING (SELECT *, id % 2 AS odd FROM d.s) AS s ON t.id = s.id

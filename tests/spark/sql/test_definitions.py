@@ -14,6 +14,7 @@ def test_a_table_is_made_as_it_says(acid, spark, tmp_path):
     acid.sql("""
         CREATE TABLE IF NOT EXISTS d.`t` (  -- a comment
             id INT COMMENT 'it''s; the key', `a col` decimal(10, 2), m map<string, array<struct<a: int, b: varchar(3)>>>
+            , s STRUCT<`A b` : INT, c:array< struct<`d` :int > >>
         )
         COMMENT "all of it"
         PARTITIONED BY (day date COMMENT 'of sale', `kind` STRING)
@@ -26,6 +27,7 @@ def test_a_table_is_made_as_it_says(acid, spark, tmp_path):
         ("id", "int", "it's; the key"),
         ("a col", "decimal(10,2)", None),
         ("m", "map<string,array<struct<a:int,b:varchar(3)>>>", None),
+        ("s", "struct<a b:int,c:array<struct<d:int>>>", None),
         ("day", "date", "of sale"),
         ("kind", "string", None),
     ]
@@ -68,6 +70,7 @@ def test_create_table_as(acid, spark):
     [
         ("CREATE TABLE d.t (id int NOT NULL)", "constraints and defaults"),
         ("CREATE TABLE d.t (id int, PRIMARY KEY (id))", "constraints are not enforced"),
+        ("CREATE TABLE d.t (s struct<`a:b`: int>)", "no quotes, so a field cannot be called a:b"),
         ("CREATE TABLE d.t (id int) STORED AS PARQUET", "ORC"),
         ("CREATE TABLE d.t (id int) CLUSTERED BY (id) SORTED BY (id) INTO 2 BUCKETS", "SORTED BY"),
         ("CREATE TABLE d.t (id int) ROW FORMAT DELIMITED", "of CREATE TABLE's clauses"),

@@ -9,10 +9,11 @@ from pyspark.sql import DataFrame
 
 from hive_acid.catalog import Table
 from hive_acid.errors import SqlError
+from hive_acid.spark.assign import quoted
 from hive_acid.spark.sql.relations import Relation, alias_of, relation
 from hive_acid.spark.sql.rewrite import Rewriter, Target
 from hive_acid.spark.sql.run import Query, Run
-from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.sql.tokens import Cursor, Name
 
 _BEHIND_TARGET = frozenset({"SET", "USING", "WHERE", "FROM", "ON"})
 
@@ -71,19 +72,32 @@ def target_of(run: Run, cursor: Cursor, ends: Collection[str]) -> Target | None:
 
 
 def assignment(item: Cursor, target: Target) -> tuple[str, str]:
-    """``column = value``, where the column may say whose it is; the column in lower case. Raises SqlError."""
+    """``column = value``, where the column may say whose it is, or be a field of a struct, as a verb takes it.
+
+    A name that is both is the column's, as it is to Spark. Raises SqlError.
+    """
     if item.sees("("):
         raise item.error("SET takes one column at a time: (a, b) = … is not understood")
     name = item.name("a column's name")
-    table: Table = target.table
-    allowed = [[], [target.alias.lower()], [table.database, table.name]]
-    if [part.lower() for part in name.parts[:-1]] not in allowed:
-        raise SqlError(f"SET {name}: columns of {table.full_name} only, and no fields of a struct")
     item.expect("=")
     value = item.rest()
     if not value:
         raise item.error(f"a value for {name} was expected")
-    return name.parts[-1].lower(), value
+    path = assigned_path(name, target)
+    return ".".join(map(quoted, path)) if path[1:] else path[0].lower(), value
+
+
+def assigned_path(name: Name, target: Target) -> tuple[str, ...]:
+    """The column that is meant by a name, which may say whose it is, and the fields in it. Raises SqlError."""
+    table: Table = target.table
+    columns = {column.name for column in (*table.columns, *table.partition_keys)}
+    lower = [part.lower() for part in name.parts]
+    owners: tuple[list[str], ...] = ([table.database, table.name], [target.alias.lower()], [])
+    paths = [name.parts[len(owner) :] for owner in owners if lower[: len(owner)] == owner]
+    path = next((path for path in paths if path and path[0].lower() in columns), paths[0])
+    if not path or (path[1:] and path[0].lower() not in columns):
+        raise SqlError(f"{name} is assigned: columns of {table.full_name} can be, and fields of its structs")
+    return path
 
 
 def _tables(target: Target, rewriter: Rewriter, query: Query | None) -> list[str]:

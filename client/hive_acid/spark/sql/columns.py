@@ -10,6 +10,7 @@ from hive_acid.spark.sql.tokens import Cursor
 
 _BEHIND_TYPE = ("COMMENT", "NOT", "NULL", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "GENERATED", "COLLATE")
 _CONSTRAINTS = frozenset({"PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK"})
+_SIGNS = re.compile(r"\s*([(),<>:`])\s*")
 _HIVES_NAMES = {
     "integer": "int",
     "long": "bigint",
@@ -45,7 +46,11 @@ def column_definition(item: Cursor) -> Column:
 def hive_type_text(item: Cursor) -> str:
     """The type that comes next, in Hive's words, lower case."""
     words = item.until(*_BEHIND_TYPE, "FIRST", "AFTER", of_types=True).source.lower()
-    text = re.sub(r"\s*([(),<>:])\s*", r"\1", re.sub(r"\s+", " ", words))
+    parts = re.split(r"`((?:[^`]|``)+)`", words)
+    if odd := next((name for name in parts[1::2] if _SIGNS.search(name)), None):
+        raise item.error(f"Hive's types have no quotes, so a field cannot be called {odd}")
+    parts[::2] = (_SIGNS.sub(r"\1", re.sub(r"\s+", " ", part)) for part in parts[::2])
+    text = "".join(parts).strip()
     if not text:
         raise item.error("a type was expected")
     return _HIVES_NAMES.get(text, text)

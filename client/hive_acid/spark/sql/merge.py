@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.merge import MergeBuilder, RowCounts
-from hive_acid.spark.sql.change import assignment, target_of
+from hive_acid.spark.sql.change import assigned_path, assignment, target_of
 from hive_acid.spark.sql.relations import relation
 from hive_acid.spark.sql.rewrite import Rewriter, Target
 from hive_acid.spark.sql.run import Run
@@ -88,16 +88,20 @@ def _clause(cursor: Cursor, rewriter: Rewriter, target: Target) -> _Clause:
     if not by_source and cursor.accept("*"):
         return _Clause(method + "All", condition, None)
     if verb == "INSERT":
-        given = _inserted(cursor, target.table)
+        given = _inserted(cursor, target)
     else:
         given = dict(assignment(item, target) for item in cursor.until("WHEN").separated("SET"))
     return _Clause(method, condition, {name: rewriter.expression(value, target) for name, value in given.items()})
 
 
-def _inserted(cursor: Cursor, table: Table) -> dict[str, str]:
+def _inserted(cursor: Cursor, target: Target) -> dict[str, str]:
     """``[(columns)] VALUES (values)``; without columns, all of the table in their order, as Hive has it."""
+    table: Table = target.table
     if cursor.sees("("):
-        names = [item.name("a column's name").parts[-1].lower() for item in cursor.items("columns")]
+        paths = [assigned_path(item.name("a column's name"), target) for item in cursor.items("columns")]
+        if fields := [".".join(path) for path in paths if path[1:]]:
+            raise SqlError(f"MERGE into {table.full_name}: INSERT takes no fields of structs: {', '.join(fields)}")
+        names = [path[0].lower() for path in paths]
     else:
         names = [column.name for column in (*table.columns, *table.partition_keys)]
     cursor.expect("VALUES")
