@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, UnsupportedTableError, WriteConflictError
 from hive_acid.spark.overwrite import has_own_readers
@@ -94,6 +95,36 @@ def test_the_first_partition_columns_may_be_given(parts, spark):
         parts.overwrite("d.t", rows_of(spark, (10, 1, "b")), partition={"p": "1"})
     with pytest.raises(ColumnError, match=r"d\.t\.p"):
         parts.overwrite("d.t", rows_of(spark, (10, "b"), kinds="id int, q string"), partition={"p": "one"})
+
+
+def test_rows_are_replaced_by_a_condition(parts, spark):
+    old = parts.table("d.t")
+    assert parts.overwrite("d.t", rows_of(spark, (3, 7, "new"), (3, 2, "a")), where="t.id >= 3 AND p IS NOT NULL") == 2
+    assert read(parts) == [(1, 1, "a"), (2, 1, "b"), (3, 2, "a"), (3, 7, "new")]
+    assert parts.overwrite("d.t", rows_of(spark), where=F.col("q") == "new") == 0
+    assert parts.table("d.t").overwrite(old.where("id > 1").selectExpr("id * 10 id", "p", "q"), where="id > 1") == 2
+    assert read(parts) == [(1, 1, "a"), (20, 1, "b"), (30, 2, "a")]
+    with parts.transaction():
+        parts.insert("d.t", rows_of(spark, (40, 4, "d")))
+        parts.overwrite("d.t", rows_of(spark, (50, 5, "e")), where="id >= 30")
+    assert read(parts) == [(1, 1, "a"), (20, 1, "b"), (50, 5, "e")]
+    assert not any("base" in name for name in check_table(location_of(parts, "d.t")))
+
+
+def test_rows_that_are_not_among_the_replaced_ones_are_refused(parts, spark):
+    before = check_table(location_of(parts, "d.t"))
+    for given in ((2, 1, "a"), (None, 1, "a")):
+        with pytest.raises(ColumnError, match=r"new row of d\.t is not one of those"):
+            parts.overwrite("d.t", rows_of(spark, (5, 1, "a"), given), where="id >= 3")
+    with pytest.raises(ColumnError, match="not both"):
+        parts.overwrite("d.t", rows_of(spark, (10,), kinds="id int"), where="id >= 3", partition={"p": "1", "q": "a"})
+    with pytest.raises(ColumnError, match="nothing"):
+        parts.overwrite("d.t", rows_of(spark, (5, 1, "a")), where="nothing = 3")
+    assert check_table(location_of(parts, "d.t")) == before
+    # What never becomes a new row is not looked at, wherever Spark could ask of it.
+    ids = spark.createDataFrame([(5,)], "id int")
+    joined = rows_of(spark, (5, 1, "a"), (2, 1, "a")).join(ids, "id")
+    assert parts.overwrite("d.t", joined, where="id >= 3") == 1
 
 
 def test_in_a_transaction_an_overwrite_comes_last(numbers, spark):

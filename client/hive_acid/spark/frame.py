@@ -42,16 +42,26 @@ class AcidTable(NarrowingFrame):
         """
         return self._acid.insert(self._table, frame)
 
-    def overwrite(self, frame: DataFrame, *, partition: Mapping[str, str | None] | None = None) -> int:
+    def overwrite(
+        self,
+        frame: DataFrame,
+        *,
+        partition: Mapping[str, str | None] | None = None,
+        where: Expression | None = None,
+    ) -> int:
         """Replace rows by those of `frame`, and return their number.
 
         An unpartitioned table is replaced as a whole, of a partitioned one each partition that rows of `frame` fall
         into. `partition` gives values of the first partition columns, which `frame` then has not; with all of them that
         partition is replaced, even by nothing.
 
-        Raises WriteConflictError if another transaction changed the same partition first, and what `insert` raises.
+        With `where`, a condition on the table's columns, the rows are replaced for which that is true, wherever they
+        are: they are deleted and those of `frame` inserted, in one transaction. It has to be true for these as well.
+
+        Raises WriteConflictError if another transaction changed the same partition first, ColumnError for new rows for
+        which `where` is not true, and what `insert` raises.
         """
-        return self._acid.overwrite(self._table, frame, partition=partition)
+        return self._acid.overwrite(self._table, frame, partition=partition, where=where)
 
     def update(
         self,

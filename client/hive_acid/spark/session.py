@@ -22,10 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.catalog import Table, table_parts
 from hive_acid.connection import Connection, connect
-from hive_acid.errors import (
-    TableNotAcidError,
-    TransactionsOffError,
-)
+from hive_acid.errors import ColumnError, TableNotAcidError, TransactionsOffError
 from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.progress import progress_parameter
 from hive_acid.locks import read_component
@@ -175,9 +172,16 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         return self._change(table, run, also_insert_only=True)
 
     def overwrite(
-        self, table: str | Table, frame: DataFrame, *, partition: Mapping[str, str | None] | None = None
+        self,
+        table: str | Table,
+        frame: DataFrame,
+        *,
+        partition: Mapping[str, str | None] | None = None,
+        where: Expression | None = None,
     ) -> int:
         """As `AcidTable.overwrite`, without a read of the table."""
+        if where is not None:
+            return self._replace(self._lookup(table), frame, partition, where)
 
         def run(transaction: Transaction, of: Table) -> int:
             by = overwriting.overwrite if of.is_full_acid else insert_only_writes.overwrite
@@ -263,6 +267,22 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         plan = SinkPlan(SinkMode(mode), tuple(keys), order_by, change_column)
         plan.check(found)
         return Sink(self.connection, found.full_name, query, plan, self._derived)
+
+    def _replace(
+        self, table: Table, frame: DataFrame, partition: Mapping[str, str | None] | None, where: Expression
+    ) -> int:
+        if partition is not None:
+            raise ColumnError(
+                f"an overwrite of {table.full_name} is of a partition, or of rows by a condition: not both"
+            )
+        check_full_acid(table)
+        rows = write.only_where(table, frame, where)
+
+        def run() -> int:
+            self.delete(table, where)
+            return self.insert(table, rows)
+
+        return self._blocks.together(run, [table.full_name])
 
     def _merging(self, verb: str, table: str | Table, join: Join) -> MergeBuilder:
         found = self._lookup(table)

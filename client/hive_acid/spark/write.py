@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from hive_acid.catalog import Table
 from hive_acid.locks import Operation
 from hive_acid.spark.assign import assigned, match_columns, quoted
 from hive_acid.spark.events import Events, clustered_events, insert_events
+from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.hashing import bucket_of
 from hive_acid.spark.layout import Layout, Write
 from hive_acid.spark.spread import Spread
-from hive_acid.spark.statement import Context, Statement
+from hive_acid.spark.statement import Context, Statement, analysed, column_errors
+from hive_acid.spark.types import spark_type
 from hive_acid.transaction import Transaction
 
 
@@ -34,6 +37,20 @@ def stored(table: Table, frame: DataFrame) -> DataFrame:
     """The columns and partition columns of `table` out of `frame`, as they are stored."""
     names = match_columns(table, frame.columns)
     return assigned(table, (*table.columns, *table.partition_keys), frame, names)
+
+
+def only_where(table: Table, frame: DataFrame, where: Expression) -> DataFrame:
+    """The rows of `frame` as `stored` has them; one for which `where` is not true fails the statement.
+
+    The condition is asked where a column is computed: a filter, Spark might ask of rows that never become one of these.
+    """
+    with column_errors(table):
+        values = stored(table, frame).alias(table.name)
+        first, *others = (F.col(quoted(column.name)) for column in (*table.columns, *table.partition_keys))
+        words = f"a new row of {table.full_name} is not one of those that it is to replace"
+        refused = F.raise_error(F.lit(words)).cast(spark_type(table.columns[0].type))
+        checked = F.when(expression(where), first).otherwise(refused).alias(table.columns[0].name)
+        return analysed(values.select(checked, *others))
 
 
 def new_rows(

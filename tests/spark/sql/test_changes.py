@@ -197,6 +197,29 @@ def test_insert_overwrite(twins, spark):
     assert len(same(twins)) == 8
 
 
+def test_replace_where(twins, spark):
+    sql = twins.sql
+    text = "INSERT INTO TABLE d.a REPLACE WHERE a.id IN (SELECT id + 1 FROM d.s) AND d.a.n IS DISTINCT FROM 5"
+    done = sql(f"{text} SELECT id + 1, v, -1, '0' FROM d.s WHERE id < 5")
+    assert done.collect()[0].asDict() == {"num_affected_rows": 2, "num_inserted_rows": 2}
+    twins.delete("d.b", "id IN (2, 5, 41) AND n <> 5")
+    twins.insert("d.b", spark.sql("SELECT 2 id, 'x' name, -1L n, '0' p UNION ALL SELECT 5, 'y', -1L, '0'"))
+    assert len(same(twins)) == 13
+    sql("WITH c AS (SELECT 'z' AS p, 3 AS id) INSERT INTO d.a BY NAME REPLACE WHERE p = 'z' OR id = 3 SELECT * FROM c")
+    twins.overwrite("d.b", spark.sql("SELECT 3 id, null name, null n, 'z' p"), where="p = 'z' OR id = 3")
+    same(twins)
+    with pytest.raises(ColumnError, match="not one of those"):
+        sql("INSERT INTO d.a REPLACE WHERE id = 3 VALUES (4, '', 0, '')")
+    for words, said in (
+        ("INSERT INTO d.a REPLACE WHERE SELECT 1", "a condition was expected"),
+        ("INSERT OVERWRITE d.a REPLACE WHERE id = 1 SELECT 1", "REPLACE"),
+        ("FROM d.s INSERT INTO d.a REPLACE WHERE id = 1 SELECT *", "of its own"),
+    ):
+        with pytest.raises(SqlError, match=said):
+            sql(words)
+    same(twins)
+
+
 def test_multi_insert_is_one_transaction_over_one_source(twins, spark):
     before = same(twins)
     counts = twins.sql("""

@@ -14,7 +14,7 @@ from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
-from hive_acid.spark.sql.rewrite import parsed
+from hive_acid.spark.sql.rewrite import Rewriter, Target, parsed
 from hive_acid.spark.sql.run import Run, new_name
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.types import check_distinct, spark_type
@@ -24,7 +24,10 @@ _QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
 
 @dataclass(frozen=True, slots=True)
 class _Destination:
-    """Where rows go, as it is written: INSERT INTO or OVERWRITE, a table, a partition, columns."""
+    """Where rows go, as it is written: INSERT INTO or OVERWRITE, a table, a partition, columns.
+
+    `replaced` says which rows they replace.
+    """
 
     name: Name
     overwrite: bool
@@ -32,10 +35,14 @@ class _Destination:
     if_not_exists: bool
     columns: tuple[str, ...] | None
     by_name: bool
+    replaced: str | None
 
 
 def insert(run: Run, cursor: Cursor) -> DataFrame:
-    """``[WITH …] INSERT INTO | OVERWRITE [TABLE] t [PARTITION (…)] [IF NOT EXISTS] [(columns) | BY NAME] query``."""
+    """``[WITH …] INSERT INTO | OVERWRITE [TABLE] t [PARTITION (…)] [IF NOT EXISTS] [(columns) | BY NAME] query``.
+
+    Or ``INSERT INTO t [BY NAME] REPLACE WHERE condition query``.
+    """
     ctes, first = _ctes(cursor), cursor.start
     if cursor.sees("INSERT", "OVERWRITE", "DIRECTORY") or cursor.sees("INSERT", "OVERWRITE", "LOCAL"):
         cursor.until(*_QUERY)
@@ -46,11 +53,18 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
         return _by_spark(run, cursor, ctes, first)
     query = run.prepared(f"{ctes} {cursor.rest()}")
     cursor.finish()
+    rewriter = Rewriter(run.names)
+    target = Target(table, destination.name.parts[-1])
+    where = rewriter.expression(destination.replaced, target) if destination.replaced is not None else None
 
     def work() -> int:
-        return _planned(run, table, destination, query.frame())()
+        if where is None:
+            return _planned(run, table, destination, query.frame())()
+        rows = _shaped(table, destination, PartitionClause(table, {}, ()), query.frame())
+        with run.subqueries(rewriter) as text:
+            return run.acid.overwrite(table, rows, where=text(where))
 
-    return _affected(run, run.in_transaction(work, [table.full_name, *query.tables]))
+    return _affected(run, run.in_transaction(work, [table.full_name, *rewriter.tables, *query.tables]))
 
 
 def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
@@ -61,6 +75,8 @@ def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
     branches: list[tuple[_Destination, Table, str]] = []
     while cursor.sees("INSERT"):
         destination = _destination(cursor)
+        if destination.replaced is not None:
+            raise cursor.error("REPLACE WHERE is for an INSERT of its own, and ends here")
         if not cursor.sees("SELECT"):
             raise cursor.error("SELECT was expected")
         branches.append((destination, run.names.known(destination.name), cursor.until("INSERT").source))
@@ -128,7 +144,12 @@ def _destination(cursor: Cursor) -> _Destination:
     if cursor.sees("(") and cursor.peek(1) not in (*_QUERY, "("):
         columns = tuple(_column(item) for item in cursor.items("columns"))
         check_distinct(column.lower() for column in columns)
-    return _Destination(name, overwrite, partition, if_not_exists, columns, by_name)
+    replaced = None
+    if not (overwrite or partition or columns) and cursor.accept("REPLACE", "WHERE"):
+        replaced = cursor.until(*_QUERY).source
+        if not replaced:
+            raise cursor.error("a condition was expected")
+    return _Destination(name, overwrite, partition, if_not_exists, columns, by_name, replaced)
 
 
 def _column(item: Cursor) -> str:
