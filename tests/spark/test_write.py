@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from hive_acid.errors import ColumnError
+from hive_acid.errors import ColumnError, TableNotAcidError
 from hive_acid.format.rows import decode_bucket
 from tests.spark.checker import check_table, location_of
 
@@ -51,6 +51,30 @@ def test_columns_meet_by_name_in_any_case_and_order(simple, spark):
         simple.insert("d.t", spark.createDataFrame([("a", 1)], "nam string, id int"))
     with pytest.raises(ColumnError, match="given twice"):
         simple.insert("d.t", spark.createDataFrame([("a", "b", 1)], "name string, Name string, id int"))
+
+
+def test_columns_that_the_table_lacks_are_added(acid, spark):
+    acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
+    table = acid.table("d.t")
+    table.insert(spark.createDataFrame([(1, "old", 1)], "id int, name string, p int"))
+    more = spark.createDataFrame([(1, 2, (3, 4))], "P int, ID bigint, `More of it` struct<A:int,b:int>")
+    with pytest.raises(ColumnError, match=r"missing: name; unknown: More of it"):
+        table.insert(more)
+    assert table.insert(more, schema_evolution=True) == 1
+    assert acid.insert(table._table, more, schema_evolution=True) == 1  # by one who has not heard of it
+    assert acid.table("d.t").columns == ["id", "name", "more of it", "p"]
+    assert read(acid) == [(1, "old", None, 1), (2, None, (3, 4), 1), (2, None, (3, 4), 1)]
+    for odd, said in (
+        (more.drop("p"), "missing: p"),
+        (more.selectExpr("*", "null AS nothing"), "void"),
+        (more.selectExpr("*", "1 AS id"), "given twice"),
+    ):
+        with pytest.raises(ColumnError, match=said):
+            acid.insert("d.t", odd, schema_evolution=True)
+    acid.create_table("d.o", {"id": "int"}, properties={"transactional_properties": "insert_only"})
+    with pytest.raises(TableNotAcidError):
+        acid.insert("d.o", more, schema_evolution=True)
+    check_table(location_of(acid, "d.t"))
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])

@@ -33,14 +33,16 @@ class AcidTable(NarrowingFrame):
     _acid: AcidSession
     _table: Table
 
-    def insert(self, frame: DataFrame) -> int:
+    def insert(self, frame: DataFrame, *, schema_evolution: bool = False) -> int:
         """Insert the rows of `frame` and return their number.
 
-        Its columns, partition columns among them, meet the table's by name, in any case and order.
+        Its columns, partition columns among them, meet the table's by name, in any case and order. With
+        `schema_evolution` columns that the table lacks are added at its end before, and stay even if the insert fails;
+        those that `frame` lacks, but partition columns, are null in the new rows.
 
         Raises ColumnError for columns or values that do not fit, UnsupportedTableError for a CLUSTERED table.
         """
-        return self._acid.insert(self._table, frame)
+        return self._acid.insert(self._table, frame, schema_evolution=schema_evolution)
 
     def overwrite(
         self,

@@ -158,7 +158,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         with self._blocks.entered(TransactionKind.WRITE, _names(tables), may_begin_again=repeated) as transaction:
             yield transaction
 
-    def insert(self, table: str | Table, frame: DataFrame) -> int:
+    def insert(self, table: str | Table, frame: DataFrame, *, schema_evolution: bool = False) -> int:
         """As `AcidTable.insert`, without a read of the table."""
         if self._is_dummy:
             found = self._lookup(table)
@@ -166,8 +166,12 @@ class AcidSession(DefinitionVerbs, TableVerbs):
             return plain.insert(self._context, found, frame)
 
         def run(transaction: Transaction, of: Table) -> int:
+            rows = frame
+            if schema_evolution:
+                check_full_acid(of)
+                of, rows = write.evolved(self._context, transaction, of, frame)
             by = write.insert if of.is_full_acid else insert_only_writes.insert
-            return by(self._context, transaction, of, frame)
+            return by(self._context, transaction, of, rows)
 
         return self._change(table, run, also_insert_only=True)
 

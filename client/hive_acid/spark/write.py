@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hive_acid.catalog import Table
+from hive_acid.alterations import add_columns
+from hive_acid.catalog import Column, Table
 from hive_acid.locks import Operation
 from hive_acid.spark.assign import assigned, match_columns, quoted
 from hive_acid.spark.events import Events, clustered_events, insert_events
@@ -14,7 +15,7 @@ from hive_acid.spark.hashing import bucket_of
 from hive_acid.spark.layout import Layout, Write
 from hive_acid.spark.spread import Spread
 from hive_acid.spark.statement import Context, Statement, analysed, column_errors
-from hive_acid.spark.types import spark_type
+from hive_acid.spark.types import check_distinct, hive_type, spark_type
 from hive_acid.transaction import Transaction
 
 
@@ -37,6 +38,22 @@ def stored(table: Table, frame: DataFrame) -> DataFrame:
     """The columns and partition columns of `table` out of `frame`, as they are stored."""
     names = match_columns(table, frame.columns)
     return assigned(table, (*table.columns, *table.partition_keys), frame, names)
+
+
+def evolved(context: Context, transaction: Transaction, table: Table, frame: DataFrame) -> tuple[Table, DataFrame]:
+    """The table with the columns that it lacks of `frame`, and the rows of `frame` with null for those that it lacks.
+
+    Raises ColumnError for a type that the table cannot have, and a name that is given twice.
+    """
+    given = {field.name.lower(): field.dataType for field in frame.schema.fields}
+    check_distinct(field.name.lower() for field in frame.schema.fields)
+    known = {column.name for column in (*table.columns, *table.partition_keys)}
+    new = [Column(name, hive_type(of)) for name, of in given.items() if name not in known]
+    if new:
+        table = add_columns(context.connection, transaction, table, new, missing=True)
+    absent = [column for column in table.columns if column.name not in given]
+    nulls = (F.lit(None).cast(spark_type(column.type)).alias(column.name) for column in absent)
+    return table, frame.select("*", *nulls)
 
 
 def only_where(table: Table, frame: DataFrame, where: Expression) -> DataFrame:

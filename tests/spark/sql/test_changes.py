@@ -220,6 +220,22 @@ def test_replace_where(twins, spark):
     same(twins)
 
 
+def test_insert_with_schema_evolution(acid):
+    acid.sql("CREATE TABLE d.t (id int, name string) PARTITIONED BY (p int)")
+    acid.sql("INSERT WITH SCHEMA EVOLUTION INTO d.t SELECT 1, 'a', 7, date'2020-01-01' AS day")
+    acid.sql("INSERT WITH SCHEMA EVOLUTION INTO TABLE d.t BY NAME SELECT 2 AS ID, 7 AS p, 1.5 AS x")
+    acid.sql("INSERT WITH SCHEMA EVOLUTION INTO d.t PARTITION (p = 7) SELECT 3, 'c', date'2020-01-03', 2.5, 'z' AS z")
+    assert [(c.name, c.type) for c in acid.connection.table("d", "t").columns] == [
+        ("id", "int"), ("name", "string"), ("day", "date"), ("x", "decimal(2,1)"), ("z", "string"),
+    ]  # fmt: skip
+    found = acid.sql("SELECT id, name, day(day), double(x), z, p FROM d.t ORDER BY id").collect()
+    assert found == [(1, "a", 1, None, None, 7), (2, None, None, 1.5, None, 7), (3, "c", 3, 2.5, "z", 7)]
+    with pytest.raises(ColumnError, match="takes 6 columns"):
+        acid.sql("INSERT WITH SCHEMA EVOLUTION INTO d.t SELECT 4, 'd'")
+    with pytest.raises(SqlError, match="does not change the columns"):
+        acid.sql("INSERT WITH SCHEMA EVOLUTION OVERWRITE d.t SELECT 4, 'd'")
+
+
 def test_multi_insert_is_one_transaction_over_one_source(twins, spark):
     before = same(twins)
     counts = twins.sql("""

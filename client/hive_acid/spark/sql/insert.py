@@ -26,7 +26,7 @@ _QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
 class _Destination:
     """Where rows go, as it is written: INSERT INTO or OVERWRITE, a table, a partition, columns.
 
-    `replaced` says which rows they replace.
+    `replaced` says which rows they replace, `evolves` that columns are added which the table lacks.
     """
 
     name: Name
@@ -36,12 +36,13 @@ class _Destination:
     columns: tuple[str, ...] | None
     by_name: bool
     replaced: str | None
+    evolves: bool
 
 
 def insert(run: Run, cursor: Cursor) -> DataFrame:
     """``[WITH …] INSERT INTO | OVERWRITE [TABLE] t [PARTITION (…)] [IF NOT EXISTS] [(columns) | BY NAME] query``.
 
-    Or ``INSERT INTO t [BY NAME] REPLACE WHERE condition query``.
+    Also ``INSERT INTO t [BY NAME] REPLACE WHERE condition query``, and ``INSERT WITH SCHEMA EVOLUTION INTO …``.
     """
     ctes, first = _ctes(cursor), cursor.start
     if cursor.sees("INSERT", "OVERWRITE", "DIRECTORY") or cursor.sees("INSERT", "OVERWRITE", "LOCAL"):
@@ -132,6 +133,9 @@ def _ctes(cursor: Cursor) -> str:
 
 def _destination(cursor: Cursor) -> _Destination:
     cursor.expect("INSERT")
+    evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    if evolves and not cursor.sees("INTO"):
+        raise cursor.error("INTO was expected: an overwrite does not change the columns")
     overwrite = cursor.one_of("INTO", "OVERWRITE") == "OVERWRITE"
     cursor.accept("TABLE")
     name = cursor.name()
@@ -145,11 +149,11 @@ def _destination(cursor: Cursor) -> _Destination:
         columns = tuple(_column(item) for item in cursor.items("columns"))
         check_distinct(column.lower() for column in columns)
     replaced = None
-    if not (overwrite or partition or columns) and cursor.accept("REPLACE", "WHERE"):
+    if not (overwrite or partition or columns or evolves) and cursor.accept("REPLACE", "WHERE"):
         replaced = cursor.until(*_QUERY).source
         if not replaced:
             raise cursor.error("a condition was expected")
-    return _Destination(name, overwrite, partition, if_not_exists, columns, by_name, replaced)
+    return _Destination(name, overwrite, partition, if_not_exists, columns, by_name, replaced, evolves)
 
 
 def _column(item: Cursor) -> str:
@@ -176,7 +180,7 @@ def _planned(run: Run, table: Table, destination: _Destination, frame: DataFrame
         return lambda: run.acid.overwrite(table, values, partition=spec.static or None)
     constants = (F.lit(value).cast("string").alias(name) for name, value in spec.static.items())
     rows = values.select("*", *constants)
-    return lambda: run.acid.insert(table, rows)
+    return lambda: run.acid.insert(table, rows, schema_evolution=destination.evolves)
 
 
 def _shaped(table: Table, destination: _Destination, spec: PartitionClause, frame: DataFrame) -> DataFrame:
@@ -187,6 +191,8 @@ def _shaped(table: Table, destination: _Destination, spec: PartitionClause, fram
         given = [name.lower() for name in frame.columns]
     else:
         given = list(destination.columns or free)
+        if destination.evolves and not destination.columns:
+            given += [name.lower() for name in frame.columns[len(given) :]]
         if len(given) != len(frame.columns):
             raise ColumnError(
                 f"INSERT into {table.full_name} takes {len(given)} columns ({', '.join(given)}), and the query has "
