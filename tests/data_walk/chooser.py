@@ -6,16 +6,16 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from tests.data_walk.conditions import Condition, some_assignments, some_condition
+from tests.data_walk.conditions import Condition, fulfilling, some_assignments, some_condition
 from tests.data_walk.tables import EXTRAS, Row, Shape, key_value, value_of
 from tests.data_walk.verbs import Clause, Step
 from tests.data_walk.walk import WRITERS, Walk
 
 TABLES = ("d.a", "d.b")
 WEIGHTS = {
-    "insert": 14, "update": 12, "delete": 8, "merge": 12, "overwrite": 6, "multi_insert": 5, "load_data": 5,
-    "truncate": 2, "begin": 8, "commit": 8, "abort": 3, "compact": 8, "clean": 3, "hold": 5, "look": 3, "release": 2,
-    "add_column": 2, "rename_column": 2,
+    "insert": 14, "update": 12, "delete": 8, "merge": 12, "overwrite": 6, "replace": 4, "multi_insert": 5,
+    "load_data": 5, "truncate": 2, "begin": 8, "commit": 8, "abort": 3, "compact": 8, "clean": 3, "hold": 5, "look": 3,
+    "release": 2, "add_column": 2, "rename_column": 2,
 }  # fmt: skip
 ALONE = ("overwrite", "truncate", "load_data", "add_column", "rename_column")
 """Verbs that wait for other writers, or are not part of a transaction: nobody else may be in the middle of one."""
@@ -72,6 +72,15 @@ class Chooser:
         rows = self._rows(walk, table, self._chance.choice((0, 3, 8)))
         partition = self._partition(walk, table) if self._chance.random() < 0.5 else {}
         return {"table": table, "rows": rows, "partition": partition or None}
+
+    def _replace(self, walk: Walk, table: str) -> dict[str, Any]:
+        where = some_condition(self._chance, walk.model.columns[table])
+        rows = self._rows(walk, table, self._chance.choice((0, 2, 7)))
+        return {
+            "table": table,
+            "rows": [fulfilling(self._chance, where, row, self._id) for row in rows],
+            "where": where,
+        }
 
     def _truncate(self, walk: Walk, table: str) -> dict[str, Any]:
         content = walk.model.content[table]

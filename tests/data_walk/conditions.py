@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.data_walk.tables import Columns, Row, key_value, literal, value_of
+from tests.data_walk.tables import FIELDS, STRUCT, Columns, Row, key_value, literal, value_of
 
 
 @dataclass(frozen=True)
@@ -38,21 +39,38 @@ class Condition:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A column's new value: a constant, or `v` and something."""
+    """A column's new value: a constant, or `v` and something; or that of a field of a struct."""
 
     role: str
     value: Any
     adds: bool = False
+    field: str | None = None
+
+    def target(self, columns: Columns) -> str:
+        """What is assigned, as the verbs take it."""
+        name = columns.name(self.role)
+        return name if self.field is None else f"`{name}`.{self.field}"
 
     def sql(self, columns: Columns, alias: str = "") -> str:
         if self.adds:
             return f"{alias}`{columns.name(self.role)}` + {self.value}"
-        return literal(self.value, columns.type(self.role))
+        return literal(self.value, columns.type(self.role) if self.field is None else FIELDS[self.field])
 
     def applied(self, row: Row) -> Any:
+        if self.field is not None:
+            old = dict(zip(FIELDS, row[self.role] or (None, None), strict=True))
+            return tuple((old | {self.field: self.value}).values())
         if not self.adds:
             return self.value
         return None if row[self.role] is None else row[self.role] + self.value
+
+
+def fulfilling(chance: random.Random, condition: Condition, row: Row, new_id: Callable[[], int]) -> Row:
+    """`row` with a value for which the condition is true; its id is a new one."""
+    if condition.kind == "mod":
+        return {**row, "id": next(number for number in iter(new_id, None) if condition.holds({"id": number}))}
+    value = chance.randrange(condition.value) if condition.kind == "below" else condition.value
+    return {**row, condition.role: value, "id": new_id()}
 
 
 def some_condition(chance: random.Random, columns: Columns) -> Condition:
@@ -70,12 +88,18 @@ def some_condition(chance: random.Random, columns: Columns) -> Condition:
 
 
 def some_assignments(chance: random.Random, columns: Columns) -> tuple[Assignment, ...]:
-    """New values for one or two columns; never for the id."""
-    roles = [role for role in columns.types if role != "id"]
-    chosen = chance.sample(roles, chance.randint(1, min(2, len(roles))))
-    return tuple(
-        Assignment("v", chance.randint(1, 9), adds=True)
-        if role == "v" and chance.random() < 0.6
-        else Assignment(role, value_of(chance, columns.types[role]))
-        for role in chosen
-    )
+    """New values for one or two columns, of a partition key as well; never for the id."""
+    roles = [role for role in columns.roles if role != "id"]
+    return tuple(_assignment(chance, columns, role) for role in chance.sample(roles, chance.randint(1, 2)))
+
+
+def _assignment(chance: random.Random, columns: Columns, role: str) -> Assignment:
+    kind = columns.type(role)
+    if role in columns.keys:
+        return Assignment(role, key_value(chance, kind))
+    if role == "v" and chance.random() < 0.6:
+        return Assignment("v", chance.randint(1, 9), adds=True)
+    if kind == STRUCT and chance.random() < 0.7:
+        field = chance.choice(list(FIELDS))
+        return Assignment(role, value_of(chance, FIELDS[field]), field=field)
+    return Assignment(role, value_of(chance, kind))

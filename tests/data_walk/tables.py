@@ -16,6 +16,8 @@ Row = Mapping[str, Any]
 
 WORDS = (None, "a", "b", "it's", "ä \N{SNOWMAN}", "", "x" * 40)
 PLACES = (None, "a b", "x/y=%z", "ä+1")
+FIELDS = {"a": "int", "b": "string"}
+STRUCT = f"struct<{','.join(map(':'.join, FIELDS.items()))}>"
 EXTRAS = {
     "bigint": (None, 0, -(2**63), 2**63 - 1),
     "double": (None, -0.5, 1e300),
@@ -24,7 +26,7 @@ EXTRAS = {
     "timestamp": (None, "1899-12-31 23:59:59", "2024-02-29 01:02:03.000004"),
     "boolean": (None, True, False),
     "array<int>": (None, [], [1, None, 3]),
-    "struct<a:int,b:string>": (None, (1, None), (None, "b")),
+    STRUCT: (None, (1, None), (None, "b")),
     "varchar(8)": (None, "eight ch", ""),
 }
 """Types of columns that no condition speaks of, with some of their values."""
@@ -94,7 +96,8 @@ def literal(value: Any, kind: str) -> str:
     if kind.startswith("array"):
         return f"CAST(array({', '.join(literal(one, 'int') for one in value)}) AS {kind})"
     if kind.startswith("struct"):
-        return f"named_struct('a', {literal(value[0], 'int')}, 'b', {literal(value[1], 'string')})"
+        fields = (f"'{name}', {literal(one, of)}" for (name, of), one in zip(FIELDS.items(), value, strict=True))
+        return f"named_struct({', '.join(fields)})"
     if isinstance(value, str) and kind != "timestamp":
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return f"CAST('{value}' AS {_spark(kind)})"

@@ -85,6 +85,13 @@ def overwrite(scene: Scene, table: str, rows: Sequence[Row], partition: Mapping[
     _equal(written, scene.model.replace(scene.txn, table, rows, is_replaced))
 
 
+def replace(scene: Scene, table: str, rows: Sequence[Row], where: Condition) -> None:
+    """Rows by a condition, which is true for the new ones."""
+    written = scene.acid.overwrite(table, scene.frame(table, rows), where=where.sql(scene.columns(table)))
+    scene.model.change(scene.txn, table, lambda row: None if where.holds(row) else row)
+    _equal(written, scene.model.insert(scene.txn, table, rows))
+
+
 def truncate(scene: Scene, table: str, partition: Mapping[str, Any] | None) -> None:
     columns = scene.columns(table)
     keys = list(columns.keys)
@@ -120,7 +127,7 @@ def update(
     scene: Scene, table: str, assignments: Sequence[Assignment], where: Condition | None, by_client: bool
 ) -> None:
     columns = scene.columns(table)
-    values = {columns.name(one.role): one.sql(columns) for one in assignments}
+    values = {one.target(columns): one.sql(columns) for one in assignments}
     with _written(by_client):
         found = scene.acid.update(table, values, where.sql(columns) if where else None)
 
@@ -172,7 +179,7 @@ def _built(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Clau
         condition = clause.condition.sql(columns, alias) if clause.condition else None
         values = None
         if isinstance(clause.action, tuple):
-            values = {columns.name(one.role): one.sql(columns, "t.") for one in clause.action}
+            values = {one.target(columns): one.sql(columns, "t.") for one in clause.action}
         if clause.when == "new":
             builder.whenNotMatchedInsertAll(condition)
         elif clause.when == "matched" and clause.action is None:
@@ -207,6 +214,7 @@ def multi_insert(scene: Scene, tables: Sequence[str], rows: Sequence[Row], at: S
 CHANGES: dict[str, Callable[..., None]] = {
     "insert": insert,
     "overwrite": overwrite,
+    "replace": replace,
     "truncate": truncate,
     "load_data": load_data,
     "update": update,
