@@ -230,6 +230,19 @@ def test_changes_say_what_they_are(simple):
     assert rows(simple) == [(1, "A"), (3, "z"), (5, "E")]
 
 
+def test_columns_that_come_later_are_added(simple):
+    append = simple.sink("d.t", query="q", schema_evolution=True)
+    append(frame(simple, [(1, "a")]), 0)
+    append(frame(simple, [(2, "b", 7)], "id int, name string, n int"), 1)
+    append(frame(simple, [(3, 8)], "id int, n int"), 2)
+    assert rows(simple) == [(1, "a"), (2, "b", 7), (3, None, 8)], "files have the columns of their time"
+    upsert = simple.sink("d.t", query="u", mode="upsert", keys=["id"], order_by="at", schema_evolution=True)
+    upsert(frame(simple, [(3, "old", 1), (3, "c", 2), (4, "d", 1)], "id int, name string, at int"), 0)
+    found = sorted(map(tuple, simple.table("d.t").collect()))
+    assert simple.table("d.t").columns == ["id", "name", "n", "at"]
+    assert found == [(1, "a", None, None), (2, "b", 7, None), (3, "c", 8, 2), (4, "d", None, 1)]
+
+
 def test_a_batch_that_meets_other_changes_is_tried_again(simple, monkeypatch):
     monkeypatch.setattr(stream, "FIRST_PAUSE_S", 0.01)
     simple.insert("d.t", frame(simple, [(1, "a"), (2, "b")]))
@@ -268,6 +281,7 @@ def test_a_batch_that_meets_other_changes_is_tried_again(simple, monkeypatch):
         ({"query": "q", "mode": "upsert"}, ColumnError, "needs keys"),
         ({"query": "q", "mode": "changes", "keys": ["nr"]}, ColumnError, "no column nr"),
         ({"query": "q", "keys": ["id"]}, ColumnError, "takes neither keys"),
+        ({"query": "q", "mode": "changes", "keys": ["id"], "schema_evolution": True}, ColumnError, "adds no columns"),
     ],
 )
 def test_a_sink_that_makes_no_sense_is_refused(simple, options, error, words):

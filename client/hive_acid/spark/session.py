@@ -254,13 +254,15 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         keys: Sequence[str] = (),
         order_by: str | None = None,
         change_column: str = "change",
+        schema_evolution: bool = False,
     ) -> Sink:
         """What ``writeStream.foreachBatch`` takes: each micro-batch is a transaction, and is in the table once.
 
         `query` names the stream; it belongs to the checkpoint, and a new checkpoint needs a new name. Mode ``append``
         inserts the rows; ``upsert`` updates the row that has the same `keys`, or inserts; ``changes`` does what
         `change_column` says: insert and update as upsert does, or delete. Of several rows with one key the last by
-        `order_by` counts; without it they fail the batch. Columns that the table lacks are left out but for ``append``.
+        `order_by` counts; without it they fail the batch. Columns that the table lacks fail an ``append`` and are left
+        out else; with `schema_evolution` they are added, which ``changes`` does not take.
 
         Raises ColumnError for keys that do not fit the mode or the table, ValueError for another mode or name.
         """
@@ -268,7 +270,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         progress_parameter(query)
         found = self._lookup(table)
         check_transactional(found)
-        plan = SinkPlan(SinkMode(mode), tuple(keys), order_by, change_column)
+        plan = SinkPlan(SinkMode(mode), tuple(keys), order_by, change_column, schema_evolution)
         plan.check(found)
         return Sink(self.connection, found.full_name, query, plan, self._derived)
 

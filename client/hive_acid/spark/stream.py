@@ -71,6 +71,7 @@ class SinkPlan:
     keys: tuple[str, ...]
     order_by: str | None
     change_column: str
+    schema_evolution: bool = False
 
     def check(self, table: Table) -> None:
         """Raise ColumnError unless the plan fits the table."""
@@ -78,6 +79,11 @@ class SinkPlan:
             if self.keys or self.order_by:
                 raise ColumnError("a sink of mode append takes neither keys nor order_by: it adds all rows as they are")
             return
+        if self.mode is SinkMode.CHANGES and self.schema_evolution:
+            raise ColumnError(
+                "a sink of mode changes adds no columns, since that of the changes would become one: use append or "
+                "upsert, or add_columns"
+            )
         known = {column.name for column in (*table.columns, *table.partition_keys)}
         if not self.keys:
             raise ColumnError(f"a sink of mode {self.mode.value} needs keys: the columns that identify a row")
@@ -87,10 +93,12 @@ class SinkPlan:
     def write(self, acid: AcidSession, table: Table, frame: DataFrame) -> None:
         """Write a batch within the transaction that is open."""
         if self.mode is SinkMode.APPEND:
-            acid.insert(table, frame)
+            acid.insert(table, frame, schema_evolution=self.schema_evolution)
             return
         on = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in self.keys)
         merging = acid.merge(table, self._distinct(table, frame), on)
+        if self.schema_evolution:
+            merging = merging.withSchemaEvolution()
         if self.mode is SinkMode.CHANGES:
             deletes = _is_change(Change.DELETE, F.col(f"s.{quoted(self.change_column)}"))
             merging = merging.whenMatchedDelete(deletes).whenMatchedUpdateAll().whenNotMatchedInsertAll(~deletes)
