@@ -32,6 +32,7 @@ def test_acid_tables_are_refused_and_left_alone(acid: AcidSession, dummy: AcidSe
     for refused in (
         lambda: dummy.table("d.t"),
         lambda: dummy.insert("d.t", frame),
+        lambda: dummy.overwrite("d.t", frame, where="id = 0"),
         lambda: dummy.update("d.t", {"id": "0"}),
         lambda: dummy.delete("d.t"),
         lambda: dummy.merge("d.t", frame, "t.id = s.id").whenMatchedDelete().execute(),

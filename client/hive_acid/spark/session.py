@@ -281,6 +281,8 @@ class AcidSession(DefinitionVerbs, TableVerbs):
             raise ColumnError(
                 f"an overwrite of {table.full_name} is of a partition, or of rows by a condition: not both"
             )
+        if self._is_dummy:
+            refuse_acid(table)
         check_full_acid(table)
         rows = write.only_where(table, frame, where)
 
