@@ -291,6 +291,9 @@ def test_a_sink_that_makes_no_sense_is_refused(simple, options, error, words):
 
 def test_plain_tables_have_no_sink(acid, spark):
     acid.create_table("d.plain", {"id": "int"}, properties={"transactional": "false"})
+    acid.create_table("d.o", {"id": "int"}, properties={"transactional_properties": "insert_only"})
+    with pytest.raises(TableNotAcidError):
+        acid.sink("d.o", query="q", schema_evolution=True)
     with pytest.raises(TableNotAcidError):
         acid.sink("d.plain", query="q")
     off = hive_acid.spark.session(spark, acid.connection.uri, settings={"hive.support.concurrency": "false"})

@@ -269,7 +269,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         self._refuse_without_transactions()
         progress_parameter(query)
         found = self._lookup(table)
-        check_transactional(found)
+        (check_full_acid if schema_evolution else check_transactional)(found)
         plan = SinkPlan(SinkMode(mode), tuple(keys), order_by, change_column, schema_evolution)
         plan.check(found)
         return Sink(self.connection, found.full_name, query, plan, self._derived)
