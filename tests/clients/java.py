@@ -18,6 +18,7 @@ from py4j.protocol import Py4JJavaError
 
 from hive_acid.spark.java import ensure_java
 from tests.caller import Refused
+from tests.jvm import SHORT_LIVED
 
 PYSPARK_JARS = Path(pyspark.__file__).parent / "jars"
 CLIENT = "org.apache.hadoop.hive.metastore.HiveMetaStoreClient"
@@ -25,7 +26,7 @@ _SIGNATURE = re.compile(r"\.(\w+)\(([^)]*)\)")
 _INTEGERS = {"int", "long", "short", "Integer", "Long"}
 _OPENED = ("java.net", "java.util", "java.lang")  # Hive's expressions and Kryo reach into these
 _OPTIONS = [
-    *("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+    *("-Xmx256m", *SHORT_LIVED, "-XX:-UsePerfData"),
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
 ]
 _WRAPPERS = {"UndeclaredThrowableException", "InvocationTargetException"}

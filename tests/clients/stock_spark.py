@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import IO, Any, Self
 
+from tests.jvm import IN_UTC
+
 
 class SparkRefusedError(Exception):
     """What Spark told its user instead of rows."""
@@ -88,7 +90,7 @@ def _session(uri: str, scratch: Path) -> Any:
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Djava.io.tmpdir={scratch} -XX:-UsePerfData",
+        "spark.driver.extraJavaOptions": f"{IN_UTC} -Djava.io.tmpdir={scratch} -XX:-UsePerfData",
         "spark.local.dir": str(scratch),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 
 import hive_acid.spark
 from hive_acid.spark.java import ensure_java
+from tests.jvm import IN_UTC
 
 ROWS = 400
 ATTEMPTS = 3
@@ -31,8 +32,8 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
-    "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.driver.extraJavaOptions": IN_UTC,
+    "spark.executor.extraJavaOptions": IN_UTC,
     "spark.executor.memory": "512m",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hive_acid.spark.java import ensure_java
 from tests.clients.maven import Jar, cache_directory
+from tests.jvm import SHORT_LIVED
 
 KEY, SECRET = "local-identity", "local-credential"
 START_WITHIN_S = 60.0
@@ -86,10 +87,6 @@ SPARK_JARS = (
     ),
 )
 """Hadoop's S3 client for the Hadoop of PySpark 4.3, with those parts of the SDK that it uses."""
-
-
-SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""For a JVM that lives for a test: what it gains by compiling well it would not live to see."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.maven import NotFetchedError
-from tests.s3.store import SHORT_LIVED
+from tests.jvm import IN_UTC
 
 TIMEOUT_S = 480
 pytestmark = [pytest.mark.maven, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(TIMEOUT_S + 60)]
@@ -19,7 +19,7 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": " ".join(("-Duser.timezone=UTC", *SHORT_LIVED)),
+    "spark.driver.extraJavaOptions": IN_UTC,
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "1",
     "spark.log.level": "OFF",

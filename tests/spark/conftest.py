@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import hive_acid.spark
 from hive_acid.spark import AcidSession
 from hive_acid.spark.java import ensure_java
+from tests.jvm import IN_UTC
 from tests.spark.by_spark import written_by_spark
 
 pytest.register_assert_rewrite("tests.spark.checker")
@@ -61,7 +62,7 @@ def started() -> SparkSession:
         "spark.driver.memory": "2g",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": IN_UTC,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
         "spark.log.level": "OFF",
