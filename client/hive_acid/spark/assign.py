@@ -8,14 +8,14 @@ Expressions are SQL, since a call to the JVM for each part of each expression ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.types import check_distinct, spark_type, text_length
+from hive_acid.spark.types import check_distinct, hive_columns, spark_type, text_length
 
 
 def match_columns(table: Table, given: Sequence[str]) -> dict[str, str]:
@@ -34,6 +34,15 @@ def match_columns(table: Table, given: Sequence[str]) -> dict[str, str]:
             f"the columns do not match those of {table.full_name} ({', '.join(wanted)}); {'; '.join(said)}"
         )
     return {name: by_name[name] for name in wanted}
+
+
+def lacking(table: Table, fields: Iterable[t.StructField]) -> tuple[Column, ...]:
+    """Those of a frame's fields that are no columns of the table, as it would have them.
+
+    Raises ColumnError for a type or a name that it cannot have, and one that is given twice.
+    """
+    known = {column.name for column in (*table.columns, *table.partition_keys)}
+    return hive_columns(t.StructType([field for field in fields if field.name.lower() not in known]))
 
 
 def assign(table: Table, column: Column, value: str, source: t.DataType) -> str:

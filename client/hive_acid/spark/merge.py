@@ -9,11 +9,11 @@ from typing import NamedTuple
 from hive_acid import catalog
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.assign import lacking, quoted
 from hive_acid.spark.expressions import Expression
 from hive_acid.spark.fields import whole_columns
 from hive_acid.spark.source import Join
-from hive_acid.spark.types import check_distinct, hive_type
+from hive_acid.spark.types import check_distinct
 
 
 class RowCounts(NamedTuple):
@@ -117,18 +117,14 @@ class MergeBuilder:
         """The clauses of all kinds."""
         return [*self.matched, *self.not_matched, *self.by_source]
 
-    def new_columns(self) -> list[catalog.Column]:
+    def new_columns(self) -> Sequence[catalog.Column]:
         """The columns that schema evolution adds to the table. Raises ColumnError for a type that it cannot have."""
         if not self.evolves:
-            return []
+            return ()
         named = {name.lower() for clause in self.clauses for name in clause.values or {}}
         everything = any(clause.all_columns for clause in self.clauses)
-        known = {column.name for column in (*self.table.columns, *self.table.partition_keys)}
-        return [
-            catalog.Column(name, hive_type(of.dataType))
-            for of in self.join.source.schema.fields
-            if (name := of.name.lower()) not in known and (everything or name in named)
-        ]
+        fields = self.join.source.schema.fields
+        return lacking(self.table, (field for field in fields if everything or field.name.lower() in named))
 
     def resolved(self, clauses: Sequence[Clause], table: Table) -> list[Clause]:
         """Clauses with their values by column name in lower case; `table` is the table as it is by now.

@@ -6,16 +6,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid.alterations import add_columns
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog import Table
 from hive_acid.locks import Operation
-from hive_acid.spark.assign import assigned, match_columns, quoted
+from hive_acid.spark.assign import assigned, lacking, match_columns, quoted
 from hive_acid.spark.events import Events, clustered_events, insert_events
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.hashing import bucket_of
 from hive_acid.spark.layout import Layout, Write
 from hive_acid.spark.spread import Spread
 from hive_acid.spark.statement import Context, Statement, analysed, column_errors
-from hive_acid.spark.types import check_distinct, hive_type, spark_type
+from hive_acid.spark.types import check_distinct, spark_type
 from hive_acid.transaction import Transaction
 
 
@@ -45,11 +45,9 @@ def evolved(context: Context, transaction: Transaction, table: Table, frame: Dat
 
     Raises ColumnError for a type that the table cannot have, and a name that is given twice.
     """
-    given = {field.name.lower(): field.dataType for field in frame.schema.fields}
-    check_distinct(field.name.lower() for field in frame.schema.fields)
-    known = {column.name for column in (*table.columns, *table.partition_keys)}
-    new = [Column(name, hive_type(of)) for name, of in given.items() if name not in known]
-    if new:
+    check_distinct(name.lower() for name in frame.columns)
+    given = {name.lower() for name in frame.columns}
+    if new := lacking(table, frame.schema.fields):
         table = add_columns(context.connection, transaction, table, new, missing=True)
     absent = [column for column in table.columns if column.name not in given]
     nulls = (F.lit(None).cast(spark_type(column.type)).alias(column.name) for column in absent)

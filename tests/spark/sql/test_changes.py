@@ -78,7 +78,7 @@ def test_update_and_delete_with_a_source(twins, spark):
 
 
 def test_fields_of_structs_are_set(acid):
-    """A name may be an alias, a column or both: what a column of the table's is goes first, as it does for Spark."""
+    """A name may be an alias, a column or both: it is the alias where a column follows, as it is for Spark."""
     acid.sql("CREATE TABLE d.t (id int, s struct<a:int,s:struct<a:int,`b c`:string>>)")
     acid.sql("INSERT INTO d.t SELECT 1, named_struct('a', 1, 's', named_struct('a', 1, 'b c', 'x'))")
 

@@ -72,9 +72,9 @@ def target_of(run: Run, cursor: Cursor, ends: Collection[str]) -> Target | None:
 
 
 def assignment(item: Cursor, target: Target) -> tuple[str, str]:
-    """``column = value``, where the column may say whose it is, or be a field of a struct, as a verb takes it.
+    """``column = value``, where the column may say whose it is, or be a field of a struct; as a verb takes it.
 
-    A name that is both is the column's, as it is to Spark. Raises SqlError.
+    Raises SqlError.
     """
     if item.sees("("):
         raise item.error("SET takes one column at a time: (a, b) = … is not understood")
@@ -88,7 +88,10 @@ def assignment(item: Cursor, target: Target) -> tuple[str, str]:
 
 
 def assigned_path(name: Name, target: Target) -> tuple[str, ...]:
-    """The column that is meant by a name, which may say whose it is, and the fields in it. Raises SqlError."""
+    """The column that is meant by a name, which may say whose it is, and the fields in it.
+
+    As Spark does, it is looked at what stands before the column first: ``db.table``, then the alias. Raises SqlError.
+    """
     table: Table = target.table
     columns = {column.name for column in (*table.columns, *table.partition_keys)}
     lower = [part.lower() for part in name.parts]
