@@ -68,9 +68,13 @@ def test_columns_that_the_table_lacks_are_added(acid, spark):
         (more.drop("p"), "missing: p"),
         (more.selectExpr("*", "null AS nothing"), "void"),
         (more.selectExpr("*", "1 AS id"), "given twice"),
+        (more.selectExpr("*", "1 AS `a``b`"), "backquote"),
+        (more.selectExpr("*", "named_struct('a:b', 1) AS s"), "cannot be called a:b"),
+        (more.selectExpr("*", "array(named_struct('a`b', 1)) AS s"), "cannot be called a`b"),
     ):
         with pytest.raises(ColumnError, match=said):
             acid.insert("d.t", odd, schema_evolution=True)
+        assert acid.table("d.t").columns == ["id", "name", "more of it", "p"]
     acid.create_table("d.o", {"id": "int"}, properties={"transactional_properties": "insert_only"})
     with pytest.raises(TableNotAcidError):
         acid.insert("d.o", more, schema_evolution=True)

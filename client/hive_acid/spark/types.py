@@ -48,6 +48,9 @@ _DECIMAL = re.compile(r"(?:decimal|numeric|dec)(?:\((\d+)(?:,(-?\d+))?\))?")
 _TEXT = re.compile(r"(char|varchar)\((\d+)\)")
 _MAX_DECIMAL_PRECISION = 38
 
+SIGNS_OF_TYPES = re.compile(r"[(),<>:`]")
+"""What no name of a struct's field may have, since it stands in Hive's type without quotes."""
+
 
 def spark_type(hive_type: str) -> t.DataType:
     """The Spark type that reads and writes a Hive type.
@@ -101,7 +104,8 @@ def _split(text: str, separator: str) -> list[str]:
 def hive_type(spark: t.DataType) -> str:
     """Hive's name of a Spark type, in lower case.
 
-    Raises ColumnError for a type that Hive has not, or that an ACID file cannot hold.
+    Raises ColumnError for a type that Hive has not, or that an ACID file cannot hold, and a name of a field that would
+    be taken for a part of the type.
     """
     if isinstance(spark, t.DecimalType):
         return f"decimal({spark.precision},{spark.scale})"
@@ -110,6 +114,8 @@ def hive_type(spark: t.DataType) -> str:
     if isinstance(spark, t.MapType):
         return f"map<{hive_type(spark.keyType)},{hive_type(spark.valueType)}>"
     if isinstance(spark, t.StructType):
+        if odd := next(filter(SIGNS_OF_TYPES.search, spark.names), None):
+            raise ColumnError(f"Hive's types have no quotes, so a field cannot be called {odd}: rename it first")
         return f"struct<{','.join(f'{field.name.lower()}:{hive_type(field.dataType)}' for field in spark.fields)}>"
     if isinstance(spark, t.VarcharType):
         return f"varchar({spark.length})"
