@@ -18,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from tests.bench.data.lifecycle import CHANGES
+from tests.bench.data.lifecycle import CHANGES, Cost
 from tests.bench.servers import Machine
 from tests.clients.maven import Jar, NotFetchedError, cache_directory
 
@@ -116,26 +116,23 @@ def _run(
 
 def _report(title: str, lines: list[dict[str, Any]]) -> None:
     """A table: a line per step, for each contestant CPU seconds and wall seconds, and ratios to plain ORC."""
-    costs: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    costs: dict[str, dict[str, list[Cost]]] = defaultdict(lambda: defaultdict(list))
     checks: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
     for line in lines:
         if "planning" in line:
             continue
         if "step" in line:
-            costs[line["step"]][line["contestant"]].append((line["cpu_s"], line["wall_s"]))
+            cost = Cost(line["wall_s"], line["jvm_cpu_s"], line["client_cpu_s"])
+            costs[line["step"]][line["contestant"]].append(cost)
         else:
             checks[line["stage"]][line["contestant"]] = (line["rows"], line["checksum"])
     names = list(dict.fromkeys(line["contestant"] for line in lines))
-    print(f"\n{title}: CPU s of the JVM and the client / wall s, in brackets the ratio to plain ORC")
+    print(f"\n{title}: CPU s of the JVM + of the client / wall s, in brackets the ratios of their sum and of the wall")
     print("| step |" + "".join(f" {name} |" for name in names))
     print("|---|" + "---|" * len(names))
     for step, by_name in costs.items():
-        base = _medians(by_name.get(PLAIN) or costs[step.replace("changed:", "clean:")].get(PLAIN))
-        cells = []
-        for name in names:
-            own = _medians(by_name.get(name))
-            ratio = f" ({own[0] / base[0]:.2f} / {own[1] / base[1]:.2f})" if own and base and name != PLAIN else ""
-            cells.append(f"{own[0]:.2f} / {own[1]:.2f}{ratio}" if own else "-")
+        plain = by_name.get(PLAIN) or costs[step.replace("changed:", "clean:")].get(PLAIN)
+        cells = [_cell(by_name.get(name), plain if name != PLAIN else None) for name in names]
         shown = f"**{step}**" if step in CHANGES else step
         print(f"| {shown} |" + "".join(f" {cell} |" for cell in cells))
     for stage, by_name in checks.items():
@@ -146,11 +143,19 @@ def _report(title: str, lines: list[dict[str, Any]]) -> None:
             print(f"1,000 partitions with 5 deltas each, {line['planning']}: {line['seconds']:.2f} s")
 
 
-def _medians(values: list[tuple[float, float]] | None) -> tuple[float, float] | None:
-    if not values:
-        return None
-    cpu, wall = (statistics.median(column) for column in zip(*values, strict=True))
-    return max(cpu, 0.01), max(wall, 0.001)
+def _cell(own: list[Cost] | None, plain: list[Cost] | None) -> str:
+    if not own:
+        return "-"
+    jvm_s, client_s = (_median(own, attribute) for attribute in ("jvm_cpu_s", "client_cpu_s"))
+    shown = f"{jvm_s:.2f} + {client_s:.2f} / {_median(own, 'wall_s'):.2f}"
+    if not plain:
+        return shown
+    cpu, wall = (_median(own, of) / max(0.01, _median(plain, of)) for of in ("cpu_s", "wall_s"))
+    return f"{shown} ({cpu:.2f} / {wall:.2f})"
+
+
+def _median(costs: list[Cost], attribute: str) -> float:
+    return statistics.median(getattr(cost, attribute) for cost in costs)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def _tell(answers: Any, name: str, step: str, found: Cost | tuple[int, int], *, 
     """What is not measured is checked: rows are told in every life."""
     if isinstance(found, Cost):
         if measured:
-            _line(answers, contestant=name, step=step, wall_s=found.wall_s, cpu_s=found.cpu_s)
+            _line(answers, contestant=name, step=step, **asdict(found))
     else:
         _line(answers, contestant=name, stage=step, rows=found[0], checksum=str(found[1]))
 
