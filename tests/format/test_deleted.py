@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_acid.format.deleted import BLOCK_ROWS, NO_PLACE, Blocks, Layout, Source, blocks_of, holds, layout_of, merged
+from hive_acid.format.deleted import (
+    BLOCK_ROWS,
+    NO_PLACE,
+    Blocks,
+    Layout,
+    Source,
+    blocks_of,
+    layout_of,
+    merged,
+    places_left,
+)
 from hive_acid.format.rows import encode_bucket
 
 WORDS = 1 << 17
@@ -26,6 +36,11 @@ def blocks(events):
     return blocks_of((write_id, bucket, [row_id]) for write_id, bucket, row_id in events)
 
 
+def holds(deleted, *event):
+    """Whether a row is among those that are deleted."""
+    return places_left(deleted, *([number] for number in event)) == []
+
+
 @given(st.lists(events, max_size=60), st.lists(events, max_size=60), st.lists(events, max_size=60))
 def test_what_is_deleted_is_found_and_nothing_else(one, other, asked):
     deleted = merged([blocks(one), blocks(other)])
@@ -40,6 +55,12 @@ def test_what_is_deleted_is_found_and_nothing_else(one, other, asked):
                 known = holds(deleted, write_id, bucket, near)
                 assert layout.has(write_id, bucket, near) == known == ((write_id, bucket, near) in gone)
         assert layout.has(write_id + 1, bucket, row_id) == ((write_id + 1, bucket, row_id) in gone)
+
+
+@given(st.lists(events, max_size=60), st.lists(events, max_size=60))
+def test_rows_that_are_left_are_told_at_once_in_any_order(gone, asked):
+    columns = zip(*asked, strict=True) if asked else ([], [], [])
+    assert [asked[place] for place in places_left(blocks(gone), *columns)] == [of for of in asked if of not in {*gone}]
 
 
 def test_nothing_is_deleted_by_nothing():
@@ -129,7 +150,8 @@ def test_lists_of_writes_that_would_be_too_long_have_two_levels():
 @given(st.lists(st.integers(0, 3 * BLOCK_ROWS), max_size=200), st.lists(st.integers(0, BLOCK_ROWS), max_size=200))
 def test_rows_of_one_source_are_its_bits_in_any_order_and_number(one, other):
     found = blocks_of([(1, 7, one), (2, 7, one), (1, 7, other)])
-    assert {row_id for row_id in range(3 * BLOCK_ROWS + 2) if holds(found, 1, 7, row_id)} == {*one, *other}
+    rows = range(3 * BLOCK_ROWS + 2)
+    assert {*rows}.difference(places_left(found, [1] * len(rows), [7] * len(rows), rows)) == {*one, *other}
     assert sum(bits.bit_count() for bits in found[2, 7].values()) == len({*one})
 
 

@@ -7,10 +7,10 @@ import pytest
 from pyarrow import orc
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc_deletes import delete_file
+from hive_acid.format.orc_deletes import Events, delete_file
 from hive_acid.format.orc_patch import second_tail
 from hive_acid.format.orc_tail import read_tail
-from hive_acid.format.rows import encode_bucket
+from hive_acid.format.rows import decode_bucket, encode_bucket
 
 COLUMNS = [
     ("a", "int"),
@@ -33,7 +33,7 @@ def events(content):
 
 
 def by(write_id, keys):
-    return [(*key, write_id) for key in keys]
+    return Events(*zip(*keys, strict=True), [write_id] * len(keys))
 
 
 def some_keys(random_, count, kind):
@@ -91,10 +91,20 @@ def test_what_the_tail_says():
 
 def test_events_of_several_writes():
     found = [(1, encode_bucket(0), row, 9 - row % 5) for row in range(1200)]
-    content = delete_file(COLUMNS, found, "zlib")
+    content = delete_file(COLUMNS, Events(*zip(*found, strict=True)), "zlib")
     assert events(content) == [(2, *event) for event in found]
+
+
+def test_events_go_into_the_file_of_their_bucket():
+    """Also those of rows that several statements of one transaction wrote into it."""
+    of_one = by(7, [(1, encode_bucket(3, statement), row) for statement in range(2) for row in range(5)])
+    assert of_one.by_bucket() == {3: of_one}
+    keys = [(write_id, encode_bucket(b, b % 2), row) for write_id in (1, 4) for b in (0, 2, 1) for row in range(9)]
+    assert by(7, keys).by_bucket() == {
+        bucket: by(7, [key for key in keys if decode_bucket(key[1])[0] == bucket]) for bucket in range(3)
+    }
 
 
 def test_what_is_no_type():
     with pytest.raises(FormatError, match="is not a type"):
-        delete_file([("a", "foo")], [(1, encode_bucket(0), 0, 2)], "zlib")
+        delete_file([("a", "foo")], by(2, [(1, encode_bucket(0), 0)]), "zlib")

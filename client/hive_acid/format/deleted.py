@@ -20,7 +20,7 @@ WORDS_PER_BLOCK = BLOCK_ROWS // 64
 _WORDS = struct.Struct(f"<{WORDS_PER_BLOCK}q")
 
 _NO_ROWS = b"0" * BLOCK_ROWS
-_MANY_ROWS = 16
+_MANY_ROWS = 150
 """From so many rows of a block on their bits are made all at once."""
 
 _SLOTS = (1 << 8, 1 << 13, 1 << 18)
@@ -82,11 +82,21 @@ def _bits(row_ids: Sequence[int]) -> int:
     return int(digits, 2)
 
 
-def holds(deleted: Mapping[Source, Blocks], write_id: int, bucket: int, row_id: int) -> bool:
-    """Whether a row is among those that are deleted."""
-    blocks = deleted.get((write_id, bucket))
-    bits = blocks.get(row_id >> BLOCK_BITS) if blocks else None
-    return bits is not None and bool(bits >> (row_id & BLOCK_ROWS - 1) & 1)
+def places_left(
+    deleted: Mapping[Source, Blocks], write_ids: Sequence[int], buckets: Sequence[int], row_ids: Sequence[int]
+) -> list[int]:
+    """At which places of three columns the rows are that are not deleted; quickest for rows in order."""
+    left = []
+    last: tuple[int, int, int] | None = None
+    bits = 0
+    for place, (write_id, bucket, row_id) in enumerate(zip(write_ids, buckets, row_ids, strict=True)):
+        block = write_id, bucket, row_id >> BLOCK_BITS
+        if block != last:
+            bits = deleted.get(block[:2], {}).get(block[2], 0)
+            last = block
+        if not bits >> (row_id & BLOCK_ROWS - 1) & 1:
+            left.append(place)
+    return left
 
 
 def merged(parts: Iterable[Mapping[Source, Blocks]]) -> dict[Source, dict[int, int]]:

@@ -7,8 +7,9 @@ parsed when they are asked for, since a wide table has thousands and a predicate
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from hive_acid.errors import FormatError
@@ -72,7 +73,7 @@ class Tail:
     row_index_stride: int
     writer_version: int
     _statistics: tuple[bytes, ...]
-    _stripe_statistics: tuple[tuple[bytes, ...], ...]
+    _stripe_statistics: tuple[bytes, ...]
 
     def column(self, *path: str) -> int | None:
         """The number of the column at `path` of field names from the root, in any case; None if there is none."""
@@ -106,9 +107,12 @@ class Tail:
         return self._read(self._statistics, column)
 
     def stripe_statistics(self, stripe: int, column: int) -> ColumnStatistics:
-        """What the file says of a column in one stripe; a file need not say anything."""
-        known = self._stripe_statistics[stripe] if stripe < len(self._stripe_statistics) else ()
-        return self._read(known, column)
+        """What the file says of a column in one stripe; a file need not say anything.
+
+        Raises FormatError for bytes that are no statistics.
+        """
+        told = self._stripe_statistics[stripe] if stripe < len(self._stripe_statistics) else b""
+        return self._read(_messages(told, 1), column)
 
     def _fields(self, column: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
         of = self.types[column]
@@ -152,7 +156,7 @@ def read_tail(end: bytes, decompress: Decompress | None = None) -> Tail:
     postscript, *parts = sections_of(end)
     metadata, footer = (plain_section(part, postscript.compression, decompress) for part in parts)
     rows = stride = 0
-    types: list[OrcType] = []
+    types: list[bytes] = []
     stripes: list[Stripe] = []
     statistics: list[bytes] = []
     user_metadata: dict[str, bytes] = {}
@@ -161,7 +165,7 @@ def read_tail(end: bytes, decompress: Decompress | None = None) -> Tail:
             if field == 3:
                 stripes.append(_stripe(value))
             elif field == 4:
-                types.append(_type(value))
+                types.append(value)
             elif field == 5:
                 item = bytes_fields(value)
                 user_metadata[item.get(1, b"").decode(errors="replace")] = item.get(2, b"")
@@ -171,22 +175,16 @@ def read_tail(end: bytes, decompress: Decompress | None = None) -> Tail:
             rows = value
         elif field == 8:
             stride = value
-    _check_tree(types)
-    of_stripes = tuple(
-        tuple(of for field, of in fields(value) if field == 1 and isinstance(of, bytes))
-        for field, value in fields(metadata)
-        if field == 1 and isinstance(value, bytes)
-    )
     return Tail(
         rows=rows,
         compression=postscript.compression,
-        types=tuple(types),
+        types=_types(tuple(types)),
         stripes=tuple(stripes),
         user_metadata=user_metadata,
         row_index_stride=stride,
         writer_version=postscript.writer_version,
         _statistics=tuple(statistics),
-        _stripe_statistics=of_stripes,
+        _stripe_statistics=_messages(metadata, 1),
     )
 
 
@@ -273,6 +271,19 @@ def _stripe(message: bytes) -> Stripe:
     return Stripe(numbers.get(1, 0), length, numbers.get(5, 0), numbers.get(4, 0))
 
 
+def _messages(message: bytes, field: int) -> tuple[bytes, ...]:
+    """The messages that a message has in a repeated field."""
+    return tuple(value for number, value in fields(message) if number == field and isinstance(value, bytes))
+
+
+@lru_cache(maxsize=256)
+def _types(messages: tuple[bytes, ...]) -> tuple[OrcType, ...]:
+    """The tree of types, of which a table has one in most of its files: to read it takes half of the time of a tail."""
+    types = tuple(map(_type, messages))
+    _check_tree(types)
+    return types
+
+
 def _type(message: bytes) -> OrcType:
     numbers: dict[int, int] = {}
     children: list[int] = []
@@ -290,7 +301,7 @@ def _type(message: bytes) -> OrcType:
     return OrcType(_KINDS[kind], tuple(children), tuple(names), numbers.get(4, 0), numbers.get(5, 0), numbers.get(6, 0))
 
 
-def _check_tree(types: list[OrcType]) -> None:
+def _check_tree(types: Sequence[OrcType]) -> None:
     """Children come behind their parent and structs name theirs: then no walk over the tree goes astray."""
     if not types:
         raise FormatError("the footer of this ORC file has no types")

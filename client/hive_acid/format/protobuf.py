@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from hive_acid.errors import FormatError
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_ONE_BYTE = [bytes([value]) for value in range(0x80)]
+"""What most varints are."""
 
 
 def varint(value: int) -> bytes:
     """A number of 0 or more, seven bits to a byte, the lowest first."""
+    if 0 <= value <= 0x7F:
+        return _ONE_BYTE[value]
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

@@ -9,18 +9,17 @@ those of new rows (`hive_acid.streaming.bucket_file`).
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import count, repeat
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import SerializationError
-from hive_acid.format.deleted import Blocks, holds
+from hive_acid.format.deleted import Blocks, places_left
 from hive_acid.format.deleted import Source as SourceOfRows
-from hive_acid.format.orc_deletes import Event
+from hive_acid.format.orc_deletes import Events
 from hive_acid.spark.changes import Replaced, Source
 from hive_acid.spark.events import DELETE, INSERT, row_part
 from hive_acid.spark.read import KEY_COLUMNS
@@ -57,10 +56,10 @@ def collected(
     partition_keys: Sequence[str],
     write_id: int,
     deleted: Mapping[Values, Mapping[SourceOfRows, Blocks]] | None = None,
-) -> Mapping[Values, list[Event]] | None:
+) -> Mapping[Values, Events] | None:
     """The events by which `write_id` deletes `rows`, a frame with the hidden columns of `read_rows`.
 
-    They are in order, by the values of their partition. Rows that are `deleted` already, if that is known of each
+    They are by the values of their partition. Rows that are `deleted` already, if that is known of each
     partition, are left out.
 
     `partition_keys` are the columns with the texts of these values. None if there are more than `MOST_KEYS`, of which
@@ -71,21 +70,22 @@ def collected(
     if table is None:
         return None
     found = _events(table, partition_keys, write_id)
-    if deleted is not None:
-        if not found.keys() <= deleted.keys():
-            return None
-        found = {of: [event for event in events if not holds(deleted[of], *event[:3])] for of, events in found.items()}
-    return {of: sorted(events) for of, events in found.items() if events}
+    if deleted is None:
+        return found
+    if not found.keys() <= deleted.keys():
+        return None
+    left = {of: events.at(places_left(deleted[of], *events.columns[:3])) for of, events in found.items()}
+    return {of: events for of, events in left.items() if len(events)}
 
 
 class Changes(NamedTuple):
-    """What changes, by the values of its partition: delete events in order, and new rows in the order of the old ones.
+    """What changes, by the values of its partition: delete events, and new rows in the order of the old ones.
 
     The new rows are Arrow arrays as `hive_acid.streaming.layout.row_array` makes them. `updates` is how many of them
     are new versions of rows, `repeated` the number of rows that are deleted more than once.
     """
 
-    deletes: Mapping[Values, list[Event]]
+    deletes: Mapping[Values, Events]
     inserts: Mapping[Values, Any]
     updates: int
     repeated: int
@@ -104,8 +104,6 @@ def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | 
     """
     from pyarrow import compute
 
-    from hive_acid.streaming.layout import divided
-
     if any(map(_is_timestamp, table.columns)) and session_zone(rows.frame.sparkSession) not in UTC:
         return None
     names = [_NEW_KEY(position) for position in range(len(rows.new_keys))]
@@ -118,7 +116,6 @@ def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | 
     brought = _brought(rows.frame, columns, MOST_ROWS)
     if brought is None or compute.any(brought.column(_IS_LONG)).as_py():
         return None
-    brought = brought.sort_by([(name, "ascending") for name in KEY_COLUMNS])
     if rows.source is not None:
         brought = _without_met(brought, rows.source)
     old, new = (brought.filter(brought.column(_KIND(kind))) for kind in (DELETE, INSERT))
@@ -126,13 +123,11 @@ def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | 
         array = _new_rows(table, new)
     except SerializationError:
         return None
-    marks = [[text or None for text in new.column(name).to_pylist()] for name in names]
-    deletes = _events(old, rows.keys, write_id)
     return Changes(
-        deletes,
-        divided(array, marks) if marks else {(): array} if len(array) else {},
+        _events(old, rows.keys, write_id),
+        _by_partition(array, new, names),
         updates=old.filter(old.column(_KIND(INSERT))).num_rows,
-        repeated=sum(map(_repeated, deletes.values())),
+        repeated=_repeated(old, rows.keys),
     )
 
 
@@ -145,9 +140,12 @@ def _without_met(brought: pyarrow.Table, source: Source) -> pyarrow.Table:
     return brought.filter(compute.or_(is_pair, compute.invert(is_met)))
 
 
-def _repeated(events: Sequence[Event]) -> int:
-    """How many events there are several of."""
-    return sum(times > 1 for times in Counter(events).values()) if len({*events}) < len(events) else 0
+def _repeated(old: pyarrow.Table, partition_keys: Sequence[str]) -> int:
+    """How many rows there are several times."""
+    from pyarrow import compute
+
+    counted = old.group_by([*KEY_COLUMNS, *partition_keys]).aggregate([([], "count_all")])
+    return int(compute.sum(compute.greater(counted.column("count_all"), 1)).as_py() or 0)
 
 
 def _columns(table: Table, values: Sequence[str]) -> list[str]:
@@ -196,13 +194,34 @@ def _brought(rows: DataFrame, columns: Sequence[str], most: int) -> pyarrow.Tabl
     return None if table.num_rows > most else table
 
 
-def _events(table: pyarrow.Table, partition_keys: Sequence[str], write_id: int) -> dict[Values, list[Event]]:
-    """The events by which the rows of `table` are deleted, as they come, by the values of their partition."""
-    write_ids, buckets, row_ids, *values = (table.column(name).to_pylist() for name in (*KEY_COLUMNS, *partition_keys))
-    keys = zip(write_ids, buckets, row_ids, repeat(write_id, len(row_ids)), strict=True)
-    if not values:
-        return {(): list(keys)} if row_ids else {}
-    found: defaultdict[tuple[str, ...], list[Event]] = defaultdict(list)
-    for event, of in zip(keys, zip(*values, strict=True), strict=True):
-        found[of].append(event)
-    return {tuple(text or None for text in of): events for of, events in found.items()}
+def _events(table: pyarrow.Table, partition_keys: Sequence[str], write_id: int) -> dict[Values, Events]:
+    """The events by which the rows of `table` are deleted, by the values of their partition."""
+    found = {}
+    for values, of in _by_partition(table.select(KEY_COLUMNS), table, partition_keys).items():
+        write_ids, buckets, row_ids = (of.column(name).to_pylist() for name in KEY_COLUMNS)
+        found[values] = Events(write_ids, buckets, row_ids, [write_id] * len(row_ids))
+    return found
+
+
+def _by_partition(rows: Any, table: pyarrow.Table, partition_keys: Sequence[str]) -> dict[Values, Any]:
+    """Rows, of which `table` has keys and texts in the same places, by the values of their partition; in the order of
+    their keys.
+    """
+    import pyarrow
+    from pyarrow import compute
+
+    if not len(rows):
+        return {}
+    # Arrow sorts numbers ten times as fast as Python divides rows.
+    codes = {name: table.column(name).combine_chunks().dictionary_encode().indices for name in partition_keys}
+    by = pyarrow.table({**codes, **{name: table.column(name) for name in KEY_COLUMNS}})
+    places = compute.sort_indices(by, sort_keys=[(name, "ascending") for name in by.column_names])
+    ends = {end for of in codes.values() for end in compute.run_end_encode(of.take(places)).run_ends.to_pylist()}
+    bounds = [0, *sorted(ends | {len(places)})]
+    first = places.take(pyarrow.array(bounds[:-1]))
+    texts = [table.column(name).take(first).to_pylist() for name in partition_keys]
+    ordered = rows.take(places)
+    return {
+        tuple(text or None for text in of): ordered.slice(start, end - start)
+        for start, end, *of in zip(bounds, bounds[1:], *texts, strict=False)
+    }

@@ -39,7 +39,7 @@ from hive_acid.format.deleted import (
     layout_of,
     merged,
 )
-from hive_acid.format.orc_deletes import Event
+from hive_acid.format.orc_deletes import Events
 from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
@@ -207,10 +207,10 @@ def _are_few(wanted: Sequence[DataFilePath], most_events: int) -> bool:
 
 def merged_events(
     partition: PartitionState, deltas: Sequence[DataDirectory], write_ids: ValidWriteIdList
-) -> list[Event] | None:
+) -> Events | None:
     """The events of `deltas` that are visible, in the order of their keys, the first one of each row.
 
-    None if there are too many to be read here, or it cannot be.
+    None if there are none, or too many to be read here, or it cannot be.
     """
     found = _event_files([(partition, deltas)])
     if found is None or not _are_few(found[0], MOST_MERGED_EVENTS):
@@ -226,7 +226,8 @@ def merged_events(
         events = [event for event in events if event[3] in visible]
     # Hive 4 loses the events that follow a doubled one (acid-format.md §0.9).
     first_of_rows = dict(reversed([(event[:3], event) for event in events]))
-    return list(reversed(first_of_rows.values()))
+    merged = list(reversed(first_of_rows.values()))
+    return Events(*([event[column] for event in merged] for column in range(4))) if merged else None
 
 
 def _read(file: DataFilePath) -> Said | None:
@@ -252,7 +253,7 @@ def _runs(table: pyarrow.Table) -> Iterator[Run]:
         begin = end
 
 
-def _events(file: DataFilePath) -> list[Event] | None:
+def _events(file: DataFilePath) -> list[tuple[int, ...]] | None:
     """The delete events in a file, in its order; None as `_table`."""
     table = _table(file)
     if table is None:

@@ -25,9 +25,9 @@ from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath
 from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name, is_for_hive_3, staging_name
 from hive_acid.format.orc import empty_acid_file
-from hive_acid.format.orc_deletes import Event, delete_file
+from hive_acid.format.orc_deletes import Events as DeleteEvents
+from hive_acid.format.orc_deletes import delete_file
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.format.rows import decode_bucket
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.spark.events import (
     BUCKET_COLUMN,
@@ -177,8 +177,8 @@ class Staging:
             if _PART_FILE.fullmatch(entry.path)
         ]
 
-    def deletes(self, table: Table, found: Mapping[Values, Sequence[Event]], compression: str) -> list[StagedFiles]:
-        """Write delete events, which are in order, by the values of their partition: a file for each bucket.
+    def deletes(self, table: Table, found: Mapping[Values, DeleteEvents], compression: str) -> list[StagedFiles]:
+        """Write delete events, by the values of their partition: a file for each bucket.
 
         They are compressed by zlib unless nothing is to be.
         """
@@ -187,20 +187,17 @@ class Staging:
         return self._side_by_side(partial(self._deletes, columns, codec), found.keys(), found.values())
 
     def _deletes(
-        self, columns: Sequence[tuple[str, str]], codec: str, position: int, values: Values, events: Sequence[Event]
+        self, columns: Sequence[tuple[str, str]], codec: str, position: int, values: Values, events: DeleteEvents
     ) -> StagedFiles:
-        by_bucket: dict[int, list[Event]] = {}
-        bucket_of = {of: decode_bucket(of)[0] for of in {event[1] for event in events}}
-        for event in events:
-            by_bucket.setdefault(bucket_of[event[1]], []).append(event)
         directory = files.join(_WRITTEN, "deletes", str(position))
         files.make_directory(files.join(self.location, directory))
         size = 0
-        for bucket, of in by_bucket.items():
+        paths = {}
+        for bucket, of in events.by_bucket().items():
             content = delete_file(columns, of, codec)
-            files.write(files.join(self.location, directory, bucket_file_name(bucket)), content)
+            paths[bucket] = files.join(directory, bucket_file_name(bucket))
+            files.write(files.join(self.location, paths[bucket]), content)
             size += len(content)
-        paths = {bucket: files.join(directory, bucket_file_name(bucket)) for bucket in by_bucket}
         return StagedFiles(DELETE, values, paths, size=size, directory=directory)
 
     def inserts(

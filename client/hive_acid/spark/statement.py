@@ -23,7 +23,7 @@ from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.deleted import Blocks, Source
 from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delete_delta_name, delta_name, is_for_hive_3
-from hive_acid.format.orc_deletes import Event
+from hive_acid.format.orc_deletes import Events as DeleteEvents
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import encode_bucket
 from hive_acid.locks import Operation, write_component
@@ -240,13 +240,14 @@ class Statement:
 
     def change(
         self,
-        deletes: Mapping[Values, Sequence[Event]],
+        deletes: Mapping[Values, DeleteEvents],
         inserts: Mapping[Values, Any],
         write: Write,
         operation: Operation,
     ) -> EventCounts:
-        """Delete the rows that `deletes` name, which are in order, and insert `inserts`, as `Staging.inserts` takes
-        them, without a job; both by the values of their partition.
+        """Delete the rows that `deletes` name and insert `inserts`, as `Staging.inserts` takes them; without a job.
+
+        Both are by the values of their partition.
         """
         if inserts:
             refuse_instants(self.table.columns)
