@@ -33,7 +33,7 @@ def events(content):
 
 
 def by(write_id, keys):
-    return Events(*zip(*keys, strict=True), [write_id] * len(keys))
+    return Events(*map(list, zip(*keys, strict=True)), [write_id] * len(keys))
 
 
 def some_keys(random_, count, kind):

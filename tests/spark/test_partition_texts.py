@@ -12,7 +12,7 @@ def texts(spark, depth, root, paths, directories):
     """What is found in `paths`, which is the same as at the end of each path."""
     frame = spark.createDataFrame([(path,) for path in paths], [PATH_COLUMN])
     found = [
-        frame.select(*partition_texts(depth, at, directories), F.expr(place_text(depth, at, directories)))
+        frame.selectExpr(*partition_texts(depth, at, directories), place_text(depth, at, directories))
         for at in (root, "elsewhere://x/y")
     ]
     assert "cast(substring(cast" in str(found[0]._jdf.queryExecution().analyzed()).lower()
@@ -58,8 +58,8 @@ def test_a_path_that_spark_writes_otherwise_is_read_from_its_end(spark):
 def test_roots_that_are_not_ascii_or_have_quotes_are_read_from_the_end(spark):
     for root in ("/lake/\u00e9t\u00e9", "/lake/it's", "/lake/{a}*"):
         frame = spark.createDataFrame([(f"file:{root}/k=v/{FILE}",)], [PATH_COLUMN])
-        asked = *partition_texts(1, root, ["k=v"]), F.expr(place_text(1, root, ["k=v", "k=w"]))
-        assert [*frame.select(*asked).collect()[0]] == ["v", "v"]
+        asked = *partition_texts(1, root, ["k=v"]), place_text(1, root, ["k=v", "k=w"])
+        assert [*frame.selectExpr(*asked).collect()[0]] == ["v", "v"]
 
 
 @pytest.mark.parametrize(
@@ -85,5 +85,5 @@ def test_files_are_pruned_by_the_key_in_their_path(acid, spark):
 
 def test_no_key_and_no_partition_have_no_text(spark):
     assert partition_texts(0, "/lake/t", []) == []
-    frame = spark.range(1).select(*partition_texts(2, "/lake/t", []), F.expr(place_text(2, "/lake/t", [])))
+    frame = spark.range(1).selectExpr(*partition_texts(2, "/lake/t", []), place_text(2, "/lake/t", []))
     assert [*frame.collect()[0]] == [None] * 3

@@ -82,18 +82,22 @@ from concurrent.futures import ThreadPoolExecutor
 from resource import RUSAGE_SELF, getrusage
 import pyarrow as pa
 from hive_acid.streaming.orc_file import OrcFile
-table = pa.table({{f"c{{n}}": [str(n * m) for m in range(1000)] for n in range(16)}})
+table = pa.table({{f"c{{n}}": [str(n * m) for m in range(1000)] for n in range(20)}})
 
 def write(number):
     file = OrcFile({str(tmp_path)!r} + f"/{{number}}", "zstd", is_small=True)
     file.write(table)
     file.close()
 
-with ThreadPoolExecutor(1) as pool:
-    list(pool.map(write, range(5)))
-    before = getrusage(RUSAGE_SELF).ru_minflt
-    list(pool.map(write, range(5, 25)))
-    print((getrusage(RUSAGE_SELF).ru_minflt - before) // 20)
+def statements(number):
+    for _ in range(number):
+        with ThreadPoolExecutor(2) as pool:  # of other threads each time
+            list(pool.map(write, range(12)))
+
+statements(3)
+before = getrusage(RUSAGE_SELF).ru_minflt
+statements(5)
+print((getrusage(RUSAGE_SELF).ru_minflt - before) // 60)
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert int(said.stdout) < 300

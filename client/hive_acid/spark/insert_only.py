@@ -49,9 +49,8 @@ def read_table(spark: SparkSession, state: TableState) -> DataFrame:
         "which Spark does not read: it reads ORC, Parquet, Avro (with its package spark-avro), JSON, delimited text",
     )
     told_by_path = [partition for partition in state.partitions if partition.is_told_by_path]
-    texts = partition_texts(
-        len(table.partition_keys), table.location, [partition.directory for partition in told_by_path]
-    )
+    directories = [partition.directory for partition in told_by_path]
+    texts = [F.expr(text) for text in partition_texts(len(table.partition_keys), table.location, directories)]
     parts = [
         _shown(read(spark, table, paths, path_of(levels)), table, texts)
         for levels, paths in _paths(told_by_path, state.write_ids)

@@ -154,7 +154,7 @@ def _numbered(spark: SparkSession, read: DataFrame, found: Sequence[OriginalFile
     ]
     fields = ",".join(f"{name}:{kind}" for name, kind in _KNOWN.items())
     known = spark.range(1).select(F.inline(F.from_json(F.lit(json.dumps(places)), f"array<struct<{fields}>>")))
-    bare = F.regexp_replace(undo_percent(F.col(_FILE)), f"^{_PLACE.pattern}", "")
+    bare = F.regexp_replace(F.expr(undo_percent(_FILE)), f"^{_PLACE.pattern}", "")
     unknown = F.raise_error(F.concat(F.lit("rows of a file that was not asked for: "), _FILE)).cast("int")
     placed = read.join(F.broadcast(known), bare == F.col(_AT), "left")
     before = (

@@ -243,8 +243,8 @@ class _Place:
             known = [F.lit(value).cast("string").alias(name) for (_, value), name in zip(values, names, strict=True)]
             return events.select(*ID_COLUMNS, ROW_COLUMN, *known)
         below = len(names), self._table.location, [partition.directory for partition in self.partitions]
-        texts = [text.alias(name) for text, name in zip(partition_texts(*below), names, strict=True)]
-        return events.select(*ID_COLUMNS, ROW_COLUMN, *texts, F.expr(place_text(*below)).alias(PLACE_COLUMN))
+        texts = zip((*partition_texts(*below), place_text(*below)), (*names, PLACE_COLUMN), strict=True)
+        return events.selectExpr(*ID_COLUMNS, ROW_COLUMN, *(f"{text} AS {name}" for text, name in texts))
 
     def _look_up(self, split: _Split, partitions: Sequence[PartitionState]) -> LookUp | None:
         """How to find out which events in `partitions` are of rows that `split` has deletes for, without a join."""

@@ -190,8 +190,8 @@ def row_fields(names: Iterable[str]) -> list[str]:
     return [f"if(operation = -1, null, {ROW_COLUMN}.{quoted(name)})" for name in names]
 
 
-def partition_texts(depth: int, root: str, directories: Sequence[str]) -> list[Column]:
-    """The text of each of `depth` partition keys out of `PATH_COLUMN`, null for the default partition.
+def partition_texts(depth: int, root: str, directories: Sequence[str]) -> list[str]:
+    """The text of each of `depth` partition keys out of `PATH_COLUMN`, null for the default partition, as SQL.
 
     `directories` are all those of partitions in the scan, ``k=v/k2=v2``, which lie below `root`.
 
@@ -199,7 +199,7 @@ def partition_texts(depth: int, root: str, directories: Sequence[str]) -> list[C
     ``%XX``, in both of which a ``+`` is a plus. They are undone for every row, so only where some name needs it.
     """
     if not depth or not directories:
-        return [F.lit(None).cast("string")] * depth
+        return ["cast(NULL AS string)"] * depth
     escaped = not all(map(_PLAIN.fullmatch, directories))
     with_default = any(DEFAULT_PARTITION in directory for directory in directories)
     return [
@@ -207,10 +207,10 @@ def partition_texts(depth: int, root: str, directories: Sequence[str]) -> list[C
     ]
 
 
-def _partition_text(text: str, *, escaped: bool, with_default: bool) -> Column:
-    name = undo_percent(F.expr(text)) if escaped else F.expr(text)
+def _partition_text(text: str, *, escaped: bool, with_default: bool) -> str:
+    name = undo_percent(text) if escaped else text
     undone = undo_percent(name) if escaped else name
-    return F.when(name != DEFAULT_PARTITION, undone) if with_default else undone
+    return f"if({name} = '{DEFAULT_PARTITION}', NULL, {undone})" if with_default else undone
 
 
 def written_texts(root: str, directories: Sequence[str]) -> list[str]:
@@ -331,5 +331,6 @@ def uri_text(path: str) -> str:
     return quote(path, safe=_NOT_ESCAPED)
 
 
-def undo_percent(text: Column) -> Column:
-    return F.url_decode(F.replace(text, F.lit("+"), F.lit("%2B")))
+def undo_percent(text: str) -> str:
+    """A text in which some bytes are written as ``%XX``, without that, as SQL."""
+    return f"url_decode(replace({text}, '+', '%2B'))"
