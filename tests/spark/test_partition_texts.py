@@ -1,7 +1,6 @@
 """The texts of partition keys out of a file's path: by its bytes where they are known, and as good where not."""
 
 import pytest
-from pyspark.sql import functions as F
 
 from hive_acid.spark.scan import PATH_COLUMN, partition_texts, place_text, place_texts
 

@@ -12,6 +12,7 @@ without ACID columns, files with former names of columns, and partitions of Hive
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -145,24 +146,26 @@ class _Place:
         of_old_shape = [partition for partition in self.partitions if has_old_shape(self._spark, partition)]
         others = [partition for partition in self.partitions if partition not in of_old_shape]
         split = _split(others, with_deleted=self.reading.with_deleted)
-        look_up = self._look_up(split, others)
         # A join with the deletes of one partition does not ask for the partition first.
-        can_ask = look_up is not None or len(self.partitions) == 1 or len(split.deleted_from) > 1
-        # Where the client knows the deleted rows, to ask of each row costs less than another scan for some. Spark 4.1
-        # and 4.2 put all rows of several scans into rows of another kind; 4.3 needs one program less.
-        if split.touched and can_ask and (self.reading.in_one_scan or look_up is not None):
-            split.touched += split.untouched
-            split.untouched = []
-        renamed = names_in_directories(
-            self._spark, self._table, [(at.location, found) for at in self.partitions for found in at.with_ids]
-        )
-        parts = self._events(split.untouched, renamed, self.reading.wanted, KEY if with_ids else ())
-        if split.untouched_originals:
-            parts.append(self._originals(split.untouched_originals, with_ids=with_ids))
-        touched = self._events(split.touched, renamed, self.reading.wanted, KEY)
-        if split.touched_originals:
-            touched.append(self._originals(split.touched_originals, with_ids=True))
-        parts += self._without(touched, split, look_up)
+        can_join = len(self.partitions) == 1 or len(split.deleted_from) > 1
+        with ThreadPoolExecutor(1, thread_name_prefix="look-up") as pool:
+            # While this process reads delete files, the JVM lists data files.
+            look_up = pool.submit(self._look_up, split, others).result if split.deleted_from else _no_look_up
+            # Where the client knows the deleted rows, to ask of each row costs less than another scan for some. Spark
+            # 4.1 and 4.2 put all rows of several scans into rows of another kind; 4.3 needs one program less.
+            if split.touched and ((self.reading.in_one_scan and can_join) or look_up() is not None):
+                split.touched += split.untouched
+                split.untouched = []
+            renamed = names_in_directories(
+                self._spark, self._table, [(at.location, found) for at in self.partitions for found in at.with_ids]
+            )
+            parts = self._events(split.untouched, renamed, self.reading.wanted, KEY if with_ids else ())
+            if split.untouched_originals:
+                parts.append(self._originals(split.untouched_originals, with_ids=with_ids))
+            touched = self._events(split.touched, renamed, self.reading.wanted, KEY)
+            if split.touched_originals:
+                touched.append(self._originals(split.touched_originals, with_ids=True))
+            parts += self._without(touched, split, look_up())
         parts += [self._latest(partition, renamed) for partition in of_old_shape]
         return [self._shown(events) for events in parts]
 
@@ -248,8 +251,6 @@ class _Place:
 
     def _look_up(self, split: _Split, partitions: Sequence[PartitionState]) -> LookUp | None:
         """How to find out which events in `partitions` are of rows that `split` has deletes for, without a join."""
-        if not split.deleted_from:
-            return None
         deletes = [(partition, partition.state.delete_deltas) for partition in split.deleted_from]
         if len(partitions) == 1:
             return look_up_of(self._spark, deletes, self._state.write_ids)
@@ -295,6 +296,10 @@ class _Place:
                 for text, key in zip(texts, table.partition_keys, strict=True)
             ),
         )
+
+
+def _no_look_up() -> None:
+    """That of what nothing is deleted from."""
 
 
 def delete_events(spark: SparkSession, directories: Sequence[ScanDirectory], write_ids: ValidWriteIdList) -> DataFrame:
