@@ -7,7 +7,7 @@ import pytest
 from pyarrow import orc
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc_deletes import Events, delete_file
+from hive_acid.format.orc_deletes import DeleteEvents, delete_file
 from hive_acid.format.orc_patch import second_tail
 from hive_acid.format.orc_tail import read_tail
 from hive_acid.format.rows import decode_bucket, encode_bucket
@@ -33,7 +33,7 @@ def events(content):
 
 
 def by(write_id, keys):
-    return Events(*map(list, zip(*keys, strict=True)), [write_id] * len(keys))
+    return DeleteEvents(*map(list, zip(*keys, strict=True)), [write_id] * len(keys))
 
 
 def some_keys(random_, count, kind):
@@ -91,7 +91,7 @@ def test_what_the_tail_says():
 
 def test_events_of_several_writes():
     found = [(1, encode_bucket(0), row, 9 - row % 5) for row in range(1200)]
-    content = delete_file(COLUMNS, Events(*zip(*found, strict=True)), "zlib")
+    content = delete_file(COLUMNS, DeleteEvents(*zip(*found, strict=True)), "zlib")
     assert events(content) == [(2, *event) for event in found]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from hive_acid.errors import ColumnError, MergeCardinalityError
 from hive_acid.format.names import HIVE_3_PROPERTY
-from hive_acid.format.orc_deletes import Events, delete_file
+from hive_acid.format.orc_deletes import DeleteEvents, delete_file
 from hive_acid.format.rows import encode_bucket
 from hive_acid.spark import collected, dml
 from tests.spark.checker import check_table, location_of
@@ -116,7 +116,7 @@ def test_many_rows_are_written_by_spark(acid, spark, monkeypatch):
 def test_readers_find_row_groups_by_the_index(spark, tmp_path):
     """ORC's own reader skips groups of rows, also in the columns of `row`, which have nothing to be skipped."""
     rows = range(0, 3 * 35_000, 3)
-    found = Events(*([value] * len(rows) for value in (1, encode_bucket(0))), rows, [2] * len(rows))
+    found = DeleteEvents(*([value] * len(rows) for value in (1, encode_bucket(0))), rows, [2] * len(rows))
     content = delete_file(list(EVERY_TYPE.items()), found, "none")
     # Under another name Spark's reader takes the file for a plain one, and pushes filters on its columns.
     (tmp_path / "f.orc").write_bytes(content.replace(b"originalTransaction", b"originalTransactiom"))

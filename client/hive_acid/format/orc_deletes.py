@@ -53,7 +53,7 @@ _NOWHERE = bytes(8)
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class DeleteEvents:
     """Delete events column by column: the write ids, bucket properties and row ids of the rows that are deleted, by
     which they are in order, and the write ids that delete them.
     """
@@ -70,11 +70,15 @@ class Events:
     def columns(self) -> tuple[Sequence[int], ...]:
         return self.write_ids, self.buckets, self.row_ids, self.deleted_by
 
-    def at(self, places: Sequence[int]) -> Events:
+    def at(self, places: Sequence[int]) -> DeleteEvents:
         """The events at some places, which ascend."""
-        return self if len(places) == len(self) else Events(*([of[place] for place in places] for of in self.columns))
+        return (
+            self
+            if len(places) == len(self)
+            else DeleteEvents(*([of[place] for place in places] for of in self.columns))
+        )
 
-    def by_bucket(self) -> dict[int, Events]:
+    def by_bucket(self) -> dict[int, DeleteEvents]:
         """The events that belong into the file of each bucket, by its number."""
         numbers = {bucket: decode_bucket(bucket)[0] for bucket in {*self.buckets}}
         if len({*numbers.values()}) == 1:
@@ -85,7 +89,7 @@ class Events:
         return {number: self.at(of) for number, of in places.items()}
 
 
-def delete_file(columns: Sequence[tuple[str, str]], events: Events, compression: str) -> bytes:
+def delete_file(columns: Sequence[tuple[str, str]], events: DeleteEvents, compression: str) -> bytes:
     """The file of `events`, which are not empty.
 
     `columns` are (name, Hive type), without the partition keys. `compression` is ``none`` or ``zlib``. Raises

@@ -276,7 +276,7 @@ def _messages(message: bytes, field: int) -> tuple[bytes, ...]:
     return tuple(value for number, value in fields(message) if number == field and isinstance(value, bytes))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _types(messages: tuple[bytes, ...]) -> tuple[OrcType, ...]:
     """The tree of types, of which a table has one in most of its files: to read it takes half of the time of a tail."""
     types = tuple(map(_type, messages))

@@ -19,7 +19,7 @@ from hive_acid.catalog import Column, Table
 from hive_acid.errors import SerializationError
 from hive_acid.format.deleted import Blocks, places_left
 from hive_acid.format.deleted import Source as SourceOfRows
-from hive_acid.format.orc_deletes import Events
+from hive_acid.format.orc_deletes import DeleteEvents
 from hive_acid.spark.changes import Replaced, Source
 from hive_acid.spark.events import DELETE, INSERT, row_part
 from hive_acid.spark.read import KEY_COLUMNS
@@ -56,7 +56,7 @@ def collected(
     partition_keys: Sequence[str],
     write_id: int,
     deleted: Mapping[Values, Mapping[SourceOfRows, Blocks]] | None = None,
-) -> Mapping[Values, Events] | None:
+) -> Mapping[Values, DeleteEvents] | None:
     """The events by which `write_id` deletes `rows`, a frame with the hidden columns of `read_rows`.
 
     They are by the values of their partition. Rows that are `deleted` already, if that is known of each
@@ -85,7 +85,7 @@ class Changes(NamedTuple):
     are new versions of rows, `repeated` the number of rows that are deleted more than once.
     """
 
-    deletes: Mapping[Values, Events]
+    deletes: Mapping[Values, DeleteEvents]
     inserts: Mapping[Values, Any]
     updates: int
     repeated: int
@@ -194,12 +194,12 @@ def _brought(rows: DataFrame, columns: Sequence[str], most: int) -> pyarrow.Tabl
     return None if table.num_rows > most else table
 
 
-def _events(table: pyarrow.Table, partition_keys: Sequence[str], write_id: int) -> dict[Values, Events]:
+def _events(table: pyarrow.Table, partition_keys: Sequence[str], write_id: int) -> dict[Values, DeleteEvents]:
     """The events by which the rows of `table` are deleted, by the values of their partition."""
     found = {}
     for values, of in _by_partition(table.select(KEY_COLUMNS), table, partition_keys).items():
         write_ids, buckets, row_ids = (of.column(name).to_pylist() for name in KEY_COLUMNS)
-        found[values] = Events(write_ids, buckets, row_ids, [write_id] * len(row_ids))
+        found[values] = DeleteEvents(write_ids, buckets, row_ids, [write_id] * len(row_ids))
     return found
 
 

@@ -39,7 +39,7 @@ from hive_acid.format.deleted import (
     layout_of,
     merged,
 )
-from hive_acid.format.orc_deletes import Events
+from hive_acid.format.orc_deletes import DeleteEvents
 from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
@@ -207,7 +207,7 @@ def _are_few(wanted: Sequence[DataFilePath], most_events: int) -> bool:
 
 def merged_events(
     partition: PartitionState, deltas: Sequence[DataDirectory], write_ids: ValidWriteIdList
-) -> Events | None:
+) -> DeleteEvents | None:
     """The events of `deltas` that are visible, in the order of their keys, the first one of each row.
 
     None if there are none, or too many to be read here, or it cannot be.
@@ -227,7 +227,7 @@ def merged_events(
     # Hive 4 loses the events that follow a doubled one (acid-format.md §0.9).
     first_of_rows = dict(reversed([(event[:3], event) for event in events]))
     merged = list(reversed(first_of_rows.values()))
-    return Events(*([event[column] for event in merged] for column in range(4))) if merged else None
+    return DeleteEvents(*([event[column] for event in merged] for column in range(4))) if merged else None
 
 
 def _read(file: DataFilePath) -> Said | None:

@@ -25,8 +25,7 @@ from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath
 from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name, is_for_hive_3, staging_name
 from hive_acid.format.orc import empty_acid_file
-from hive_acid.format.orc_deletes import Events as DeleteEvents
-from hive_acid.format.orc_deletes import delete_file
+from hive_acid.format.orc_deletes import DeleteEvents, delete_file
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.spark.events import (

@@ -23,7 +23,7 @@ from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.deleted import Blocks, Source
 from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delete_delta_name, delta_name, is_for_hive_3
-from hive_acid.format.orc_deletes import Events as DeleteEvents
+from hive_acid.format.orc_deletes import DeleteEvents
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import encode_bucket
 from hive_acid.locks import Operation, write_component
