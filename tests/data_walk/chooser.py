@@ -27,6 +27,7 @@ class Chooser:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         self._next_id = 0
+        self._writer = ""
 
     def shapes(self) -> dict[str, Shape]:
         return {name: Shape.random(self._chance) for name in TABLES}
@@ -47,6 +48,7 @@ class Chooser:
             if verb in ("look", "release") and not walk.held:
                 continue
             break
+        self._writer = writer
         table = self._chance.choice(TABLES)
         if verb in ("commit", "abort", "begin", "clean", "look", "release"):
             return Step(writer, verb, {})
@@ -106,7 +108,7 @@ class Chooser:
 
     def _merge(self, walk: Walk, table: str) -> dict[str, Any]:
         columns = walk.model.columns[table]
-        known = [*walk.model.content[table]]
+        known = self._known(walk, table)
         old = self._chance.sample(known, min(len(known), self._chance.randint(0, 8)))
         rows = self._rows(walk, table, self._chance.randint(0, 5))
         rows += [{**row, "id": number} for number, row in zip(old, self._rows(walk, table, len(old)), strict=True)]
@@ -125,6 +127,15 @@ class Chooser:
             action = self._chance.choice(("delete", some_assignments(self._chance, columns)))
             clauses.append(Clause("by source", some_condition(self._chance, columns), action))
         return {"table": table, "rows": rows, "clauses": tuple(clauses), **self._by()}
+
+    def _known(self, walk: Walk, table: str) -> list[int]:
+        """Ids of rows that the writer sees or has deleted. One that only others see would be new to its MERGE, as it
+        would to any that does not wait for writers, and then be there twice.
+        """
+        if self._writer not in walk.blocks:
+            return [*walk.model.content[table]]
+        _, txn = walk.blocks[self._writer]
+        return [*dict.fromkeys((*txn.seen[table], *txn.own[table]))]
 
     def _compact(self, walk: Walk, table: str) -> dict[str, Any]:
         return {"table": table, "kind": self._chance.choice(("minor", "major")), **self._by()}
