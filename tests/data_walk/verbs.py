@@ -167,6 +167,7 @@ def merge(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Claus
 
     new = [row for number, row in source.items() if number not in own and _first(clauses, "new", row)]
     updated, deleted = scene.model.change(scene.txn, table, changed)
+    scene.txn.claimed |= {(table, columns.partition_of(row)) for row in new}
     _equal(tuple(found), (inserted(scene.txn, table, new), updated, deleted))
 
 

@@ -3,7 +3,8 @@
 import pytest
 from pyspark.sql import functions as F
 
-from hive_acid.errors import ColumnError, MergeCardinalityError
+import hive_acid.spark
+from hive_acid.errors import ColumnError, MergeCardinalityError, WriteConflictError
 from tests.spark.checker import check_table, location_of
 from tests.spark.plans import SPARK, last_write
 
@@ -300,3 +301,31 @@ def test_no_row_is_shuffled_where_none_can_match_twice(acid, spark):
     assert sorted(row["v"] for row in acid.table("d.t").where("id BETWEEN 5 AND 24 AND id <> 7").collect()) == (
         [1] * 5 + [2] * 14
     )
+
+
+@pytest.mark.parametrize("upsert", [True, False], ids=["upsert", "only new ones"])
+@pytest.mark.parametrize("keys", [{"p": "int"}, {}], ids=["partitions", "none"])
+def test_a_row_that_two_would_insert_is_there_once(acid, spark, keys, upsert):
+    """Nothing that was there has changed, and yet the second knows not what the first has inserted."""
+    columns = {"id": "int", "v": "string"} | ({} if keys else {"p": "int"})
+    acid.create_table("d.t", columns, partitioned_by=keys)
+    other = hive_acid.spark.session(spark, acid.connection)
+
+    def merge(session, writer, p):
+        source = spark.range(1).selectExpr("7 id", f"'{writer}' v", f"{p} p")
+        builder = session.merge("d.t", source, "t.id = s.id AND t.p = s.p").whenNotMatchedInsertAll()
+        return (builder.whenMatchedUpdateAll() if upsert else builder).execute()
+
+    def lose():
+        with acid.transaction():
+            assert tuple(merge(other, "other", 1)) == (1, 0, 0)
+            merge(acid, "acid", 1)
+
+    with pytest.raises(WriteConflictError):
+        lose()
+    assert read(acid, "d.t") == [(7, "other", 1)]
+    if keys:
+        with acid.transaction():
+            assert tuple(merge(other, "other", 2)) == (1, 0, 0)
+            assert tuple(merge(acid, "acid", 3)) == (1, 0, 0), "what is in another partition is another row"
+    check_table(location_of(acid, "d.t"))

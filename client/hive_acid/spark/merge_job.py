@@ -49,12 +49,12 @@ def merge(context: Context, transaction: Transaction, table: Table, builder: Mer
     if new := builder.new_columns():
         table = add_columns(context.connection, transaction, table, new, missing=True)
     statement = Statement(context, transaction, table)
-    changes_rows = bool(builder.matched or builder.by_source)
     inserts = bool(builder.not_matched) or any(clause.values is not None for clause in builder.clauses)
     if inserts:
         statement.refuse_clustered(verb)
-    operation = Operation.UPDATE if changes_rows else Operation.INSERT
-    statement.lock(operation)
+    # Also where it only inserts: which rows are new depends on those that are there (as in Hive's xlock.mergeinsert).
+    operation = Operation.UPDATE
+    statement.lock(operation, inserts_what_lacks=bool(builder.not_matched))
     with column_errors(table):
         source = kept(builder.join, table, once=bool(builder.matched))
         rows = _Merge(statement, builder, source)

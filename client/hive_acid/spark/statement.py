@@ -139,6 +139,7 @@ class Statement:
         self.table = table
         self._transaction = transaction
         self._found: tuple[Predicate | None, TableState] | None = None
+        self._inserts_what_lacks = False
 
     # --- before the job ------------------------------------------------------------------------
 
@@ -146,8 +147,13 @@ class Statement:
         """Raise UnsupportedTableError if new rows would have to be placed by the older hash of Hive."""
         check_version(self.table, verb)
 
-    def lock(self, operation: Operation) -> None:
-        """Take the writer's lock on the table; partitions follow when they are known."""
+    def lock(self, operation: Operation, *, inserts_what_lacks: bool = False) -> None:
+        """Take the writer's lock on the table; partitions follow when they are known.
+
+        `inserts_what_lacks` says that new rows are such as the table has not: partitions that get some count as changed
+        then, so of two statements that would insert the same rows into one only the first commits.
+        """
+        self._inserts_what_lacks = inserts_what_lacks
         dynamic = bool(self.table.partition_keys)
         self._transaction.lock(write_component(self.table.database, self.table.name, operation, dynamic=dynamic))
 
@@ -342,7 +348,8 @@ class Statement:
         """Tell the metastore which partitions were touched, for the conflict check at commit."""
         if not self.table.partition_keys:
             return
-        changed = {names[staged.values][0] for staged in found if overwritten or staged.kind == DELETE}
+        all_changed = overwritten or self._inserts_what_lacks
+        changed = {names[staged.values][0] for staged in found if all_changed or staged.kind == DELETE}
         added = {names[staged.values][0] for staged in found} - changed
         for touched, what in ((changed, operation), (added, Operation.INSERT)):
             # Nothing touched is told as well: until then the whole table counts as written to.
