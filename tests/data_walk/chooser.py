@@ -129,8 +129,8 @@ class Chooser:
         return {"table": table, "rows": rows, "clauses": tuple(clauses), **self._by()}
 
     def _known(self, walk: Walk, table: str) -> list[int]:
-        """Ids of rows that the writer sees or has deleted. One that only others see would be new to its MERGE, as it
-        would to any that does not wait for writers, and then be there twice.
+        """Ids of rows that the writer sees or has deleted. One that only others see would be new to its MERGE, and
+        there twice if it came into another partition, where there is no conflict.
         """
         if self._writer not in walk.blocks:
             return [*walk.model.content[table]]

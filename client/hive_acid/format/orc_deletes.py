@@ -72,11 +72,9 @@ class DeleteEvents:
 
     def at(self, places: Sequence[int]) -> DeleteEvents:
         """The events at some places, which ascend."""
-        return (
-            self
-            if len(places) == len(self)
-            else DeleteEvents(*([of[place] for place in places] for of in self.columns))
-        )
+        if len(places) == len(self):
+            return self
+        return DeleteEvents(*([of[place] for place in places] for of in self.columns))
 
     def by_bucket(self) -> dict[int, DeleteEvents]:
         """The events that belong into the file of each bucket, by its number."""

@@ -53,8 +53,7 @@ def merge(context: Context, transaction: Transaction, table: Table, builder: Mer
     if inserts:
         statement.refuse_clustered(verb)
     # Also where it only inserts: which rows are new depends on those that are there (as in Hive's xlock.mergeinsert).
-    operation = Operation.UPDATE
-    statement.lock(operation, inserts_what_lacks=bool(builder.not_matched))
+    statement.lock(Operation.UPDATE, inserts_what_lacks=bool(builder.not_matched))
     with column_errors(table):
         source = kept(builder.join, table, once=bool(builder.matched))
         rows = _Merge(statement, builder, source)
@@ -70,10 +69,11 @@ def merge(context: Context, transaction: Transaction, table: Table, builder: Mer
         if brought is not None:
             if once:
                 _refuse_repeated(table, brought.repeated, verb)
-            return _row_counts(statement.change(brought.deletes, brought.inserts, write, operation), brought.updates)
+            counts = statement.change(brought.deletes, brought.inserts, write, Operation.UPDATE)
+            return _row_counts(counts, brought.updates)
         found = rows.changed()
     events = change_events(found.changes(), table, write, deletes_only=not inserts, once=once, in_place=in_place)
-    counts = statement.run(events, write, operation)
+    counts = statement.run(events, write, Operation.UPDATE)
     counted: Mapping[str, Any] = events.counts.get
     _refuse_repeated(table, int(counted.get(REPEATED) or 0), verb)
     return _row_counts(counts, int(counted[UPDATES] or 0))
