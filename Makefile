@@ -36,8 +36,14 @@ $(VENV)/installed: requirements.lock pyproject.toml
 demo: install ## ACID on Spark, on real data: New York's flights of 2013
 	@$(BIN)/python -m hive_acid.demo $(ARGS)
 
-test: install ## All tests
+test: install $(VENV)/spark.classes ## All tests
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+# For the tests' JVMs, which start in half the time with it; one that fails is done without.
+%/spark.classes: %/installed tests/class_archive.py tests/jvm.py
+	@echo "Storing Spark's classes as Java has them in memory, for the tests."
+	@$(@D)/bin/python -m tests.class_archive >/dev/null 2>&1 || true
+	@touch $@
 
 lint: install ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .
@@ -72,10 +78,10 @@ walk-data: install ## Random writes of all kinds against a model in Python (SEED
 crash: install ## Clients and services killed before every step of all that they do
 	@HIVE_ACID_TEST_ALL_STEPS=1 $(BIN)/python -m pytest tests/crash tests/compaction/crash $(ARGS)
 
-test-spark: $(SPARK_VENV)/installed ## The data path's tests on another PySpark (VERSION=4.1), in an environment of its own
+test-spark: $(SPARK_VENV)/spark.classes ## The data path's tests on another PySpark (VERSION=4.1), in an environment of its own
 	@$(SPARK_VENV)/bin/python -m pytest -p no:cacheprovider $(DATA_TESTS) $(ARGS)
 
-test-connect: $(SPARK_VENV)/installed ## The data path's tests as a client of Spark Connect (VERSION=4.3)
+test-connect: $(SPARK_VENV)/spark.classes ## The data path's tests as a client of Spark Connect (VERSION=4.3)
 	@HIVE_ACID_TEST_CONNECT=1 $(SPARK_VENV)/bin/python -m pytest -p no:cacheprovider tests/spark $(ARGS)
 
 .venv-spark-%/installed: requirements.lock pyproject.toml

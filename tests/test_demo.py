@@ -1,11 +1,14 @@
 """``make demo`` as a whole: every check holds, and nothing is left running or lying about."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.jvm import FOR_SPARK
 
 
 @pytest.mark.spark
@@ -14,7 +17,12 @@ import pytest
 def test_the_walk_through_holds(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     done = subprocess.run(
-        [sys.executable, "-m", "hive_acid.demo"], capture_output=True, text=True, timeout=840, check=False
+        [sys.executable, "-m", "hive_acid.demo"],
+        env={**os.environ, **FOR_SPARK},
+        capture_output=True,
+        text=True,
+        timeout=840,
+        check=False,
     )
     words = done.stdout[-4000:] + done.stderr[-2000:]
     assert done.returncode == 0, words

@@ -18,6 +18,7 @@ from hive_acid.spark.java import ensure_java
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.executor import executor_for
 from metastore.compaction.process import end_process
+from tests.jvm import FOR_SPARK
 
 from .test_spark import minor_then_major
 from .test_spark import spark_world as spark_world
@@ -47,7 +48,8 @@ def started(program: str, *arguments: str, log: Path, **environment: str) -> Ite
     """A program of Spark's ``bin``, and its whole session ended afterwards."""
     ensure_java()
     command = [str(Path(pyspark.__file__).parent / "bin" / program), *arguments]
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", **environment}
+    here = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**os.environ, **FOR_SPARK, **here, **environment}
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True)
     try:

@@ -19,6 +19,7 @@ from metastore.compaction.executor import CompactionExecutor, WarmSparkExecutor
 from metastore.compaction.models import Compaction
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.store.database import Database
+from tests.jvm import FOR_SPARK
 
 from . import world as tables
 from .world import World
@@ -60,6 +61,8 @@ def read_orc(location: str) -> list[RowEvent]:
 def spark_world(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(tables, "write_directory", write_orc)
     monkeypatch.setattr(tables, "read_directory", read_orc)
+    for name, value in FOR_SPARK.items():
+        monkeypatch.setenv(name, value)
     return World(db, tmp_path)
 
 
