@@ -7,6 +7,9 @@ succeed, so a killed step can be run again.
 Object stores have no directories and no rename: an empty directory does not exist there, and a rename copies every file
 before it removes the first one. Credentials and end points are fsspec's (``AWS_ACCESS_KEY_ID``,
 ``FSSPEC_S3_ENDPOINT_URL``); Spark has its own (``spark.hadoop.fs.s3a.*``).
+
+HDFS is hdfs-native's (``hive-acid[hdfs]``), which reads Hadoop's settings (``HADOOP_CONF_DIR``), or without it
+pyarrow's, which needs Hadoop's native client.
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ from __future__ import annotations
 import os
 import posixpath
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 import fsspec
@@ -26,6 +30,12 @@ from fsspec.implementations.local import LocalFileSystem
 
 OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "cos", "cosn", "oci"})
 """Schemes of file systems that are lists of objects: a rename there is a copy."""
+
+_HADOOP = frozenset({"hdfs", "viewfs"})
+"""Schemes of HDFS, with or without mounts."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _REMOTE_THREADS = 16
 _COPY_BYTES = 8 * 1024 * 1024
@@ -50,13 +60,55 @@ class FileEntry:
 def _open(location: str) -> tuple[Any, str]:
     if location.startswith("file:"):
         location = "file://" + "/" + location.removeprefix("file:").lstrip("/")
+    if _scheme(location) in _HADOOP:
+        return _open_hadoop(location)
     filesystem, path = fsspec.core.url_to_fs(location, use_listings_cache=False)
     return filesystem, path.rstrip("/") or "/"
 
 
+def _open_hadoop(location: str) -> tuple[Any, str]:
+    """Not by fsspec's reading of URLs, to which names of services are lower case and ``;`` and ``?`` end a path."""
+    scheme, _, rest = location.partition(":")
+    authority, path = "", rest
+    if rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        path = slash + path
+    host, colon, port = authority.rpartition(":")
+    where: dict[str, Any] = {"host": host, "port": int(port)} if colon else {"host": authority} if authority else {}
+    try:
+        return _hadoop_class(scheme.lower())(**where), path.rstrip("/") or "/"
+    except (ImportError, OSError) as error:
+        raise OSError(f"{error} (without Hadoop's native client {scheme} needs hive-acid[hdfs])") from error
+
+
+@cache
+def _hadoop_class(scheme: str) -> Any:
+    kind = fsspec.get_filesystem_class(scheme)
+    return type(kind.__name__, (kind,), {"_strip_protocol": classmethod(lambda cls, path: path)})
+
+
+def _refusals(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """What HDFS refuses is an OSError, as everywhere; to hdfs-native it is a RuntimeError."""
+
+    @wraps(function)
+    def called(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return function(*args, **kwargs)
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:
+                raise
+            raise OSError(str(error)) from error
+
+    return called
+
+
+def _scheme(location: str) -> str:
+    return urlsplit(location).scheme.lower()
+
+
 def rename_is_copy(location: str) -> bool:
     """Whether a rename at this location copies data, file by file."""
-    return urlsplit(location).scheme.lower() in OBJECT_STORES
+    return _scheme(location) in OBJECT_STORES
 
 
 def threads_at(location: str, *, local: int = 1) -> int:
@@ -88,12 +140,14 @@ def is_below(location: str, root: str) -> bool:
     return f"{path}/".startswith(f"{above.rstrip('/')}/")
 
 
+@_refusals
 def exists(location: str) -> bool:
     """Whether a file or directory is there."""
     filesystem, path = _open(location)
     return bool(filesystem.exists(path))
 
 
+@_refusals
 def make_directory(location: str) -> None:
     """Make a directory and all above it; nothing to do where directories do not exist."""
     if rename_is_copy(location):
@@ -102,6 +156,7 @@ def make_directory(location: str) -> None:
     filesystem.makedirs(path, exist_ok=True)
 
 
+@_refusals
 def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
     """All files and directories below `location`, sorted by path; an absent location has none."""
     if rename_is_copy(location):
@@ -191,11 +246,14 @@ def _is_within(path: str, max_depth: int | None) -> bool:
 
 
 def _modified_ms(detail: dict[str, Any]) -> int:
-    when = detail.get("mtime") or detail.get("LastModified") or 0
+    if (modified_ms := detail.get("modification_time")) is not None:
+        return int(modified_ms)
+    when = detail.get("mtime") or detail.get("LastModified") or detail.get("last_modified") or 0
     seconds = when.timestamp() if hasattr(when, "timestamp") else float(when)
     return int(seconds * 1000)
 
 
+@_refusals
 def rename(source: str, target: str) -> None:
     """Move a file or directory to a path that is free; one that another call has moved there is as it should be.
 
@@ -241,6 +299,7 @@ def _sizes(filesystem: Any, path: str) -> dict[str, int]:
     return {key[len(path) :]: int(detail.get("size") or 0) for key, detail in found.items()}
 
 
+@_refusals
 def copy(source: str, target: str, *, share: bool = False) -> None:
     """Copy a file; the directories above the target are made.
 
@@ -249,7 +308,7 @@ def copy(source: str, target: str, *, share: bool = False) -> None:
     source_filesystem, source_path = _open(source)
     target_filesystem, target_path = _open(target)
     target_filesystem.makedirs(posixpath.dirname(target_path), exist_ok=True)
-    if source_filesystem is not target_filesystem:
+    if source_filesystem is not target_filesystem or _scheme(source) in _HADOOP:  # which has no copy
         with source_filesystem.open(source_path, "rb") as given, target_filesystem.open(target_path, "wb") as made:
             shutil.copyfileobj(given, made, _COPY_BYTES)
         return
@@ -265,6 +324,7 @@ def copy(source: str, target: str, *, share: bool = False) -> None:
     source_filesystem.cp_file(source_path, target_path)
 
 
+@_refusals
 def remove(location: str) -> bool:
     """Remove a file or a directory with all below it; False if there was nothing."""
     filesystem, path = _open(location)
@@ -272,6 +332,8 @@ def remove(location: str) -> bool:
         keys = list(filesystem.find(path))
         _remove_objects(filesystem, keys)
         return bool(keys)
+    if _scheme(location) in _HADOOP and not filesystem.exists(path):  # hdfs-native does not say
+        return False
     try:
         filesystem.rm(path, recursive=True)
     except FileNotFoundError:
@@ -293,6 +355,7 @@ def _is_pattern(path: str) -> bool:
     return any(letter in path for letter in "*?[")
 
 
+@_refusals
 def write(location: str, content: bytes) -> None:
     """Write a small file, replacing what is there."""
     filesystem, path = _open(location)
@@ -306,6 +369,7 @@ def create(location: str) -> Any:
     return filesystem.open(path, "wb")
 
 
+@_refusals
 def read(location: str) -> bytes:
     """The content of a small file."""
     filesystem, path = _open(location)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,28 +17,11 @@ from metastore.compaction.config import CompactionConfig
 from metastore.compaction.executor import executor_for
 from metastore.compaction.process import end_process
 from tests.jvm import FOR_SPARK
+from tests.ports import await_port, free_port
 
 from .test_spark import minor_then_major
 from .test_spark import spark_world as spark_world
 from .world import World
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def await_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until somebody listens there."""
-    deadline = time.monotonic() + 90
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        assert process.poll() is None, log.read_text()[-3000:]
-        assert time.monotonic() < deadline, log.read_text()[-3000:]
-        time.sleep(0.1)
 
 
 @contextlib.contextmanager

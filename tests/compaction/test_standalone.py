@@ -13,8 +13,9 @@ import pytest
 
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.executor import executor_for
+from tests.ports import await_port, free_port
 
-from .test_connect_backend import await_port, free_port, started
+from .test_connect_backend import started
 from .test_spark import minor_then_major
 from .test_spark import spark_world as spark_world
 from .world import World

@@ -1,9 +1,10 @@
-"""A table on S3 is written, read, compacted and cleaned as one on a disk is."""
+"""A table on S3 or HDFS is written, read, compacted and cleaned as one on a disk is."""
 
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -26,16 +27,26 @@ SETTINGS = {
 }
 
 
-def test_from_creation_to_compaction(store, db_url, tmp_path):
+def test_on_s3(store, db_url, tmp_path):
     try:
-        settings = {**SETTINGS, **store.spark_settings()}
+        settings = store.spark_settings()
     except NotFetchedError as error:
         pytest.skip(str(error))
-    conf = tmp_path / "conf"
+    holds(db_url, f"s3a://{store.bucket}/warehouse", settings, tmp_path)
+
+
+def test_on_hdfs(hdfs, db_url, tmp_path):
+    holds(db_url, f"{hdfs}/warehouse", {}, tmp_path)
+
+
+def holds(db_url: str, warehouse: str, settings: Mapping[str, str], scratch: Path) -> None:
+    """Tell the story, and see that readers saw what they ought to."""
+    conf = scratch / "conf"
     conf.mkdir()
-    (conf / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+    lines = (f"{key} {value}\n" for key, value in {**SETTINGS, **settings}.items())
+    (conf / "spark-defaults.conf").write_text("".join(lines))
     told = subprocess.run(
-        [sys.executable, "-m", "tests.s3.story", db_url, f"s3a://{store.bucket}/warehouse"],
+        [sys.executable, "-m", "tests.remote.story", db_url, warehouse],
         env={**os.environ, "SPARK_CONF_DIR": str(conf)},
         cwd=Path(__file__).parents[2],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""One S3-compatible server for all tests here; without Maven Central they are skipped."""
+"""One S3-compatible server and one HDFS for all tests here; without Maven Central they are skipped."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clients.maven import NotFetchedError
-from tests.s3.store import Store, served_store
+from tests.remote.hdfs import served_hdfs
+from tests.remote.s3 import Store, served_store
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +27,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
             import fsspec.config
 
             fsspec.config.conf.pop("s3", None)
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of its root."""
+    pytest.importorskip("hdfs_native", reason="HDFS needs hive-acid[hdfs], which is not installed here")
+    try:
+        with served_hdfs(tmp_path_factory.mktemp("hdfs")) as url:
+            yield url
+    except NotFetchedError as error:
+        pytest.skip(str(error))

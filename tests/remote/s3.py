@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hive_acid.spark.java import ensure_java
 from tests.clients.maven import Jar, cache_directory
-from tests.jvm import SHORT_LIVED
+from tests.ports import free_port
+from tests.remote.java_server import running
 
 KEY, SECRET = "local-identity", "local-credential"
-START_WITHIN_S = 60.0
 
 SERVER = Jar(
     "org/gaul/s3proxy/4.1.0/s3proxy-4.1.0-jar-with-dependencies.jar",
@@ -130,11 +125,8 @@ class Store:
 def served_store(work: Path) -> Iterator[Store]:
     """Run the server below `work`. Raises NotFetchedError."""
     jar = SERVER.fetch(cache_directory())
-    ensure_java()
     (work / "objects" / "lake").mkdir(parents=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     settings = {
         "s3proxy.authorization": "aws-v2-or-v4",
         "s3proxy.identity": KEY,
@@ -144,21 +136,5 @@ def served_store(work: Path) -> Iterator[Store]:
         "jclouds.filesystem.basedir": str(work / "objects"),
     }
     (work / "s3proxy.conf").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    command = ["java", "-Xmx256m", *SHORT_LIVED, "-jar", str(jar), "--properties", str(work / "s3proxy.conf")]
-    with (work / "s3proxy.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        _wait_for(port, process)
+    with running(["-jar", str(jar), "--properties", str(work / "s3proxy.conf")], port, work / "s3proxy.log"):
         yield Store(f"http://127.0.0.1:{port}", "lake")
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_WITHIN_S
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.1)
-    raise RuntimeError("S3Proxy did not start")

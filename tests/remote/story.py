@@ -1,6 +1,7 @@
-"""A table on S3 from its creation to its compaction, in a process of its own: Spark's class path is set at its start.
+"""A table on S3 or HDFS from its creation to its compaction, in a process of its own: Spark's class path is set at its
+start.
 
-``python -m tests.s3.story DATABASE_URL WAREHOUSE`` prints what a reader saw after each step, a line of JSON each.
+``python -m tests.remote.story DATABASE_URL WAREHOUSE`` prints what a reader saw after each step, a line of JSON each.
 """
 
 from __future__ import annotations

@@ -1,0 +1,26 @@
+"""A server in Java, from jars, while a block runs."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hive_acid.spark.java import ensure_java
+from tests.jvm import SHORT_LIVED
+from tests.ports import await_port
+
+
+@contextmanager
+def running(arguments: Sequence[str], port: int, log: Path) -> Iterator[None]:
+    """Within the block it listens at `port`; `arguments` are Java's."""
+    java = ensure_java() / "bin" / "java"
+    with log.open("wb") as out:
+        process = subprocess.Popen([java, "-Xmx256m", *SHORT_LIVED, *arguments], stdout=out, stderr=out)
+    try:
+        await_port(port, process, log)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
