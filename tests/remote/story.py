@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from hive_acid import files
 from hive_acid.spark import lane_merge, pieces
 from hive_acid.spark.file_order import out_of_order
 from hive_acid.spark.stage import Staging
+from hive_acid.streaming import DelimitedWriter, StreamingConnection
 from metastore import slices
 from metastore.app import App, ServeOptions
 from metastore.config import Config
@@ -42,17 +44,19 @@ def main(db_url: str, warehouse: str) -> None:
         slices.executor_for = lambda config: SessionExecutor(spark)  # type: ignore[attr-defined]
     app = App(ServeOptions("127.0.0.1", 0, None, db_url, warehouse, Config.parse(SETTINGS)))
     try:
-        with hive_acid.spark.session(spark, app.start()) as acid:
-            Story(spark, acid).run()
+        uri = app.start()
+        with hive_acid.spark.session(spark, uri) as acid:
+            Story(spark, acid, uri).run()
     finally:
         spark.stop()
         app.stop()
 
 
 class Story:
-    def __init__(self, spark: SparkSession, acid: hive_acid.spark.AcidSession) -> None:
+    def __init__(self, spark: SparkSession, acid: hive_acid.spark.AcidSession, uri: str) -> None:
         self.spark = spark
         self.acid = acid
+        self.uri = uri
 
     def run(self) -> None:
         acid = self.acid
@@ -86,6 +90,16 @@ class Story:
         print(json.dumps(["older snapshot", self.rows(before)]))
         acid.overwrite("d.t", self.frame((5, "o", "x")))
         self.tell("overwritten")
+        with StreamingConnection(self.uri, "d.t", DelimitedWriter(",")) as stream, stream.transaction():
+            stream.write(b"8,streamed,x\n")
+        self.tell("streamed")
+        beside = files.join(files.parent(acid.connection.table("d", "t").location), "raw")
+        with tempfile.TemporaryDirectory() as here:
+            for number, place in enumerate((beside, here)):
+                rows = self.spark.createDataFrame([(10 + number, "loaded")], "id int, v string")
+                rows.coalesce(1).write.mode("overwrite").orc(place)
+                acid.load_data("d.t", place, partition={"p": "z"})
+        self.tell("loaded")
         acid.drop_table("d.t")
 
     def compact_by_lanes(self) -> int:

@@ -57,6 +57,7 @@ def holds(db_url: str, warehouse: str, settings: Mapping[str, str], scratch: Pat
     assert told.returncode == 0, told.stderr[-4000:]
     later, kept = [6, "later", "x"], [7, "kept", "x"]
     merged = [[2, "m", "x"], [3, "C", "y z"], [4, "n", "x"]]
+    overwritten = [[3, "C", "y z"], [5, "o", "x"]]
     assert [json.loads(line) for line in told.stdout.splitlines() if line.startswith("[")] == [
         ["inserted", [[1, "a", "x"], [2, "b", "x"], [3, "c", "y z"]], []],
         ["changed", [[2, "B", "x"], [3, "C", "y z"]], []],
@@ -68,5 +69,7 @@ def holds(db_url: str, warehouse: str, settings: Mapping[str, str], scratch: Pat
         ["compacted as it is", [*merged, kept], []],
         ["compacted", [*merged, later, kept], []],
         ["older snapshot", [*merged, later, kept]],
-        ["overwritten", [[3, "C", "y z"], [5, "o", "x"]], []],
+        ["overwritten", overwritten, []],
+        ["streamed", [*overwritten, [8, "streamed", "x"]], []],
+        ["loaded", [*overwritten, [8, "streamed", "x"], [10, "loaded", "z"], [11, "loaded", "z"]], []],
     ]
