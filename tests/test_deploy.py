@@ -18,7 +18,8 @@ from metastore.config import Config
 from metastore.housekeeping.alert_config import AlertConfig
 from metastore.sources import ENVIRONMENT_PREFIX
 from metastore.store.database import Database
-from tests.observe.scrape import free_port, get, names, parsed
+from tests.observe.scrape import get, names, parsed
+from tests.ports import free_port
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
 SCRAPED = {"instance", "job"}

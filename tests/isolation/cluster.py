@@ -6,7 +6,6 @@ import contextlib
 import os
 import queue
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from typing import Self
 from urllib.parse import quote, unquote
 
 from metastore.store.embedded import EmbeddedPostgres
+from tests.ports import free_port
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
@@ -192,10 +192,3 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port

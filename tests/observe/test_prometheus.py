@@ -18,8 +18,9 @@ from metastore.observe.prometheus import exposition
 from metastore.observe.samples import Kind, Sample, labels
 from metastore.store.database import Database
 from tests.caller import Caller, refused
+from tests.ports import free_port
 
-from .scrape import free_port, get, parsed
+from .scrape import get, parsed
 
 QUICK = {"metastore.acidmetrics.check.interval": "200ms", "metastore.metrics.host": "127.0.0.1"}
 
