@@ -8,30 +8,14 @@ from __future__ import annotations
 
 import tempfile
 
-from pyspark.sql import SparkSession
-
-from hive_acid.spark.java import ensure_java
 from tests.jvm import CLASSES, SHORT_LIVED
+from tests.spark.conftest import started
 
 
 def main() -> None:
     """Do a little of what tests do, so that the classes for it are loaded."""
-    ensure_java()
     CLASSES.unlink(missing_ok=True)
-    options = " ".join((*SHORT_LIVED, f'"-XX:ArchiveClassesAtExit={CLASSES}"'))
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": options,
-        "spark.sql.shuffle.partitions": "2",
-        "spark.log.level": "OFF",
-    }
-    builder = SparkSession.builder.appName("hive-acid tests").master("local[2]")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = started(" ".join((*SHORT_LIVED, f'"-XX:ArchiveClassesAtExit={CLASSES}"')))
     java = spark.sparkContext._gateway.proc
     try:
         with tempfile.TemporaryDirectory() as place:

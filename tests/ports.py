@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 START_WITHIN_S = 90.0
@@ -21,10 +21,21 @@ def free_port() -> int:
 
 def await_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     """Wait until somebody listens there."""
+    await_started(lambda: _listens(port), process, log)
+
+
+def await_started(is_up: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait for a process that has to get ready first; what it logged is the error if it does not."""
     deadline = time.monotonic() + START_WITHIN_S
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
+    while not is_up():
         assert process.poll() is None, log.read_text()[-3000:]
         assert time.monotonic() < deadline, log.read_text()[-3000:]
         time.sleep(0.1)
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True

@@ -21,18 +21,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
+from hive_acid import hdfs
+
 OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "cos", "cosn", "oci"})
 """Schemes of file systems that are lists of objects: a rename there is a copy."""
-
-_HADOOP = frozenset({"hdfs", "viewfs"})
-"""Schemes of HDFS, with or without mounts."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -60,31 +59,11 @@ class FileEntry:
 def _open(location: str) -> tuple[Any, str]:
     if location.startswith("file:"):
         location = "file://" + "/" + location.removeprefix("file:").lstrip("/")
-    if _scheme(location) in _HADOOP:
-        return _open_hadoop(location)
-    filesystem, path = fsspec.core.url_to_fs(location, use_listings_cache=False)
+    if _scheme(location) in hdfs.SCHEMES:
+        filesystem, path = hdfs.opened(location)
+    else:
+        filesystem, path = fsspec.core.url_to_fs(location, use_listings_cache=False)
     return filesystem, path.rstrip("/") or "/"
-
-
-def _open_hadoop(location: str) -> tuple[Any, str]:
-    """Not by fsspec's reading of URLs, to which names of services are lower case and ``;`` and ``?`` end a path."""
-    scheme, _, rest = location.partition(":")
-    authority, path = "", rest
-    if rest.startswith("//"):
-        authority, slash, path = rest[2:].partition("/")
-        path = slash + path
-    host, colon, port = authority.rpartition(":")
-    where: dict[str, Any] = {"host": host, "port": int(port)} if colon else {"host": authority} if authority else {}
-    try:
-        return _hadoop_class(scheme.lower())(**where), path.rstrip("/") or "/"
-    except (ImportError, OSError) as error:
-        raise OSError(f"{error} (without Hadoop's native client {scheme} needs hive-acid[hdfs])") from error
-
-
-@cache
-def _hadoop_class(scheme: str) -> Any:
-    kind = fsspec.get_filesystem_class(scheme)
-    return type(kind.__name__, (kind,), {"_strip_protocol": classmethod(lambda cls, path: path)})
 
 
 def _refusals(function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -308,7 +287,7 @@ def copy(source: str, target: str, *, share: bool = False) -> None:
     source_filesystem, source_path = _open(source)
     target_filesystem, target_path = _open(target)
     target_filesystem.makedirs(posixpath.dirname(target_path), exist_ok=True)
-    if source_filesystem is not target_filesystem or _scheme(source) in _HADOOP:  # which has no copy
+    if source_filesystem is not target_filesystem:
         with source_filesystem.open(source_path, "rb") as given, target_filesystem.open(target_path, "wb") as made:
             shutil.copyfileobj(given, made, _COPY_BYTES)
         return
@@ -332,8 +311,6 @@ def remove(location: str) -> bool:
         keys = list(filesystem.find(path))
         _remove_objects(filesystem, keys)
         return bool(keys)
-    if _scheme(location) in _HADOOP and not filesystem.exists(path):  # hdfs-native does not say
-        return False
     try:
         filesystem.rm(path, recursive=True)
     except FileNotFoundError:

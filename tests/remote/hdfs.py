@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.clients.java import PYSPARK_JARS
 from tests.clients.maven import Jar, cache_directory
-from tests.ports import START_WITHIN_S, free_port
+from tests.ports import free_port
 from tests.remote.java_server import running
 
 SERVER = (
@@ -44,9 +43,5 @@ def served_hdfs(work: Path) -> Iterator[str]:
     told = work / "cluster.json"
     nodes = ("-nomr", "-format", "-datanodes", "1", "-nnport", str(port), "-D", "dfs.replication=1")
     arguments = [f"-Dtest.build.data={work / 'nodes'}", "-cp", classes, MAIN, *nodes, "-writeDetails", str(told)]
-    with running(arguments, port, work / "hdfs.log"):
-        deadline = time.monotonic() + START_WITHIN_S
-        while not told.exists():  # the data node is later than the port
-            assert time.monotonic() < deadline, (work / "hdfs.log").read_text()[-3000:]
-            time.sleep(0.1)
+    with running(arguments, work / "hdfs.log", port=port, details=told):  # the data node is later than the port
         yield f"hdfs://127.0.0.1:{port}"

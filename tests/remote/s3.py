@@ -136,5 +136,5 @@ def served_store(work: Path) -> Iterator[Store]:
         "jclouds.filesystem.basedir": str(work / "objects"),
     }
     (work / "s3proxy.conf").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    with running(["-jar", str(jar), "--properties", str(work / "s3proxy.conf")], port, work / "s3proxy.log"):
+    with running(["-jar", str(jar), "--properties", str(work / "s3proxy.conf")], work / "s3proxy.log", port=port):
         yield Store(f"http://127.0.0.1:{port}", "lake")

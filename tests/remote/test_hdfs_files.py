@@ -51,16 +51,6 @@ def test_a_directory_is_moved_whole_and_again(root):
     assert [entry.path for entry in files.list_tree(root)] == ["deep/", "deep/to/", "deep/to/b/", "deep/to/b/c"]
 
 
-def test_a_move_replaces_nothing(root):
-    files.write(files.join(root, "from", "a"), b"new")
-    files.write(files.join(root, "to", "a"), b"older")
-    with pytest.raises(FileExistsError, match="exists already"):
-        files.rename(files.join(root, "from"), files.join(root, "to"))
-    with pytest.raises(FileNotFoundError):
-        files.rename(files.join(root, "nothing"), files.join(root, "somewhere"))
-    assert files.read(files.join(root, "to", "a")) == b"older"
-
-
 def test_what_is_removed_is_gone_and_that_is_told_once(root):
     files.write(files.join(root, "d", "a"), b"x")
     assert files.remove(files.join(root, "d"))

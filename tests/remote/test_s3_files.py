@@ -51,16 +51,6 @@ def test_a_move_that_was_killed_goes_on(root):
     assert [entry.path for entry in files.list_tree(root)] == ["to/", "to/a", "to/b"]
 
 
-def test_a_move_replaces_nothing(root):
-    files.write(files.join(root, "from", "a"), b"new")
-    files.write(files.join(root, "to", "a"), b"older")
-    with pytest.raises(FileExistsError, match="exists already"):
-        files.rename(files.join(root, "from"), files.join(root, "to"))
-    with pytest.raises(FileNotFoundError):
-        files.rename(files.join(root, "nothing"), files.join(root, "somewhere"))
-    assert files.read(files.join(root, "to", "a")) == b"older"
-
-
 def test_a_file_is_moved(root):
     files.write(files.join(root, "one"), b"1")
     files.rename(files.join(root, "one"), files.join(root, "two"))

@@ -49,7 +49,7 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
-def started() -> SparkSession:
+def started(java_options: str = IN_UTC) -> SparkSession:
     """A session as the tests want it."""
     ensure_java()
     if OVER_CONNECT:  # the server would start what streams run by the first Python of the path
@@ -62,7 +62,7 @@ def started() -> SparkSession:
         "spark.driver.memory": "2g",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": IN_UTC,
+        "spark.driver.extraJavaOptions": java_options,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
         "spark.log.level": "OFF",
