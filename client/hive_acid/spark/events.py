@@ -45,7 +45,8 @@ class Events:
 
     `counts` knows the number of events per kind once they are written; `holds` is the kind if all are of one. Of
     inserts alone `frame` may have the columns of `row` by themselves, as `row_part`, and `row` their names; or behind
-    an empty one already, and `apart` their names (`row_columns`).
+    an empty one already, and `apart` their names (`row_columns`). `to_count` is a kind as which whoever writes the
+    frame counts all rows, as the last thing: where rows are counted Spark ends a program, and each copies every row.
     """
 
     frame: DataFrame
@@ -54,6 +55,7 @@ class Events:
     holds: str | None = None
     row: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    to_count: str = ""
 
 
 def key_column(position: int) -> str:
@@ -86,7 +88,6 @@ def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], wr
     names = _names(keys)
     task = "spark_partition_id()"
     if not names and not spread.shuffled:
-        # Counted before they are shaped, as Spark makes a program for what is on either side of the counting.
         placed = values if spread.tasks is None else values.coalesce(spread.tasks)
         return _inserts(placed, names, write, task, [], row, [quoted(name) for name in row])
     shaped = values.selectExpr(
@@ -122,9 +123,7 @@ def _inserts(
     parts: Sequence[str] | None = None,
 ) -> Events:
     """`placed` as events; `parts` is the SQL of the columns of `row`, which else are there as `row_part`."""
-    counts = Observation()
-    counted = placed.observe(counts, F.count(F.lit(1)).alias(INSERT))
-    ordered = counted.sortWithinPartitions(*order) if order else counted
+    ordered = placed.sortWithinPartitions(*order) if order else placed
     write_id = constant(write.write_id)
     frame = ordered.selectExpr(
         *names,
@@ -135,7 +134,7 @@ def _inserts(
         f"{write_id} AS currentTransaction",
         *(map(row_part, range(len(row))) if parts is None else _row_parts(parts)),
     )
-    return Events(frame, tuple(names), counts, INSERT, row=tuple(row))
+    return Events(frame, tuple(names), Observation(), INSERT, row=tuple(row), to_count=INSERT)
 
 
 def _placed(shaped: DataFrame, names: Sequence[str], spread: Spread) -> DataFrame:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
 
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
@@ -16,8 +15,6 @@ from hive_acid.spark.events import INSERT, Events, row_columns
 from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.read import KEY_COLUMNS, read_rows
 from hive_acid.spark.stage import StagedFiles, Staging
-
-_EVENTS = "events"
 
 
 @dataclass
@@ -63,13 +60,12 @@ class Merging:
 
     def write(self, frame: DataFrame, divided_by: tuple[str, ...], holds: str, step: str) -> int:
         """Write events below the staging directory, as what `step` has written; their number."""
-        counts = Observation()
-        counted = frame.observe(counts, F.count(F.lit(1)).alias(_EVENTS))
-        events = Events(counted, divided_by, counts, holds, apart=self._apart if holds == INSERT else ())
+        apart = self._apart if holds == INSERT else ()
+        events = Events(frame, divided_by, Observation(), holds, apart=apart, to_count=holds)
         written = self.staging.write(
             events, self.job.compression, step=step, hive_3=self.hive_3, options=self.job.options
         )
-        return written[_EVENTS]
+        return written[holds]
 
     def publish(self, name: str, found: Sequence[StagedFiles]) -> None:
         """Make the output directory `name` of files below the staging directory."""

@@ -1,17 +1,16 @@
 """In how many tasks, hence files, the rows of an INSERT are written, and whether they are shuffled for it.
 
 A shuffle costs as much as the writing itself, so rows are written where they are if that makes files of a good size.
-Spark's own estimate tells: ``EXPLAIN COST`` names the nodes of the plan and the size of the result. Of one that keeps
-every row the estimate holds; of one that only drops rows it is an upper bound; of all others nothing is known, and
-Spark chooses by what the shuffle turns out to hold.
+Spark's own estimate tells: what it explains of the cost names the nodes of the plan and the size of the result. Of one
+that keeps every row the estimate holds; of one that only drops rows it is an upper bound; of all others nothing is
+known, and Spark chooses by what the shuffle turns out to hold.
 """
 
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -35,6 +34,7 @@ To open a file takes Spark 3 ms, in which it reads so much of one. By its defaul
 has: of a table of many small files and a few large ones one task gets all of the latter.
 """
 
+_MODE = "cost"
 _CACHED = "InMemoryRelation"
 _KEEPING = {
     "Project",
@@ -127,18 +127,16 @@ class Spreader:
 
 def estimated(frame: DataFrame) -> Estimate:
     """What Spark says of `frame`; nothing is run."""
-    spark = frame.sparkSession  # of a micro-batch it is one of its own
-    view = f"__acid_{uuid.uuid4().hex}"
-    frame.createOrReplaceTempView(view)
-    try:
-        text = str(spark.sql(f"EXPLAIN COST SELECT * FROM {view}").collect()[0][0])
-    finally:
-        spark.catalog.dropTempView(view)
-    return parsed(text)
+    # As `explain` does, which only prints. SQL would need a view of the frame, and analyse it twice more.
+    asked: Any = frame
+    of_jvm = vars(frame).get("_jdf")
+    if of_jvm is None:
+        return parsed(str(asked._explain_string(mode=_MODE)))
+    return parsed(str(asked._sc._jvm.PythonSQLUtils.explainString(of_jvm.queryExecution(), _MODE)))
 
 
 def parsed(text: str) -> Estimate:
-    """The estimate out of the text of ``EXPLAIN COST``; where it is not understood, nothing is known."""
+    """The estimate out of the text of ``explain``; where it is not understood, nothing is known."""
     _, _, plan = text.partition("== Optimized Logical Plan ==\n")
     lines = [line for line in plan.partition("\n\n")[0].splitlines() if line.strip()]
     nodes = _nodes(lines)

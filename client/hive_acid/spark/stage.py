@@ -19,6 +19,8 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pyspark.sql import functions as F
+
 from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import FormatError
@@ -116,6 +118,8 @@ class Staging:
             parts = [row_part(position) for position in range(len(events.row))]
             frame = frame.selectExpr(*events.divided_by, *ID_COLUMNS, *row_columns(parts, events.row, apart=apart))
             names = events.row if apart else ()
+        if events.to_count:
+            frame = frame.observe(events.counts, F.count(F.lit(1)).alias(events.to_count))
         writer = frame.write.format("orc").option("orc.compression.zstd.level", ZSTD_LEVEL).options(**(options or {}))
         writer = writer.option("compression", compression).option("maxRecordsPerFile", 0)
         # Nobody looks for it, and Hadoop starts a process for each local file that it makes.
