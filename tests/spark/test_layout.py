@@ -65,7 +65,6 @@ def test_more_tasks_than_buckets_take_further_statements(spark):
 
 
 def test_rows_are_shuffled_only_where_their_number_is_not_known(spark, tmp_path):
-    views = spark.catalog.listTables()
     big = spark.range(20_000_000).selectExpr("id", "string(id) s")
     rows = Spreader(spark, 256 << 20)
     assert rows.spread(spark.range(10), divided=True) == (1, False)
@@ -84,8 +83,8 @@ def test_rows_are_shuffled_only_where_their_number_is_not_known(spark, tmp_path)
     cached = spark.range(1000).where("id > 5").cache()
     assert estimated(cached.selectExpr("id + 1 AS id")).is_exact
     cached.unpersist()
-    assert spark.catalog.listTables() == views
     assert parsed("no plan") == (None, True, False)
+    assert estimated(spark.sql("SELECT int(s) i FROM VALUES ('x') AS v(s)")).size_bytes is None  # fails in the planning
 
 
 def test_the_plan_of_a_cached_frame_is_not_looked_into():

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -127,12 +128,20 @@ class Spreader:
 
 def estimated(frame: DataFrame) -> Estimate:
     """What Spark says of `frame`; nothing is run."""
-    # As `explain` does, which only prints. SQL would need a view of the frame, and analyse it twice more.
+    try:
+        return parsed(_explained(frame))
+    except PySparkException:
+        # Rows that are given in the plan are computed while it is made: if that fails, the job will say so.
+        return parsed("")
+
+
+def _explained(frame: DataFrame) -> str:
+    """What `explain` prints. SQL would need a view of the frame, and analyse it twice more."""
     asked: Any = frame
     of_jvm = vars(frame).get("_jdf")
     if of_jvm is None:
-        return parsed(str(asked._explain_string(mode=_MODE)))
-    return parsed(str(asked._sc._jvm.PythonSQLUtils.explainString(of_jvm.queryExecution(), _MODE)))
+        return str(asked._explain_string(mode=_MODE))
+    return str(asked._sc._jvm.PythonSQLUtils.explainString(of_jvm.queryExecution(), _MODE))
 
 
 def parsed(text: str) -> Estimate:
