@@ -149,7 +149,7 @@ def change_events(
         f"{write_id} AS currentTransaction",
         ROW_COLUMN,
     )
-    return Events(frame, divided_by, counts)
+    return Events(frame, divided_by, counts=counts)
 
 
 def _shuffled(changes: DataFrame, names: Sequence[str], bucket: str) -> DataFrame:

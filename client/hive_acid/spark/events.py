@@ -7,7 +7,7 @@ gives its own and only the committed attempt's file counts (data-path.md §3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -43,19 +43,18 @@ _ORDER = "__acid_order"
 class Events:
     """Events ready to be written: `frame` has the columns of `divided_by`, which become directories, and the six.
 
-    `counts` knows the number of events per kind once they are written; `holds` is the kind if all are of one. Of
-    inserts alone `frame` may have the columns of `row` by themselves, as `row_part`, and `row` their names; or behind
-    an empty one already, and `apart` their names (`row_columns`). `to_count` is a kind as which whoever writes the
-    frame counts all rows, as the last thing: where rows are counted Spark ends a program, and each copies every row.
+    `counts` knows the number of events per kind once they are written; `holds` is the kind if all are of one. These are
+    counted by whoever writes the frame, as the last thing: where rows are counted Spark ends a program, and each copies
+    every row. Of inserts alone `frame` may have the columns of `row` by themselves, as `row_part`, and `row` their
+    names; or behind an empty one already, and `apart` their names (`row_columns`).
     """
 
     frame: DataFrame
     divided_by: tuple[str, ...]
-    counts: Observation
     holds: str | None = None
+    counts: Observation = field(default_factory=Observation)
     row: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
-    to_count: str = ""
 
 
 def key_column(position: int) -> str:
@@ -134,7 +133,7 @@ def _inserts(
         f"{write_id} AS currentTransaction",
         *(map(row_part, range(len(row))) if parts is None else _row_parts(parts)),
     )
-    return Events(frame, tuple(names), Observation(), INSERT, row=tuple(row), to_count=INSERT)
+    return Events(frame, tuple(names), INSERT, row=tuple(row))
 
 
 def _placed(shaped: DataFrame, names: Sequence[str], spread: Spread) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
@@ -60,8 +60,7 @@ class Merging:
 
     def write(self, frame: DataFrame, divided_by: tuple[str, ...], holds: str, step: str) -> int:
         """Write events below the staging directory, as what `step` has written; their number."""
-        apart = self._apart if holds == INSERT else ()
-        events = Events(frame, divided_by, Observation(), holds, apart=apart, to_count=holds)
+        events = Events(frame, divided_by, holds, apart=self._apart if holds == INSERT else ())
         written = self.staging.write(
             events, self.job.compression, step=step, hive_3=self.hive_3, options=self.job.options
         )

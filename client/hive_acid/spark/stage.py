@@ -118,8 +118,8 @@ class Staging:
             parts = [row_part(position) for position in range(len(events.row))]
             frame = frame.selectExpr(*events.divided_by, *ID_COLUMNS, *row_columns(parts, events.row, apart=apart))
             names = events.row if apart else ()
-        if events.to_count:
-            frame = frame.observe(events.counts, F.count(F.lit(1)).alias(events.to_count))
+        if events.holds is not None:
+            frame = frame.observe(events.counts, F.count(F.lit(1)).alias(events.holds))
         writer = frame.write.format("orc").option("orc.compression.zstd.level", ZSTD_LEVEL).options(**(options or {}))
         writer = writer.option("compression", compression).option("maxRecordsPerFile", 0)
         # Nobody looks for it, and Hadoop starts a process for each local file that it makes.
