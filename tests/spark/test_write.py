@@ -9,6 +9,7 @@ from pyspark.sql import types as t
 from hive_acid.errors import ColumnError, TableNotAcidError
 from hive_acid.format.rows import decode_bucket
 from tests.spark.checker import check_table, location_of
+from tests.spark.plans import last_write
 
 
 @pytest.fixture
@@ -191,6 +192,40 @@ def test_dynamic_partitions_are_registered(acid, spark):
     assert read(acid) == sorted((i, 2010 + i % 2, f"m{i % 3}") for i in range(40))
     acid.insert("d.t", frame.where("id = 0"))
     assert acid.table("d.t").partitions() == names
+
+
+@pytest.mark.parametrize(
+    ("type_", "texts"),
+    [
+        ("tinyint", ["-7", "0", "12"]),
+        ("smallint", ["-300", "0", "12"]),
+        ("int", ["-70000", "0", "12"]),
+        ("bigint", ["-5000000000", "0", "12"]),
+        ("date", ["0004-02-29", "1969-12-31", "2024-02-29"]),
+        ("boolean", ["false", "true", "true"]),
+        ("string", ["", "b c", "\u00e9=1/2"]),
+        ("decimal(5,2)", ["-1.50", "0.00", "2.25"]),
+    ],
+)
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_partitions_of_every_type_and_of_null_keep_the_order_of_rows(acid, spark, type_, texts, shuffled):
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": type_})
+    text = f"element_at(array(NULL, {', '.join(map(repr, texts))}), int(pmod(xxhash64(id), 4)) + 1)"
+    frame = spark.range(2000, numPartitions=1).selectExpr("int(id) id", f"cast({text} AS {type_}) p")
+    # Of rows that are grouped Spark knows too little, so they are shuffled.
+    given = frame.groupBy("id", "p").agg(F.collect_list("id")).select("id", "p") if shuffled else frame
+    assert acid.insert("d.t", given) == 2000
+    assert {(row.id, row.p) for row in acid.table("d.t").collect()} == {
+        (row.id, None if row.p == "" else row.p) for row in frame.collect()
+    }
+    found = check_table(location_of(acid, "d.t"))
+    assert len(found) == len(acid.table("d.t").partitions()) == len({None, *texts} - {""})
+    if not shuffled:
+        for files in found.values():
+            ids = [event.row[0] for event in files["bucket_00000"]]
+            assert ids == sorted(ids)
+    plan = last_write(spark).tree
+    assert plan.count("Sort (") == 1, "the writer takes the order that is there"
 
 
 def test_an_insert_of_nothing_writes_nothing(acid, spark):

@@ -6,7 +6,7 @@ gives its own and only the committed attempt's file counts (data-path.md §3).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, Observation
@@ -34,6 +34,8 @@ FILE_OF_ROW = "CASE WHEN shiftright(bucket, 29) = 0 THEN bucket ELSE shiftright(
 
 OWN_ROW_ID = "monotonically_increasing_id() - shiftleft(cast(spark_partition_id() AS bigint), 33)"
 """0, 1, 2, … in this task."""
+
+_SORTED_AS_NUMBERS = {"tinyint", "smallint", "int", "bigint", "date", "boolean"}
 
 _SPREAD = "__acid_spread"
 _ORDER = "__acid_order"
@@ -81,7 +83,7 @@ def _row_parts(parts: Sequence[str]) -> list[str]:
 def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, spread: Spread) -> Events:
     """Rows of `values` as insert events, in tasks as `spread` says; each task's number becomes that of its file.
 
-    `row` are the columns of `values` that are stored, `keys` the texts of their partition keys as SQL. Within a file
+    `row` are the columns of `values` that are stored, `keys` the `directory_key` of each partition key. Within a file
     rows keep the order they came in.
     """
     names = _names(keys)
@@ -90,7 +92,7 @@ def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], wr
         placed = values if spread.tasks is None else values.coalesce(spread.tasks)
         return _inserts(placed, names, write, task, [], row, [quoted(name) for name in row])
     shaped = values.selectExpr(
-        *key_texts(keys), *_row_parts([quoted(name) for name in row]), f"monotonically_increasing_id() AS {_ORDER}"
+        *_keys(keys), *_row_parts([quoted(name) for name in row]), f"monotonically_increasing_id() AS {_ORDER}"
     )
     return _inserts(_placed(shaped, names, spread), names, write, task, [*names, _ORDER], row)
 
@@ -102,7 +104,7 @@ def clustered_events(values: DataFrame, row: Sequence[str], keys: Sequence[str],
     """
     names = [*_names(keys), BUCKET_COLUMN]
     shaped = values.selectExpr(
-        *key_texts(keys),
+        *_keys(keys),
         # Spark has to know that it is never null, as with the keys.
         f"coalesce({bucket}, 0) AS {BUCKET_COLUMN}",
         *_row_parts([quoted(name) for name in row]),
@@ -167,16 +169,29 @@ def _names(keys: Sequence[str]) -> list[str]:
     return [key_column(position) for position in range(len(keys))]
 
 
-def key_texts(keys: Sequence[str]) -> list[str]:
-    """Partition keys, as SQL, under their names for the writer.
+def directory_key(name: str, hive_type: str) -> str:
+    """The SQL by which rows are divided by a partition key, `name` as SQL, of a type.
 
-    They are never null: of a nullable text Spark makes a new column before it writes, does not see any more that the
+    Spark itself writes whole numbers, dates and booleans as Hive does, null included, and sorts them in less time than
+    their texts.
+    """
+    return name if hive_type in _SORTED_AS_NUMBERS else _text_of(f"cast({name} AS string)")
+
+
+def key_texts(keys: Sequence[str]) -> list[str]:
+    """Partition keys, texts as SQL, under their names for the writer."""
+    return _keys(map(_text_of, keys))
+
+
+def _text_of(key: str) -> str:
+    """A text is never null: of a nullable one Spark makes a new column before it writes, does not see any more that the
     rows are sorted by it, and sorts again, by the directories alone; the order within a file would be left to chance.
     """
-    return [
-        f"coalesce(nullif({key}, ''), '{DEFAULT_PARTITION}') AS {name}"
-        for key, name in zip(keys, _names(keys), strict=True)
-    ]
+    return f"coalesce(nullif({key}, ''), '{DEFAULT_PARTITION}')"
+
+
+def _keys(keys: Iterable[str]) -> list[str]:
+    return [f"{key} AS {key_column(position)}" for position, key in enumerate(keys)]
 
 
 def constant(write_id: int) -> str:
