@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
+from hive_acid.catalog import Column
 from hive_acid.format import rows
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.spark.assign import quoted
@@ -83,8 +84,8 @@ def _row_parts(parts: Sequence[str]) -> list[str]:
 def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, spread: Spread) -> Events:
     """Rows of `values` as insert events, in tasks as `spread` says; each task's number becomes that of its file.
 
-    `row` are the columns of `values` that are stored, `keys` the `directory_key` of each partition key. Within a file
-    rows keep the order they came in.
+    `row` are the columns of `values` that are stored, `keys` their `directory_keys`. Within a file rows
+    keep the order they came in.
     """
     names = _names(keys)
     task = "spark_partition_id()"
@@ -92,7 +93,7 @@ def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], wr
         placed = values if spread.tasks is None else values.coalesce(spread.tasks)
         return _inserts(placed, names, write, task, [], row, [quoted(name) for name in row])
     shaped = values.selectExpr(
-        *_keys(keys), *_row_parts([quoted(name) for name in row]), f"monotonically_increasing_id() AS {_ORDER}"
+        *keys, *_row_parts([quoted(name) for name in row]), f"monotonically_increasing_id() AS {_ORDER}"
     )
     return _inserts(_placed(shaped, names, spread), names, write, task, [*names, _ORDER], row)
 
@@ -104,8 +105,8 @@ def clustered_events(values: DataFrame, row: Sequence[str], keys: Sequence[str],
     """
     names = [*_names(keys), BUCKET_COLUMN]
     shaped = values.selectExpr(
-        *_keys(keys),
-        # Spark has to know that it is never null, as with the keys.
+        *keys,
+        # Spark has to know that it is never null, as with the texts of keys.
         f"coalesce({bucket}, 0) AS {BUCKET_COLUMN}",
         *_row_parts([quoted(name) for name in row]),
         f"monotonically_increasing_id() AS {_ORDER}",
@@ -169,16 +170,19 @@ def _names(keys: Sequence[str]) -> list[str]:
     return [key_column(position) for position in range(len(keys))]
 
 
-def directory_key(name: str, hive_type: str) -> str:
-    """The SQL by which rows are divided by a partition key, `name` as SQL, of a type.
+def directory_keys(keys: Iterable[Column]) -> list[str]:
+    """Partition keys, columns of a frame, as SQL, under their names for the writer.
 
     Spark itself writes whole numbers, dates and booleans as Hive does, null included, and sorts them in less time than
     their texts.
     """
-    return name if hive_type in _SORTED_AS_NUMBERS else _text_of(f"cast({name} AS string)")
+    return _keys(
+        quoted(key.name) if key.type in _SORTED_AS_NUMBERS else _text_of(f"cast({quoted(key.name)} AS string)")
+        for key in keys
+    )
 
 
-def key_texts(keys: Sequence[str]) -> list[str]:
+def key_texts(keys: Iterable[str]) -> list[str]:
     """Partition keys, texts as SQL, under their names for the writer."""
     return _keys(map(_text_of, keys))
 

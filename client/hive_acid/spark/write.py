@@ -9,7 +9,7 @@ from hive_acid.alterations import add_columns
 from hive_acid.catalog import Table
 from hive_acid.locks import Operation
 from hive_acid.spark.assign import assigned, lacking, match_columns, quoted
-from hive_acid.spark.events import Events, clustered_events, directory_key, insert_events
+from hive_acid.spark.events import Events, clustered_events, directory_keys, insert_events
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.hashing import bucket_of
 from hive_acid.spark.layout import Layout, Write
@@ -76,7 +76,7 @@ def new_rows(
     `in_one_directory` says that there is no room for several statements, which the layout may want.
     """
     row = [column.name for column in table.columns]
-    keys = [directory_key(quoted(key.name), key.type) for key in table.partition_keys]
+    keys = directory_keys(table.partition_keys)
     if table.bucket_columns:
         bucket = bucket_of(table, {name: quoted(name) for name in table.bucket_columns})
         return clustered_events(values, row, keys, write, bucket)

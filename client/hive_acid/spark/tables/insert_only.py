@@ -18,7 +18,7 @@ from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark.assign import quoted
-from hive_acid.spark.events import key_column, key_texts
+from hive_acid.spark.events import directory_keys, key_column
 from hive_acid.spark.insert_only import Delimiters, by_format, delimiters
 from hive_acid.spark.specs import PartitionSpec, with_constants
 from hive_acid.spark.statement import Context, column_errors
@@ -63,9 +63,9 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
     )
     placement.lock()
     counts = Observation()
-    keys = [f"cast({quoted(key.name)} AS string)" for key in table.partition_keys]
     shaped = values.selectExpr(
-        *key_texts(keys), *(f"{quoted(column.name)} AS {quoted(column.name)}" for column in table.columns)
+        *directory_keys(table.partition_keys),
+        *(f"{quoted(column.name)} AS {quoted(column.name)}" for column in table.columns),
     ).observe(counts, F.count(F.lit(1)).alias(_ROWS))
     names = [key_column(position) for position in range(depth)]
     location = files.join(placement.staging.location, "written")
