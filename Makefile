@@ -9,7 +9,7 @@ SEED ?= 1
 STEPS ?= 200
 VERSION ?= 4.3
 SPARK_VENV := .venv-spark-$(VERSION)
-DATA_TESTS := tests/spark tests/data_walk tests/crash
+DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction walk-data crash test-spark test-connect isolation serve doctor lock clean
