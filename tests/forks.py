@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import traceback
@@ -29,6 +30,17 @@ def forked(work: Callable[[], int | None]) -> int:
 def status_of(work: Callable[[], int | None]) -> int:
     """The exit status of a process that does `work`, or less than 0 if a signal has ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(forked(work), 0)[1])
+
+
+def bounded(work: Callable[[], int | None], seconds: int = 60) -> Callable[[], int | None]:
+    """`work`, whose process is killed when it hangs: a child has no other clock."""
+
+    def run() -> int | None:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(seconds)
+        return work()
+
+    return run
 
 
 class Program:

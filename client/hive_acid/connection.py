@@ -1,7 +1,7 @@
 """A connection to a metastore: Thrift calls over a small pool of sockets, safe to share between threads.
 
 One call is in flight per socket, as every Hive client does (metastore-wire.md §2), so a lock that waits on one thread
-does not delay the heartbeats of another.
+does not delay the heartbeats of another. A process that was forked has sockets, heartbeats and transactions of its own.
 """
 
 from __future__ import annotations
@@ -16,23 +16,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
-from thriftpy2.protocol import TCyBinaryProtocol
-from thriftpy2.thrift import TApplicationException, TClient, TException
+from thriftpy2.thrift import TApplicationException, TClient, TDecodeException, TException
 from thriftpy2.transport import TCyBufferedTransport, TSocket, TTransportException
 
 from hive_acid.catalog import Table, table_from_wire
 from hive_acid.errors import (
     THRIFT_ERRORS,
+    AnswersMixedError,
     HiveAcidError,
     MetastoreError,
     MetastoreInternalError,
     MetastoreUnreachableError,
     UnknownMethodError,
 )
+from hive_acid.forks import renew_in_children
 from hive_acid.lease import Heartbeats
 from hive_acid.opening import open_transactions
 from hive_acid.pressure import Pressure
+from hive_acid.protocol import NumberedProtocol
 from hive_acid.transaction import Transaction, TransactionKind
 from hive_acid.wire import service, ttypes
 
@@ -46,7 +49,11 @@ UNREPEATABLE = frozenset({"lock", "open_txns", "create_table", "create_database"
 
 
 class Connection:
-    """Calls to one metastore; begin transactions with `begin`, look tables up with `table`."""
+    """Calls to one metastore; begin transactions with `begin`, look tables up with `table`.
+
+    Threads may share it, and so may a process and the children that it forks: each child connects anew. What was begun
+    before the fork, transactions and streams, stays the parent's, and in the child raises OtherProcessError.
+    """
 
     def __init__(
         self,
@@ -61,13 +68,34 @@ class Connection:
         self.host = host
         self.port = port
         self.user = user or _login_name()
-        self.application = application or f"{Path(sys.argv[0]).name or 'python'}, process {os.getpid()}"
+        self._application = application
         self._timeout_ms = timeout_ms
-        self._idle: list[tuple[socket.socket, TClient]] = []
-        self._guard = threading.Lock()
         self._closed = False
+        self._begin_anew()
         self.heartbeats = Heartbeats(self)
         self.pressure = Pressure(self)
+        renew_in_children(self)
+
+    def _begin_anew(self) -> None:
+        self._idle: list[tuple[socket.socket, TClient]] = []
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self._guard = threading.Lock()
+
+    def renew_in_child(self) -> None:
+        """Close the parent's sockets here, which sends nothing on them, and begin with none."""
+        for sock in list(self._sockets):
+            _discard(sock)
+        self._begin_anew()
+        self.heartbeats.renew_in_child()
+        self.pressure = Pressure(self)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a connection stays in its process: send its address, {self.uri}, and connect there")
+
+    @property
+    def application(self) -> str:
+        """What the metastore calls the program that we are."""
+        return self._application or f"{Path(sys.argv[0]).name or 'python'}, process {os.getpid()}"
 
     @property
     def uri(self) -> str:
@@ -87,6 +115,14 @@ class Connection:
             sock, client = self._take()
             try:
                 result = getattr(client, method)(*args)
+            except AnswersMixedError as error:
+                _discard(sock)
+                self._discard_idle()
+                if attempt == attempts:
+                    raise AnswersMixedError(
+                        f"what came from the metastore at {self.uri} is no answer to {method}: {error}. Whether it was "
+                        "done is not known; somebody else uses the socket, or a proxy mixes calls"
+                    ) from None
             except (TTransportException, OSError, EOFError) as error:
                 _discard(sock)
                 if attempt == attempts:
@@ -96,6 +132,9 @@ class Connection:
             except TApplicationException as error:
                 self._put_back(sock, client)
                 raise _application_error(method, error) from None
+            except TDecodeException as error:  # an argument that cannot be sent, of which a part may have been
+                _discard(sock)
+                raise _thrift_error(error) from None
             except TException as error:
                 self._put_back(sock, client)
                 raise _thrift_error(error) from None
@@ -126,9 +165,10 @@ class Connection:
         try:
             transport.open()
             transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            client = TClient(service, TCyBinaryProtocol(TCyBufferedTransport(transport)))
+            self._sockets.add(transport.sock)
+            client = TClient(service, NumberedProtocol(TCyBufferedTransport(transport)))
             client.set_ugi(self.user, [])
-        except (TException, OSError, EOFError) as error:
+        except (TException, AnswersMixedError, OSError, EOFError) as error:
             words = getattr(error, "message", None) or str(error)
             raise MetastoreUnreachableError(
                 f"no metastore answers at {self.uri}: {words}. Start one with `metastore serve`, or check the address."
@@ -141,6 +181,12 @@ class Connection:
                 self._idle.append((sock, client))
                 return
         _discard(sock)
+
+    def _discard_idle(self) -> None:
+        with self._guard:
+            idle, self._idle = self._idle, []
+        for sock, _ in idle:
+            _discard(sock)
 
     # --- transactions --------------------------------------------------------------------------
 
@@ -323,13 +369,14 @@ class Connection:
     # --- life ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stop the heartbeats and close the sockets; transactions still open end by the metastore's time-out."""
+        """End the transactions that are open still, stop the heartbeats and close the sockets.
+
+        Snapshots end, writes are aborted. If the metastore does not answer, they end by its time-out.
+        """
         self.heartbeats.stop()
         with self._guard:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for sock, _ in idle:
-            _discard(sock)
+        self._discard_idle()
 
     def __enter__(self) -> Self:
         return self
@@ -375,15 +422,15 @@ def _login_name() -> str:
         return "unknown"
 
 
+def _discard(sock: socket.socket) -> None:
+    sock.close()
+
+
 def _closed_by_peer(sock: socket.socket) -> bool:
     """An idle socket has nothing to read, unless its peer has closed it."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(0))
-
-
-def _discard(sock: socket.socket) -> None:
-    sock.close()
 
 
 def _application_error(method: str, error: TApplicationException) -> HiveAcidError:

@@ -115,6 +115,14 @@ class MetastoreUnreachableError(HiveAcidError):
     """No answer from the metastore at the given address."""
 
 
+class AnswersMixedError(MetastoreUnreachableError):
+    """The answer that came is that to another call; what this one has done is not known."""
+
+
+class OtherProcessError(HiveAcidError):
+    """What was used is of the process that forked this one, which may be using it: make another one here."""
+
+
 class UnknownMethodError(HiveAcidError):
     """The metastore does not serve this method."""
 

@@ -346,6 +346,20 @@ def create(location: str) -> Any:
     return filesystem.open(path, "wb")
 
 
+def let_go(file: Any) -> None:
+    """Have nothing more written to a file that the process which forked this one has open."""
+    if file.closed:
+        return
+    try:
+        descriptor = file.fileno()
+    except (AttributeError, OSError):
+        file.closed = True  # fsspec's buffered files send what they hold when they are closed, or forgotten
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)  # here alone: the parent's stays what it is
+    os.close(nowhere)
+
+
 @_refusals
 def read(location: str) -> bytes:
     """The content of a small file."""

@@ -3,20 +3,26 @@
 A reader's lease on its snapshot is a read-only transaction kept alive here. Ending one must be possible from a
 finaliser, which may run at any line of any thread: `end_later` only puts the transaction on a queue that is safe there,
 and the heartbeat thread commits it.
+
+What is open still when the program ends, or closes its connection, ends with it: snapshots that nobody reads any more
+would hold back the Cleaner until their time-out.
 """
 
 from __future__ import annotations
 
+import atexit
 import logging
 import queue
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
-from hive_acid.errors import HiveAcidError, NoSuchTxnError, TxnAbortedError
+from hive_acid.errors import HiveAcidError, MetastoreUnreachableError, NoSuchTxnError, TxnAbortedError
 from hive_acid.wire import ttypes
 
 if TYPE_CHECKING:
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 FALLBACK_TIMEOUT_MS = 300_000
 BEATS_PER_TIMEOUT = 3
+ENDED_WITHIN_S = 3.0
+"""How long the end of a program, or of a connection, waits for that of its transactions."""
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)?")
 
@@ -35,12 +43,20 @@ class Heartbeats:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._interval_s: float | None = None
+        self._stopped = False
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._transactions: dict[int, Transaction] = {}
         self._guard = threading.Lock()
         self._errands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._interval_s: float | None = None
-        self._stopped = False
+
+    def renew_in_child(self) -> None:
+        """Forget the parent's transactions, which it keeps alive and ends itself."""
+        _RUNNING.discard(self)
+        self._begin_anew()
 
     def add(self, transaction: Transaction) -> None:
         """Keep a transaction alive from now on."""
@@ -51,6 +67,7 @@ class Heartbeats:
             if self._thread is None and not self._stopped:
                 self._thread = threading.Thread(target=self._run, name="hive-acid-heartbeats", daemon=True)
                 self._thread.start()
+                _end_at_exit(self)
 
     def remove(self, transaction: Transaction) -> None:
         """The transaction has ended."""
@@ -65,13 +82,28 @@ class Heartbeats:
         """Run something short soon, on the heartbeat thread; it must not raise. Safe to call from a finaliser."""
         self._errands.put(errand)
 
+    def open_reads(self) -> dict[int, Transaction]:
+        """The read-only transactions that nobody has begun to end, by their ids."""
+        with self._guard:
+            return {txn_id: one for txn_id, one in self._transactions.items() if one.is_held_for_reading}
+
     def stop(self) -> None:
-        """End the thread, after what it was already given to do."""
+        """End all transactions and the thread, after what it was already given to do."""
         self._stopped = True
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
+            self.end_all(time.monotonic() + ENDED_WITHIN_S)
             self._errands.put(None)
-            thread.join(timeout=5)
+            thread.join(timeout=ENDED_WITHIN_S)
+
+    def end_all(self, deadline: float) -> threading.Event:
+        """End what is open, on the heartbeat thread and until `deadline`; the event is set when that is done.
+
+        Snapshots commit, which leaves no trace, and writes are aborted, but for those that somebody is ending.
+        """
+        done = threading.Event()
+        self.do_later(partial(self._end_open, deadline, done))
+        return done
 
     def _timeout_ms(self) -> int:
         """The metastore's own time-out: the client must not go by another (transactions.md §1.9)."""
@@ -102,6 +134,23 @@ class Heartbeats:
         except HiveAcidError as error:
             LOG.info("the lease of transaction %d ended without the metastore: %s", transaction.id, error)
 
+    def _end_open(self, deadline: float, done: threading.Event) -> None:
+        with self._guard:
+            transactions = list(self._transactions.values())
+        try:
+            for transaction in transactions:
+                if time.monotonic() > deadline:
+                    break
+                try:
+                    transaction.end_unfinished()
+                except MetastoreUnreachableError as error:
+                    LOG.info("transactions are left to the metastore's time-out: %s", error)
+                    break
+                except HiveAcidError as error:
+                    LOG.info("transaction %d is left to the metastore: %s", transaction.id, error)
+        finally:
+            done.set()
+
     def _beat(self) -> None:
         with self._guard:
             transactions = dict(self._transactions)
@@ -112,7 +161,7 @@ class Heartbeats:
                 else:
                     self._beat_range(transactions, txn_ids)
             except (TxnAbortedError, NoSuchTxnError) as error:
-                self._forget(txn_ids[0], error)
+                self._forget(transactions[txn_ids[0]], error)
             except HiveAcidError as error:
                 LOG.warning("no heartbeat for transactions %d to %d: %s", txn_ids[0], txn_ids[-1], error)
 
@@ -123,13 +172,37 @@ class Heartbeats:
         for txn_id in sorted({*answer.aborted, *answer.nosuch}.intersection(txn_ids)):
             words = f"No transaction {txn_id} is open"
             transactions[txn_id].given_up(words)
-            self._forget(txn_id, words)
+            self._forget(transactions[txn_id], words)
 
-    def _forget(self, txn_id: int, reason: object) -> None:
-        with self._guard:  # one that has ended meanwhile by its owner's wish is no news
-            is_ours = self._transactions.pop(txn_id, None) is not None
-        if is_ours:
-            LOG.warning("transaction %d is gone: %s", txn_id, reason)
+    def _forget(self, transaction: Transaction, reason: object) -> None:
+        # One that its owner has ended meanwhile, or is ending, is no news: the metastore has answered to that, and the
+        # answer is still on its way.
+        with self._guard:
+            is_known = self._transactions.pop(transaction.id, None) is not None
+        if is_known and not transaction.is_ending:
+            LOG.warning("transaction %d is gone: %s", transaction.id, reason)
+
+
+_RUNNING: WeakSet[Heartbeats] = WeakSet()
+
+
+def _end_at_exit(heartbeats: Heartbeats) -> None:
+    """Have its transactions ended when the program ends, in whatever way but by a signal."""
+    processes = sys.modules.get("multiprocessing.process")
+    if not _RUNNING and processes is not None and processes.parent_process() is not None:
+        # A child of multiprocessing ends without what is registered with atexit.
+        sys.modules["multiprocessing.util"].Finalize(None, _end_all_now, exitpriority=0)
+    _RUNNING.add(heartbeats)
+
+
+def _end_all_now() -> None:
+    deadline = time.monotonic() + ENDED_WITHIN_S
+    waiting = [heartbeats.end_all(deadline) for heartbeats in list(_RUNNING)]
+    for done in waiting:
+        done.wait(max(0.0, deadline - time.monotonic()))
+
+
+atexit.register(_end_all_now)
 
 
 def _runs(txn_ids: Iterable[int]) -> list[list[int]]:

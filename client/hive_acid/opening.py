@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hive_acid.errors import HiveAcidError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId
 from hive_acid.transaction import AGENT_INFO, Transaction, TransactionKind
@@ -48,9 +50,9 @@ def open_transactions(
     )
     opened = connection.call("open_txns", request)
     txn_ids = [TxnId(txn_id) for txn_id in opened.txn_ids]
+    transactions: list[Transaction] = []
     try:
         answer = connection.call("get_open_txns")
-        transactions = []
         for txn_id in txn_ids:
             snapshot = ValidTxnList.from_open_txns(
                 answer.txn_high_water_mark, answer.open_txns, answer.abortedBits, own_txn_id=txn_id
@@ -72,6 +74,9 @@ def open_transactions(
             if named and not opened.tablesNamed and not only_adds:  # another metastore than hive-acid's
                 transaction.reads_only(*named)
     except BaseException:
-        connection.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=txn_ids))
+        for transaction in transactions:
+            connection.heartbeats.remove(transaction)
+        with suppress(HiveAcidError):
+            connection.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=txn_ids))
         raise
     return transactions

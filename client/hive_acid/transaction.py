@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import enum
 import logging
+import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -17,8 +19,10 @@ from typing import TYPE_CHECKING, Any, Self
 from hive_acid.errors import (
     HiveAcidError,
     LockTimeoutError,
+    MetastoreInternalError,
     MetastoreUnreachableError,
     NoSuchTxnError,
+    OtherProcessError,
     SnapshotOutdatedError,
     TableNotNamedError,
     TransactionClosedError,
@@ -63,7 +67,8 @@ class Transaction:
     """An open transaction; make one with `Connection.begin`, use it as a context manager.
 
     Leaving the ``with`` block commits, or aborts when an error leaves it. Its methods raise TransactionClosedError
-    after its end and TransactionExpiredError when the metastore gave it up for want of heartbeats.
+    after its end, TransactionExpiredError when the metastore gave it up for want of heartbeats, and OtherProcessError
+    in a child that was forked after its beginning: there it neither commits nor aborts.
     """
 
     def __init__(
@@ -89,6 +94,13 @@ class Transaction:
         """The tables (``db.table``) that it uses, and no others; empty if it has not said."""
         self.may_begin_again = may_begin_again
         """Whether who runs it runs all of it anew on a SnapshotOutdatedError: then `lock` raises that."""
+        self.thread = threading.get_ident()
+        """The thread that has begun it."""
+        self._process = os.getpid()
+        self._ending = threading.Lock()  # held by who ends it, whose answer is on its way or has come
+        self._ender = 0
+        self._is_doubtful = False
+        self._ends_later = False
         self._expired: str | None = None
         self._statements = 0
         self._overwritten: dict[str, set[str]] = {}
@@ -121,6 +133,7 @@ class Transaction:
         The metastore then cleans all others; until the promise it keeps everything that the snapshot can see
         (transactions.md §2.4). One of before Hive 4 takes no promises, and keeps everything in any case.
         """
+        self._check_process()
         lowest = {}
         for name in tables:
             database, _, table = name.rpartition(".")
@@ -298,12 +311,24 @@ class Transaction:
 
     def given_up(self, reason: str) -> None:
         """The metastore has ended the transaction, as a heartbeat has learnt."""
-        self._expired = reason
+        if not self.is_ending:  # by its owner's wish, who may be waiting for the answer
+            self._expired = reason
 
     @property
     def is_given_up(self) -> bool:
         """Whether the metastore is known to have ended the transaction for want of heartbeats."""
         return self._expired is not None
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether its end was asked for, or has come."""
+        return self._ending.locked()
+
+    @property
+    def is_held_for_reading(self) -> bool:
+        """Whether it is a snapshot that nobody has begun to end."""
+        is_open = self.state is TransactionState.OPEN and not self.is_ending and not self._ends_later
+        return is_open and self.kind is TransactionKind.READ
 
     # --- the end -------------------------------------------------------------------------------
 
@@ -317,9 +342,10 @@ class Transaction:
 
         Raises WriteConflictError when another transaction changed the same data first: this one is then aborted and
         its files are removed. When the answer is lost, MetastoreUnreachableError: the outcome is then unknown, and no
-        file is touched.
+        file is touched. After an interrupt `abort` asks the metastore for the outcome before it touches one.
         """
         self._check_open()
+        self._claim_end()
         try:
             request = ttypes.CommitTxnRequest(
                 txnid=self.id, keyValue=self._parameter, exclWriteEnabled=False, txn_type=self._wire_type()
@@ -339,6 +365,10 @@ class Transaction:
         except MetastoreUnreachableError:
             self._end(TransactionState.UNKNOWN)
             raise
+        except BaseException as error:
+            self._is_doubtful = isinstance(error, MetastoreInternalError) or not isinstance(error, HiveAcidError)
+            self._ending.release()
+            raise
         self._end(TransactionState.COMMITTED)
         self._connection.pressure.wrote(self._written)
         for do in self._afterwards:
@@ -349,22 +379,54 @@ class Transaction:
 
     def abort(self) -> None:
         """Undo everything; allowed again and again, and after the metastore's own abort."""
+        self._check_process()
         if self.state is TransactionState.ABORTED:
             return
         if self.state is not TransactionState.OPEN:
             raise TransactionClosedError(f"transaction {self.id} cannot be aborted: it is {self.state.value}")
+        self._claim_end()
+        if self._is_doubtful:
+            self._abort_in_doubt()
+            return
         self._end(TransactionState.ABORTED)
         self._run_undo()
         try:
-            self._connection.call("abort_txn", ttypes.AbortTxnRequest(txnid=self.id, txn_type=self._wire_type()))
+            self._call_abort()
         except NoSuchTxnError as error:
             raise TransactionClosedError(f"transaction {self.id} cannot be aborted: {error}") from None
         except MetastoreUnreachableError as error:
             LOG.warning("transaction %d stays open until its time-out: %s", self.id, error)
 
+    def _abort_in_doubt(self) -> None:
+        """Abort after a commit without an answer: files go only if it has not committed."""
+        try:
+            self._call_abort()
+        except BaseException as error:
+            self._end(TransactionState.UNKNOWN)
+            if not isinstance(error, HiveAcidError):
+                raise
+            raise TransactionClosedError(
+                f"transaction {self.id} was interrupted as it committed, and may have: {error}"
+            ) from None
+        self._end(TransactionState.ABORTED)
+        self._run_undo()
+
+    def _call_abort(self) -> None:
+        self._connection.call("abort_txn", ttypes.AbortTxnRequest(txnid=self.id, txn_type=self._wire_type()))
+
     def end_later(self) -> None:
         """End a read-only transaction from a finaliser: soon, on the heartbeat thread."""
-        self._connection.heartbeats.end_later(self)
+        if self._process == os.getpid():
+            self._ends_later = True
+            self._connection.heartbeats.end_later(self)
+
+    def end_unfinished(self) -> None:
+        """Commit what only reads, and abort what writes, as the program ends; unless somebody is ending it."""
+        with suppress(TransactionClosedError):
+            if self.kind is TransactionKind.READ:
+                self.commit()
+            else:
+                self.abort()
 
     def _wire_type(self) -> int:
         kind: int = getattr(ttypes.TxnType, self.kind.value)
@@ -379,21 +441,39 @@ class Transaction:
             undo = self._undo.pop()
             try:
                 undo()
-            except (OSError, HiveAcidError) as error:
+            except Exception as error:  # whatever it is, such as that no thread begins any more: the abort follows
                 LOG.warning("files of aborted transaction %d are left for the Cleaner: %s", self.id, error)
 
+    def _claim_end(self) -> None:
+        """Be the one who ends it: of two threads, one does."""
+        me = threading.get_ident()
+        if self._ending.acquire(blocking=False):
+            self._ender = me
+        elif self._ender == me:  # who was interrupted, maybe with the answer at hand
+            self._is_doubtful = True
+        else:
+            raise TransactionClosedError(f"transaction {self.id} is being ended by another thread")
+
     def _call(self, method: str, request: Any) -> Any:
+        self._check_process()
         try:
             return self._connection.call(method, request)
         except (TxnAbortedError, NoSuchTxnError) as error:
-            self._expired = str(error)
+            self.given_up(str(error))
             if method == "heartbeat":
                 raise
             raise TransactionExpiredError(
                 f"transaction {self.id} has been ended by the metastore ({error}): begin another one"
             ) from None
 
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise OtherProcessError(
+                f"transaction {self.id} is of process {self._process}, which forked this one: begin another one here"
+            )
+
     def _check_open(self) -> None:
+        self._check_process()
         if self.state is not TransactionState.OPEN:
             raise TransactionClosedError(f"transaction {self.id} is {self.state.value}: begin another one")
         if self._expired is not None:
@@ -409,7 +489,7 @@ class Transaction:
             return
         if error is None:
             self.commit()
-        else:
+        elif self._process == os.getpid():
             self.abort()
 
 

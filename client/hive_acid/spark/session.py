@@ -33,6 +33,7 @@ from hive_acid.spark.blocks import Blocks, Result
 from hive_acid.spark.counting import known_rows
 from hive_acid.spark.definitions import DefinitionVerbs
 from hive_acid.spark.expressions import Expression
+from hive_acid.spark.forked import check_spark
 from hive_acid.spark.frame import AcidTable, as_table, leased
 from hive_acid.spark.known_frames import KnownFrames
 from hive_acid.spark.listing import check_full_acid, check_transactional
@@ -56,7 +57,10 @@ from hive_acid.transaction import Transaction, TransactionKind
 
 
 class AcidSession(DefinitionVerbs, TableVerbs):
-    """ACID tables for one Spark session; safe to share between threads, of which each has its own transaction."""
+    """ACID tables for one Spark session; safe to share between threads, of which each has its own transaction.
+
+    In a child that was forked verbs that need no Spark, as drops and renames, work; others raise OtherProcessError.
+    """
 
     def __init__(
         self,
@@ -69,10 +73,10 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         statistics: bool = False,
         manager: TransactionManager = TransactionManager.DB,
     ) -> None:
-        self.spark = spark
+        check_spark(spark)
         self.connection = connection
         self.manager = manager
-        self._context = Context(spark, connection, ZoneGuard(spark), compression, target_file_size_bytes, statistics)
+        self._where = Context(spark, connection, ZoneGuard(spark), compression, target_file_size_bytes, statistics)
         self._blocks = Blocks(spark, connection, lock_timeout_ms)
         self._sql = Sql(self, self._blocks)
         self._known_frames = KnownFrames()
@@ -84,6 +88,16 @@ class AcidSession(DefinitionVerbs, TableVerbs):
             target_file_size_bytes=target_file_size_bytes,
             statistics=statistics,
         )
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session. Raises OtherProcessError in a child that was forked from its process."""
+        return self._context.spark
+
+    @property
+    def _context(self) -> Context:
+        check_spark(self._where.spark)
+        return self._where
 
     # --- reading -------------------------------------------------------------------------------
 

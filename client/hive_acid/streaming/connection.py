@@ -8,10 +8,12 @@ numbered together.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import pyarrow as pa
@@ -22,6 +24,7 @@ from hive_acid.connection import Connection, connect
 from hive_acid.errors import (
     HiveAcidError,
     InvalidTransactionStateError,
+    OtherProcessError,
     PartitionCreationError,
     StreamingConnectionError,
     StreamingTransactionError,
@@ -37,6 +40,7 @@ from hive_acid.streaming.records import RecordWriter
 from hive_acid.transaction import Transaction, TransactionKind, TransactionState
 
 COMPRESSIONS = ("zstd", "zlib", "snappy")
+_UNDO_WITHIN_S = 1.0
 MAX_BATCH = 1000
 """A metastore opens so many transactions in one call at most (transactions.md §1.2)."""
 
@@ -53,6 +57,9 @@ class StreamStatistics:
 
 class StreamingConnection:
     """A stream into ``db.table``, a full-ACID table; safe to share between threads, which share its transaction.
+
+    It stays in its process: in a child that was forked its methods raise OtherProcessError, but `close`, which does
+    nothing to the parent's transactions.
 
     `metastore` is an address or an open `Connection`. `static_partition` gives values of partition keys that all
     records share; records bring the others. `transaction_batch_size` transactions are opened at a time: each waits for
@@ -84,7 +91,8 @@ class StreamingConnection:
         self._batch_size = transaction_batch_size
         self._compression = compression
         self._lock_timeout_ms = lock_timeout_ms
-        self._guard = threading.RLock()
+        self._process = os.getpid()
+        self._lock = threading.RLock()
         self._waiting: list[Transaction] = []
         self._transaction: Transaction | None = None
         self._delta: Delta | None = None
@@ -114,25 +122,25 @@ class StreamingConnection:
     @property
     def statistics(self) -> StreamStatistics:
         """What has been done until now."""
-        with self._guard:
+        with self._alone():
             return self._statistics
 
     @property
     def txn_id(self) -> TxnId:
         """The id of the open transaction. Raises InvalidTransactionStateError if none is open."""
-        with self._guard:
+        with self._alone():
             return self._opened()[0].id
 
     @property
     def write_id(self) -> WriteId:
         """The open transaction's write id, which is in the names of its directories."""
-        with self._guard:
+        with self._alone():
             return self._opened()[0].write_id(self._table.database, self._table.name)
 
     @property
     def waiting(self) -> int:
         """How many transactions of the batch have not begun yet."""
-        with self._guard:
+        with self._alone():
             return len(self._waiting)
 
     # --- transactions ------------------------------------------------------------------------------
@@ -144,7 +152,8 @@ class StreamingConnection:
         try:
             yield self
         except BaseException:
-            self.abort_transaction()
+            if self._is_here:
+                self.abort_transaction()
             raise
         self.commit_transaction()
 
@@ -154,7 +163,7 @@ class StreamingConnection:
         Raises InvalidTransactionStateError if one is open, StreamingTransactionError if none can be begun or the table
         was altered or replaced since the stream began.
         """
-        with self._guard:
+        with self._alone():
             if self._is_closed:
                 raise InvalidTransactionStateError(f"the stream into {self._table.full_name} is closed")
             if self._transaction is not None:
@@ -176,12 +185,12 @@ class StreamingConnection:
         Raises SerializationError for records that cannot be stored, InvalidTransactionStateError outside of a
         transaction, and StreamingTransactionError if files cannot be written: the transaction is then aborted.
         """
-        with self._guard:
+        with self._alone():
             transaction = self._opened()[0]
         count = 0
         for table in self._writer.parse(records, self._layout.columns):
             placed = self._layout.place(table)
-            with self._guard:
+            with self._alone():
                 current, delta = self._opened()
                 if current is not transaction:
                     raise InvalidTransactionStateError(f"transaction {transaction.id} ended while records were written")
@@ -201,7 +210,7 @@ class StreamingConnection:
         Raises StreamingTransactionError if the transaction is aborted instead, and MetastoreUnreachableError if the
         answer is lost: then nobody knows whether it has committed, and its files are left alone.
         """
-        with self._guard:
+        with self._alone():
             transaction, delta = self._opened()
             with self._aborting("it could not be committed"):
                 delta.finish()
@@ -220,13 +229,15 @@ class StreamingConnection:
 
     def abort_transaction(self) -> None:
         """Undo the open transaction. Raises InvalidTransactionStateError if none is open."""
-        with self._guard:
+        with self._alone():
             transaction, _ = self._opened()
             self._abort(transaction)
 
     def close(self) -> None:
         """Abort what is open, and end the stream; safe to repeat."""
-        with self._guard:
+        if not self._is_here:
+            return
+        with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
@@ -245,6 +256,22 @@ class StreamingConnection:
         self.close()
 
     # --- inside ------------------------------------------------------------------------------------
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether this is the process that has made it."""
+        return self._process == os.getpid()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time, of the process that has made the stream."""
+        if not self._is_here:
+            raise OtherProcessError(
+                f"the stream into {self._table.full_name} is of process {self._process}, which forked this one: open "
+                "one here"
+            )
+        with self._lock:
+            yield
 
     def _opened(self) -> tuple[Transaction, Delta]:
         if self._transaction is None or self._delta is None:
@@ -298,8 +325,17 @@ class StreamingConnection:
             _end(transaction)
             raise
         self._delta = Delta(table, transaction.id, write_id, self._compression, self._locate)
-        transaction.on_abort(self._delta.undo)
+        transaction.on_abort(partial(self._undo, self._delta))
         self._transaction, self._records = transaction, 0
+
+    def _undo(self, delta: Delta) -> None:
+        """Remove what was written, unless a thread still writes it, as the program ends: then the Cleaner does."""
+        if not self._lock.acquire(timeout=_UNDO_WITHIN_S):
+            raise TimeoutError("a thread writes to the stream still")
+        try:
+            delta.undo()
+        finally:
+            self._lock.release()
 
     def _locate(self, wanted: Iterable[Values]) -> dict[Values, str]:
         """The directories of partitions, which are made if they are not there."""

@@ -9,6 +9,7 @@ from typing import Any
 from pyarrow import orc
 
 from hive_acid import files
+from hive_acid.forks import renew_in_children
 
 _BLOCK_BYTES, _SMALL_BLOCK_BYTES = 256 * 1024, 64 * 1024
 """As Java has them, and for files of few rows: each stream of a column has buffers of this size, whatever it holds."""
@@ -57,6 +58,12 @@ class OrcFile:
             compression_block_size=_SMALL_BLOCK_BYTES if is_small else _BLOCK_BYTES,
             dictionary_key_size_threshold=_NO_DICTIONARY if is_small else _DICTIONARY,
         )
+        renew_in_children(self)
+
+    def renew_in_child(self) -> None:
+        """The file is the parent's: when its copy here is forgotten, neither buffers nor tail may be written."""
+        self._sink.error = OSError("this process was forked from the one that writes the file")
+        files.let_go(self._sink.file)
 
     @property
     def size(self) -> int:

@@ -36,8 +36,11 @@ class TableVerbs(abc.ABC):
     """What a session does with tables as a whole."""
 
     connection: Connection
-    _context: Context
     _blocks: Blocks
+
+    @property
+    @abc.abstractmethod
+    def _context(self) -> Context: ...
 
     @abc.abstractmethod
     def insert(self, table: str | Table, frame: DataFrame) -> int: ...
