@@ -90,7 +90,7 @@ class Schedule:
         """The lease was taken: what is due may have been so for long."""
         now = datetime.datetime.now(datetime.UTC)
         for service, job in self._jobs:
-            delay_s = min(service.delay_ms, service.interval_ms) / 1000 + random.uniform(0, FIRST_RUN_WITHIN_S)
+            delay_s = service.delay_ms / 1000 + random.uniform(0, FIRST_RUN_WITHIN_S)
             with contextlib.suppress(JobLookupError):  # the server stops
                 job.modify(next_run_time=now + datetime.timedelta(seconds=delay_s))
 

@@ -244,13 +244,10 @@ class Slices:
     def services(self) -> list[Service]:
         """What runs in the background."""
         housekeeping, compaction, events = self._config.housekeeping, self._config.compaction, self._config.events
+        reaper_ms, reaper_delay_ms = housekeeping.reaper_times_ms(self._config.txn.timeout_ms)
+        first_alerts_ms = min(FIRST_ALERTS_MS, self._config.alerts.interval_ms)
         found = [
-            Service(
-                "AcidHouseKeeper",
-                housekeeping.interval_ms,
-                partial(_done, self._housekeeper.run_once),
-                housekeeping.first_run_delay_ms,
-            ),
+            Service("AcidHouseKeeper", reaper_ms, partial(_done, self._housekeeper.run_once), reaper_delay_ms),
             Service("AcidTxnCleaner", housekeeping.txn_cleaner_interval_ms, partial(_done, self._txn_cleaner.run_once)),
             Service("EventCleaner", events.clean_interval_ms, partial(_done, self._event_cleaner.run_once)),
             Service(
@@ -263,7 +260,7 @@ class Slices:
         if housekeeping.metrics_on:
             found.append(Service("AcidMetrics", housekeeping.metrics_interval_ms, self._metrics.run_once))
             alerts = Service(
-                "AcidMetricLogger", self._config.alerts.interval_ms, self._alerts.run_once, FIRST_ALERTS_MS
+                "AcidMetricLogger", self._config.alerts.interval_ms, self._alerts.run_once, first_alerts_ms
             )
             found.append(alerts)
         if compaction.initiator_on:

@@ -245,7 +245,7 @@ def test_a_default_that_is_not_hives_says_why():
 def test_every_row_of_the_listing_is_complete():
     ours, theirs = describe(load([sources.from_pairs(["hive.lock.numretries=5"])]))
     rows = {row[0]: row for row in ours.rows}
-    assert rows["metastore.acid.housekeeper.interval"][1:5] == ("180s", "180s", "default", "wiki 180s, 4.0.1 60s")
+    assert rows["metastore.acid.housekeeper.interval"][1:5] == ("0s", "0s", "default", "wiki 180s, 4.0.1 60s")
     assert rows["hive.txn.timeout"][4] == "same"
     assert rows["metastore.lock.poll.wait"][4] == "ours alone"
     assert rows["metastore.compactor.initiator.on"][4] == "wiki false, 4.0.1 false"

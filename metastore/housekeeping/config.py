@@ -9,6 +9,11 @@ from metastore.settings import boolean, duration, integer
 MAX_BATCHES = 2000
 """Batches of one kind in one run of a service that purges; what is left over is for the next."""
 
+_RUNS_PER_TIMEOUT = 10
+_LEAST_INTERVAL_MS, _LARGEST_INTERVAL_MS = 1_000, 60_000
+_HEARTBEATS_PER_TIMEOUT = 3
+"""So many clients send, Hive's and ours."""
+
 
 @dataclass(frozen=True)
 class HousekeepingConfig:
@@ -29,18 +34,20 @@ class HousekeepingConfig:
     )
     interval_ms: int = duration(
         "metastore.acid.housekeeper.interval",
-        "180s",
-        "Pause between two runs of the AcidHouseKeeper, which ends what nobody heartbeats any more.",
-        least_ms=1,
+        "0s",
+        "Pause between two runs of the AcidHouseKeeper, which ends what nobody heartbeats any more; 0: a tenth of "
+        "hive.txn.timeout, but no less than 1 s and no more than 60 s.",
         aliases={"hive.timedout.txn.reaper.interval": "ms"},
         hive="60s",
         wiki="180s",
+        why="A tenth of the time-out: locks of dead writers go soon after it, however short it is.",
     )
     first_run_delay_ms: int = duration(
         "hive.timedout.txn.reaper.start",
         "100s",
-        "The AcidHouseKeeper's first run comes so long after the start, or after one interval if that is shorter: "
-        "clients that outlived a stop of the server can heartbeat first.",
+        "The AcidHouseKeeper's first run comes so long after the start, or after one interval if that is set and "
+        "shorter, or after a third of hive.txn.timeout if it is not: clients that outlived a stop of the server can "
+        "heartbeat first.",
         hive="gone",
         wiki="100s",
     )
@@ -76,3 +83,10 @@ class HousekeepingConfig:
         "Tables with more aborted write ids than this are counted in a gauge.",
         hive="1500",
     )
+
+    def reaper_times_ms(self, txn_timeout_ms: int) -> tuple[int, int]:
+        """The AcidHouseKeeper's interval and the delay of its first run, for this time-out of transactions."""
+        if self.interval_ms:
+            return self.interval_ms, min(self.first_run_delay_ms, self.interval_ms)
+        interval_ms = min(max(txn_timeout_ms // _RUNS_PER_TIMEOUT, _LEAST_INTERVAL_MS), _LARGEST_INTERVAL_MS)
+        return interval_ms, min(self.first_run_delay_ms, max(interval_ms, txn_timeout_ms // _HEARTBEATS_PER_TIMEOUT))
