@@ -12,7 +12,7 @@ SPARK_VENV := .venv-spark-$(VERSION)
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction walk-data crash test-spark test-connect isolation serve doctor lock clean
+.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction walk-data kill crash test-spark test-connect isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -74,6 +74,9 @@ bench-compaction: install ## Compactions by the real server beside plain ORC rew
 
 walk-data: install ## Random writes of all kinds against a model in Python (SEED=1 STEPS=200)
 	@$(BIN)/python -m tests.data_walk --seed $(SEED) --steps $(STEPS) $(ARGS)
+
+kill: install ## Writers and streams killed by SIGKILL at random moments (SEED=1 ARGS="--kills 200 --queries 50")
+	@$(BIN)/python -m tests.crash.kills --seed $(SEED) $(ARGS)
 
 crash: install ## Clients and services killed before every step of all that they do
 	@HIVE_ACID_TEST_ALL_STEPS=1 $(BIN)/python -m pytest tests/crash tests/compaction/crash $(ARGS)

@@ -1,8 +1,8 @@
 """Clients that are killed: a process each, all over one Spark that is warm already.
 
 ``python -m tests.crash.client`` takes orders, one JSON object per line, forks a client for each, and answers with its
-exit status and the steps that it has told. The JVM is that of the tests: the program attaches to it by py4j once, as a
-driver's Python attaches to its own JVM, and each client makes connections and a session of its own.
+exit status and the steps that it has told. The JVM is that of the tests: each client attaches to it by py4j, as a
+driver's Python attaches to its own JVM.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
-from collections import deque
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,16 +35,8 @@ class Clients(Program):
     """Starts clients over a Spark session, one after the other."""
 
     def __init__(self, spark: SparkSession, scratch: Path) -> None:
-        parameters: Any = spark.sparkContext._gateway.gateway_parameters  # type: ignore[union-attr]
         self._told = scratch / "told"
-        super().__init__(
-            "tests.crash.client",
-            log=scratch / "clients.log",
-            environment={
-                "PYSPARK_GATEWAY_PORT": str(parameters.port),
-                "PYSPARK_GATEWAY_SECRET": parameters.auth_token,
-            },
-        )
+        super().__init__("tests.crash.client", log=scratch / "clients.log", environment=gateway_of(spark))
 
     def run(self, uri: str, statement: str, database: str, scratch: Path, last: int | None = None) -> Outcome:
         """Run a statement to its end, or up to the step number `last`, before which the client is killed."""
@@ -60,6 +50,12 @@ class Clients(Program):
         return Outcome(status, self._told.read_text().split())
 
 
+def gateway_of(spark: SparkSession) -> dict[str, str]:
+    """The environment of a program that attaches to the JVM of a session by `attached`."""
+    parameters: Any = spark.sparkContext._gateway.gateway_parameters  # type: ignore[union-attr]
+    return {"PYSPARK_GATEWAY_PORT": str(parameters.port), "PYSPARK_GATEWAY_SECRET": parameters.auth_token}
+
+
 def attached() -> SparkSession:
     """A session in the JVM that runs already."""
     gateway = launch_gateway()
@@ -71,26 +67,17 @@ def attached() -> SparkSession:
     return SparkSession(context, session)
 
 
-def _with_own_connections(spark: SparkSession) -> SparkSession:
-    """A new session in a forked process, which must not speak on the sockets that it shares with its parent."""
-    client: Any = spark.sparkContext._gateway._gateway_client  # type: ignore[union-attr]
-    client.deque = deque()
-    client.thread_connection = threading.local()
-    return spark.newSession()
-
-
-def _carry_out(spark: SparkSession, order: dict[str, Any]) -> None:
+def _carry_out(order: dict[str, Any]) -> None:
     told = os.open(order["told"], os.O_WRONLY | os.O_APPEND)
-    with hive_acid.spark.session(_with_own_connections(spark), order["uri"]) as acid:
+    with hive_acid.spark.session(attached(), order["uri"]) as acid:
         Steps(lambda name: os.write(told, f"{name}\n".encode()), order["last"]).watch()
         STATEMENTS[order["statement"]].run(acid, order["database"], Path(order["scratch"]))
 
 
 def main() -> None:
     """Take orders until the input ends."""
-    spark = attached()
     for line in sys.stdin:
-        print(status_of(partial(_carry_out, spark, json.loads(line))), flush=True)
+        print(status_of(partial(_carry_out, json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":
