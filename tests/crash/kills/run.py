@@ -32,6 +32,8 @@ USUAL = (12, 1.0)
 """How many steps, and seconds, a statement is thought to take that has not run yet."""
 
 PATIENCE_S = 60
+QUIET_S = 2.0
+"""A call that is not over by then is thought to have been lost."""
 
 
 class Kills:
@@ -102,7 +104,7 @@ class Kills:
         states = [self._content, *STATEMENTS[order.kind].states(self._content, **order.arguments)]
         last = len(states) - 1
         possible = states[min(outcome.answered, last) : min(outcome.sent, last) + 1] if outcome.status else [states[-1]]
-        found = self._reader.content()
+        found = self._found(outcome)
         fitting = [state for state in possible if canonical_content(state) == found]
         wanted = " or ".join(str(canonical_content(state)) for state in possible)
         assert fitting, f"{number}: {order}: {outcome}: rows are {found}, should be {wanted}"
@@ -115,6 +117,16 @@ class Kills:
             assert self._reader.content_by(self.acid) == found, f"{number}: the product reads something else"
         if not number % TIDY_EVERY:
             self._tidy()
+
+    def _found(self, outcome: Outcome) -> dict[str, list[str]]:
+        """The rows; what a dead client has asked for last, the server may be carrying out still."""
+        found = self._reader.content()
+        until = time.monotonic() + (QUIET_S if outcome.status and outcome.sent > outcome.answered else 0)
+        while time.monotonic() < until:
+            time.sleep(0.1)
+            if (now := self._reader.content()) != found:
+                found, until = now, time.monotonic() + QUIET_S
+        return found
 
     @staticmethod
     def _shown(outcome: Outcome) -> str:
