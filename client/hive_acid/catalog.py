@@ -64,6 +64,11 @@ class Table:
         return self.is_transactional and self.parameters.get("transactional_properties", "default") != "insert_only"
 
     @property
+    def is_orc(self) -> bool:
+        """Whether the table's files are ORC."""
+        return self.input_format.rpartition(".")[2] == ORC_INPUT.rpartition(".")[2]
+
+    @property
     def bucketing_version(self) -> int:
         """Which hash of Hive's places rows of a CLUSTERED table; 1, the older one, where nothing is said."""
         return 2 if self.parameters.get("bucketing_version", "").strip() == "2" else 1

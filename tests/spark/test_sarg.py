@@ -30,7 +30,15 @@ WORDS = {
     "list of one": (OneOf("k", (7,)), "(and (not leaf-(LESS_THAN k 7)) leaf-(LESS_THAN_EQUALS k 7))"),
     "null": (NullTest("name", True), "leaf-(IS_NULL name)"),
     "not null": (NullTest("name", False), "(not leaf-(IS_NULL name))"),
-    "texts": (OneOf("name", ("", "a", "ab", "é", "日本", "𝄞", "y" * 70)), f"leaf-(IN name  a ab é 日本 𝄞 {'y' * 70})"),
+    "texts": (OneOf("name", ("", "a", "é", "日本", "\ud7ff", "y" * 70)), f"leaf-(IN name  a é 日本 \ud7ff {'y' * 70})"),
+    "zero": (compare("x", "=", 0.0), "(and (not leaf-(LESS_THAN x -0.0)) leaf-(LESS_THAN_EQUALS x 0.0))"),
+    "less than a zero": (compare("x", "<", -0.0), "leaf-(LESS_THAN x 0.0)"),
+    "at least a zero": (compare("x", ">=", 0.0), "(not leaf-(LESS_THAN x -0.0))"),
+    "list with a zero": (OneOf("x", (-1.0, 0.0)), "leaf-(IN x -1.0 -0.0 0.0)"),
+    "one bound of the last day": (
+        AllOf((compare("day", ">=", dt.date.max), compare("day", "<=", dt.date.max))),
+        "(not leaf-(LESS_THAN day 9999-12-30))",
+    ),
     "text of nul": (compare("name", "=", "a\0b"), "leaf-(EQUALS name a\0b)"),
     "double": (compare("x", "<", 1.5), "leaf-(LESS_THAN x 1.5)"),
     "boolean": (compare("flag", "=", False), "leaf-(EQUALS flag false)"),
@@ -82,6 +90,19 @@ def test_bytes_are_those_of_java(spark):
     # Java's enumerations stand there once and are then referred to; the second tree is the first one again.
     theirs = bytes(out.toBytes())
     assert ours[: theirs.index(b"ArrayLis")] == theirs[: theirs.index(b"ArrayLis")]
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        compare("day", "=", dt.date(1500, 1, 1)), compare("day", "<", dt.date.min), compare("day", "<=", dt.date.max),
+        compare("name", "=", "𝄞"), compare("name", ">", "\uffff"), compare("name", "<", "a\ue000"),
+        OneOf("name", ("a", "𝄞")), OneOf("day", (dt.date.min, dt.date.max)),
+    ],
+)  # fmt: skip
+def test_what_java_has_in_another_order_is_not_asked(predicate):
+    """Days of the Julian calendar, and texts that are in another order as UTF-16 than as UTF-8."""
+    assert search_options(predicate, COLUMNS) == {}
 
 
 def test_what_cannot_be_asked():

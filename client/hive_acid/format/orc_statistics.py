@@ -21,7 +21,7 @@ Bound = bool | int | float | Decimal | str | date | datetime
 
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_DAY = date(1970, 1, 1)
-_FIRST_PLAIN_DAY = date(1900, 1, 1)
+FIRST_PLAIN_DAY = date(1900, 1, 1)
 """Before it the Julian calendar and local mean times make days and times ambiguous: such bounds are not used."""
 
 
@@ -89,13 +89,19 @@ def _double(value: bytes) -> float:
 
 
 def _string_bounds(message: bytes) -> _Bounds:
-    """The bounds, or, of texts that are too long to be stated, what lies below or above them."""
+    """The bounds, or, of texts that are too long to be stated, what lies below or above them.
+
+    None for one in which Java may have put a sign for bytes that it could not decode, or could not count up.
+    """
     found = bytes_fields(message)
     try:
         texts = {field: value.decode() for field, value in found.items()}
     except UnicodeDecodeError:
         return None, None
-    return texts.get(1, texts.get(4)), texts.get(2, texts.get(5))
+    minimum, maximum = texts.get(1, texts.get(4)), texts.get(2, texts.get(5))
+    if maximum is not None and 2 not in texts and maximum.endswith("?"):
+        maximum = None
+    return tuple(None if bound and "\ufffd" in bound else bound for bound in (minimum, maximum))  # type: ignore[return-value]
 
 
 def _decimal_bounds(message: bytes) -> _Bounds:
@@ -123,7 +129,7 @@ def _day(days: int | None) -> date | None:
         day = None if days is None else _EPOCH_DAY + timedelta(days=days)
     except OverflowError:
         return None
-    return day if day is not None and day >= _FIRST_PLAIN_DAY else None
+    return day if day is not None and day >= FIRST_PLAIN_DAY else None
 
 
 def _timestamp_bounds(message: bytes) -> _Bounds:
@@ -138,7 +144,7 @@ def _time(millis: int | None, after_ms: int = 0) -> datetime | None:
         time = None if millis is None else _EPOCH + timedelta(milliseconds=millis + after_ms)
     except OverflowError:
         return None
-    return time if time is not None and time.date() >= _FIRST_PLAIN_DAY else None
+    return time if time is not None and time.date() >= FIRST_PLAIN_DAY else None
 
 
 def _signed(value: int | None) -> int | None:

@@ -15,7 +15,9 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.types import check_distinct, hive_columns, spark_type, text_length
+from hive_acid.spark.texts import fitted
+from hive_acid.spark.types import check_distinct, hive_columns, spark_type
+from hive_acid.spark.unstorable import holds_unstorable
 
 
 def match_columns(table: Table, given: Sequence[str]) -> dict[str, str]:
@@ -57,17 +59,27 @@ def assign(table: Table, column: Column, value: str, source: t.DataType) -> str:
             f"{where} is {column.type}: a value of type {source.simpleString()} cannot be stored in it; cast it first"
         )
     stored = _converted(value, source, target, f"{where} {column.type}")
-    if (text := text_length(column.type)) is not None:
-        kind, length = text
-        failure = _failure(f"a text is longer than {where} {column.type}: ", stored)
-        fitting = f"rpad({stored}, {length}, ' ')" if kind == "char" else f"substring({stored}, 1, {length})"
-        stored = f"CASE WHEN char_length(rtrim({stored})) > {length} THEN {failure} ELSE {fitting} END"
+    stored = fitted(column.type, stored, lambda text: _failure(f"a text is longer than {where} {column.type}: ", text))
+    if (unstorable := _unstorable(table, column, stored)) is not None:
+        failure = _failure(f"an ORC file cannot hold this day or time, for {where} {column.type}: ", stored)
+        stored = f"CASE WHEN {unstorable} THEN {failure} ELSE {stored} END"
     return stored
 
 
-def is_stored_as_is(column: Column, source: t.DataType) -> bool:
-    """Whether `assign` leaves all values of type `source` as they are."""
-    return _is_same(source, spark_type(column.type)) and text_length(column.type) is None
+def _unstorable(table: Table, column: Column, value: str) -> str | None:
+    """The SQL of whether the table's files would hold another value; None if they never do."""
+    if column not in table.columns or not table.is_orc:
+        return None
+    return holds_unstorable(value, spark_type(column.type))
+
+
+def is_stored_as_is(table: Table, column: Column, source: t.DataType) -> bool:
+    """Whether `assign` leaves all values of type `source` as they are, and refuses none."""
+    return (
+        _is_same(source, spark_type(column.type))
+        and fitted(column.type, "", str) == ""
+        and _unstorable(table, column, "") is None
+    )
 
 
 def assigned(table: Table, columns: Sequence[Column], frame: DataFrame, names: Mapping[str, str]) -> DataFrame:

@@ -18,6 +18,7 @@ from sqlglot.errors import SqlglotError
 _LONGEST_CONDITION = 100_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_UNCLEAR_ESCAPE = re.compile(r"\\['\\]")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TEXT_OF_COLUMN = re.compile(r"Column<'(.*)'>", re.DOTALL)
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[(),]|[^'(),]+", re.DOTALL)
@@ -28,10 +29,15 @@ _BINARY: dict[str, type[exp.Binary]] = {
 }  # fmt: skip
 
 
-def condition_tree(condition: Column | str, names: Sequence[str]) -> exp.Condition | None:
-    """The tree of a condition, None where it cannot be told; `names` are those of all columns that it may mean."""
+def condition_tree(
+    condition: Column | str, names: Sequence[str], *, with_escapes: bool = False
+) -> exp.Condition | None:
+    """The tree of a condition, None where it cannot be told; `names` are those of all columns that it may mean.
+
+    With `with_escapes` it may have texts with a backslash, whose value is not told, but which end where they seem to.
+    """
     if isinstance(condition, str):
-        return _parsed(condition)
+        return _parsed(condition, with_escapes=with_escapes)
     if not all(map(_PLAIN_NAME.fullmatch, names)):
         # In the text of a Column, names and literals stand without quotes.
         return None
@@ -46,8 +52,9 @@ def is_of_connect(condition: Column) -> bool:
     return "_expr" in vars(condition)
 
 
-def _parsed(text: str) -> exp.Condition | None:
-    if len(text) > _LONGEST_CONDITION or "\\" in text or '"' in text:
+def _parsed(text: str, *, with_escapes: bool = False) -> exp.Condition | None:
+    backslash = _UNCLEAR_ESCAPE.search(text) if with_escapes else "\\" in text
+    if len(text) > _LONGEST_CONDITION or backslash or '"' in text:
         return None
     try:
         parsed = sqlglot.parse_one(text, dialect="spark")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 
@@ -15,6 +17,7 @@ from hive_acid.errors import ColumnError
 from hive_acid.locks import Operation
 from hive_acid.spark.assign import assign, is_stored_as_is, quoted, row_struct
 from hive_acid.spark.changes import Replaced, change_events, deletions
+from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.collected import can_be_collected, collected, collected_changes
 from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import Expression, expression
@@ -131,7 +134,8 @@ def _where(target: DataFrame, where: Expression | None, table: Table, alias: str
     if where is None:
         return target
     with column_errors(table):
-        return analysed(target.where(steady(where, table, alias) if isinstance(where, str) else where))
+        meant = without_blanks(where, table, alias)
+        return analysed(target.where(steady(meant, table, alias) if isinstance(meant, str) else meant))
 
 
 def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, bool]:
@@ -141,7 +145,8 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
     """
     with column_errors(statement.table):
         source = kept(join, statement.table)
-        condition = expression(join.on) if where is None else expression(join.on) & expression(where)
+        parts = [join.on] if where is None else [join.on, where]
+        condition = reduce(and_, (expression(join.meant(part, statement.table)) for part in parts))
         wanted = all_of((source.matched, predicate_of(where, statement.table, join.target_alias, join.source.columns)))
         target = statement.target(wanted=wanted, chosen=True).alias(join.target_alias)
         return analysed(target.join(source.joined(), condition, "left_semi")), source.is_small
@@ -185,7 +190,7 @@ class Assignments:
         stored, names = [], {}
         for column in columns:
             given = names[column.name] = _new(column.name)
-            if not is_stored_as_is(column, types[given]):
+            if not is_stored_as_is(self.table, column, types[given]):
                 names[column.name] = _stored(column.name)
                 value = assign(self.table, column, quoted(given), types[given])
                 stored.append(f"{value} AS {quoted(_stored(column.name))}")

@@ -26,7 +26,8 @@ from hive_acid.spark.assign import quoted
 from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.originals import path_of
 from hive_acid.spark.scan import PATH_COLUMN, literal_path, partition_texts
-from hive_acid.spark.types import row_type, spark_type, stored_text
+from hive_acid.spark.texts import declared, is_char, shown
+from hive_acid.spark.types import row_type, spark_type
 
 Format = TypeVar("Format")
 Reader = Callable[[SparkSession, Table, list[str], Column], DataFrame]
@@ -100,10 +101,14 @@ def _check_whole(at: str, directory: DataDirectory, write_ids: ValidWriteIdList)
 def _shown(frame: DataFrame, table: Table, texts: list[Column]) -> DataFrame:
     keys = zip(texts, table.partition_keys, strict=True)
     names = [(column.type, quoted(column.name)) for column in table.columns]
-    return frame.select(
-        *(F.expr(f"{stored_text(kind, name)} AS {name}") for kind, name in names),
+    rows = frame.select(
+        *(F.expr(f"{shown(kind, name)} AS {name}") for kind, name in names),
         *(text.try_cast(spark_type(key.type)).alias(key.name) for text, key in keys),
     )
+    padded = rows.withColumns(
+        {key.name: F.expr(shown(key.type, quoted(key.name))) for key in table.partition_keys if is_char(key)}
+    )
+    return declared(padded, (*table.columns, *table.partition_keys))
 
 
 def by_format(table: Table, known: Mapping[str, Format], otherwise: str) -> Format:

@@ -67,8 +67,9 @@ def _number(tree: exp.Condition) -> Decimal | None:
 
 
 def _text(tree: exp.Condition) -> str | None:
+    """A text without quotes in it: two of them are one, or none by a setting of Spark."""
     tree = _bare(tree)
-    return tree.this if isinstance(tree, exp.Literal) and tree.is_string else None
+    return tree.this if isinstance(tree, exp.Literal) and tree.is_string and "'" not in tree.this else None
 
 
 def _integer(value: object) -> int | None:

@@ -8,6 +8,7 @@ that meets a pair there is not inserted. So nothing is read or kept twice (data-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -125,8 +126,14 @@ class _Merge:
         builder, table = self._builder, self._table
         target = self._statement.target(wanted=self._wanted(), chosen=not builder.by_source)
         how = "left" if builder.by_source else "inner"
-        pairs = target.alias(builder.join.target_alias).join(self._source.joined(), expression(builder.join.on), how)
-        clauses = [*builder.resolved(builder.matched, table), *builder.resolved(builder.by_source, table)]
+        on = expression(builder.join.meant(builder.join.on, table))
+        pairs = target.alias(builder.join.target_alias).join(self._source.joined(), on, how)
+        clauses = [
+            clause
+            if clause.condition is None
+            else replace(clause, condition=builder.join.meant(clause.condition, table))
+            for clause in (*builder.resolved(builder.matched, table), *builder.resolved(builder.by_source, table))
+        ]
         of_kind = [f"{SOURCE_ROW} IS NOT NULL"] * len(builder.matched) + [f"{SOURCE_ROW} IS NULL"] * len(
             builder.by_source
         )
@@ -241,7 +248,7 @@ class _NewRow:
             for name in clause.values or {}:
                 given = _new(number, name)
                 self._stored[number, name] = quoted(given)
-                if not is_stored_as_is(columns[name], types[given]):
+                if not is_stored_as_is(table, columns[name], types[given]):
                     # A value of a clause that does not apply is null and takes no part.
                     stored = assign(table, columns[name], quoted(given), types[given])
                     converted.append(f"{stored} AS {quoted(f'{given}_stored')}")

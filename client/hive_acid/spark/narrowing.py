@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.catalog import Table
 from hive_acid.spark.assign import quoted
+from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.conditions import is_of_connect
 from hive_acid.spark.predicates import Predicate, all_of, predicate_of
 
@@ -67,7 +68,13 @@ class Narrowing:
         said = predicate_of(condition, self.table, self.family.alias)
         if said is None:
             return None
-        return replace(self, wanted=all_of((self.wanted, said)), conditions=(*self.conditions, condition))
+        return replace(self, wanted=all_of((self.wanted, said)), conditions=(*self.conditions, self.meant(condition)))
+
+    def meant(self, condition: Column | str) -> Column | str:
+        """A condition, for Spark, with the CHAR columns of the table compared by Hive's rule."""
+        if isinstance(condition, Column) and is_of_connect(condition):
+            return condition
+        return without_blanks(condition, self.table, self.family.alias)
 
     def filtered(self, condition: Column | str) -> DataFrame | None:
         """The frame with one more condition, of a scan of its own; None where the one that is there does as well."""
@@ -96,8 +103,10 @@ class NarrowingFrame(DataFrame):
 
     def filter(self, condition: Column | str) -> DataFrame:
         """As every frame's; what surely does not meet the condition is not read."""
-        found = None if self._narrowing is None or self.is_cached else self._narrowing.filtered(condition)
-        return super().filter(condition) if found is None else found
+        if self._narrowing is None or not isinstance(condition, Column | str):
+            return super().filter(condition)
+        found = None if self.is_cached else self._narrowing.filtered(condition)
+        return super().filter(self._narrowing.meant(condition)) if found is None else found
 
     def where(self, condition: Column | str) -> DataFrame:
         """As `filter`."""

@@ -13,9 +13,10 @@ from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import TransactionsOffError, UnsupportedTableError
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
-from hive_acid.spark.assign import assigned, match_columns
+from hive_acid.spark.assign import assigned, match_columns, quoted
 from hive_acid.spark.listing import directory_of
 from hive_acid.spark.statement import Context
+from hive_acid.spark.texts import declared, shown
 from hive_acid.spark.types import row_type
 
 TURN_ON = f"make it with settings={{'{CONCURRENCY}': 'true', '{MANAGER}': '{TransactionManager.DB.value}'}}"
@@ -44,12 +45,20 @@ def read_table(context: Context, table: Table) -> DataFrame:
     context.zones.check(row_type(table.columns))
     reader = context.spark.read.format(kind).schema(schema).option("basePath", table.location)
     if not table.partition_keys:
-        return reader.load(table.location)
+        return _shown(reader.load(table.location), table)
     depth = len(table.partition_keys)
     there = {entry.path.rstrip("/") for entry in files.list_tree(table.location, max_depth=depth) if entry.is_directory}
     named = [directory_of(table, name, at) for name, at in context.connection.partitions(table).items()]
     found = [files.join(table.location, directory) for directory in named if directory in there]
-    return reader.load(found) if found else context.spark.createDataFrame([], schema)
+    return _shown(reader.load(found) if found else context.spark.createDataFrame([], schema), table)
+
+
+def _shown(frame: DataFrame, table: Table) -> DataFrame:
+    columns = (*table.columns, *table.partition_keys)
+    values = {column.name: shown(column.type, quoted(column.name)) for column in columns}
+    if all(value == quoted(name) for name, value in values.items()):
+        return frame
+    return declared(frame.selectExpr(*(f"{values[name]} AS {quoted(name)}" for name in frame.columns)), columns)
 
 
 def insert(context: Context, table: Table, frame: DataFrame) -> int:

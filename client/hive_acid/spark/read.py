@@ -50,7 +50,8 @@ from hive_acid.spark.scan import (
     scan,
 )
 from hive_acid.spark.skipping import spared_by_deletes
-from hive_acid.spark.types import row_type, spark_type, stored_text
+from hive_acid.spark.texts import declared, shown
+from hive_acid.spark.types import row_type, spark_type
 
 ROW_ID = "ROW__ID"
 """The name under which Hive shows a row's identity."""
@@ -288,14 +289,15 @@ class _Place:
         table, texts = self._table, partition_columns(self._table)
         values = zip(table.columns, row_fields(column.name for column in table.columns), strict=True)
         # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
-        return events.selectExpr(
+        rows = events.selectExpr(
             *self.reading.ids,
-            *(f"{stored_text(column.type, value)} AS {quoted(column.name)}" for column, value in values),
+            *(f"{shown(column.type, value)} AS {quoted(column.name)}" for column, value in values),
             *(
-                f"try_cast({text} AS {spark_type(key.type).simpleString()}) AS {quoted(key.name)}"
+                f"{shown(key.type, f'try_cast({text} AS {spark_type(key.type).simpleString()})')} AS {quoted(key.name)}"
                 for text, key in zip(texts, table.partition_keys, strict=True)
             ),
         )
+        return declared(rows, (*table.columns, *table.partition_keys))
 
 
 def _no_look_up() -> None:

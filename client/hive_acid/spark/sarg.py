@@ -16,7 +16,7 @@ import struct
 from collections.abc import Collection
 from datetime import UTC, date, datetime, time, timedelta
 
-from hive_acid.format.orc_statistics import Bound
+from hive_acid.format.orc_statistics import FIRST_PLAIN_DAY, Bound
 from hive_acid.format.protobuf import varint
 from hive_acid.spark.predicates import AllOf, AnyOf, Comparison, NullTest, OneOf, Operator, Predicate
 
@@ -26,6 +26,7 @@ NAMES_OPTION = "orc.sarg.column.names"
 MOST_LEAVES = 200
 """A predicate with more comparisons is not worth its evaluation for each row group."""
 
+_FIRST_SURROGATE = "\ud800"
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SARG = "org.apache.hadoop.hive.ql.io.sarg."
 _TREE = _SARG + "ExpressionTree"
@@ -89,19 +90,23 @@ class _Builder:
 
     def _one_of(self, predicate: OneOf) -> Node | None:
         kind = type(predicate.values[0])
-        if kind not in _TYPES or kind is bool:
+        if kind not in _TYPES or kind is bool or not all(map(_is_in_order, predicate.values)):
             return None
         if kind is date or len(predicate.values) == 1:
             least = Comparison(predicate.column, Operator.AT_LEAST, predicate.values[0])
             return self.node(AllOf((least, Comparison(predicate.column, Operator.AT_MOST, predicate.values[-1]))))
-        return self._leaf(predicate.column, _IN, _TYPES[kind], predicate.values)
+        # Java takes the two zeros for two numbers.
+        signs = [
+            sign for value in predicate.values for sign in ((-0.0, 0.0) if value == 0 and kind is float else (value,))
+        ]
+        return self._leaf(predicate.column, _IN, _TYPES[kind], tuple(signs))
 
     def _comparison(self, predicate: Comparison) -> Node | None:
         column, operator, value = predicate.column, predicate.operator, predicate.value
         kind = type(value)
-        if kind not in _TYPES:
+        if kind not in _TYPES or not _is_in_order(value):
             return None
-        if kind is date and operator is Operator.EQUAL:
+        if operator is Operator.EQUAL and (kind is date or (kind is float and value == 0)):
             return self._one_of(OneOf(column, (value,)))
         if operator is Operator.EQUAL:
             return self._leaf(column, _EQUALS, _TYPES[kind], (value,))
@@ -109,7 +114,10 @@ class _Builder:
             return None
         up = operator in (Operator.LESS, Operator.AT_MOST)
         strict = operator in (Operator.LESS, Operator.AT_LEAST)
-        leaf = self._leaf(column, _LESS_THAN if strict else _AT_MOST, _TYPES[kind], (_widened(value, up=up),))
+        limit = _widened(value, up=up)
+        if limit is None:
+            return None
+        leaf = self._leaf(column, _LESS_THAN if strict else _AT_MOST, _TYPES[kind], (limit,))
         return leaf if up else (_NOT, [leaf])
 
     def _leaf(self, column: str, operator: int, kind: int, values: tuple[Bound, ...] = ()) -> Node:
@@ -117,11 +125,28 @@ class _Builder:
         return len(self.leaves) - 1
 
 
-def _widened(value: Bound, *, up: bool) -> Bound:
-    """A day is noon UTC of the next one (of the one before): that is beyond it in every time zone."""
+def _is_in_order(value: Bound) -> bool:
+    """Whether ORC finds the value's place among others where Spark has it.
+
+    ORC's statistics count days before 1582-10-15 by another calendar. Java compares texts by units of UTF-16: those
+    from surrogates on are in another order than the bytes of UTF-8, by which the bounds of a row group were found.
+    """
+    if isinstance(value, date):
+        return value >= FIRST_PLAIN_DAY
+    return not isinstance(value, str) or max(value, default="") < _FIRST_SURROGATE
+
+
+def _widened(value: Bound, *, up: bool) -> Bound | None:
+    """A bound that no value beside it is beyond, None if there is none.
+
+    A day is noon UTC of the next one (of the one before): that is beyond it in every time zone. Of the two zeros,
+    which Java takes for two numbers, it is the outer one.
+    """
+    if isinstance(value, float) and value == 0:
+        return 0.0 if up else -0.0
     if not isinstance(value, date):
         return value
-    return value + timedelta(days=1 if up else -1)
+    return None if up and value == date.max else value + timedelta(days=1 if up else -1)
 
 
 class _Writer:

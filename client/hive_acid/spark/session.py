@@ -30,6 +30,7 @@ from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark import dml, insert_only, merge_job, plain, write
 from hive_acid.spark import overwrite as overwriting
 from hive_acid.spark.blocks import Blocks, Result
+from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.counting import known_rows
 from hive_acid.spark.definitions import DefinitionVerbs
 from hive_acid.spark.expressions import Expression
@@ -124,7 +125,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         table = self._lookup(name)
         if self._is_dummy:
             plain_frame = self._plain_frame(table, row_id=row_id)
-            return plain_frame if where is None else plain_frame.filter(where)
+            return plain_frame if where is None else plain_frame.filter(without_blanks(where, table))
         block = self._blocks.current()
         if block is not None:
             return self._frame(block.session, block.transaction, table, row_id=row_id, where=where)
@@ -376,7 +377,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         if where is not None and (found := narrowing.filtered(where)) is not None:
             return found
         frame = narrowing.frame()
-        return as_table(frame, self, table, narrowing) if where is None else frame.filter(where)
+        return as_table(frame, self, table, narrowing) if where is None else frame.filter(narrowing.meant(where))
 
     def _lookup(self, table: str | Table) -> Table:
         return table if isinstance(table, Table) else self.connection.table(*table_parts(table))

@@ -16,8 +16,11 @@ from pyspark.sql import types as t
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.assign import quoted
+from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.expressions import Expression, equal_columns
+from hive_acid.spark.fetched import received, sent
 from hive_acid.spark.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
+from hive_acid.spark.texts import is_char
 from hive_acid.spark.types import spark_type
 
 SOURCE_ROW = "__acid_source_row"
@@ -35,6 +38,10 @@ class Join:
     on: Expression
     target_alias: str = "t"
     source_alias: str = "s"
+
+    def meant(self, condition: Expression, table: Table) -> Expression:
+        """A condition on rows of both, for Spark, with the CHAR columns of `table` compared by Hive's rule."""
+        return without_blanks(condition, table, self.target_alias, self.source, self.source_alias)
 
 
 def joined(source: DataFrame, on: Expression | None, target_alias: str | None, source_alias: str) -> Join:
@@ -71,14 +78,15 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     """
     keys = list(_comparable_keys(join, table))
     numbered = join.source.selectExpr("*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
-    names = [quoted(key) for _, key in keys]
+    names = [f"rtrim({quoted(key)})" if is_char(column) else quoted(key) for column, key in keys]
+    types = [spark_type(column.type) for column, _ in keys]
     # Rows with a null among them are not counted, and match nothing.
     distinct = f"count(DISTINCT {', '.join(names)})" if once and names else "NULL"
     known = f"count_if({' AND '.join(f'{name} IS NOT NULL' for name in names) or 'true'})"
     # All as SQL, since a call to the JVM for each part of each expression takes long for a wide source.
     ends = (
-        f"{end}({name}) AS {what}_{position}"
-        for position, name in enumerate(names)
+        f"{sent(f'{end}({name})', of)} AS {what}_{position}"
+        for position, (name, of) in enumerate(zip(names, types, strict=True))
         for what, end in (("low", "min"), ("high", "max"))
     )
     # Kept as soon as it is computed, and it is computed to be measured. (An observation would not reach a client of
@@ -88,11 +96,13 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     found = frame.selectExpr(*counted, f"{_bytes(join.source)} AS bytes", *ends).collect()[0]
     rows = int(found["rows"])
     if keys and rows <= MOST_VALUES:
-        values = frame.selectExpr(*names).collect()
-        bounds = [one_of(column, (row[at] for row in values)) for at, (column, _) in enumerate(keys)]
+        values = frame.selectExpr(*map(sent, names, types)).collect()
+        bounds = [
+            one_of(column, (received(row[at], types[at]) for row in values)) for at, (column, _) in enumerate(keys)
+        ]
     else:
         bounds = [
-            between(column, found[f"low_{position}"], found[f"high_{position}"])
+            between(column, *(received(found[f"{end}_{position}"], types[position]) for end in ("low", "high")))
             for position, (column, _) in enumerate(keys)
         ]
     said = predicate_of(join.on, table, join.target_alias, join.source.columns)

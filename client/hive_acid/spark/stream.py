@@ -31,6 +31,7 @@ from hive_acid.connection import Connection, connect
 from hive_acid.errors import ColumnError, MetastoreInternalError, StreamFencedError, WriteConflictError
 from hive_acid.format.progress import last_batch, progress_parameter
 from hive_acid.spark.assign import quoted
+from hive_acid.spark.texts import is_char
 
 if TYPE_CHECKING:
     from hive_acid.spark.session import AcidSession
@@ -109,7 +110,10 @@ class SinkPlan:
     def _distinct(self, table: Table, frame: DataFrame) -> DataFrame:
         """One row per key, the last if there is an order; the job fails for rows of which none is the last."""
         keys = [F.col(quoted(key)) for key in self.keys]
-        same = Window.partitionBy(*keys)
+        chars = {column.name for column in (*table.columns, *table.partition_keys) if is_char(column)}
+        same = Window.partitionBy(
+            *(F.rtrim(key) if name.lower() in chars else key for name, key in zip(self.keys, keys, strict=True))
+        )
         if self.order_by is not None:
             place = F.rank().over(same.orderBy(F.col(quoted(self.order_by)).desc_nulls_last()))
             frame = frame.withColumn(_PLACE, place).where(F.col(_PLACE) == 1).drop(_PLACE)

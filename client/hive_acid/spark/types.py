@@ -134,15 +134,6 @@ def text_length(hive_type: str) -> tuple[str, int] | None:
     return (match[1], int(match[2])) if match else None
 
 
-def stored_text(hive_type: str, value: str) -> str:
-    """The SQL of `value`, read from a file for a column of this type, as Hive shows it: a char has its whole length.
-
-    Other engines leave its blanks out, and a column may have become wider (acid-format.md §3.5).
-    """
-    text = text_length(hive_type)
-    return f"rpad({value}, {text[1]}, ' ')" if text and text[0] == "char" else value
-
-
 def row_type(columns: Iterable[Column]) -> t.StructType:
     """The struct of a table's columns as Spark reads it, names in lower case.
 

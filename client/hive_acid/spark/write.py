@@ -9,12 +9,14 @@ from hive_acid.alterations import add_columns
 from hive_acid.catalog import Table
 from hive_acid.locks import Operation
 from hive_acid.spark.assign import assigned, lacking, match_columns, quoted
+from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.events import Events, clustered_events, directory_keys, insert_events
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.hashing import bucket_of
 from hive_acid.spark.layout import Layout, Write
 from hive_acid.spark.spread import Spread
 from hive_acid.spark.statement import Context, Statement, analysed, column_errors
+from hive_acid.spark.texts import declared
 from hive_acid.spark.types import check_distinct, spark_type
 from hive_acid.transaction import Transaction
 
@@ -60,11 +62,14 @@ def only_where(table: Table, frame: DataFrame, where: Expression) -> DataFrame:
     The condition is asked where a column is computed: a filter, Spark might ask of rows that never become one of these.
     """
     with column_errors(table):
-        values = stored(table, frame).alias(table.name)
-        first, *others = (F.col(quoted(column.name)) for column in (*table.columns, *table.partition_keys))
+        columns = (*table.columns, *table.partition_keys)
+        values = declared(stored(table, frame), columns).alias(table.name)
+        first, *others = (F.col(quoted(column.name)) for column in columns)
         words = f"a new row of {table.full_name} is not one of those that it is to replace"
         refused = F.raise_error(F.lit(words)).cast(spark_type(table.columns[0].type))
-        checked = F.when(expression(where), first).otherwise(refused).alias(table.columns[0].name)
+        checked = (
+            F.when(expression(without_blanks(where, table)), first).otherwise(refused).alias(table.columns[0].name)
+        )
         return analysed(values.select(checked, *others))
 
 

@@ -7,6 +7,7 @@ fit fails the call.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,8 @@ import pyarrow.compute as pc
 from hive_acid.errors import SerializationError
 from hive_acid.streaming.types import arrow_type, element_types, text_length
 
+_FIRST_DAY, _LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
+_FIRST_US, _LAST_US = _FIRST_DAY * 86_400_000_000, (_LAST_DAY + 1) * 86_400_000_000 - 1
 _ERRORS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError)
 
 
@@ -40,8 +43,15 @@ def checked(convert: Callable[[Any], Any], array: Any, where: str) -> Any:
     except _ERRORS as error:
         position = _first_failure(array, convert)
         raise SerializationError(
-            f"record {position + 1}: {array[position]} does not fit into {where} ({error})"
+            f"record {position + 1}: {_text(array[position])} does not fit into {where} ({error})"
         ) from None
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except (OverflowError, ValueError):  # Python has no such day or time
+        return f"number {value.value} of type {value.type}"
 
 
 def _first_failure(array: Any, convert: Callable[[Any], Any]) -> int:
@@ -73,6 +83,8 @@ def _converted(array: Any, hive_type: str) -> Any:
         values = _converted(array.values, inner[0])
         return pa.ListArray.from_arrays(array.offsets, values, type=target, mask=nulls(array))
     cast = _cast(array, target)
+    if pa.types.is_date(target) or pa.types.is_timestamp(target):
+        _check_years(cast)
     if (limit := text_length(hive_type)) is not None:
         return _limited(cast, *limit)
     return cast
@@ -90,6 +102,14 @@ def _cast(array: Any, target: Any) -> Any:
         # Wide enough for all integers, whatever the target has room for; the second cast looks at the values.
         array = array.cast(pa.decimal256(20 + target.scale, target.scale))
     return array.cast(target, safe=True)
+
+
+def _check_years(times: Any) -> None:
+    """Raise ArrowInvalid for days and times that Python has no value for, by which rows are placed."""
+    ends = pc.min_max(times.cast(pa.int64() if pa.types.is_timestamp(times.type) else pa.int32())).as_py()
+    first, last = (_FIRST_US, _LAST_US) if pa.types.is_timestamp(times.type) else (_FIRST_DAY, _LAST_DAY)
+    if ends["min"] is not None and not first <= ends["min"] <= ends["max"] <= last:
+        raise pa.ArrowInvalid("its year is not one of 1 to 9999")
 
 
 def _limited(texts: Any, kind: str, length: int) -> Any:

@@ -6,7 +6,7 @@ for `SparkSession.sql`, which takes frames by name and leaves no view behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import sqlglot
@@ -16,6 +16,7 @@ from sqlglot.errors import SqlglotError
 from hive_acid.catalog import Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.assign import quoted
+from hive_acid.spark.char_conditions import TypeOf, has_chars, with_blanks
 from hive_acid.spark.read import KEY_COLUMNS, ROW_ID
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.hints import direct_sources, wanted_text
@@ -92,6 +93,7 @@ class Rewriter:
             self._replace(reference, edits)
         _shorten_columns(tree, references, edits)
         _hide_row_ids(references, edits)
+        _compare_chars(references, edits)
         if target is not None:
             _edit_target(tree, target, edits)
         return edits.template()
@@ -140,6 +142,8 @@ class Rewriter:
         where = None
         if select is not None and not edits.is_ambiguous:
             where = wanted_text(select, reference.node, reference.table, self._arguments)
+            if where is not None and "\\" in where and has_chars(reference.table):
+                where = None  # Whether a CHAR is compared in it as Hive does could not be told.
         place = "{" + self._key(Source(reference.table, with_row_id, where)) + "}"
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
         if reference.node.alias:
@@ -161,7 +165,7 @@ class _Edits:
     """Replacements in a text, made all at once."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text
         self._made: dict[int, tuple[int, str]] = {}
 
     @property
@@ -171,7 +175,7 @@ class _Edits:
         Of steps with ``|>`` between, it may be about what an earlier one has made; and what double quotes stand for, a
         text or a name, is a setting of the session.
         """
-        return "|>" in self._text or '"' in self._text
+        return "|>" in self.text or '"' in self.text
 
     def replace(self, start: int, end: int, place: str, literal: str = "") -> None:
         """Put `place`, which belongs to the template, and then the plain text `literal` for a slice."""
@@ -180,9 +184,9 @@ class _Edits:
     def template(self) -> str:
         parts, at = [], 0
         for start, (end, replacement) in sorted(self._made.items()):
-            parts += [escaped(self._text[at:start]), replacement]
+            parts += [escaped(self.text[at:start]), replacement]
             at = end
-        return "".join((*parts, escaped(self._text[at:])))
+        return "".join((*parts, escaped(self.text[at:])))
 
 
 def escaped(text: str) -> str:
@@ -206,6 +210,37 @@ def _shorten_columns(tree: exp.Expr, references: list[_Reference], edits: _Edits
             for prefix in (written, of_table):
                 if len(prefix) > 1 and [part.name.lower() for part in parts[: len(prefix)]] == prefix:
                     edits.replace(parts[0].meta["start"], parts[len(prefix) - 1].meta["start"], "")
+
+
+def _compare_chars(references: list[_Reference], edits: _Edits) -> None:
+    """CHAR columns are compared by Hive's rule also where Spark has none."""
+    selects = {id(found.select): found.select for found in references if found.select is not None}
+    for select in selects.values():
+        tables = {found.alias.lower(): found.table for found in references if found.select is select}
+        if not any(map(has_chars, tables.values())):
+            continue
+        is_all = {source.alias_or_name.lower() for source in direct_sources(select)} <= tables.keys()
+        type_of = _types_in(tables, is_all=is_all)
+        for child in select.iter_expressions():
+            for part in with_blanks(child, type_of):
+                start, end, meant = part.in_text(edits.text)
+                edits.replace(start, end, "", meant)
+
+
+def _types_in(tables: Mapping[str, Table], *, is_all: bool) -> TypeOf:
+    """The types of columns by the alias of their table; of a name alone if it `is_all` that is selected from."""
+    types = {
+        alias: {column.name: column.type for column in (*table.columns, *table.partition_keys)}
+        for alias, table in tables.items()
+    }
+
+    def type_of(qualifier: str, name: str) -> str | None:
+        if qualifier:
+            return types.get(qualifier, {}).get(name)
+        found = [of[name] for of in types.values() if name in of]
+        return found[0] if is_all and len(found) == 1 else None
+
+    return type_of
 
 
 def _mentions_row_id(node: exp.Expr) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +15,6 @@ from hive_acid.errors import ColumnError
 from hive_acid.spark.assign import quoted
 from hive_acid.wire import ttypes
 
-_EPOCH_DAY = date(1970, 1, 1)
 _KINDS = {
     "boolean": "boolean",
     **dict.fromkeys(("tinyint", "smallint", "int", "integer", "bigint"), "long"),
@@ -62,7 +60,10 @@ def aggregates(columns: Sequence[tuple[Column, str]]) -> list[SparkColumn]:
                 # Spark takes NaN for the greatest number: no bound of the others says anything then.
                 ordered = F.when(~F.isnan(value), value)
                 wanted["nans"] = F.count(F.when(F.isnan(value), 1))
-            wanted |= {"low": F.min(ordered), "high": F.max(ordered)}
+            bounds = F.min(ordered), F.max(ordered)
+            if kind == "date":  # as numbers, since Python's dates end with the year 9999
+                bounds = F.unix_date(bounds[0]), F.unix_date(bounds[1])
+            wanted |= dict(zip(("low", "high"), bounds, strict=True))
         if kind in ("string", "binary"):
             length = F.octet_length(value)
             wanted |= {"longest": F.max(length), "length": F.avg(length)}
@@ -114,7 +115,7 @@ def _bound(kind: str, value: Any) -> Any:
     if value is None:
         return None
     if kind == "date":
-        return ttypes.Date(daysSinceEpoch=(value - _EPOCH_DAY).days)
+        return ttypes.Date(daysSinceEpoch=value)
     if kind == "timestamp":
         return ttypes.Timestamp(secondsSinceEpoch=value)
     if kind == "decimal":
