@@ -9,7 +9,7 @@ import pytest
 
 from tests.crash.kills.client import Victims
 from tests.crash.kills.run import Kills
-from tests.crash.kills.streams import SETTINGS, StreamKills
+from tests.crash.kills.streams import KILLED, SETTINGS, StreamKills
 from tests.served import served
 
 SEED = int(os.environ.get("HIVE_ACID_TEST_SEED", "1"))
@@ -36,4 +36,4 @@ def test_each_row_of_a_stream_is_there_once(spark, postgres_url, template, tmp_p
     with served(postgres_url, template, tmp_path / "warehouse", SETTINGS) as server:
         streams = StreamKills(spark, server, victims, tmp_path / "room", SEED)
         streams.run(2)
-    assert streams.lives["killed"] == 2
+    assert streams.lives[KILLED] == 2

@@ -37,6 +37,9 @@ SETTINGS = {"hive.txn.timeout": f"{TIMEOUT_S}s"}
 FILES_OF_A_LIFE = 6
 STEPS_OF_A_LIFE = (1, 50)
 PAUSE_S = 0.3
+KILLED, ENDED = "killed", "it came to its end"
+"""How a query may end, beside failing by itself, as when it meets other writers again and again."""
+
 LAST_LIVES = 5
 """So often a query is started at most that is to go on to the end, since its batches may meet other writers."""
 
@@ -78,10 +81,11 @@ class StreamKills:
             for other in others:
                 other.start()
             try:
-                for number in range(1, kills + 1):
+                while self.lives[KILLED] < kills:
+                    assert self.lives.total() < 2 * kills + LAST_LIVES, self._victims.complaint()
                     self._arrive()
                     moment = Moment(self._chance.randint(*STEPS_OF_A_LIFE), self._chance.uniform(0, 0.3))
-                    say(f"{number:4} query: {self._live(moment)}")
+                    say(f"{self.lives[KILLED]:4} query: {self._live(moment)}")
                 self._end()
             finally:
                 self._ended.set()
@@ -107,14 +111,14 @@ class StreamKills:
             },
             moment,
         )
-        how = {0: "it came to its end", -9: "killed"}.get(outcome.status, "it failed by itself")
+        how = {0: ENDED, -9: KILLED}.get(outcome.status, "it failed by itself")
         self.lives[how] += 1
         return f"{how} after {len(outcome.told)} steps and {outcome.answered} commits"
 
     def _end(self) -> None:
         for _ in range(LAST_LIVES):
             self._live(None)
-            if self.lives["it came to its end"]:
+            if self.lives[ENDED]:
                 return
         raise AssertionError(f"the query does not come to its end: {self._victims.complaint()}")
 
