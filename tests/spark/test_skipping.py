@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+import hive_acid.spark
 from hive_acid import footers
 from hive_acid.catalog import Column, Table
 from hive_acid.spark import deleted, skipping
@@ -65,6 +66,20 @@ def test_files_are_chosen_by_their_statistics(stepped):
             assert files_of(frame) == files_of(table.where(condition)) == files, condition
         else:
             assert scans(frame) == [] or files_of(frame) == 0
+
+
+def test_a_session_without_skipping_reads_everything(stepped, spark):
+    stepped.delete("d.t", "k = 110")
+    with hive_acid.spark.session(spark, stepped.connection, skipping=False) as session:
+        for condition, (_, rows) in CONDITIONS.items():
+            for frame in (session.table("d.t", where=condition), session.table("d.t").where(condition)):
+                assert frame.count() == rows - (condition in _LESS), condition
+                assert files_of(frame) == FILES, condition
+        assert session.delete("d.t", "k = 250") == 1
+
+
+_LESS = ("name is not null", "name like 'n1%' and k >= 100")
+"""Conditions that row 110 meets."""
 
 
 def test_no_tail_beyond_the_limit_is_opened(stepped, monkeypatch):

@@ -112,14 +112,14 @@ def sql_of(kind: str, model: Any) -> str:
 
 def is_storable(kind: str, model: Any) -> bool:
     """Whether an ORC file can hold the value: days that the Julian calendar's end left out cannot be told in it, and
-    Java's writer puts times of the last second before 1970 a second later.
+    Java's writer puts times with milliseconds of the last second before 1970 a second later.
     """
     if model is None:
         return True
     if kind == "date":
         return not _FIRST_LOST_DAY <= model <= _LAST_LOST_DAY
     if kind == "timestamp":
-        return not -1_000_000 < model < 0 and is_storable("date", model // MICROS_PER_DAY)
+        return not -999_000 <= model < 0 and is_storable("date", model // MICROS_PER_DAY)
     name, parts = inner(kind)
     if name == "array":
         return all(is_storable(parts[0], one) for one in model)

@@ -98,9 +98,11 @@ def row_struct(table: Table, values: Sequence[str]) -> str:
     )
 
 
-def text_literal(text: str) -> str:
-    """A text as Spark's parser takes it, whatever it contains."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+def text_value(text: str) -> str:
+    """The SQL of a text, whatever it contains."""
+    if "\\" in text or "'" in text:  # what a backslash means in a literal is a setting of the session
+        return f"CAST(X'{text.encode().hex()}' AS STRING)"
+    return f"'{text}'"
 
 
 def sql_type(of: t.DataType) -> str:
@@ -111,7 +113,8 @@ def sql_type(of: t.DataType) -> str:
         return f"map<{sql_type(of.keyType)}, {sql_type(of.valueType)}>"
     if isinstance(of, t.StructType):
         return f"struct<{', '.join(f'{quoted(field.name)}: {sql_type(field.dataType)}' for field in of.fields)}>"
-    return of.simpleString()
+    # What a timestamp without more words is, is a setting of the session.
+    return "timestamp_ltz" if isinstance(of, t.TimestampType) else of.simpleString()
 
 
 def quoted(name: str) -> str:
@@ -145,7 +148,7 @@ def _converted(value: str, source: t.DataType, target: t.DataType, where: str, d
 
 
 def _failure(message: str, value: str) -> str:
-    return f"raise_error(concat({text_literal(message)}, coalesce(cast({value} AS string), '?')))"
+    return f"raise_error(concat({text_value(message)}, coalesce(cast({value} AS string), '?')))"
 
 
 def _is_same(source: t.DataType, target: t.DataType) -> bool:

@@ -23,6 +23,7 @@ from hive_acid.spark.assign import quoted
 from hive_acid.spark.compaction_job import CompactionJob, Progress, Report
 from hive_acid.spark.insert_only import data_files, read_table, refuse_header
 from hive_acid.spark.listing import TableState
+from hive_acid.spark.sources import reader_of, writer_of
 from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES
 from hive_acid.spark.timezone import refuse_zone_with_gaps
 from hive_acid.spark.types import has_date_or_timestamp, refuse_instants, row_type
@@ -63,13 +64,13 @@ def concatenate(spark: SparkSession, job: CompactionJob, state: TableState, repo
     size = sum(directory.size for directory in state.partitions[0].state.data)
     parts = max(1, -(-size // TARGET_FILE_SIZE_BYTES))
     placed = frame.coalesce(parts).observe(counts, F.count(F.lit(1)).alias(_ROWS))
-    writer = placed.write.format(kind).option("maxRecordsPerFile", 0)
+    output = writer_of(placed, kind).option("maxRecordsPerFile", 0)
     if kind == "orc":
-        writer = writer.options(compression=job.compression, **job.options)
+        output = output.options(compression=job.compression, **job.options)
     elif extension:
-        writer = writer.option("compression", _COMPRESSED[extension])
+        output = output.option("compression", _COMPRESSED[extension])
     written = files.join(job.staging, "written")
-    writer.save(written)
+    output.save(written)
     files.make_directory(place)
     for entry in files.list_tree(written):
         if match := _PART.fullmatch(entry.path):
@@ -107,7 +108,7 @@ def _lines(spark: SparkSession, table: Table, paths: Sequence[str]) -> tuple[Dat
     extensions = {path[path.rindex(".") :] for path in paths if "." in path.rpartition("/")[2]} & _COMPRESSED.keys()
     if not paths:
         return spark.sql("SELECT '' AS value WHERE false"), ""
-    return spark.read.text(list(paths)), min(extensions, default="")
+    return reader_of(spark, "text").load(list(paths)), min(extensions, default="")
 
 
 def _values(spark: SparkSession, state: TableState) -> DataFrame:

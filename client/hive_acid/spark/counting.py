@@ -15,7 +15,7 @@ MOST_TAILS = 256
 
 def known_rows(state: TableState) -> int | None:
     """The number of rows; None where some may be deleted, are not all visible, or are not counted by tails."""
-    if not state.table.is_full_acid or not all(map(_is_as_written, state.partitions)):
+    if not state.skipping or not state.table.is_full_acid or not all(map(_is_as_written, state.partitions)):
         return None
     paths = [
         DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms)

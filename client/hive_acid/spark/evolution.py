@@ -23,6 +23,7 @@ from hive_acid.format.orc import ACID_FIELDS
 from hive_acid.format.state import DataDirectory, DataFile
 from hive_acid.spark.originals import Names
 from hive_acid.spark.scan import ROW_COLUMN, literal_path
+from hive_acid.spark.sources import reader_of
 
 Place = tuple[str, DataDirectory]
 """A partition's location, and one of its directories."""
@@ -94,7 +95,7 @@ def _names(spark: SparkSession, wanted: Sequence[DataFilePath], *, within_row: b
 
 def _names_by_spark(spark: SparkSession, path: str, *, within_row: bool) -> tuple[str, ...]:
     try:
-        schema = spark.read.format("orc").load(literal_path(path)).schema
+        schema = reader_of(spark, "orc").load(literal_path(path)).schema
     except Exception as error:  # of the JVM, which comes as py4j's or, by way of Connect, as PySpark's own
         raise UnsupportedTableError(f"{path} cannot be read as an ORC file: {str(error).splitlines()[0]}") from error
     if within_row:

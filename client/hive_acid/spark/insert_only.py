@@ -26,6 +26,7 @@ from hive_acid.spark.assign import quoted
 from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.originals import path_of
 from hive_acid.spark.scan import PATH_COLUMN, literal_path, partition_texts
+from hive_acid.spark.sources import reader_of
 from hive_acid.spark.texts import declared, is_char, shown
 from hive_acid.spark.types import row_type, spark_type
 
@@ -128,14 +129,14 @@ def by_format(table: Table, known: Mapping[str, Format], otherwise: str) -> Form
 
 def _by_spark(kind: str) -> Reader:
     def read(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
-        return _loaded(table, spark.read.format(kind).schema(row_type(table.columns)), paths).select("*", path)
+        return _loaded(table, reader_of(spark, kind).schema(row_type(table.columns)), paths).select("*", path)
 
     return read
 
 
-def _loaded(table: Table, reader: DataFrameReader, paths: list[str]) -> DataFrame:
+def _loaded(table: Table, source: DataFrameReader, paths: list[str]) -> DataFrame:
     try:
-        return reader.load(paths)
+        return source.load(paths)
     except AnalysisException as error:
         raise UnsupportedTableError(f"{table.full_name} cannot be read: {str(error).splitlines()[0]}") from error
 
@@ -167,7 +168,7 @@ def _delimited(spark: SparkSession, table: Table, paths: list[str], path: Column
     if nested := [one.name for one in table.columns if _is_nested(spark_type(one.type))]:
         raise UnsupportedTableError(f"{table.full_name}: nested columns ({', '.join(nested)}) are not read from text")
     delimiter, escape, null = delimiters(table)
-    lines = _loaded(table, spark.read.format("text"), paths).select(_LINE, path)
+    lines = _loaded(table, reader_of(spark, "text"), paths).select(_LINE, path)
     fields = _fields(F.col(_LINE), delimiter, escape)
     texts = [F.nullif(F.get(fields, F.lit(place)), F.lit(null)) for place in range(len(table.columns))]
     if escape is not None:
@@ -200,9 +201,9 @@ def _quoted_text(spark: SparkSession, table: Table, paths: list[str], path: Colu
     of = table.serde_parameters
     refuse_header(table)
     texts = t.StructType([t.StructField(column.name, t.StringType()) for column in table.columns])
-    reader = spark.read.format("csv").schema(texts).option("sep", of.get("separatorChar", ","))
-    reader = reader.option("quote", of.get("quoteChar", '"')).option("escape", of.get("escapeChar", "\\"))
-    read = _loaded(table, reader.option("emptyValue", ""), paths)
+    source = reader_of(spark, "csv").schema(texts).option("sep", of.get("separatorChar", ","))
+    source = source.option("quote", of.get("quoteChar", '"')).option("escape", of.get("escapeChar", "\\"))
+    read = _loaded(table, source.option("emptyValue", ""), paths)
     values = [
         F.col(quoted(column.name)).try_cast(spark_type(column.type)).alias(column.name) for column in table.columns
     ]

@@ -77,11 +77,15 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table as one snapshot sees it: its definition, its write ids, and the state of each partition directory."""
+    """A table as one snapshot sees it: its definition, its write ids, and the state of each partition directory.
+
+    Without `skipping` all of it is read, whatever is wanted and whatever statistics say.
+    """
 
     table: Table
     write_ids: ValidWriteIdList
     partitions: tuple[PartitionState, ...]
+    skipping: bool = True
 
 
 def is_raw(file: DataFile) -> bool:

@@ -30,6 +30,7 @@ from hive_acid.format.names import MAX_BUCKET, parse_directory, parse_original_f
 from hive_acid.format.state import DataFile
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.scan import ID_COLUMNS, PATH_COLUMN, ROW_COLUMN, literal_path, undo_percent
+from hive_acid.spark.sources import reader_of
 from hive_acid.spark.types import row_type, spark_type
 
 Names = tuple[str | None, ...]
@@ -122,7 +123,7 @@ def _plain(
     with_ids: bool,
 ) -> DataFrame:
     present = [catalog.Column(name, column.type) for name, column in zip(names, columns, strict=True) if name]
-    frame = spark.read.format("orc").schema(row_type(present)).load(list(paths))
+    frame = reader_of(spark, "orc").schema(row_type(present)).load(list(paths))
     values = [
         (F.col(quoted(name.lower())) if name else F.lit(None).cast(spark_type(column.type))).alias(column.name.lower())
         for name, column in zip(names, columns, strict=True)

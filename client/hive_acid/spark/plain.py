@@ -15,6 +15,7 @@ from hive_acid.errors import TransactionsOffError, UnsupportedTableError
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
 from hive_acid.spark.assign import assigned, match_columns, quoted
 from hive_acid.spark.listing import directory_of
+from hive_acid.spark.sources import reader_of, writer_of
 from hive_acid.spark.statement import Context
 from hive_acid.spark.texts import declared, shown
 from hive_acid.spark.types import row_type
@@ -43,14 +44,14 @@ def read_table(context: Context, table: Table) -> DataFrame:
     kind = _format(table)
     schema = row_type((*table.columns, *table.partition_keys))
     context.zones.check(row_type(table.columns))
-    reader = context.spark.read.format(kind).schema(schema).option("basePath", table.location)
+    source = reader_of(context.spark, kind).schema(schema).option("basePath", table.location)
     if not table.partition_keys:
-        return _shown(reader.load(table.location), table)
+        return _shown(source.load(table.location), table)
     depth = len(table.partition_keys)
     there = {entry.path.rstrip("/") for entry in files.list_tree(table.location, max_depth=depth) if entry.is_directory}
     named = [directory_of(table, name, at) for name, at in context.connection.partitions(table).items()]
     found = [files.join(table.location, directory) for directory in named if directory in there]
-    return _shown(reader.load(found) if found else context.spark.createDataFrame([], schema), table)
+    return _shown(source.load(found) if found else context.spark.createDataFrame([], schema), table)
 
 
 def _shown(frame: DataFrame, table: Table) -> DataFrame:
@@ -76,8 +77,8 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     counts = Observation()
     values = assigned(table, columns, frame, names).observe(counts, F.count(F.lit(1)).alias("rows"))
     before = _data_files(table)
-    writer = values.write.format(kind).mode("append")
-    writer.partitionBy(*(key.name for key in table.partition_keys)).save(table.location)
+    output = writer_of(values, kind).mode("append")
+    output.partitionBy(*(key.name for key in table.partition_keys)).save(table.location)
     if table.partition_keys:
         written = {path.rpartition("/")[0] for path in _data_files(table) - before}
         if written:

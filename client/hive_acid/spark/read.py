@@ -29,7 +29,7 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.assign import quoted, sql_type
 from hive_acid.spark.deleted import LookUp, deleted_rows, look_up_of
 from hive_acid.spark.events import KEY
 from hive_acid.spark.evolution import names_in_directories, names_in_originals
@@ -119,11 +119,20 @@ class _Reading:
 
     spark: SparkSession
     state: TableState
-    wanted: Predicate | None
+    hint: Predicate | None
     ids: Sequence[str]
     in_one_scan: bool = False
     early: str | None = None
     with_deleted: bool = False
+
+    @property
+    def wanted(self) -> Predicate | None:
+        """By what row groups are skipped."""
+        return self.hint if self.state.skipping else None
+
+    def split(self, partitions: Iterable[PartitionState]) -> _Split:
+        """The partitions by what deletes can reach."""
+        return _split(partitions, with_deleted=self.with_deleted, skipping=self.state.skipping)
 
 
 def _rows(reading: _Reading, *, with_ids: bool) -> DataFrame:
@@ -146,7 +155,7 @@ class _Place:
         """The frames that together are these partitions' part of the table."""
         of_old_shape = [partition for partition in self.partitions if has_old_shape(self._spark, partition)]
         others = [partition for partition in self.partitions if partition not in of_old_shape]
-        split = _split(others, with_deleted=self.reading.with_deleted)
+        split = self.reading.split(others)
         # A join with the deletes of one partition does not ask for the partition first.
         can_join = len(self.partitions) == 1 or len(split.deleted_from) > 1
         with ThreadPoolExecutor(1, thread_name_prefix="look-up") as pool:
@@ -275,7 +284,7 @@ class _Place:
 
     def _latest(self, partition: PartitionState, renamed: Mapping[str, Names]) -> DataFrame:
         """The rows of a partition that has updates among its inserts."""
-        split = _split([partition])
+        split = _split([partition], skipping=self._state.skipping)
         if split.untouched_originals or split.touched_originals:
             raise UnsupportedTableError(
                 f"{partition.location} has files from before the table was ACID, and updates of their rows by Hive "
@@ -293,7 +302,7 @@ class _Place:
             *self.reading.ids,
             *(f"{shown(column.type, value)} AS {quoted(column.name)}" for column, value in values),
             *(
-                f"{shown(key.type, f'try_cast({text} AS {spark_type(key.type).simpleString()})')} AS {quoted(key.name)}"
+                f"{shown(key.type, f'try_cast({text} AS {sql_type(spark_type(key.type))})')} AS {quoted(key.name)}"
                 for text, key in zip(texts, table.partition_keys, strict=True)
             ),
         )
@@ -334,8 +343,8 @@ class _Split:
     delete_bytes: int = 0
 
 
-def _split(partitions: Iterable[PartitionState], *, with_deleted: bool = False) -> _Split:
-    """By what deletes can reach; nothing, if deleted rows are to be read."""
+def _split(partitions: Iterable[PartitionState], *, with_deleted: bool = False, skipping: bool = True) -> _Split:
+    """By what deletes can reach; nothing, if deleted rows are to be read. Statistics are asked with `skipping` only."""
     split = _Split()
     for partition in partitions:
         state = partition.state
@@ -346,8 +355,9 @@ def _split(partitions: Iterable[PartitionState], *, with_deleted: bool = False) 
         reached = [found for found in state.data if any(_reaches(deletes, found.directory) for deletes in latest)]
         names = {found.name for found in reached}
         missed = [found for found in state.data if found.name not in names]
-        reached, spared = spared_by_deletes(partition, reached)
-        missed += spared
+        if skipping:
+            reached, spared = spared_by_deletes(partition, reached)
+            missed += spared
         split.untouched += partition.scan_directories(missed)
         split.touched += partition.scan_directories(reached)
         # Original files are older than any write.

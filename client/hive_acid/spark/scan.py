@@ -29,6 +29,7 @@ from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.predicates import Predicate
 from hive_acid.spark.sarg import search_options
+from hive_acid.spark.sources import reader_of
 
 ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 ROW_COLUMN = "row"
@@ -120,7 +121,7 @@ def _events(
     paths = [literal_path(path) for directory in directories for path in directory.paths]
     schema = t.StructType([t.StructField(*field) for field in zip((*asked, ROW_COLUMN), kinds, strict=True)])
     with _listed_in_few_tasks(spark, paths):
-        read = spark.read.format("orc").options(**search).schema(schema).load(paths)
+        read = reader_of(spark, "orc").options(**search).schema(schema).load(paths)
     events = read.where(_never_false(map(quoted, asked)))
     columns = [*map(quoted, asked), ROW_COLUMN, "_metadata.file_path"]
     return events.selectExpr(*(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))

@@ -72,12 +72,15 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         lock_timeout_ms: int = 300_000,
         target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
         statistics: bool = False,
+        skipping: bool = True,
         manager: TransactionManager = TransactionManager.DB,
     ) -> None:
         check_spark(spark)
         self.connection = connection
         self.manager = manager
-        self._where = Context(spark, connection, ZoneGuard(spark), compression, target_file_size_bytes, statistics)
+        self._where = Context(
+            spark, connection, ZoneGuard(spark), compression, target_file_size_bytes, statistics, skipping
+        )
         self._blocks = Blocks(spark, connection, lock_timeout_ms)
         self._sql = Sql(self, self._blocks)
         self._known_frames = KnownFrames()
@@ -88,6 +91,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
             lock_timeout_ms=lock_timeout_ms,
             target_file_size_bytes=target_file_size_bytes,
             statistics=statistics,
+            skipping=skipping,
         )
 
     @property
@@ -398,6 +402,7 @@ def session(
     lock_timeout_ms: int = 300_000,
     target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
     statistics: bool = False,
+    skipping: bool = True,
     settings: Mapping[str, str] | None = None,
 ) -> AcidSession:
     """ACID tables of the `metastore` for `spark`.
@@ -406,9 +411,12 @@ def session(
     ``lz4`` or ``none``, and a table's ``orc.compress`` goes before it; `lock_timeout_ms` is how long a statement
     waits for its lock; `target_file_size_bytes` about how large new files should be, where there is so much to
     write. With `statistics` each statement tells the metastore what rows, files and bytes it adds, by two more
-    calls; without it, `analyze` counts them. `settings` are Hive's ``hive.support.concurrency`` and
-    ``hive.txn.manager`` (`hive_acid.settings`), by default true and DbTxnManager: with transactions. Raises
-    MetastoreUnreachableError, and ValueError for other settings or ones that contradict each other.
+    calls; without it, `analyze` counts them. Without `skipping` each statement reads all partitions, files and row
+    groups of a table, whatever its condition and the files' statistics say: slower, and its rows are the same. To
+    compare both is the way to find out whether a file's statistics are wrong. `settings` are Hive's
+    ``hive.support.concurrency`` and ``hive.txn.manager`` (`hive_acid.settings`), by default true and DbTxnManager:
+    with transactions. Raises MetastoreUnreachableError, and ValueError for other settings or ones that contradict each
+    other.
     """
     manager = transaction_manager(settings or {})
     application = spark.conf.get("spark.app.name", None)
@@ -420,5 +428,6 @@ def session(
         lock_timeout_ms=lock_timeout_ms,
         target_file_size_bytes=target_file_size_bytes,
         statistics=statistics,
+        skipping=skipping,
         manager=manager,
     )

@@ -96,6 +96,8 @@ def _value(key: catalog.Column, text: str) -> Bound | None:
 
 def narrowed(state: TableState, wanted: Predicate | None) -> TableState:
     """The state without partitions and data files in which surely no row meets the predicate."""
+    if not state.skipping:
+        return state
     named = set(chosen_partitions(state.table, (found.name for found in state.partitions), wanted))
     partitions = tuple(found for found in state.partitions if found.name in named)
     return without_hopeless_files(replace(state, partitions=partitions), wanted)
@@ -119,7 +121,7 @@ class _Candidate(NamedTuple):
 def without_hopeless_files(state: TableState, wanted: Predicate | None) -> TableState:
     """The state without the data files in which surely no row meets the predicate."""
     predicate = restricted(wanted, [column.name for column in state.table.columns])
-    if predicate is None or not state.table.is_full_acid:
+    if predicate is None or not state.table.is_full_acid or not state.skipping:
         return state
     candidates = _candidates(state.partitions)
     unopened = 0

@@ -42,6 +42,7 @@ from hive_acid.spark.events import (
 )
 from hive_acid.spark.job_settings import configured
 from hive_acid.spark.scan import ID_COLUMNS
+from hive_acid.spark.sources import writer_of
 from hive_acid.spark.tails import add_tails, is_readable
 
 if TYPE_CHECKING:
@@ -120,15 +121,15 @@ class Staging:
             names = events.row if apart else ()
         if events.holds is not None:
             frame = frame.observe(events.counts, F.count(F.lit(1)).alias(events.holds))
-        writer = frame.write.format("orc").option("orc.compression.zstd.level", ZSTD_LEVEL).options(**(options or {}))
-        writer = writer.option("compression", compression).option("maxRecordsPerFile", 0)
+        output = writer_of(frame, "orc").option("orc.compression.zstd.level", ZSTD_LEVEL).options(**(options or {}))
+        output = output.option("compression", compression).option("maxRecordsPerFile", 0)
         # Nobody looks for it, and Hadoop starts a process for each local file that it makes.
-        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        output = output.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         if events.divided_by:
-            writer = writer.partitionBy(*events.divided_by)
+            output = output.partitionBy(*events.divided_by)
         location = files.join(self.location, _WRITTEN, step)
         with configured(frame.sparkSession, _WITH_EMPTY_ROW if names else {}):
-            writer.save(location)
+            output.save(location)
         if names or hive_3:
             add_tails(location, names, _deletes_in(events) if hive_3 else None)
         return {kind: int(count or 0) for kind, count in events.counts.get.items()}

@@ -32,6 +32,7 @@ from hive_acid.spark.hashing import check_version
 from hive_acid.spark.job_settings import configured
 from hive_acid.spark.layout import Write, layout_of
 from hive_acid.spark.listing import UNPARTITIONED, TableState, check_full_acid, check_transactional, table_state
+from hive_acid.spark.patterns import refuse_patterns
 from hive_acid.spark.predicates import Predicate
 from hive_acid.spark.read import deleted_from, partition_columns, read_rows
 from hive_acid.spark.skipping import chosen_partitions, without_hopeless_files
@@ -77,7 +78,7 @@ def analysed(frame: DataFrame) -> DataFrame:
 class Context:
     """Where statements run: Spark, the metastore, the guard over time zones, how files are compressed and how large.
 
-    `spreader` decides in how many tasks an INSERT is written.
+    `spreader` decides in how many tasks an INSERT is written. Without `skipping` every statement reads all of a table.
     """
 
     spark: SparkSession
@@ -87,6 +88,7 @@ class Context:
     target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES
     statistics: bool = False
     """Whether each statement tells the metastore what it has added (`hive_acid.spark.tables.upkeep`)."""
+    skipping: bool = True
     spreader: Spreader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,6 +103,8 @@ class Context:
         """
         check_transactional(table)
         self.zones.check(row_type(table.columns))
+        refuse_patterns(self.spark, table)
+        wanted = wanted if self.skipping else None
         write_ids = transaction.write_ids(table.database, table.name)
         partitions: Mapping[str, str] = {}
         pruned = False
@@ -110,7 +114,7 @@ class Context:
             pruned = len(chosen) < len(names)
             partitions = self.connection.partitions_named(table, chosen)
         state = table_state(table, partitions, write_ids, transaction.snapshot, only_these=pruned)
-        return without_hopeless_files(state, wanted)
+        return without_hopeless_files(replace(state, skipping=self.skipping), wanted)
 
 
 class Overwrite(NamedTuple):
@@ -135,6 +139,7 @@ class Statement:
     def __init__(self, context: Context, transaction: Transaction, table: Table) -> None:
         check_full_acid(table)
         context.zones.check(row_type(table.columns))
+        refuse_patterns(context.spark, table)
         self.context = context
         self.table = table
         self._transaction = transaction

@@ -91,6 +91,8 @@ class ZoneGuard:
     def _are_equivalent(self, one: str, other: str) -> bool:
         """Whether two names mean the same rules: their offsets agree on every day of two centuries."""
         days = F.explode(F.sequence(F.lit(_FIRST_DAY).cast("date"), F.lit(_LAST_DAY).cast("date")))
-        instants = self._spark.range(1).select(days.alias("day")).select(F.col("day").cast("timestamp").alias("at"))
+        instants = (
+            self._spark.range(1).select(days.alias("day")).select(F.col("day").cast(types.TimestampType()).alias("at"))
+        )
         differ = F.from_utc_timestamp("at", one) != F.from_utc_timestamp("at", other)
         return instants.where(differ).limit(1).count() == 0

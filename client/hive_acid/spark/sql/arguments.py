@@ -11,6 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from hive_acid.errors import SqlError
+from hive_acid.spark.assign import text_value
 from hive_acid.spark.sql.tokens import Token, tokens_of
 
 Arguments = Mapping[str, object] | Sequence[object] | None
@@ -72,10 +73,8 @@ def literal(value: object) -> str:
             return f"{value!r}D" if math.isfinite(value) and value >= 0 else f"CAST('{value!r}' AS DOUBLE)"
         case Decimal() if value.is_finite():
             return f"({value:f}BD)"
-        case str() if not set("\\'") & set(value):
-            return f"'{value}'"
-        case str():  # what a backslash means in a literal is a setting of the session
-            return f"CAST(X'{value.encode().hex()}' AS STRING)"
+        case str():
+            return text_value(value)
         case bytes() | bytearray():
             return f"X'{value.hex()}'"
         case datetime():

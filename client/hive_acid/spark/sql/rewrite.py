@@ -172,10 +172,10 @@ class _Edits:
     def is_ambiguous(self) -> bool:
         """Whether a WHERE may say something else than it seems to.
 
-        Of steps with ``|>`` between, it may be about what an earlier one has made; and what double quotes stand for, a
-        text or a name, is a setting of the session.
+        Of steps with ``|>`` between, it may be about what an earlier one has made. What double quotes stand for, a text
+        or a name, and what a backslash, are settings of the session; what ``${name}`` stands for, too.
         """
-        return "|>" in self.text or '"' in self.text
+        return any(sign in self.text for sign in ("|>", '"', "\\", "${"))
 
     def replace(self, start: int, end: int, place: str, literal: str = "") -> None:
         """Put `place`, which belongs to the template, and then the plain text `literal` for a slice."""

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from hive_acid import operators
 from hive_acid.catalog import Column, Table
-from hive_acid.spark.assign import quoted, text_literal
+from hive_acid.spark.assign import quoted
 from hive_acid.spark.sql.partitions import partition_clause
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
@@ -122,19 +122,24 @@ def definition_of(table: Table) -> str:
     properties = {key: value for key, value in table.parameters.items() if key not in _ASSIGNED}
     lines = [f"CREATE TABLE {'.'.join(map(quoted, (table.database, table.name)))} ({_columns(table.columns)})"]
     if text := table.parameters.get("comment"):
-        lines.append(f"COMMENT {text_literal(text)}")
+        lines.append(f"COMMENT {_literal(text)}")
     if table.partition_keys:
         lines.append(f"PARTITIONED BY ({_columns(table.partition_keys)})")
     if table.bucket_columns:
         lines.append(f"CLUSTERED BY ({', '.join(map(quoted, table.bucket_columns))}) INTO {table.buckets} BUCKETS")
-    lines += ["STORED AS ORC", f"LOCATION {text_literal(table.location)}"]
-    pairs = ", ".join(f"{text_literal(key)} = {text_literal(value)}" for key, value in sorted(properties.items()))
+    lines += ["STORED AS ORC", f"LOCATION {_literal(table.location)}"]
+    pairs = ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
     return "\n".join([*lines, f"TBLPROPERTIES ({pairs})"])
 
 
 def _columns(columns: tuple[Column, ...]) -> str:
-    said = (f" COMMENT {text_literal(column.comment)}" if column.comment else "" for column in columns)
+    said = (f" COMMENT {_literal(column.comment)}" if column.comment else "" for column in columns)
     return ", ".join(f"{quoted(column.name)} {column.type}{text}" for column, text in zip(columns, said, strict=True))
+
+
+def _literal(text: str) -> str:
+    """A text within quotes, for a session in which a backslash escapes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _described(column: Column) -> tuple[str, str, str | None]:

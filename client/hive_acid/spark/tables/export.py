@@ -26,6 +26,7 @@ from hive_acid.locks import read_component
 from hive_acid.spark import insert_only
 from hive_acid.spark.listing import TableState
 from hive_acid.spark.read import read_table
+from hive_acid.spark.sources import reader_of, writer_of
 from hive_acid.spark.specs import PartitionSpec, matching_names
 from hive_acid.spark.statement import Context
 from hive_acid.spark.tables.create_as import CREATED_BY
@@ -96,7 +97,7 @@ class Export:
         Raises FormatError if the files have not as many rows as the description says.
         """
         schema = row_type((*table.columns, *table.partition_keys))
-        rows = insert(table, spark.read.format("orc").schema(schema).load(files.join(self.location, DATA)))
+        rows = insert(table, reader_of(spark, "orc").schema(schema).load(files.join(self.location, DATA)))
         if rows != self.rows:
             raise FormatError(f"the export at {self.location} has {rows} rows, and says that it has {self.rows}")
         if self.partitions:
@@ -122,7 +123,7 @@ def export_table(
     files.remove(files.join(location, DATA))
     counts = Observation()
     counted = _rows(context, state).observe(counts, F.count(F.lit(1)).alias("rows"))
-    counted.write.format("orc").option("compression", context.compression).save(files.join(location, DATA))
+    writer_of(counted, "orc").option("compression", context.compression).save(files.join(location, DATA))
     described = Export(
         version=_VERSION,
         table=table.full_name,

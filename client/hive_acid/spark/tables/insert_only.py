@@ -20,6 +20,7 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.events import directory_keys, key_column
 from hive_acid.spark.insert_only import Delimiters, by_format, delimiters
+from hive_acid.spark.sources import writer_of
 from hive_acid.spark.specs import PartitionSpec, with_constants
 from hive_acid.spark.statement import Context, column_errors
 from hive_acid.spark.tables.placement import Placement, Values
@@ -98,17 +99,17 @@ def _directories(location: str, depth: int) -> dict[Values, str]:
 
 
 def _by_spark(kind: str) -> _Writer:
-    return lambda placement, frame, keys: frame.write.format(kind)
+    return lambda placement, frame, keys: writer_of(frame, kind)
 
 
 def _orc(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
-    return frame.write.format("orc").option(
+    return writer_of(frame, "orc").option(
         "compression", compression_of(placement.table.parameters, placement.context.compression)
     )
 
 
 def _json(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
-    return frame.write.format("json").option("ignoreNullFields", "false")
+    return writer_of(frame, "json").option("ignoreNullFields", "false")
 
 
 def _delimited(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
@@ -123,7 +124,7 @@ def _delimited(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> D
         for column in table.columns
     ]
     line = F.concat_ws(between.field, *fields).alias(_LINE)
-    return frame.select(*keys, line).write.format("text")
+    return writer_of(frame.select(*keys, line), "text")
 
 
 def _text(table: Table, name: str, kind: t.DataType, between: Delimiters) -> Column:

@@ -17,6 +17,7 @@ from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delta_name
 from hive_acid.ids import WriteId
 from hive_acid.locks import Operation, overwrite_component, write_component
 from hive_acid.spark.overwrite import has_own_readers
+from hive_acid.spark.patterns import refuse_patterns
 from hive_acid.spark.stage import Staging
 from hive_acid.spark.statement import Context
 from hive_acid.spark.types import row_type
@@ -49,6 +50,7 @@ class Placement:
                 "Spark, or make it one with acid.convert_table"
             )
         context.zones.check(row_type(table.columns))
+        refuse_patterns(context.spark, table)
         self.context = context
         self.table = table
         self.staging = Staging.below(table.location, transaction.id)

@@ -1,0 +1,54 @@
+"""``python -m tests.values --steps 100 --seed 7``: random conditions on tables, and all that does not agree."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from metastore.store.database import Database
+from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.migrate import upgrade
+from tests.conftest import _admin, url_of
+from tests.served import served
+from tests.spark.conftest import started
+from tests.values.walk import Walk
+
+TEMPLATE = "template_values"
+
+
+def main() -> None:
+    """Walk, tell what was found, and end with 1 if anything was."""
+    parser = argparse.ArgumentParser(prog="python -m tests.values", description=__doc__)
+    parser.add_argument("--steps", type=int, default=50, help="tables that are asked, with many conditions each")
+    parser.add_argument("--seed", type=int, default=1, help="of the first step")
+    parser.add_argument("--layout", help="of all tables, such as 'one' or 'partitions by date'")
+    options = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        EmbeddedPostgres(Path(directory) / "postgres", settings={"fsync": "off"}) as url,
+    ):
+        _admin(url, f"CREATE DATABASE {TEMPLATE}")
+        db = Database(url_of(url, TEMPLATE))
+        upgrade(db)
+        db.close()
+        with served(url, TEMPLATE, Path(directory) / "warehouse") as server:
+            spark = started()
+            walk = Walk(spark, server.uri, Path(directory))
+            began, told = time.monotonic(), 0
+            for seed in range(options.seed, options.seed + options.steps):
+                walk.step(seed, options.layout)
+                for finding in walk.findings.found[told:]:
+                    print(f"seed {seed}: {finding}", flush=True)
+                told = len(walk.findings.found)
+                each_s = (time.monotonic() - began) / (seed - options.seed + 1)
+                print(f"seed {seed}: {walk.findings}, {each_s:.1f} s a step", flush=True)
+            walk.close()
+            spark.stop()
+    if told:
+        raise SystemExit(f"{told} findings")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""The tables of a walk: the same rows in files of all kinds, and a copy of them in Parquet that plain Spark reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+import hive_acid.spark
+from hive_acid.spark.job_settings import configured
+from hive_acid.streaming import ArrowWriter, StreamingConnection
+from tests.spark.compaction import compact_table
+from tests.values.conditions import Row
+from tests.values.hostile import SIMPLE, TYPES, stored
+
+COPY = "copy_of_values"
+GROUP_ROWS = 1000
+"""As few rows as a row group of ORC can have."""
+
+KEYS = ("tinyint", "smallint", "int", "bigint", "decimal(5,2)", "decimal(38,18)", "boolean", "string", "varchar(6)",
+        "char(4)", "date", "timestamp", "double")  # fmt: skip
+"""Types of partition keys and bucket columns."""
+
+
+def column_of(kind: str) -> str:
+    """The name of the column of a type."""
+    return "v_" + re.sub(r"\W+", "_", kind).strip("_")
+
+
+KINDS = {column_of(kind): kind for kind in TYPES}
+"""Columns with hostile values, by name."""
+
+SIMPLE_KINDS = {column_of(kind): kind for kind in SIMPLE}
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A table: its name, the types of its columns that conditions speak of, its rows by id, and rows of one id."""
+
+    name: str
+    kinds: Mapping[str, str]
+    rows: Mapping[int, Row]
+    repeats: int = 1
+    changes: bool = True
+
+
+class Tables:
+    """Makes tables when they are asked for; they stay as they are then."""
+
+    def __init__(self, spark: SparkSession, uri: str, directory: Path) -> None:
+        self.spark = spark
+        self.on = hive_acid.spark.session(spark, uri)
+        self.off = hive_acid.spark.session(spark, uri, skipping=False)
+        self.on.create_database("d")
+        self._uri = uri
+        self._made: dict[str, Placed] = {}
+        self.rows = {
+            number: {name: of[number % len(of)].model for name, of in _VALUES.items()} for number in range(_COUNT)
+        }
+        fields = ", ".join(f"{name} {kind}" for name, kind in KINDS.items())
+        spark.sql(f"DROP TABLE IF EXISTS {COPY}")
+        spark.sql(f"CREATE TABLE {COPY} (id int, {fields}) USING parquet LOCATION '{directory / 'copy'}'")
+        self.frame().createOrReplaceTempView("values_given")
+        spark.sql(f"INSERT INTO {COPY} SELECT id, {', '.join(KINDS)} FROM values_given")
+
+    def close(self) -> None:
+        self.on.close()
+        self.off.close()
+        self.spark.sql(f"DROP TABLE IF EXISTS {COPY}")
+
+    def frame(self, kinds: Iterable[str] = KINDS, repeats: int = 1) -> DataFrame:
+        """The rows as a frame, each `repeats` times, ids in order."""
+        columns = [
+            f"element_at(array({', '.join(value.sql for value in _VALUES[name])}), "
+            f"cast(place % {len(_VALUES[name])} AS int) + 1) AS {name}"
+            for name in kinds
+        ]
+        places = self.spark.range(0, _COUNT * repeats, 1, 1).selectExpr(f"id div {repeats} AS place")
+        return places.selectExpr("cast(place AS int) AS id", "cast(NULL AS int) AS hit", *columns)
+
+    def table(self, layout: str) -> Placed:
+        """A table by its layout; see `LAYOUTS`."""
+        if layout not in self._made:
+            name, _, kind = layout.partition(" by ")
+            self._made[layout] = getattr(self, f"_{name.replace(' ', '_')}")(*([kind] if kind else []))
+        return self._made[layout]
+
+    # --- layouts -------------------------------------------------------------------------------
+
+    def _create(self, name: str, kinds: Mapping[str, str], **options: Any) -> str:
+        self.on.create_table(f"d.{name}", {"id": "int", "hit": "int", **kinds}, **options)
+        return f"d.{name}"
+
+    def _one(self) -> Placed:
+        name = self._create("one", KINDS)
+        self.on.insert(name, self.frame())
+        return Placed(name, KINDS, self.rows)
+
+    def _many(self) -> Placed:
+        """A file for each row."""
+        name = self._create("many", SIMPLE_KINDS)
+        self.on.insert(name, self.frame(SIMPLE_KINDS).repartitionByRange(_COUNT, "id"))
+        return Placed(name, SIMPLE_KINDS, self.rows)
+
+    def _groups(self) -> Placed:
+        """A row group for each row, which is there many times."""
+        name = self._create("groups", SIMPLE_KINDS)
+        with configured(self.spark, {"orc.row.index.stride": str(GROUP_ROWS)}):
+            self.on.insert(name, self.frame(SIMPLE_KINDS, GROUP_ROWS))
+        return Placed(name, SIMPLE_KINDS, self.rows, GROUP_ROWS, changes=False)
+
+    def _changed(self, name: str = "changed") -> Placed:
+        """Rows of Spark's writer and of the client's, which are the new versions of some; a third is deleted."""
+        made = self._create(name, SIMPLE_KINDS)
+        for part in range(3):
+            self.on.insert(made, self.frame(SIMPLE_KINDS).where(f"id % 3 = {part}").repartitionByRange(2, "id"))
+        self.on.update(made, {"hit": "-1"}, "id % 4 = 1")
+        self.on.update(made, {"hit": "-2"}, "id % 8 = 1")
+        self.on.delete(made, "id % 3 = 2")
+        return Placed(made, SIMPLE_KINDS, self._some(lambda number: number % 3 != 2))
+
+    def _minor(self) -> Placed:
+        placed = self._changed("minor")
+        compact_table(self.spark, self.on, placed.name, "minor")
+        return placed
+
+    def _major(self) -> Placed:
+        placed = self._changed("major")
+        compact_table(self.spark, self.on, placed.name, "major")
+        return placed
+
+    def _streamed(self) -> Placed:
+        """Rows that a stream of Arrow tables has written."""
+        name = self._create("streamed", SIMPLE_KINDS)
+        with StreamingConnection(self._uri, name, ArrowWriter()) as stream:
+            for part in range(4):
+                rows = self.frame(SIMPLE_KINDS).where(f"id % 4 = {part}").toArrow()
+                with stream.transaction():
+                    stream.write(rows)
+        return Placed(name, SIMPLE_KINDS, self.rows)
+
+    def _partitions(self, kind: str) -> Placed:
+        """A partition for each value of a type that can be one."""
+        key = column_of(kind)
+        kinds = {name: of for name, of in SIMPLE_KINDS.items() if name != key}
+        name = self._create(f"partitions_{key}", kinds, partitioned_by={key: kind})
+        rows = self._some(lambda number: self.rows[number][key] not in _NO_KEYS)
+        given = self.frame(SIMPLE_KINDS)
+        self.on.insert(name, given.where(f"id IN ({', '.join(map(str, rows))})"))
+        return Placed(name, SIMPLE_KINDS, rows)
+
+    def _buckets(self, kind: str) -> Placed:
+        key = column_of(kind)
+        name = self._create(f"buckets_{key}", SIMPLE_KINDS, clustered_by=[key], buckets=4)
+        self.on.insert(name, self.frame(SIMPLE_KINDS))
+        return Placed(name, SIMPLE_KINDS, self.rows)
+
+    def _insert_only(self) -> Placed:
+        name = self._create("insert_only", KINDS, properties={"transactional_properties": "insert_only"})
+        self.on.insert(name, self.frame())
+        return Placed(name, KINDS, self.rows, changes=False)
+
+    def _some(self, wanted: Callable[[int], bool]) -> dict[int, Row]:
+        return {number: row for number, row in self.rows.items() if wanted(number)}
+
+
+_VALUES = {name: stored(kind) for name, kind in KINDS.items()}
+_COUNT = max(map(len, _VALUES.values()))
+_NO_KEYS = ("",)
+"""Hive takes an empty text in a partition for null."""
+
+LAYOUTS = ("one", "many", "groups", "changed", "minor", "major", "streamed", "insert only")
+KEYED = tuple(f"{what} by {kind}" for what in ("partitions", "buckets") for kind in KEYS)
