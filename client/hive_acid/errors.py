@@ -169,6 +169,10 @@ class LockTimeoutError(HiveAcidError):
     """The lock was not free within the time that the caller gave."""
 
 
+class SnapshotInTheWayError(LockTimeoutError):
+    """The thread that asks for the lock reads the table itself, so it would wait for nothing."""
+
+
 class TableNotAcidError(HiveAcidError):
     """The table is not a full-ACID table."""
 

@@ -17,7 +17,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -82,10 +82,21 @@ class Heartbeats:
         """Run something short soon, on the heartbeat thread; it must not raise. Safe to call from a finaliser."""
         self._errands.put(errand)
 
-    def open_reads(self) -> dict[int, Transaction]:
-        """The read-only transactions that nobody has begun to end, by their ids."""
-        with self._guard:
-            return {txn_id: one for txn_id, one in self._transactions.items() if one.is_held_for_reading}
+    def reading(self, tables: Collection[str]) -> list[Transaction]:
+        """The snapshots that have a lock on one of the tables (``db.table``) and that nobody has begun to end.
+
+        Of all connections of this process to the metastore.
+        """
+        place = self._connection.host, self._connection.port
+        found: list[Transaction] = []
+        for one in list(_RUNNING):
+            if (one._connection.host, one._connection.port) == place:
+                with one._guard:
+                    transactions = list(one._transactions.values())
+                found += [
+                    each for each in transactions if each.is_held_for_reading and not each.locked.isdisjoint(tables)
+                ]
+        return found
 
     def stop(self) -> None:
         """End all transactions and the thread, after what it was already given to do."""

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hive_acid.errors import HiveAcidError
 from hive_acid.wire import ttypes
+
+if TYPE_CHECKING:
+    from hive_acid.connection import Connection
+    from hive_acid.ids import TxnId
 
 
 class Operation(enum.Enum):
@@ -44,6 +49,35 @@ def overwrite_component(
     return _component(
         kind, Operation.UPDATE.value, database, table, partitionname=partition, isDynamicPartitionWrite=dynamic
     )
+
+
+def holder_of(connection: Connection, component: Any, lock_id: int) -> str:
+    """Who is in the way of a request that waits for `component`, in words."""
+    locks = _locks(connection, component.dbname, component.tablename)
+    blockers = {lock.blockedByExtId for lock in locks if lock.lockid == lock_id}
+    for lock in locks:
+        if lock.lockid in blockers:
+            return f"{_who(lock)} {'holds it' if lock.state == ttypes.LockState.ACQUIRED else 'asked for it before'}"
+    return "another transaction holds it"
+
+
+def users_of(connection: Connection, database: str, table: str, own: TxnId) -> str:
+    """Who else has locks on a table, in words."""
+    return ", ".join(sorted({_who(lock) for lock in _locks(connection, database, table) if lock.txnid != own}))
+
+
+def _locks(connection: Connection, database: str, table: str) -> list[Any]:
+    try:
+        return list(
+            connection.call("show_locks", ttypes.ShowLocksRequest(dbname=database, tablename=table)).locks or ()
+        )
+    except HiveAcidError:
+        return []
+
+
+def _who(lock: Any) -> str:
+    what = f"transaction {lock.txnid}" if lock.txnid else f"lock {lock.lockid}"
+    return f"{what} of {lock.user} at {lock.hostname} ({lock.agentInfo})"
 
 
 def _component(kind: int, operation: str, database: str, table: str, **more: Any) -> Any:

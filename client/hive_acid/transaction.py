@@ -7,6 +7,7 @@ than that of every row the transaction can see, and its deletes apply to them in
 from __future__ import annotations
 
 import enum
+import gc
 import logging
 import os
 import socket
@@ -23,6 +24,7 @@ from hive_acid.errors import (
     MetastoreUnreachableError,
     NoSuchTxnError,
     OtherProcessError,
+    SnapshotInTheWayError,
     SnapshotOutdatedError,
     TableNotNamedError,
     TransactionClosedError,
@@ -34,7 +36,7 @@ from hive_acid.errors import (
 )
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import TxnId, WriteId
-from hive_acid.locks import Operation
+from hive_acid.locks import Operation, holder_of, users_of
 from hive_acid.wire import table_name, ttypes
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 CHECK_LOCK_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 0.5
 _CHANGES = (ttypes.DataOperationType.UPDATE, ttypes.DataOperationType.DELETE)
 AGENT_INFO = "hive-acid"
 """How the name begins by which the metastore knows us, where the user has given no name; then comes the program."""
@@ -101,6 +104,8 @@ class Transaction:
         self._ender = 0
         self._is_doubtful = False
         self._ends_later = False
+        self.locked: set[str] = set()
+        """The tables (``db.table``) on which it has locks."""
         self._expired: str | None = None
         self._statements = 0
         self._overwritten: dict[str, set[str]] = {}
@@ -242,13 +247,17 @@ class Transaction:
     def lock(self, *components: Any) -> None:
         """Take locks, all or none; waits while others hold them.
 
-        Raises LockTimeoutError after the transaction's ``lock_timeout_ms``, with nothing left waiting,
+        Raises LockTimeoutError after the transaction's ``lock_timeout_ms``, with nothing left waiting;
+        SnapshotInTheWayError at once if a lock against readers would wait for a snapshot of this thread;
         TableNotNamedError as `write_ids` does, and SnapshotOutdatedError if `may_begin_again` and what is to be changed
         has been changed since the snapshot, be it by who held the lock.
         """
         self._check_open()
         for component in components:
             self._check_named(table_name(component.dbname, component.tablename))
+        wanted = sorted({table_name(component.dbname, component.tablename) for component in components})
+        if any(component.type == ttypes.LockType.EXCLUSIVE for component in components):
+            self._refuse_own_snapshots(wanted)
         deadline = time.monotonic() + self._lock_timeout_ms / 1000
         request = ttypes.LockRequest(
             component=list(components),
@@ -260,18 +269,71 @@ class Transaction:
         answer = self._call("lock", request)
         while answer.state == ttypes.LockState.WAITING:
             if time.monotonic() >= deadline:
+                holder = holder_of(self._connection, components[0], answer.lockid)
                 self._call("unlock", ttypes.UnlockRequest(lockid=answer.lockid))
-                wanted = ", ".join(f"{c.dbname}.{c.tablename}" for c in components)
                 raise LockTimeoutError(
-                    f"the lock on {wanted} was not free within {self._lock_timeout_ms} ms: another transaction holds "
-                    f"it (SHOW LOCKS, or `metastore locks`, tells which)"
+                    f"the lock on {', '.join(wanted)} was not free within {self._lock_timeout_ms} ms: {holder} (SHOW "
+                    "LOCKS, or `metastore locks`, tells more)"
                 )
             time.sleep(CHECK_LOCK_PAUSE_S)
             answer = self._call("check_lock", ttypes.CheckLockRequest(lockid=answer.lockid, txnid=self.id))
         if answer.state != ttypes.LockState.ACQUIRED:
             raise LockTimeoutError(answer.errorMessage or "the lock was refused")
+        self.locked.update(wanted)
         if self.may_begin_again and any(component.operationType in _CHANGES for component in components):
             self._refuse_outdated()
+
+    def _refuse_own_snapshots(self, tables: Sequence[str]) -> None:
+        """Raise SnapshotInTheWayError if this thread reads one of the tables: while it waits, that does not end."""
+        found = self._connection.heartbeats.reading(tables)
+        if found:
+            gc.collect()  # frames in circles are in nobody's way
+            found = self._connection.heartbeats.reading(tables)
+        own = [one for one in found if one.thread == threading.get_ident()]
+        if own:
+            raise SnapshotInTheWayError(
+                f"the lock on {', '.join(tables)} is not waited for, since this very thread reads of it: transaction "
+                f"{', '.join(str(one.id) for one in own)}. Let the frames go (del frame, or the end of "
+                "acid.snapshot()) and try again"
+            )
+        if found:
+            LOG.warning(
+                "the lock on %s waits for snapshots that other threads of this program have: transaction %s",
+                ", ".join(tables),
+                ", ".join(str(one.id) for one in found),
+            )
+
+    def wait_for_earlier_writes(self, database: str, table: str) -> None:
+        """Wait until nobody writes to the table under a smaller write id: a base of this transaction would hide it.
+
+        Not all of them hold locks that are waited for: no INSERT does where the lock is beside readers, and no stream
+        for transactions that it has numbered before they begin. Raises LockTimeoutError as `lock` does, and
+        SnapshotOutdatedError for what it has waited for.
+        """
+        own = self.write_id(database, table)
+        deadline = time.monotonic() + self._lock_timeout_ms / 1000
+        pause_s = 0.0
+        while earlier := self._open_writes(database, table, own):
+            if time.monotonic() >= deadline:
+                locked = users_of(self._connection, database, table, self.id)
+                raise LockTimeoutError(
+                    f"{database}.{table} was not free of earlier writes within {self._lock_timeout_ms} ms: write id "
+                    f"{', '.join(map(str, earlier))} is open{locked and ', and locks have '}{locked} (SHOW TRANSACTIONS"
+                    ", or `metastore transactions`, tells more)"
+                )
+            pause_s = min(pause_s + CHECK_LOCK_PAUSE_S, _LONGEST_PAUSE_S)
+            time.sleep(pause_s)
+        if pause_s and self.may_begin_again:
+            self._refuse_outdated()
+
+    def _open_writes(self, database: str, table: str, before: WriteId) -> list[WriteId]:
+        answer = self._call("get_open_txns")
+        # As nobody's: to this transaction all that began after it is open for ever.
+        now = ValidTxnList.from_open_txns(answer.txn_high_water_mark, answer.open_txns, answer.abortedBits)
+        name = table_name(database, table)
+        request = ttypes.GetValidWriteIdsRequest(fullTableNames=[name], validTxnList=str(now))
+        found = _valid_write_ids(self._call("get_valid_write_ids", request).tblValidWriteIds[0])
+        return sorted(WriteId(write_id) for write_id in found.open_ids if write_id < before)
 
     def _refuse_outdated(self) -> None:
         """Find out now, with nothing read, what the commit would say: such as that a rebalance has renamed all rows."""
@@ -454,10 +516,10 @@ class Transaction:
         else:
             raise TransactionClosedError(f"transaction {self.id} is being ended by another thread")
 
-    def _call(self, method: str, request: Any) -> Any:
+    def _call(self, method: str, *request: Any) -> Any:
         self._check_process()
         try:
-            return self._connection.call(method, request)
+            return self._connection.call(method, *request)
         except (TxnAbortedError, NoSuchTxnError) as error:
             self.given_up(str(error))
             if method == "heartbeat":

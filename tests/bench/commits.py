@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from hive_acid.catalog import Column, Table
 from hive_acid.connection import connect
-from hive_acid.streaming import ArrowWriter, StreamingConnection
+from hive_acid.streaming import ArrowWriter, StreamingConnection, keep_freed_memory
 from tests.bench.servers import Machine
 
 ROWS = 100
@@ -36,6 +36,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-commits", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--commits", type=int, default=10_000, help="commits, one after the other (10,000)")
     options = parser.parse_args()
+    keep_freed_memory()
     work = Path(tempfile.mkdtemp(prefix="hive-acid-bench-"))
     try:
         with Machine(work) as machine, machine.daemon(machine.fresh_database(), SETTINGS) as daemon:

@@ -28,7 +28,14 @@ from hive_acid.catalog import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.demo import spark
 from hive_acid.format.compression import DEFAULT_COMPRESSION
-from hive_acid.streaming import ArrowWriter, DelimitedWriter, JsonWriter, RecordWriter, StreamingConnection
+from hive_acid.streaming import (
+    ArrowWriter,
+    DelimitedWriter,
+    JsonWriter,
+    RecordWriter,
+    StreamingConnection,
+    keep_freed_memory,
+)
 from tests.bench.machine import cpu_s
 from tests.bench.servers import Machine, Server
 
@@ -87,6 +94,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each, after one that warms up (5)")
     parser.add_argument("--only", choices=["client", "sink"], help="one of the two: without Spark, or its sink")
     options = parser.parse_args()
+    keep_freed_memory()
     work = Path(tempfile.mkdtemp(prefix="hive-acid-bench-"))
     try:
         with Machine(work) as machine, machine.server() as server, connect(server.uri) as connection:

@@ -109,18 +109,21 @@ def test_it_waits_for_a_writer_under_way(rpc: Rpc, world: AcidWorld, t: str, mon
     """Its rows have a smaller write id than the base: they would be lost without a word."""
     writing = world.begin()
     world.write(t, "late", txn_id=writing)
-    refused = threading.Event()
+    looks = threading.Semaphore(0)
     monkeypatch.setattr(overwrites, "_POLL_S", 0.01)
-    abort = world.catalog.truncations._overwrites._txns.abort_txn
+    heartbeat = world.catalog.truncations._overwrites._txns.heartbeat
     monkeypatch.setattr(
         world.catalog.truncations._overwrites._txns,
-        "abort_txn",
-        lambda txn_id: (abort(txn_id), refused.set()),
+        "heartbeat",
+        lambda txn_id: (heartbeat(txn_id), looks.release()),
     )
     truncation = threading.Thread(target=rpc.truncate_table, args=("default", t, None))
     truncation.start()
-    assert refused.wait(10)
+    for _ in range(5):
+        assert looks.acquire(timeout=10)
     assert world.rows(t) == ["old"]
+    ((_, later),) = world.write_ids.allocate("default", t, [world.begin()])
+    assert later == 4, "old, late, and one for the truncation, however often it looks"
     world.txns.commit_txn(writing)
     truncation.join(10)
     assert world.rows(t) == []

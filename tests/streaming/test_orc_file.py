@@ -76,12 +76,14 @@ def test_size_and_content(tmp_path):
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators keep memory in their own ways")
 def test_small_files_do_not_get_their_memory_anew(tmp_path):
-    """Of 12 MB for each file most came page by page, which took longer than to write it."""
+    """Of 12 MB for each file most comes page by page, which takes longer than to write it, unless told."""
     program = f"""
 from concurrent.futures import ThreadPoolExecutor
 from resource import RUSAGE_SELF, getrusage
 import pyarrow as pa
+from hive_acid.streaming import keep_freed_memory
 from hive_acid.streaming.orc_file import OrcFile
+keep_freed_memory()
 table = pa.table({{f"c{{n}}": [str(n * m) for m in range(1000)] for n in range(20)}})
 
 def write(number):

@@ -27,6 +27,7 @@ from hive_acid.spark.java import ensure_java
 from hive_acid.spark.jobs import Jobs, OwnSessions, RemoteSessions, Sessions, failure
 from hive_acid.spark.submitted import run_submitted
 from hive_acid.spark.timezone import refuse_zone_with_gaps
+from hive_acid.streaming.memory import keep_freed_memory
 
 ZONE = "UTC"
 """The zone of a compactor that we start ourselves: it has no gaps, so every wall clock survives."""
@@ -133,6 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--driver-memory", default=defaults.driver_memory)
     parser.add_argument("--shuffle-partitions", type=int, default=defaults.shuffle_partitions)
     options = parser.parse_args(arguments)
+    keep_freed_memory()
     if options.directory:
         return run_submitted(options.directory, run_job)
     # The JVM inherits file descriptor 1: answers get one of their own, everything else goes to standard error.

@@ -47,6 +47,7 @@ def overwrite(
     transaction.lock(
         overwrite_component(table.database, table.name, partition=name, dynamic=dynamic, beside_readers=beside)
     )
+    transaction.wait_for_earlier_writes(table.database, table.name)
     write = statement.write()
     events = new_rows(context, table, values, write, in_one_directory=True)
     return statement.run(events, write, Operation.UPDATE, overwrite=Overwrite(whole)).inserts

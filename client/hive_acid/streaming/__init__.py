@@ -11,6 +11,7 @@ Needs pyarrow: ``pip install hive-acid[streaming]``.
 """
 
 from hive_acid.streaming.connection import StreamingConnection, StreamStatistics
+from hive_acid.streaming.memory import keep_freed_memory
 from hive_acid.streaming.records import ArrowWriter, DelimitedWriter, JsonWriter, RecordWriter
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "RecordWriter",
     "StreamStatistics",
     "StreamingConnection",
+    "keep_freed_memory",
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from typing import Any
 
 from pyarrow import orc
@@ -16,30 +14,6 @@ _BLOCK_BYTES, _SMALL_BLOCK_BYTES = 256 * 1024, 64 * 1024
 
 _DICTIONARY, _NO_DICTIONARY = 0.8, 0.0
 """The part of texts that may be distinct in a column with a dictionary. To sort those of a few rows saves no bytes."""
-
-_M_TOP_PAD, _M_MMAP_THRESHOLD = -2, -3
-"""Names of settings in glibc's malloc.h: what a heap keeps at its end, and from which size on blocks lie outside."""
-
-_KEPT_BYTES = 96 * 1024 * 1024
-"""More than the buffers of a file of 16 columns, of which it touches an eighth."""
-
-_LARGEST_IN_HEAP_BYTES = 32 * 1024 * 1024
-
-
-def _keep_memory() -> None:
-    """Have glibc keep freed memory for the next file, as other allocators do by themselves.
-
-    pyarrow's writer asks for 84 MB of buffers for a file of few rows and touches 12 of them. By default glibc gives
-    that back to the system, and to get it again, page by page, takes twice as long as to write the file. So each of its
-    heaps keeps as much.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, _LARGEST_IN_HEAP_BYTES)
-        mallopt(_M_TOP_PAD, _KEPT_BYTES)
-
-
-_keep_memory()
 
 
 class OrcFile:

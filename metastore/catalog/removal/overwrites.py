@@ -76,14 +76,12 @@ class Overwrites:
         MetaError, or goes on with `insist`.
         """
         deadline = time.monotonic() + self._config.truncate_wait_ms / 1000
-        while True:
-            is_late = time.monotonic() > deadline
-            blocker = self._attempt(table, places, owner, submit, insist and is_late)
-            if blocker is None:
-                return
-            if is_late:
-                raise MetaError(f"{table.full_name} is being written by {blocker}: try again when it has ended")
-            time.sleep(_POLL_S)
+        while blocker := self._attempt(table, places, owner, submit, deadline, insist):
+            if time.monotonic() > deadline:
+                raise MetaError(
+                    f"{table.full_name} is being written by {blocker}: try again when it has ended (it had not within "
+                    f"{self._config.truncate_wait_ms} ms)"
+                )
 
     def _attempt(
         self,
@@ -91,17 +89,23 @@ class Overwrites:
         places: Sequence[Place],
         owner: TxnOwner,
         submit: Callable[[Connection, TxnId, WriteId], None],
+        deadline: float,
         insist: bool,
     ) -> str | None:
-        """One transaction; what was in its way, None if it has committed."""
+        """One transaction, under which all is waited for; what was in its way, None if it has committed."""
         intent = Intent(((stored_name(table.database), stored_name(table.name)),), may_begin_again=True)
         (txn_id,) = self._txns.open_txns(1, owner, TxnType.SOFT_DELETE, intent)
         with self._aborted_on_error(txn_id):
             ((_, write_id),) = self._write_ids.allocate(table.database, table.name, [txn_id])
-            _, earlier = self._declare(txn_id, write_id, table, places)
-            if earlier is not None and not insist:
-                self._txns.abort_txn(txn_id)
-                return f"transaction {earlier}"
+            # These are ever fewer: who begins to write now has a larger write id.
+            while (earlier := self._declare(txn_id, write_id, table, places)[1]) is not None:
+                if time.monotonic() > deadline:
+                    if insist:
+                        break
+                    self._txns.abort_txn(txn_id)
+                    return f"transaction {earlier}"
+                self._txns.heartbeat(txn_id)
+                time.sleep(_POLL_S)
             try:
                 self._write(table, places, txn_id, write_id)
                 with self._db.engine.begin() as connection:

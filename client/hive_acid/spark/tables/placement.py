@@ -62,8 +62,9 @@ class Placement:
         database, name = self.table.database, self.table.name
         dynamic = bool(self.table.partition_keys)
         if self._overwrite:
-            beside = has_own_readers(self.context.connection, self.table)
+            beside = has_own_readers(self.context.connection, self.table, self._transaction.id)
             self._transaction.lock(overwrite_component(database, name, dynamic=dynamic, beside_readers=beside))
+            self._transaction.wait_for_earlier_writes(database, name)
         else:
             self._transaction.lock(write_component(database, name, Operation.INSERT, dynamic=dynamic))
         self._transaction.on_abort(self.staging.undo)

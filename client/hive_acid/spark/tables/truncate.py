@@ -21,10 +21,9 @@ def truncate(
 ) -> None:
     """Remove all rows of the table, or of the partitions that `partition` covers.
 
-    Within a `transaction` they are gone when it commits; without one they are gone at once, and the metastore waits for
-    writers under way. Raises NoSuchObjectError for a partition that there is not, ColumnError for what is no
-    specification of some, MetaError for writers that do not end and InvalidOperationError for files that are not the
-    table's own.
+    Those of a transactional table are gone when the `transaction` commits, of a plain one, for which it may be None, at
+    once. Raises NoSuchObjectError for a partition that there is not, ColumnError for what is no specification of some,
+    LockTimeoutError for writers that do not end and InvalidOperationError for files that are not the table's own.
     """
     names: list[str] | None = None
     locations = {"": table.location}
@@ -36,10 +35,11 @@ def truncate(
         locations = {name: found[name] for name in names or found}
     request = ttypes.TruncateTableRequest(dbName=table.database, tableName=table.name, partNames=names)
     if transaction is not None and table.is_transactional:
-        beside = has_own_readers(connection, table)
+        beside = has_own_readers(connection, table, transaction.id)
         dynamic = bool(table.partition_keys)
         transaction.lock(overwrite_component(table.database, table.name, dynamic=dynamic, beside_readers=beside))
         write_id = transaction.write_id(table.database, table.name)
+        transaction.wait_for_earlier_writes(table.database, table.name)
         request.writeId = write_id
         request.validWriteIdList = str(transaction.write_ids(table.database, table.name))
         places = {name: files.join(location, base_name(write_id)) for name, location in locations.items()}

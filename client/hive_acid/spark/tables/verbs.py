@@ -143,10 +143,11 @@ class TableVerbs(abc.ABC):
     def truncate(self, table: str | Table, partition: PartitionSpec | None = None) -> None:
         """Remove all rows of a table, or of the partitions that `partition` covers; readers keep their snapshots.
 
-        Raises MetaError if writers under way do not end, NoSuchObjectError for an unknown partition.
+        It waits for writers under way, and raises LockTimeoutError if they do not end; NoSuchObjectError for an unknown
+        partition.
         """
         found, block = self._lookup(table), self._blocks.current()
-        if block is None:
+        if block is None and not found.is_transactional:
             truncate(self.connection, None, found, partition)
         else:
             self._on(found, lambda transaction, of: truncate(self.connection, transaction, of, partition))

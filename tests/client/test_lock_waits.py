@@ -1,0 +1,137 @@
+"""What a lock is waited for, and what is said of who is in the way."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hive_acid import alterations
+from hive_acid.catalog import Column, Table
+from hive_acid.connection import Connection, connect
+from hive_acid.errors import LockTimeoutError, SnapshotInTheWayError, SnapshotOutdatedError
+from hive_acid.locks import Operation, overwrite_component, read_component, write_component
+from hive_acid.transaction import Transaction, TransactionKind
+
+AT_ONCE_S = 2.0
+
+
+@pytest.fixture
+def connection(metastore: Callable[..., str]) -> Iterator[Connection]:
+    with connect(metastore(**{"metastore.lock.poll.wait": "200ms"}), user="ann") as connection:
+        connection.create_database("d")
+        for name in ("t", "u"):
+            parameters = {"transactional": "true"}
+            connection.create_table(Table("d", name, (Column("id", "int"),), parameters=parameters))
+        yield connection
+
+
+def reader(connection: Connection, table: str = "t") -> Transaction:
+    transaction = connection.begin(TransactionKind.READ)
+    transaction.lock(read_component("d", table))
+    return transaction
+
+
+def rename(connection: Connection, wait_ms: int = 60_000) -> None:
+    with connection.begin(lock_timeout_ms=wait_ms) as transaction:
+        alterations.rename(connection, transaction, connection.table("d", "t"), "d", "z")
+
+
+@pytest.mark.parametrize("of", ["the connection", "another connection"])
+def test_a_snapshot_of_the_same_thread_is_not_waited_for(connection: Connection, of: str) -> None:
+    other = connect(connection.uri)
+    held = reader(connection if of == "the connection" else other)
+    elsewhere = reader(connection, "u")
+    began = time.monotonic()
+    with pytest.raises(SnapshotInTheWayError, match=rf"d\.t .* transaction {held.id}\."):
+        rename(connection)
+    assert time.monotonic() - began < AT_ONCE_S
+    held.end_later()  # as when its frames are gone
+    rename(connection)
+    elsewhere.commit()
+    other.close()
+
+
+def test_one_of_another_thread_is_waited_for_and_told(connection: Connection, caplog: pytest.LogCaptureFixture) -> None:
+    found: list[Transaction] = []
+    thread = threading.Thread(target=lambda: found.append(reader(connection)))
+    thread.start()
+    thread.join()
+    threading.Timer(0.7, found[0].end_later).start()
+    began = time.monotonic()
+    with caplog.at_level(logging.WARNING, "hive_acid"):
+        rename(connection)
+    assert time.monotonic() - began > 0.5
+    assert f"transaction {found[0].id}" in caplog.text
+
+
+def test_what_does_not_meet_readers_does_not_ask_for_them(connection: Connection) -> None:
+    held = reader(connection)
+    with connection.begin() as transaction:
+        alterations.set_properties(connection, transaction, connection.table("d", "t"), {"note": "x"})
+        alterations.add_columns(connection, transaction, connection.table("d", "t"), [Column("more", "int")])
+    connection.drop_table("d", "t")
+    held.commit()
+
+
+def test_the_error_tells_the_time_and_the_holder(connection: Connection) -> None:
+    with connect(connection.uri, user="bob", application="nightly") as other:
+        holder = other.begin()
+        holder.lock(write_component("d", "t", Operation.UPDATE))
+        with pytest.raises(LockTimeoutError) as told:
+            rename(connection, 300)
+    for words in ("d.t", "300 ms", f"transaction {holder.id} of bob at", "nightly"):
+        assert words in str(told.value)
+
+
+@pytest.mark.parametrize("earlier", ["an insert", "a numbered batch"])
+def test_a_base_waits_for_writes_with_smaller_numbers(connection: Connection, earlier: str) -> None:
+    """Their rows would be below it, where nobody sees them, however late they commit."""
+    writer = connection.begin()
+    if earlier == "an insert":
+        writer.lock(write_component("d", "t", Operation.INSERT))
+    writer.write_id("d", "t")
+    with connection.begin() as overwriting, connection.begin() as later:
+        overwriting.lock(overwrite_component("d", "t", beside_readers=True))
+        assert overwriting.write_id("d", "t") < later.write_id("d", "t")
+        threading.Timer(0.6, writer.commit).start()
+        began = time.monotonic()
+        overwriting.wait_for_earlier_writes("d", "t")
+        assert time.monotonic() - began > 0.5
+
+
+def test_who_began_later_and_has_ended_is_not_waited_for(connection: Connection) -> None:
+    with connection.begin(lock_timeout_ms=0) as overwriting:
+        for end in ("commit", "abort"):
+            later = connection.begin()
+            later.write_id("d", "t")
+            getattr(later, end)()
+        overwriting.wait_for_earlier_writes("d", "t")
+
+
+def test_what_was_waited_for_may_have_changed_rows(connection: Connection) -> None:
+    """Who can begin anew learns it there, instead of at the commit."""
+    writer = connection.begin()
+    writer.lock(write_component("d", "t", Operation.UPDATE))
+    writer.write_id("d", "t")
+    overwriting = connection.begin(may_begin_again=True)
+    change = write_component("d", "t", Operation.UPDATE)
+    overwriting.lock(change)
+    overwriting.write_id("d", "t")
+    threading.Timer(0.6, writer.commit).start()
+    with pytest.raises(SnapshotOutdatedError, match=str(writer.id)):
+        overwriting.wait_for_earlier_writes("d", "t")
+    overwriting.abort()
+
+
+def test_earlier_writes_that_do_not_end(connection: Connection) -> None:
+    writer = connection.begin()
+    writer.lock(write_component("d", "t", Operation.INSERT))
+    write_id = writer.write_id("d", "t")
+    expected = rf"300 ms: write id {write_id} is open.* {writer.id} of ann"
+    with pytest.raises(LockTimeoutError, match=expected), connection.begin(lock_timeout_ms=300) as overwriting:
+        overwriting.wait_for_earlier_writes("d", "t")
+    writer.abort()
