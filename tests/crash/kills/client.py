@@ -29,7 +29,7 @@ from tests.crash.steps import Steps
 from tests.forks import Program, forked
 from tests.spark.by_spark import written_by_spark
 
-START_S, QUIET_S = 60.0, 3.0
+START_S, QUIET_S = 60.0, 20.0
 """So long a process may take for its first step and, without being killed, for another: a query may be at its end."""
 
 SENT, ANSWERED = "sent", "answered"

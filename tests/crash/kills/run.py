@@ -104,6 +104,8 @@ class Kills:
         states = [self._content, *STATEMENTS[order.kind].states(self._content, **order.arguments)]
         last = len(states) - 1
         possible = states[min(outcome.answered, last) : min(outcome.sent, last) + 1] if outcome.status else [states[-1]]
+        if outcome.status and outcome.sent > outcome.answered:
+            self._house.time_out()  # what it has asked for last may wait for those who died before
         found = self._found(outcome)
         fitting = [state for state in possible if canonical_content(state) == found]
         wanted = " or ".join(str(canonical_content(state)) for state in possible)

@@ -35,7 +35,7 @@ SETTINGS = {"hive.txn.timeout": f"{TIMEOUT_S}s"}
 """Of the server: what the dead hold is free after a while, and the living have the time to say so."""
 
 FILES_OF_A_LIFE = 6
-STEPS_OF_A_LIFE = (1, 50)
+STEPS_OF_A_LIFE = (1, 80)
 PAUSE_S = 0.3
 KILLED, ENDED = "killed", "it came to its end"
 """How a query may end, beside failing by itself, as when it meets other writers again and again."""
