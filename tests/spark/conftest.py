@@ -20,7 +20,7 @@ pytest.register_assert_rewrite("tests.spark.checker")
 OVER_CONNECT = os.environ.get("HIVE_ACID_TEST_CONNECT") == "1"
 """Whether the tests run as a client of a Spark Connect server, as `make test-connect` has it."""
 
-OF_ITS_OWN = {"test_spark_runs_on_the_wheels_java"}
+OF_ITS_OWN = {"test_spark_runs_on_the_wheels_java", "test_a_spark_program_ends_its_snapshots"}
 """Tests of processes with a Spark of their own; they would inherit the word for Connect."""
 
 
