@@ -12,90 +12,130 @@ from typing import Any
 from hive_acid.catalog import Column, Table, table_from_wire
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError
+from hive_acid.references import Definitions, TableReference
 from hive_acid.transaction import Transaction
 from hive_acid.wire import ttypes
 
 _ALSO_IN_PARTITIONS = ttypes.EnvironmentContext(properties={"CASCADE": "true"})
 
+NewColumns = Callable[[Table], Sequence[Column]]
+"""The columns that a table, as it is, gets at its end."""
 
-def add_columns(
-    connection: Connection, transaction: Transaction, table: Table, columns: Sequence[Column], *, missing: bool = False
-) -> Table:
-    """Add columns at the end, null in all rows so far; the table as it is then.
 
-    With `missing`, columns that the table has already are left out. Raises ColumnError for a name that it has.
+class Alterations:
+    """Alterations of the tables of one metastore, each behind a lock, and of the definition that is found there.
+
+    All raise NoSuchObjectError and TableChangedError if the table is not the one that is meant.
     """
 
-    def change(fields: list[Any], names: list[str]) -> None:
-        for column in columns:
-            if column.name.lower() not in names:
-                fields.append(ttypes.FieldSchema(name=column.name.lower(), type=column.type, comment=column.comment))
-            elif not missing:
-                raise ColumnError(f"{table.full_name} has a column '{column.name}' already")
+    def __init__(self, connection: Connection, definitions: Definitions) -> None:
+        self._connection = connection
+        self._definitions = definitions
 
-    return _altered(connection, transaction, table, change)
+    def add_columns(self, transaction: Transaction, meant: TableReference, columns: Sequence[Column]) -> Table:
+        """Add columns at the end, null in all rows so far; the table as it is then.
 
+        Raises ColumnError for a name that it has.
+        """
 
-def rename_column(connection: Connection, transaction: Transaction, table: Table, old: str, new: str) -> Table:
-    """Give a column another name. Raises ColumnError for a name that is unknown, taken, or a partition column's."""
+        def change(table: Table, fields: list[Any], names: list[str]) -> None:
+            if there := [column.name for column in columns if column.name.lower() in names]:
+                raise ColumnError(f"{table.full_name} has a column '{there[0]}' already")
+            fields += map(_field, columns)
 
-    def change(fields: list[Any], names: list[str]) -> None:
-        found = _found(table, fields, names, old)
-        if new.lower() in names:
-            raise ColumnError(f"{table.full_name} has a column '{new}' already")
-        found.name = new.lower()
+        return self._altered(transaction, meant, change)
 
-    return _altered(connection, transaction, table, change)
+    def add_missing_columns(self, transaction: Transaction, meant: TableReference, missing: NewColumns) -> Table:
+        """Add what is `missing` in the table; the table as it is then."""
 
+        def change(table: Table, fields: list[Any], names: list[str]) -> None:
+            fields += map(_field, missing(table))
 
-def change_column_type(connection: Connection, transaction: Transaction, table: Table, name: str, to: str) -> Table:
-    """Give a column a wider type, in Hive's words.
+        return self._altered(transaction, meant, change)
 
-    Raises ColumnError for a column that is unknown, a partition's, or one by which the table is clustered,
-    InvalidOperationError for a type that does not hold all values of the present one.
-    """
+    def rename_column(self, transaction: Transaction, meant: TableReference, old: str, new: str) -> None:
+        """Give a column another name. Raises ColumnError for a name that is unknown, taken, or a partition column's."""
 
-    def change(fields: list[Any], names: list[str]) -> None:
-        if name.lower() in table.bucket_columns:
-            raise ColumnError(
-                f"{table.full_name} is CLUSTERED BY {name}: values of another type would fall into other buckets"
+        def change(table: Table, fields: list[Any], names: list[str]) -> None:
+            found = _found(table, fields, names, old)
+            if new.lower() in names:
+                raise ColumnError(f"{table.full_name} has a column '{new}' already")
+            found.name = new.lower()
+
+        self._altered(transaction, meant, change)
+
+    def change_column_type(self, transaction: Transaction, meant: TableReference, name: str, to: str) -> None:
+        """Give a column a wider type, in Hive's words.
+
+        Raises ColumnError for a column that is unknown, a partition's, or one by which the table is clustered,
+        InvalidOperationError for a type that does not hold all values of the present one.
+        """
+
+        def change(table: Table, fields: list[Any], names: list[str]) -> None:
+            if name.lower() in table.bucket_columns:
+                raise ColumnError(
+                    f"{table.full_name} is CLUSTERED BY {name}: values of another type would fall into other buckets"
+                )
+            _found(table, fields, names, name).type = to
+
+        self._altered(transaction, meant, change)
+
+    def rename(self, transaction: Transaction, meant: TableReference, database: str, name: str) -> None:
+        """Give a table another name or database; its directory may move, so nobody may read it meanwhile.
+
+        Raises LockTimeoutError if somebody does, AlreadyExistsError if there is such a table.
+        """
+        table, wire = self._locked(transaction, meant, ttypes.LockType.EXCLUSIVE)
+        wire.dbName, wire.tableName = database, name
+        self._connection.call("alter_table", table.database, table.name, wire)
+
+    def set_properties(
+        self, transaction: Transaction, meant: TableReference, properties: Mapping[str, str | None]
+    ) -> None:
+        """Set a table's properties, or remove those whose value is None; what the metastore refuses changes none."""
+        table, wire = self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)
+        kept = {key: value for key, value in (wire.parameters or {}).items() if key not in properties}
+        wire.parameters = kept | {key: value for key, value in properties.items() if value is not None}
+        self._connection.call("alter_table", table.database, table.name, wire)
+
+    def _locked(self, transaction: Transaction, meant: TableReference, kind: int) -> tuple[Table, Any]:
+        """Lock the table; what the metastore says of it behind the lock."""
+        transaction.lock(
+            ttypes.LockComponent(
+                type=kind,
+                level=ttypes.LockLevel.TABLE,
+                dbname=meant.database,
+                tablename=meant.name,
+                operationType=ttypes.DataOperationType.NO_TXN,
+                isTransactional=meant.known is None or meant.known.is_transactional,
             )
-        _found(table, fields, names, name).type = to
+        )
+        return self._definitions.told(meant, transaction)
 
-    return _altered(connection, transaction, table, change)
-
-
-def rename(connection: Connection, transaction: Transaction, table: Table, database: str, name: str) -> None:
-    """Give a table another name or database; its directory may move, so nobody may read it meanwhile.
-
-    Raises LockTimeoutError if somebody does, AlreadyExistsError if there is such a table.
-    """
-    transaction.lock(_component(table, ttypes.LockType.EXCLUSIVE))
-    wire = connection.wire_table(table.database, table.name)
-    wire.dbName, wire.tableName = database, name
-    connection.call("alter_table", table.database, table.name, wire)
-
-
-def set_properties(
-    connection: Connection, transaction: Transaction, table: Table, properties: Mapping[str, str | None]
-) -> None:
-    """Set a table's properties, or remove those whose value is None; what the metastore refuses changes none."""
-    transaction.lock(_component(table, ttypes.LockType.EXCL_WRITE))
-    wire = connection.wire_table(table.database, table.name)
-    kept = {key: value for key, value in (wire.parameters or {}).items() if key not in properties}
-    wire.parameters = kept | {key: value for key, value in properties.items() if value is not None}
-    connection.call("alter_table", table.database, table.name, wire)
+    def _altered(
+        self, transaction: Transaction, meant: TableReference, change: Callable[[Table, list[Any], list[str]], None]
+    ) -> Table:
+        """Lock the table, apply `change` to its columns (beside all names, partition keys included), and store it."""
+        table, wire = self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)
+        fields = [ttypes.FieldSchema(name=one.name.lower(), type=one.type, comment=one.comment) for one in wire.sd.cols]
+        change(table, fields, [*(one.name for one in fields), *(key.name.lower() for key in wire.partitionKeys or ())])
+        if fields == wire.sd.cols:
+            return table
+        renamed = {before.name.lower(): after.name for before, after in zip(wire.sd.cols, fields, strict=False)}
+        wire.sd.bucketCols = [renamed.get(name.lower(), name) for name in wire.sd.bucketCols or ()]
+        for order in wire.sd.sortCols or ():
+            order.col = renamed.get(order.col.lower(), order.col)
+        wire.sd.cols = fields
+        self._connection.call(
+            "alter_table_with_environment_context", table.database, table.name, wire, _ALSO_IN_PARTITIONS
+        )
+        altered = table_from_wire(wire)
+        self._definitions.note(altered)
+        return altered
 
 
-def _component(table: Table, kind: int) -> Any:
-    return ttypes.LockComponent(
-        type=kind,
-        level=ttypes.LockLevel.TABLE,
-        dbname=table.database,
-        tablename=table.name,
-        operationType=ttypes.DataOperationType.NO_TXN,
-        isTransactional=table.is_transactional,
-    )
+def _field(column: Column) -> Any:
+    return ttypes.FieldSchema(name=column.name.lower(), type=column.type, comment=column.comment)
 
 
 def _found(table: Table, fields: Sequence[Any], names: Sequence[str], wanted: str) -> Any:
@@ -104,20 +144,3 @@ def _found(table: Table, fields: Sequence[Any], names: Sequence[str], wanted: st
         kind = "partition column" if wanted.lower() in names else "unknown column"
         raise ColumnError(f"{kind} '{wanted}' of {table.full_name} cannot be altered")
     return fields[at]
-
-
-def _altered(
-    connection: Connection, transaction: Transaction, table: Table, change: Callable[[list[Any], list[str]], None]
-) -> Table:
-    """Lock the table, apply `change` to its columns (beside all names, partition keys included), and store it."""
-    transaction.lock(_component(table, ttypes.LockType.EXCL_WRITE))
-    wire = connection.wire_table(table.database, table.name)
-    fields = [ttypes.FieldSchema(name=one.name.lower(), type=one.type, comment=one.comment) for one in wire.sd.cols]
-    change(fields, [*(one.name for one in fields), *(key.name.lower() for key in wire.partitionKeys or ())])
-    renamed = {before.name.lower(): after.name for before, after in zip(wire.sd.cols, fields, strict=False)}
-    wire.sd.bucketCols = [renamed.get(name.lower(), name) for name in wire.sd.bucketCols or ()]
-    for order in wire.sd.sortCols or ():
-        order.col = renamed.get(order.col.lower(), order.col)
-    wire.sd.cols = fields
-    connection.call("alter_table_with_environment_context", table.database, table.name, wire, _ALSO_IN_PARTITIONS)
-    return table_from_wire(wire)

@@ -238,9 +238,12 @@ class Connection:
                 found[table.partition_name(partition.values)] = partition.sd.location
         return found
 
-    def add_partitions(self, table: Table, locations: Mapping[str, str]) -> None:
-        """Register partitions (name to location); those that exist already are left as they are."""
-        wire_table = self.call("get_table_req", ttypes.GetTableRequest(dbName=table.database, tblName=table.name)).table
+    def add_partitions(self, table: Table, locations: Mapping[str, str], *, wire: Any = None) -> None:
+        """Register partitions (name to location); those that exist already are left as they are.
+
+        `wire` is what `wire_table` has just told of the table, if it has been asked.
+        """
+        wire_table = wire or self.wire_table(table.database, table.name)
         parts = []
         for name, location in locations.items():
             descriptor = ttypes.StorageDescriptor(**vars(wire_table.sd))

@@ -177,6 +177,10 @@ class TableNotAcidError(HiveAcidError):
     """The table is not a full-ACID table."""
 
 
+class TableChangedError(HiveAcidError):
+    """The name means another table by now, or the table was changed in a way that a statement cannot follow."""
+
+
 class TransactionsOffError(HiveAcidError):
     """The session works without transactions (DummyTxnManager), which ACID tables need."""
 
@@ -222,10 +226,6 @@ class InvalidTransactionStateError(StreamingError):
 
 class SerializationError(StreamingError):
     """A record cannot be stored as a row of the table; none of those given in the same call is taken."""
-
-
-class PartitionCreationError(StreamingError):
-    """A partition for new rows cannot be made."""
 
 
 class StreamingTransactionError(StreamingError):

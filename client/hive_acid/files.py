@@ -103,6 +103,11 @@ def is_local(location: str) -> bool:
     return location.startswith(("/", "file:"))
 
 
+def plain(location: str) -> str:
+    """A location without its trailing slash, and the same for ``/a``, ``file:/a`` and ``file:///a``."""
+    return "/" + location[5:].strip("/") if location.startswith("file:") else location.rstrip("/")
+
+
 def join(location: str, *parts: str) -> str:
     """`location` with `parts` below it."""
     return "/".join([location.rstrip("/"), *(part.strip("/") for part in parts)])

@@ -35,7 +35,8 @@ def open_transactions(
     """Open `count` transactions in one call; each sees what had committed when all of them were open.
 
     `tables` (``db.table``) are all that they use; none if that is not known, and then nothing is cleaned until their
-    end. `may_begin_again` is of `Transaction`; `only_adds` says that they neither read rows nor change any.
+    end. `may_begin_again` is of `Transaction`; `only_adds` says that they neither read rows nor change any: they get no
+    snapshot.
     """
     agent_info = agent_info or f"{AGENT_INFO} ({connection.application})"
     named = sorted({name.lower() for name in tables})
@@ -52,9 +53,9 @@ def open_transactions(
     txn_ids = [TxnId(txn_id) for txn_id in opened.txn_ids]
     transactions: list[Transaction] = []
     try:
-        answer = connection.call("get_open_txns")
+        answer = None if only_adds else connection.call("get_open_txns")
         for txn_id in txn_ids:
-            snapshot = ValidTxnList.from_open_txns(
+            snapshot = answer and ValidTxnList.from_open_txns(
                 answer.txn_high_water_mark, answer.open_txns, answer.abortedBits, own_txn_id=txn_id
             )
             transactions.append(

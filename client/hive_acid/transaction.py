@@ -26,6 +26,7 @@ from hive_acid.errors import (
     OtherProcessError,
     SnapshotInTheWayError,
     SnapshotOutdatedError,
+    TableChangedError,
     TableNotNamedError,
     TransactionClosedError,
     TransactionExpiredError,
@@ -78,7 +79,7 @@ class Transaction:
         self,
         connection: Connection,
         txn_id: TxnId,
-        snapshot: ValidTxnList,
+        snapshot: ValidTxnList | None,
         kind: TransactionKind,
         lock_timeout_ms: int,
         agent_info: str = AGENT_INFO,
@@ -87,10 +88,10 @@ class Transaction:
         may_begin_again: bool = False,
     ) -> None:
         self.id = txn_id
-        self.snapshot = snapshot
         self.kind = kind
         self.state = TransactionState.OPEN
         self._connection = connection
+        self._snapshot = snapshot
         self._lock_timeout_ms = lock_timeout_ms
         self._agent_info = agent_info
         self.tables = frozenset(tables)
@@ -109,6 +110,7 @@ class Transaction:
         self._expired: str | None = None
         self._statements = 0
         self._overwritten: dict[str, set[str]] = {}
+        self._ids: dict[str, int] = {}
         self._read: dict[str, ValidWriteIdList] = {}
         self._written: dict[str, WriteId] = {}
         self._undo: list[Callable[[], None]] = []
@@ -116,6 +118,25 @@ class Transaction:
         self._afterwards: list[Callable[[], None]] = []
 
     # --- reading -------------------------------------------------------------------------------
+
+    @property
+    def snapshot(self) -> ValidTxnList:
+        """The transactions whose writes it sees. Raises TransactionClosedError if it was opened to add rows only."""
+        if self._snapshot is None:
+            raise TransactionClosedError(f"transaction {self.id} was opened to add rows only: it sees none")
+        return self._snapshot
+
+    def uses(self, database: str, table: str, table_id: int) -> None:
+        """Note which table the transaction means by a name: its snapshot and its write id are of that one.
+
+        Raises TableChangedError if it was another one before.
+        """
+        name = table_name(database, table)
+        if self._ids.setdefault(name, table_id) != table_id:
+            raise TableChangedError(
+                f"{name} is another table now than at first in transaction {self.id}: it was dropped and created "
+                "anew, or another one took its name. Begin another transaction"
+            )
 
     def write_ids(self, database: str, table: str) -> ValidWriteIdList:
         """The table's write ids that this transaction sees; the same at every call, its own write included.

@@ -20,7 +20,7 @@ import hive_acid.spark
 from hive_acid import files
 from hive_acid.spark import lane_merge, pieces
 from hive_acid.spark.file_order import out_of_order
-from hive_acid.spark.stage import Staging
+from hive_acid.spark.stage import SparkStaging
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
 from metastore import slices
 from metastore.app import App, ServeOptions
@@ -119,16 +119,16 @@ class Story:
     def compact_what_is_kept(self) -> int:
         """Files become parts of new ones as they are; how many others that took."""
         written: list[str] = []
-        write = Staging.write
+        write = SparkStaging.write
 
-        def told(staging: Staging, *args: Any, **kwargs: Any) -> Any:
+        def told(staging: SparkStaging, *args: Any, **kwargs: Any) -> Any:
             written.append(staging.location)
             return write(staging, *args, **kwargs)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
             patch.setattr(lane_merge, "KEPT_STRIPE_BYTES", 0)
-            patch.setattr(Staging, "write", told)
+            patch.setattr(SparkStaging, "write", told)
             compact_table(self.spark, self.acid, "d.t", "minor")
         return len(written)
 

@@ -18,7 +18,7 @@ from hive_acid.format.rows import decode_bucket
 from hive_acid.spark import deleted, lane_merge, lanes, pieces
 from hive_acid.spark.file_order import out_of_order
 from hive_acid.spark.job_settings import configured
-from hive_acid.spark.stage import Staging
+from hive_acid.spark.stage import SparkStaging
 from metastore.compaction.plan import CompactionRefusedError
 from tests.spark.by_spark import merged_by_spark
 from tests.spark.checker import check_table, events, location_of
@@ -170,14 +170,14 @@ def kept(monkeypatch, by_lanes):
     written = []
     monkeypatch.setattr(lane_merge, "KEPT_STRIPE_BYTES", 0)
     monkeypatch.setattr(lane_merge, "LANE_BYTES", 0)
-    paths = Staging.paths
+    paths = SparkStaging.paths
 
     def told(staging, step):
         found = paths(staging, step)
         written.extend(path.path for path in found)
         return found
 
-    monkeypatch.setattr(Staging, "paths", told)
+    monkeypatch.setattr(SparkStaging, "paths", told)
     return written
 
 

@@ -11,11 +11,11 @@ import hive_acid.spark
 from hive_acid import files
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import TableNotNamedError, UnknownMethodError
-from hive_acid.spark.stage import Staging
 from hive_acid.spark.stream import Sink
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
 from hive_acid.transaction import Transaction, TransactionKind
 from hive_acid.wire import ttypes
+from hive_acid.write.staging import Staging
 from metastore.store.database import Database
 from tests.served import served
 from tests.spark.house import House
@@ -227,7 +227,8 @@ def test_a_verb_asks_for_no_write_ids_that_it_does_not_need(acid, spark, monkeyp
     with calls(monkeypatch) as seen:
         acid.insert("d.a", spark.range(3))
     assert [method for method, _ in seen if method != "get_config_value"] == [
-        "get_table_req", "open_txns", "get_open_txns", "lock", "allocate_table_write_ids", "heartbeat", "commit_txn",
+        "open_txns", "get_open_txns", "lock", "get_table_req", "allocate_table_write_ids", "heartbeat", "get_table_req",
+        "commit_txn",
     ]  # fmt: skip
 
 

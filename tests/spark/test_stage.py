@@ -5,7 +5,7 @@ import pytest
 from hive_acid import files
 from hive_acid.errors import FormatError
 from hive_acid.format.names import VERSION_MARKER
-from hive_acid.spark.stage import Staging
+from hive_acid.spark.stage import SparkStaging
 
 LEFT = (
     "part-00000-x-c000.zlib.orc",
@@ -17,7 +17,7 @@ LEFT = (
 
 
 def staged(root):
-    staging = Staging(f"{root}/t/_tmp_spark_1_a")
+    staging = SparkStaging(f"{root}/t/_tmp_spark_1_a")
     files.make_directory(f"{staging.location}/written/job")
     for name in LEFT:
         files.write(f"{staging.location}/written/job/{name}", name.encode())

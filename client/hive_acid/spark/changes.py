@@ -19,9 +19,7 @@ from hive_acid.format import rows
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.events import (
     BUCKET_COLUMN,
-    DELETE,
     FILE_OF_ROW,
-    INSERT,
     KEY,
     KIND_COLUMN,
     OWN_ROW_ID,
@@ -35,6 +33,7 @@ from hive_acid.spark.layout import Layout, Write
 from hive_acid.spark.read import KEY_COLUMNS
 from hive_acid.spark.scan import ROW_COLUMN
 from hive_acid.spark.spread import FILES_PER_PARTITION
+from hive_acid.write.staging import DELETE, INSERT
 
 UPDATES = "updates"
 """The count of events that are new versions of rows: a row that is moved or changed, not one that is new."""

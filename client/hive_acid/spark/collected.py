@@ -21,11 +21,11 @@ from hive_acid.format.deleted import Blocks, places_left
 from hive_acid.format.deleted import Source as SourceOfRows
 from hive_acid.format.orc_deletes import DeleteEvents
 from hive_acid.spark.changes import Replaced, Source
-from hive_acid.spark.events import DELETE, INSERT, row_part
+from hive_acid.spark.events import row_part
 from hive_acid.spark.read import KEY_COLUMNS
 from hive_acid.spark.spread import FILES_PER_PARTITION
-from hive_acid.spark.stage import Values
 from hive_acid.spark.timezone import UTC, session_zone
+from hive_acid.write.staging import DELETE, INSERT, Values
 
 if TYPE_CHECKING:
     import pyarrow

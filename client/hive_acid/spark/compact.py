@@ -32,7 +32,7 @@ from hive_acid.spark.compaction_job import (
 )
 from hive_acid.spark.concatenate import concatenate
 from hive_acid.spark.deleted import merged_events
-from hive_acid.spark.events import BUCKET_COLUMN, DELETE, FILE_OF_ROW, INSERT, KEY
+from hive_acid.spark.events import BUCKET_COLUMN, FILE_OF_ROW, KEY
 from hive_acid.spark.job_settings import configured
 from hive_acid.spark.lane_merge import LaneMerge
 from hive_acid.spark.merging import Merging
@@ -40,6 +40,7 @@ from hive_acid.spark.read import delete_events, has_old_shape
 from hive_acid.spark.rebalance import rebalanced
 from hive_acid.spark.scan import ID_COLUMNS, ROW_COLUMN
 from hive_acid.spark.types import refuse_instants, row_type
+from hive_acid.write.staging import DELETE, INSERT
 
 SMALL_BYTES = 16 * 1024 * 1024
 """Up to so much is merged in one task even if there are many buckets."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import types as t
 
-from hive_acid import alterations
+from hive_acid.alterations import Alterations
 from hive_acid.catalog import Column, Table, table_parts
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError
+from hive_acid.references import TableReference
 from hive_acid.spark.blocks import Blocks
 from hive_acid.spark.hashing import clustering
 from hive_acid.spark.plain import refuse_acid
 from hive_acid.spark.types import check_distinct, hive_columns
+from hive_acid.transaction import Transaction
 
 
 class DefinitionVerbs(abc.ABC):
@@ -27,8 +29,18 @@ class DefinitionVerbs(abc.ABC):
     @abc.abstractmethod
     def _is_dummy(self) -> bool: ...
 
+    @property
+    @abc.abstractmethod
+    def _alterations(self) -> Alterations: ...
+
+    @abc.abstractmethod
+    def _forget(self, full_name: str) -> None: ...
+
     @abc.abstractmethod
     def _lookup(self, table: str | Table) -> Table: ...
+
+    @abc.abstractmethod
+    def _meant(self, table: str | Table) -> TableReference: ...
 
     @abc.abstractmethod
     def _refuse_without_transactions(self) -> None: ...
@@ -98,11 +110,14 @@ class DefinitionVerbs(abc.ABC):
         )
         if self._is_dummy:
             refuse_acid(definition)
+        self._forget(definition.full_name)
         self.connection.create_table(definition, if_not_exists=if_not_exists)
 
     def drop_table(self, name: str, *, purge: bool = False, if_exists: bool = False) -> None:
         """Drop a table with its data, with `purge` past the metastore's trash."""
-        self.connection.drop_table(*table_parts(name), purge=purge, if_exists=if_exists)
+        database, table = table_parts(name)
+        self._forget(f"{database}.{table}")
+        self.connection.drop_table(database, table, purge=purge, if_exists=if_exists)
 
     def drop_partitions(self, table: str | Table, names: Sequence[str]) -> None:
         """Drop partitions (``k=v/…``) with their data, all or none. Raises NoSuchObjectError if one is not there."""
@@ -110,19 +125,12 @@ class DefinitionVerbs(abc.ABC):
 
     def rename_table(self, table: str | Table, name: str) -> None:
         """Give a table another name, or another database; waits until nobody reads or writes it."""
-        found = self._lookup(table)
-        self._refuse_without_transactions()
-        self._blocks.changing(
-            lambda txn: alterations.rename(self.connection, txn, found, *table_parts(name)), [found.full_name]
-        )
+        database, to = table_parts(name)
+        self._alter(table, lambda txn, meant: self._alterations.rename(txn, meant, database, to))
 
     def set_properties(self, table: str | Table, properties: Mapping[str, str | None]) -> None:
         """Set a table's properties, or remove those whose value is None."""
-        found = self._lookup(table)
-        self._refuse_without_transactions()
-        self._blocks.changing(
-            lambda txn: alterations.set_properties(self.connection, txn, found, properties), [found.full_name]
-        )
+        self._alter(table, lambda txn, meant: self._alterations.set_properties(txn, meant, properties))
 
     def add_columns(self, table: str | Table, columns: Mapping[str, str] | t.StructType | Sequence[Column]) -> None:
         """Add columns at the end of a table, null in the rows that are there; no file is written.
@@ -130,34 +138,30 @@ class DefinitionVerbs(abc.ABC):
         `columns` are given as to `create_table`. As all changes of columns it shows at once, also inside of
         ``with acid.transaction():``. Raises ColumnError for a column that is there already.
         """
-        found, added = self._lookup(table), hive_columns(columns)
-        self._refuse_without_transactions()
-        self._blocks.changing(
-            lambda txn: alterations.add_columns(self.connection, txn, found, added), [found.full_name]
-        )
+        added = hive_columns(columns)
+        self._alter(table, lambda txn, meant: self._alterations.add_columns(txn, meant, added))
 
     def rename_column(self, table: str | Table, old: str, new: str) -> None:
         """Give a column another name; no file is written. Raises ColumnError for names that are not, or are taken."""
-        found = self._lookup(table)
-        self._refuse_without_transactions()
         hive_columns({new: "string"})
-        self._blocks.changing(
-            lambda txn: alterations.rename_column(self.connection, txn, found, old, new), [found.full_name]
-        )
+        self._alter(table, lambda txn, meant: self._alterations.rename_column(txn, meant, old, new))
 
     def change_column_type(self, table: str | Table, column: str, type: str) -> None:  # noqa: A002 - SQL's word
         """Give a column a wider type: int to bigint, float to double, longer decimals and texts; no file is written.
 
         Raises InvalidOperationError for a type that does not hold all values of the present one.
         """
-        found = self._lookup(table)
-        self._refuse_without_transactions()
         (changed,) = hive_columns({column: type})
-        self._blocks.changing(
-            lambda txn: alterations.change_column_type(self.connection, txn, found, changed.name, changed.type),
-            [found.full_name],
+        self._alter(
+            table, lambda txn, meant: self._alterations.change_column_type(txn, meant, changed.name, changed.type)
         )
 
     def compact(self, name: str, kind: str = "major", partitions: Sequence[str] = ()) -> list[int]:
         """Ask for compactions, ``major`` or ``minor``, of the table or of some partitions; ids of those queued."""
         return self.connection.compact(*table_parts(name), kind, partitions)
+
+    def _alter(self, table: str | Table, run: Callable[[Transaction, TableReference], object]) -> None:
+        """Alter a table in this thread's transaction, or in one of its own."""
+        self._refuse_without_transactions()
+        meant = self._meant(table)
+        self._blocks.changing(lambda transaction: run(transaction, meant), [meant.full_name])

@@ -14,12 +14,10 @@ from pyspark.sql import Column, DataFrame
 
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
-from hive_acid.locks import Operation
 from hive_acid.spark.assign import assign, is_stored_as_is, quoted, row_struct
 from hive_acid.spark.changes import Replaced, change_events, deletions
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.collected import can_be_collected, collected, collected_changes
-from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.fields import whole_columns
 from hive_acid.spark.predicates import all_of, predicate_of
@@ -27,13 +25,13 @@ from hive_acid.spark.source import Join, kept
 from hive_acid.spark.statement import Context, Deleted, Statement, analysed, column_errors
 from hive_acid.spark.steady import early, steady
 from hive_acid.spark.types import row_type
-from hive_acid.transaction import Transaction
+from hive_acid.write.staging import DELETE, INSERT
+from hive_acid.write.table_write import TableWrite
 
 
 def delete(
     context: Context,
-    transaction: Transaction,
-    table: Table,
+    begun: TableWrite,
     where: Expression | None = None,
     *,
     join: Join | None = None,
@@ -46,8 +44,7 @@ def delete(
 
     Raises ColumnError for an unknown column.
     """
-    statement = Statement(context, transaction, table)
-    statement.lock(Operation.DELETE)
+    statement, table = Statement(context, begun), begun.table
     deleted: Deleted | None = None
     if join is not None:
         rows, stays = _matching(statement, join, where)
@@ -61,18 +58,17 @@ def delete(
         with column_errors(table), statement.reading():
             events = collected(rows, statement.keys, write.write_id, deleted)
         if events is not None:
-            return statement.change(events, {}, write, Operation.DELETE).deletes
+            return statement.change(events, {}, write).deletes
     if deleted is not None:
         rows = chosen(statement, where, target_alias)
     changes = deletions(rows, statement.keys, row_type(table.columns))
     written = change_events(changes, table, write, deletes_only=True, in_place=in_place)
-    return statement.run(written, write, Operation.DELETE).deletes
+    return statement.run(written, write).deletes
 
 
 def update(
     context: Context,
-    transaction: Transaction,
-    table: Table,
+    begun: TableWrite,
     set: Mapping[str, Expression],  # noqa: A002 - the name that Delta's users know
     where: Expression | None = None,
     *,
@@ -86,10 +82,9 @@ def update(
     Raises ColumnError for an unknown column in `set` or a value that does not fit, UnsupportedTableError for a table
     that is CLUSTERED by the hash of Hive 2.
     """
-    statement = Statement(context, transaction, table)
+    statement, table = Statement(context, begun), begun.table
     statement.refuse_clustered("UPDATE")
     assignments = Assignments.of(table, set, target_alias or table.name)
-    statement.lock(Operation.UPDATE)
     rows = assignments.applied_to(chosen(statement, where, target_alias), statement.keys)
     write = statement.write()
     in_place = statement.is_read_in_few_tasks
@@ -97,9 +92,9 @@ def update(
         with column_errors(table), statement.reading():
             changes = collected_changes(rows, table, write.write_id)
         if changes is not None:
-            return statement.change(changes.deletes, changes.inserts, write, Operation.UPDATE).inserts
+            return statement.change(changes.deletes, changes.inserts, write).inserts
     events = change_events(rows.changes(), table, write, in_place=in_place)
-    return statement.run(events, write, Operation.UPDATE).inserts
+    return statement.run(events, write).inserts
 
 
 def chosen(statement: Statement, where: Expression | None, target_alias: str | None = None) -> DataFrame:

@@ -20,11 +20,11 @@ from hive_acid.spark.assign import quoted
 from hive_acid.spark.layout import Write
 from hive_acid.spark.scan import ROW_COLUMN
 from hive_acid.spark.spread import Spread
+from hive_acid.write.staging import INSERT
 
 KEY = ("originalTransaction", "bucket", "rowId")
 """The columns that identify a row within its partition, in the order by which files are sorted."""
 
-INSERT, DELETE = "insert", "delete"
 KIND_COLUMN = "kind"
 BUCKET_COLUMN = "file"
 

@@ -138,7 +138,8 @@ class AcidTable(NarrowingFrame):
 
     def partitions(self) -> list[str]:
         """The names of the table's partitions, ``k=v/…``, as the metastore knows them now."""
-        return sorted(self._acid.connection.partitions(self._table)) if self._table.partition_keys else []
+        found = self._acid._lookup(self._table)
+        return sorted(self._acid.connection.partition_names(found)) if found.partition_keys else []
 
 
 def as_table(frame: DataFrame, acid: AcidSession, table: Table, narrowing: Narrowing | None = None) -> AcidTable:
@@ -154,6 +155,7 @@ def leased(spark: SparkSession, end: Callable[[], None]) -> SparkSession:
     Every frame keeps the session that made it, and hands it on to the frames derived from it. A join keeps that of its
     left side only.
     """
+    _ = spark.catalog  # a copy that made one of its own would be in a circle, and end only when garbage is collected
     # Not by `copy`, which follows the rules of pickling: by those Connect's session would be itself again.
     session: SparkSession = object.__new__(type(spark))
     session.__dict__.update(spark.__dict__)

@@ -27,7 +27,7 @@ from hive_acid.spark import arrow_merge
 from hive_acid.spark.arrow_merge import ArrowMerge
 from hive_acid.spark.compaction_job import Progress
 from hive_acid.spark.deleted import deleted_rows
-from hive_acid.spark.events import INSERT, KEY
+from hive_acid.spark.events import KEY
 from hive_acid.spark.file_order import can_look
 from hive_acid.spark.job_settings import configured
 from hive_acid.spark.lanes import Lane, has_rows_of, lanes, restricted
@@ -35,7 +35,7 @@ from hive_acid.spark.listing import PartitionState
 from hive_acid.spark.merging import Merging
 from hive_acid.spark.pieces import Piece, by_bucket, join, mixed, pieces_of
 from hive_acid.spark.read import BROADCAST_LIMIT_BYTES, has_old_shape
-from hive_acid.spark.stage import StagedFiles
+from hive_acid.write.staging import INSERT, StagedFiles
 
 LOG = logging.getLogger(__name__)
 
@@ -248,7 +248,7 @@ class LaneMerge:
                 events = self._merging.events(self._merging.read(of_run))
                 in_order = events if run.in_order else events.coalesce(1).sortWithinPartitions(*KEY)
                 parts.append(_Task(run.size, in_order.coalesce(1)))
-            if self._merging.hive_3 or files.rename_is_copy(self._merging.job.staging):
+            if self._merging.hive_3 or self._merging.staging.is_bypassed:
                 whole = reduce(DataFrame.unionAll, (part.events for part in parts))
                 parts = [_Task(sum(part.size for part in parts), whole.coalesce(1))]
             tasks += parts

@@ -174,7 +174,7 @@ def directory_of(table: Table, name: str, location: str) -> str:
 
 def relative_directory(table: Table, name: str, location: str) -> str | None:
     """The partition's directory relative to the table's, if it tells the partition's values; else None."""
-    root, at = _path(table.location) + "/", _path(location)
+    root, at = files.plain(table.location) + "/", files.plain(location)
     relative = at.removeprefix(root)
     if not at.startswith(root) or relative.count("/") != name.count("/") or _STRAY_PERCENT.search(relative):
         return None
@@ -183,11 +183,6 @@ def relative_directory(table: Table, name: str, location: str) -> str | None:
     ):
         return None
     return relative if parse_partition_name(relative) == parse_partition_name(name) else None
-
-
-def _path(location: str) -> str:
-    """A location without its trailing slash, and the same for ``/a``, ``file:/a`` and ``file:///a``."""
-    return "/" + location[5:].strip("/") if location.startswith("file:") else location.rstrip("/")
 
 
 def _readable(location: str, state: DirectoryState) -> DirectoryState:

@@ -40,7 +40,8 @@ class Clause:
 class MergeBuilder:
     """A MERGE in the making. Clauses apply in the order given, the first of its kind whose condition holds decides.
 
-    Conditions and values are Columns or SQL text over the two aliases of `join`. Nothing happens before `execute`.
+    Conditions and values are Columns or SQL text over the two aliases of `join`. Nothing happens before `execute`,
+    which takes `table` as it is then.
     """
 
     table: Table
@@ -117,14 +118,12 @@ class MergeBuilder:
         """The clauses of all kinds."""
         return [*self.matched, *self.not_matched, *self.by_source]
 
-    def new_columns(self) -> Sequence[catalog.Column]:
+    def new_columns(self, table: Table) -> Sequence[catalog.Column]:
         """The columns that schema evolution adds to the table. Raises ColumnError for a type that it cannot have."""
-        if not self.evolves:
-            return ()
         named = {name.lower() for clause in self.clauses for name in clause.values or {}}
         everything = any(clause.all_columns for clause in self.clauses)
         fields = self.join.source.schema.fields
-        return lacking(self.table, (field for field in fields if everything or field.name.lower() in named))
+        return lacking(table, (field for field in fields if everything or field.name.lower() in named))
 
     def resolved(self, clauses: Sequence[Clause], table: Table) -> list[Clause]:
         """Clauses with their values by column name in lower case; `table` is the table as it is by now.

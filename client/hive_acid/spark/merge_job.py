@@ -15,15 +15,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid import catalog
-from hive_acid.alterations import add_columns
 from hive_acid.catalog import Table
 from hive_acid.errors import MergeCardinalityError
-from hive_acid.locks import Operation
 from hive_acid.spark.assign import assign, is_stored_as_is, quoted
 from hive_acid.spark.changes import REPEATED, UPDATES, Replaced, Source, change_events
 from hive_acid.spark.collected import MOST_ROWS, can_be_collected, collected_changes
 from hive_acid.spark.dml import moved_key
-from hive_acid.spark.events import DELETE, INSERT
 from hive_acid.spark.expressions import expression
 from hive_acid.spark.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.predicates import Predicate, all_of, any_of, predicate_of
@@ -31,7 +28,8 @@ from hive_acid.spark.read import KEY_COLUMNS, partition_columns
 from hive_acid.spark.source import SOURCE_ROW, KeptSource, kept
 from hive_acid.spark.statement import Context, EventCounts, Statement, analysed, column_errors
 from hive_acid.spark.types import spark_type
-from hive_acid.transaction import Transaction
+from hive_acid.write.staging import DELETE, INSERT
+from hive_acid.write.table_write import TableWrite
 
 _CLAUSE = "__acid_clause"
 _KINDS = "__acid_kinds"
@@ -41,20 +39,16 @@ _IS_PAIR = "__acid_is_pair"
 _IS_MARK = "__acid_is_mark"
 
 
-def merge(context: Context, transaction: Transaction, table: Table, builder: MergeBuilder, verb: str) -> RowCounts:
+def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str) -> RowCounts:
     """Run a merge; `verb` is what errors call it.
 
     Raises MergeCardinalityError, ColumnError, and UnsupportedTableError for new rows of a table that is CLUSTERED by
     the hash of Hive 2.
     """
-    if new := builder.new_columns():
-        table = add_columns(context.connection, transaction, table, new, missing=True)
-    statement = Statement(context, transaction, table)
+    statement, table = Statement(context, begun), begun.table
     inserts = bool(builder.not_matched) or any(clause.values is not None for clause in builder.clauses)
     if inserts:
         statement.refuse_clustered(verb)
-    # Also where it only inserts: which rows are new depends on those that are there (as in Hive's xlock.mergeinsert).
-    statement.lock(Operation.UPDATE, inserts_what_lacks=bool(builder.not_matched))
     with column_errors(table):
         source = kept(builder.join, table, once=bool(builder.matched))
         rows = _Merge(statement, builder, source)
@@ -70,11 +64,11 @@ def merge(context: Context, transaction: Transaction, table: Table, builder: Mer
         if brought is not None:
             if once:
                 _refuse_repeated(table, brought.repeated, verb)
-            counts = statement.change(brought.deletes, brought.inserts, write, Operation.UPDATE)
+            counts = statement.change(brought.deletes, brought.inserts, write)
             return _row_counts(counts, brought.updates)
         found = rows.changed()
     events = change_events(found.changes(), table, write, deletes_only=not inserts, once=once, in_place=in_place)
-    counts = statement.run(events, write, Operation.UPDATE)
+    counts = statement.run(events, write)
     counted: Mapping[str, Any] = events.counts.get
     _refuse_repeated(table, int(counted.get(REPEATED) or 0), verb)
     return _row_counts(counts, int(counted[UPDATES] or 0))

@@ -11,10 +11,11 @@ from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.compaction_job import CompactionJob, Report
-from hive_acid.spark.events import INSERT, Events, row_columns
+from hive_acid.spark.events import Events, row_columns
 from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.read import KEY_COLUMNS, read_rows
-from hive_acid.spark.stage import StagedFiles, Staging
+from hive_acid.spark.stage import SparkStaging
+from hive_acid.write.staging import INSERT, StagedFiles
 
 
 @dataclass
@@ -25,12 +26,12 @@ class Merging:
     job: CompactionJob
     state: TableState
     report: Report
-    staging: Staging = field(init=False)
+    staging: SparkStaging = field(init=False)
     hive_3: bool = field(init=False)
     _apart: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.staging = Staging(self.job.staging)
+        self.staging = SparkStaging(self.job.staging)
         self.hive_3 = is_for_hive_3(self.job.parameters)
         names = tuple(column.name for column in self.job.columns)
         self._apart = names if self.staging.keeps_apart(self.job.compression) else ()

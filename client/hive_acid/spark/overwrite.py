@@ -13,21 +13,29 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog import Table
 from hive_acid.connection import Connection
 from hive_acid.ids import TxnId
-from hive_acid.locks import Operation, overwrite_component
-from hive_acid.spark.specs import PartitionSpec, with_constants
+from hive_acid.locks import Operation
+from hive_acid.references import TableReference
+from hive_acid.spark.specs import PartitionSpec, spec_values, with_constants
 from hive_acid.spark.statement import Context, Overwrite, Statement
 from hive_acid.spark.write import new_rows, stored
 from hive_acid.transaction import AGENT_INFO, Transaction
 from hive_acid.wire import ttypes
+from hive_acid.write.table_write import Intent, TableWrite
 
 
-def overwrite(
-    context: Context,
-    transaction: Transaction,
-    table: Table,
-    frame: DataFrame,
-    partition: PartitionSpec | None = None,
-) -> int:
+def overwriting(connection: Connection, transaction: Transaction, meant: TableReference, spec: PartitionSpec) -> Intent:
+    """What an overwrite is about to do: replace the one partition that `spec` names, or those into which rows fall."""
+
+    def partition(table: Table) -> str | None:
+        if not table.partition_keys or {name.lower() for name in spec} != {key.name for key in table.partition_keys}:
+            return None
+        return table.partition_name(spec_values(table, spec))
+
+    beside = has_own_readers(connection, meant, transaction.id)
+    return Intent(Operation.UPDATE, overwrites=True, beside_readers=beside, partition=partition)
+
+
+def overwrite(context: Context, begun: TableWrite, frame: DataFrame, partition: PartitionSpec | None = None) -> int:
     """Replace rows by those of `frame`; their number.
 
     Of an unpartitioned table all rows are replaced, of a partitioned one those of each partition that rows of `frame`
@@ -37,23 +45,16 @@ def overwrite(
     Raises ColumnError for columns, values or a `partition` that do not fit, UnsupportedTableError for a table CLUSTERED
     BY an older hash.
     """
-    statement = Statement(context, transaction, table)
+    statement, table = Statement(context, begun), begun.table
     statement.refuse_clustered("INSERT OVERWRITE")
     given, whole = with_constants(table, frame, partition)
     values = stored(table, given)
-    beside = has_own_readers(context.connection, table, transaction.id)
-    name = table.partition_name(whole) if whole else None
-    dynamic = whole is None
-    transaction.lock(
-        overwrite_component(table.database, table.name, partition=name, dynamic=dynamic, beside_readers=beside)
-    )
-    transaction.wait_for_earlier_writes(table.database, table.name)
     write = statement.write()
     events = new_rows(context, table, values, write, in_one_directory=True)
-    return statement.run(events, write, Operation.UPDATE, overwrite=Overwrite(whole)).inserts
+    return statement.run(events, write, overwrite=Overwrite(whole)).inserts
 
 
-def has_own_readers(connection: Connection, table: Table, own: TxnId | None = None) -> bool:
+def has_own_readers(connection: Connection, table: TableReference, own: TxnId | None = None) -> bool:
     """Whether frames of hive-acid read the table now, here or elsewhere, but for those of transaction `own`."""
     request = ttypes.ShowLocksRequest(dbname=table.database, tablename=table.name)
     return any(

@@ -20,12 +20,14 @@ from typing import Self, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
-from hive_acid.catalog import Table, table_parts
+from hive_acid.alterations import Alterations, NewColumns
+from hive_acid.catalog import Column, Table, table_parts
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import ColumnError, TableNotAcidError, TransactionsOffError
 from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.progress import progress_parameter
-from hive_acid.locks import read_component
+from hive_acid.locks import Operation
+from hive_acid.references import TableReference
 from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark import dml, insert_only, merge_job, plain, write
 from hive_acid.spark import overwrite as overwriting
@@ -55,6 +57,7 @@ from hive_acid.spark.tables import insert_only as insert_only_writes
 from hive_acid.spark.tables.verbs import TableVerbs
 from hive_acid.spark.timezone import ZoneGuard
 from hive_acid.transaction import Transaction, TransactionKind
+from hive_acid.write.table_write import Intent, TableWrite
 
 
 class AcidSession(DefinitionVerbs, TableVerbs):
@@ -126,17 +129,18 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         Raises NoSuchObjectError, TableNotAcidError, UnsupportedTableError for files that cannot be read yet, and
         TimeZoneMismatchError; TransactionsOffError for an ACID table in a session without transactions.
         """
-        table = self._lookup(name)
         if self._is_dummy:
+            table = self._lookup(name)
             plain_frame = self._plain_frame(table, row_id=row_id)
             return plain_frame if where is None else plain_frame.filter(without_blanks(where, table))
+        meant = TableReference.of(name)
         block = self._blocks.current()
         if block is not None:
-            return self._frame(block.session, block.transaction, table, row_id=row_id, where=where)
-        transaction = self._blocks.begin(TransactionKind.READ, [table.full_name])
+            return self._frame(block.session, block.transaction, meant, row_id=row_id, where=where)
+        transaction = self._blocks.begin(TransactionKind.READ, [meant.full_name])
         try:
             session = leased(self.spark, transaction.end_later)
-            return self._frame(session, transaction, table, row_id=row_id, where=where)
+            return self._frame(session, transaction, meant, row_id=row_id, where=where)
         except BaseException:
             transaction.end_later()
             raise
@@ -184,15 +188,13 @@ class AcidSession(DefinitionVerbs, TableVerbs):
             refuse_acid(found)
             return plain.insert(self._context, found, frame)
 
-        def run(transaction: Transaction, of: Table) -> int:
-            rows = frame
-            if schema_evolution:
-                check_full_acid(of)
-                of, rows = write.evolved(self._context, transaction, of, frame)
-            by = write.insert if of.is_full_acid else insert_only_writes.insert
-            return by(self._context, transaction, of, rows)
+        def run(begun: TableWrite) -> int:
+            rows = write.with_nulls(begun.table, frame) if schema_evolution else frame
+            by = write.insert if begun.table.is_full_acid else insert_only_writes.insert
+            return by(self._context, begun, rows)
 
-        return self._change(table, run, also_insert_only=True)
+        evolving = write.evolving(frame) if schema_evolution else None
+        return self._change(table, Intent(Operation.INSERT), run, also_insert_only=not evolving, evolving=evolving)
 
     def overwrite(
         self,
@@ -204,13 +206,16 @@ class AcidSession(DefinitionVerbs, TableVerbs):
     ) -> int:
         """As `AcidTable.overwrite`, without a read of the table."""
         if where is not None:
-            return self._replace(self._lookup(table), frame, partition, where)
+            return self._replace(table, frame, partition, where)
 
-        def run(transaction: Transaction, of: Table) -> int:
-            by = overwriting.overwrite if of.is_full_acid else insert_only_writes.overwrite
-            return by(self._context, transaction, of, frame, partition)
+        def run(begun: TableWrite) -> int:
+            by = overwriting.overwrite if begun.table.is_full_acid else insert_only_writes.overwrite
+            return by(self._context, begun, frame, partition)
 
-        return self._change(table, run, also_insert_only=True)
+        def intent(transaction: Transaction, meant: TableReference) -> Intent:
+            return overwriting.overwriting(self.connection, transaction, meant, partition or {})
+
+        return self._change(table, intent, run, also_insert_only=True)
 
     def update(
         self,
@@ -228,7 +233,9 @@ class AcidSession(DefinitionVerbs, TableVerbs):
             builder = self._merging("UPDATE", table, joined(source, on, target_alias, source_alias))
             return builder.whenMatchedUpdate(where, set).execute().updated
         return self._change(
-            table, lambda txn, of: dml.update(self._context, txn, of, set, where, target_alias=target_alias)
+            table,
+            Intent(Operation.UPDATE),
+            lambda begun: dml.update(self._context, begun, set, where, target_alias=target_alias),
         )
 
     def delete(
@@ -244,7 +251,9 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         """As `AcidTable.delete`, without a read of the table; SQL text may call the table by `target_alias`."""
         join = None if source is None else joined(source, on, target_alias, source_alias)
         return self._change(
-            table, lambda txn, of: dml.delete(self._context, txn, of, where, join=join, target_alias=target_alias)
+            table,
+            Intent(Operation.DELETE),
+            lambda begun: dml.delete(self._context, begun, where, join=join, target_alias=target_alias),
         )
 
     def merge(
@@ -291,31 +300,40 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         (check_full_acid if schema_evolution else check_transactional)(found)
         plan = SinkPlan(SinkMode(mode), tuple(keys), order_by, change_column, schema_evolution)
         plan.check(found)
-        return Sink(self.connection, found.full_name, query, plan, self._derived)
+        return Sink(self.connection, found, query, plan, self._derived)
 
     def _replace(
-        self, table: Table, frame: DataFrame, partition: Mapping[str, str | None] | None, where: Expression
+        self, table: str | Table, frame: DataFrame, partition: Mapping[str, str | None] | None, where: Expression
     ) -> int:
+        meant = TableReference.of(table)
         if partition is not None:
             raise ColumnError(
-                f"an overwrite of {table.full_name} is of a partition, or of rows by a condition: not both"
+                f"an overwrite of {meant.full_name} is of a partition, or of rows by a condition: not both"
             )
-        if self._is_dummy:
-            refuse_acid(table)
-        check_full_acid(table)
-        rows = write.only_where(table, frame, where)
+
+        def insert(begun: TableWrite) -> int:
+            return write.insert(self._context, begun, write.only_where(begun.table, frame, where))
 
         def run() -> int:
             self.delete(table, where)
-            return self.insert(table, rows)
+            return self._change(table, Intent(Operation.INSERT), insert)
 
-        return self._blocks.together(run, [table.full_name])
+        if self._is_dummy:
+            return run()
+        return self._blocks.together(run, [meant.full_name])
 
     def _merging(self, verb: str, table: str | Table, join: Join) -> MergeBuilder:
         found = self._lookup(table)
 
         def run(builder: MergeBuilder) -> RowCounts:
-            return self._change(found, lambda txn, of: merge_job.merge(self._context, txn, of, builder, verb))
+            # Also where it only inserts: which rows are new depends on those that are there (as in Hive's
+            # xlock.mergeinsert).
+            return self._change(
+                found,
+                Intent(Operation.UPDATE, inserts_what_lacks=bool(builder.not_matched)),
+                lambda begun: merge_job.merge(self._context, begun, builder, verb),
+                evolving=builder.new_columns if builder.evolves else None,
+            )
 
         return MergeBuilder(found, join, run)
 
@@ -350,22 +368,66 @@ class AcidSession(DefinitionVerbs, TableVerbs):
     # --- transactions --------------------------------------------------------------------------
 
     def _change(
-        self, table: str | Table, run: Callable[[Transaction, Table], Result], *, also_insert_only: bool = False
+        self,
+        table: str | Table,
+        intent: Intent | Callable[[Transaction, TableReference], Intent],
+        run: Callable[[TableWrite], Result],
+        *,
+        also_insert_only: bool = False,
+        evolving: NewColumns | None = None,
     ) -> Result:
-        found = self._lookup(table)
+        """Begin a write, and let `run` do it; with `evolving` the table is given the columns that it lacks before."""
+        check = check_transactional if also_insert_only else check_full_acid
         if self._is_dummy:
+            found = self._lookup(table)
             refuse_acid(found)
-        (check_transactional if also_insert_only else check_full_acid)(found)
+            check(found)
+        name = self._meant(table).full_name
+
+        def begin(transaction: Transaction) -> Result:
+            meant = self._meant(table)
+            if evolving is not None:
+                self._evolve(transaction, meant, check, evolving)
+            about = intent if isinstance(intent, Intent) else intent(transaction, meant)
+            begun = self._context.begin(transaction, meant, about)
+            check(begun.table)
+            if evolving is not None and evolving(begun.table):
+                begun.table = self._alterations.add_missing_columns(transaction, meant, evolving)
+            return run(begun)
+
         # What it takes rows from are frames, with snapshots of their own.
-        return self._blocks.changing(lambda transaction: run(transaction, found), [found.full_name])
+        return self._blocks.changing(begin, [name])
+
+    def _evolve(
+        self, transaction: Transaction, meant: TableReference, check: Callable[[Table], None], evolving: NewColumns
+    ) -> None:
+        """Add the columns that a table lacks. Its lock comes before that of the write, as in every alteration."""
+
+        def missing(table: Table) -> Sequence[Column]:
+            check(table)
+            return evolving(table)
+
+        assert meant.known is not None
+        try:
+            lacks = bool(missing(meant.known))
+        except (ColumnError, TableNotAcidError):
+            lacks = False  # so it was once: what is so now is found out behind the lock
+        if lacks:
+            self._alterations.add_missing_columns(transaction, meant, missing)
 
     def _frame(
-        self, spark: SparkSession, transaction: Transaction, table: Table, *, row_id: bool, where: Expression | None
+        self,
+        spark: SparkSession,
+        transaction: Transaction,
+        meant: TableReference,
+        *,
+        row_id: bool,
+        where: Expression | None,
     ) -> AcidTable | DataFrame:
+        table = self._context.locked_for_reading(transaction, meant)
         check_transactional(table)
         if not table.is_full_acid and row_id:
             raise TableNotAcidError(f"{table.full_name} is an insert-only table: its rows have no {ROW_ID}")
-        transaction.lock(read_component(table.database, table.name))
         said = predicate_of(where, table)
         state = self._context.state(transaction, table, wanted=said)
 
@@ -384,7 +446,17 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         return as_table(frame, self, table, narrowing) if where is None else frame.filter(narrowing.meant(where))
 
     def _lookup(self, table: str | Table) -> Table:
-        return table if isinstance(table, Table) else self.connection.table(*table_parts(table))
+        return self._context.definitions.now(TableReference.of(table))
+
+    def _forget(self, full_name: str) -> None:
+        self._context.definitions.forget(full_name)
+
+    def _meant(self, table: str | Table) -> TableReference:
+        return self._context.definitions.meant(table)
+
+    @property
+    def _alterations(self) -> Alterations:
+        return Alterations(self.connection, self._context.definitions)
 
 
 def _names(tables: Iterable[str | Table]) -> list[str]:

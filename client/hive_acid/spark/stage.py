@@ -1,23 +1,16 @@
-"""Staged output: Spark writes below a hidden directory, whole directories are renamed into place.
+"""What Spark's jobs and the client put below a hidden directory, before it is published (`hive_acid.write.staging`).
 
-Spark's own committer makes each task's file safe against retries; this module names the files as Hive wants them,
-checks that each directory has one file per bucket, and renames (acid-format.md §4 "Recommended for Spark"). Nothing is
-visible before the transaction commits, and all of it can be removed again until then.
-
-Where a rename is a copy, each file is copied once, straight to its place, and the marker comes last.
+Spark's own committer makes each task's file safe against retries; this module runs the jobs, finds their files, and
+checks that each directory has one file per bucket (acid-format.md §4 "Recommended for Spark").
 """
 
 from __future__ import annotations
 
 import re
-import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
@@ -25,15 +18,13 @@ from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath
-from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name, is_for_hive_3, staging_name
+from hive_acid.format.names import bucket_file_name, is_for_hive_3
 from hive_acid.format.orc import empty_acid_file
 from hive_acid.format.orc_deletes import DeleteEvents, delete_file
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.ids import TxnId, WriteId
+from hive_acid.ids import WriteId
 from hive_acid.spark.events import (
     BUCKET_COLUMN,
-    DELETE,
-    INSERT,
     KIND_COLUMN,
     Events,
     key_column,
@@ -44,13 +35,10 @@ from hive_acid.spark.job_settings import configured
 from hive_acid.spark.scan import ID_COLUMNS
 from hive_acid.spark.sources import writer_of
 from hive_acid.spark.tails import add_tails, is_readable
+from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Staging, Values
 
 if TYPE_CHECKING:
     from hive_acid.streaming.bucket_file import BucketFile
-
-_T = TypeVar("_T")
-Values = tuple[str | None, ...]
-"""The texts of a partition's values."""
 
 ZSTD_LEVEL = 1
 """The tables of the benchmarks get no larger by it than by ORC's own, 3, and are written in a tenth less time."""
@@ -60,25 +48,6 @@ _WITH_EMPTY_ROW = {"spark.sql.legacy.allowEmptySchemaWrite": "true"}
 
 _PART_FILE = re.compile(r"part-(\d+)-.+\.orc")
 _WRITTEN = "written"
-_READY = "ready"
-
-
-@dataclass(frozen=True, slots=True)
-class StagedFiles:
-    """The files of one kind for one partition: number, a bucket's or a task's, to path below the staging directory.
-
-    `layer` tells the first files of delete events of each bucket from the second ones, and so on. `statement_id` is
-    that of the directory they go to, once it is known; `size` the bytes of all of them. `directory` is one below the
-    staging directory that has all of them, under their names, and nothing else, if there is one.
-    """
-
-    kind: str
-    values: Values
-    buckets: Mapping[int, str]
-    layer: int = 0
-    statement_id: int = 0
-    size: int = 0
-    directory: str = ""
 
 
 def _deletes_in(events: Events) -> Callable[[str], bool]:
@@ -88,17 +57,8 @@ def _deletes_in(events: Events) -> Callable[[str], bool]:
     return lambda path: path.startswith(f"{KIND_COLUMN}={DELETE}/")
 
 
-@dataclass
-class Staging:
-    """The hidden directory of one statement: `write` runs the job, `publish` renames what it made, `remove` ends it."""
-
-    location: str
-    published: list[str] = field(default_factory=list)
-
-    @classmethod
-    def below(cls, root: str, txn_id: TxnId) -> Staging:
-        """A new one in a table's directory."""
-        return cls(files.join(root, staging_name(txn_id, uuid.uuid4().hex[:12])))
+class SparkStaging(Staging):
+    """The hidden directory of one statement: `write` runs a job, `staged` finds what it made."""
 
     def write(
         self,
@@ -139,7 +99,7 @@ class Staging:
 
         That is where tails can be replaced.
         """
-        return not files.rename_is_copy(self.location) and is_readable(compression)
+        return not self.is_bypassed and is_readable(compression)
 
     def staged(self, keys: int, *, step: str = "job") -> list[StagedFiles]:
         """What the job of `step` has written, of a table with `keys` partition keys.
@@ -188,7 +148,7 @@ class Staging:
         """
         columns = [(column.name, column.type) for column in table.columns]
         codec = "none" if compression == "none" else "zlib"
-        return self._side_by_side(partial(self._deletes, columns, codec), found.keys(), found.values())
+        return self.side_by_side(partial(self._deletes, columns, codec), found.keys(), found.values())
 
     def _deletes(
         self, columns: Sequence[tuple[str, str]], codec: str, position: int, values: Values, events: DeleteEvents
@@ -221,7 +181,7 @@ class Staging:
             is_small=True,
         )
         # While pyarrow compresses one, Python has time for another.
-        return self._side_by_side(partial(self._inserts, opened), found.keys(), found.values(), local=2)
+        return self.side_by_side(partial(self._inserts, opened), found.keys(), found.values(), local=2)
 
     def _inserts(self, opened: Callable[[str], BucketFile], position: int, values: Values, rows: Any) -> StagedFiles:
         directory = files.join(_WRITTEN, "inserts", str(position))
@@ -241,55 +201,3 @@ class Staging:
         files.make_directory(files.parent(files.join(self.location, path)))
         files.write(files.join(self.location, path), content)
         return StagedFiles(INSERT, values, {0: path}, size=len(content))
-
-    def publish(self, found: Sequence[StagedFiles], place: Callable[[StagedFiles], tuple[str, str]]) -> None:
-        """Put all of `found` where `place` says: the partition's location, and the directory's name in it.
-
-        Directories are complete before they are renamed, marker included; where that is not to be had, the marker says
-        that all is there.
-        """
-        self._side_by_side(self._publish, found, map(place, found))
-
-    def _publish(self, position: int, staged: StagedFiles, place: tuple[str, str]) -> None:
-        location, name = place
-        target = files.join(location, name)
-        if files.rename_is_copy(target):
-            self.published.append(target)
-            self._fill(target, staged)
-            _mark(target)
-            return
-        ready = files.join(self.location, staged.directory or files.join(_READY, str(position), name))
-        if not staged.directory:
-            self._fill(ready, staged)
-        _mark(ready)
-        self.published.append(target)
-        files.rename(ready, target)
-
-    def _fill(self, directory: str, staged: StagedFiles) -> None:
-        for bucket, path in staged.buckets.items():
-            files.rename(files.join(self.location, path), files.join(directory, bucket_file_name(bucket)))
-
-    def remove(self) -> None:
-        """Remove the hidden directory with what was not published."""
-        files.remove(self.location)
-
-    def undo(self) -> None:
-        """Remove everything, published directories included; only for a transaction that does not commit.
-
-        What came last goes first: a base, which other engines read before it is committed (acid-format.md §0.11).
-        """
-        for target in reversed(self.published):
-            files.remove(target)
-        self.remove()
-
-    def _side_by_side(
-        self, of_each: Callable[[int, Any, Any], _T], keys: Iterable[Any], values: Iterable[Any], *, local: int = 1
-    ) -> list[_T]:
-        """What `of_each` makes of each number, key and value; `local` is that of `files.threads_at`."""
-        with ThreadPoolExecutor(files.threads_at(self.location, local=local), thread_name_prefix="stage") as pool:
-            return list(pool.map(of_each, count(), keys, values))
-
-
-def _mark(directory: str) -> None:
-    """Say of a directory that all its files are there."""
-    files.write(files.join(directory, VERSION_MARKER), VERSION_CONTENT)

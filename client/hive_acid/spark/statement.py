@@ -1,7 +1,8 @@
-"""One statement that changes one table, from its locks to its directories in place; the commit is the transaction's.
+"""One statement of Spark's that changes one table, from what it reads to its files; the commit is the transaction's.
 
-The order is the format's: snapshot, lock, reading, write id, job, renames, touched partitions (transactions.md §3.9).
-Everything written is removed if the transaction aborts; partitions that were new stay, empty.
+The order is the format's: snapshot, lock, reading, write id, job, touched partitions, renames (transactions.md §3.9).
+What comes before the reading and after the job is that of all writers (`hive_acid.write.table_write`). Everything
+written is removed if the transaction aborts; partitions that were new stay, empty.
 """
 
 from __future__ import annotations
@@ -16,32 +17,34 @@ from typing import Any, NamedTuple
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.deleted import Blocks, Source
-from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delete_delta_name, delta_name, is_for_hive_3
+from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.orc_deletes import DeleteEvents
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import encode_bucket
-from hive_acid.locks import Operation, write_component
-from hive_acid.spark.events import DELETE, INSERT, Events
+from hive_acid.locks import read_component
+from hive_acid.references import Definitions, TableReference
+from hive_acid.spark.events import Events
 from hive_acid.spark.hashing import check_version
 from hive_acid.spark.job_settings import configured
 from hive_acid.spark.layout import Write, layout_of
-from hive_acid.spark.listing import UNPARTITIONED, TableState, check_full_acid, check_transactional, table_state
+from hive_acid.spark.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.patterns import refuse_patterns
 from hive_acid.spark.predicates import Predicate
 from hive_acid.spark.read import deleted_from, partition_columns, read_rows
 from hive_acid.spark.skipping import chosen_partitions, without_hopeless_files
 from hive_acid.spark.spread import BY_SIZE, FILES_PER_PARTITION, TARGET_FILE_SIZE_BYTES, Spreader
-from hive_acid.spark.stage import StagedFiles, Staging, Values
+from hive_acid.spark.stage import SparkStaging
 from hive_acid.spark.tables.upkeep import Written, keep_up
 from hive_acid.spark.timezone import ZoneGuard
 from hive_acid.spark.types import refuse_instants, row_type
 from hive_acid.transaction import Transaction
+from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Values
+from hive_acid.write.table_write import Intent, TableWrite
 
 LOG = logging.getLogger(__name__)
 MANY_FILES, SMALL_FILES_BELOW = 64, 8
@@ -90,11 +93,25 @@ class Context:
     """Whether each statement tells the metastore what it has added (`hive_acid.spark.tables.upkeep`)."""
     skipping: bool = True
     spreader: Spreader = field(init=False)
+    definitions: Definitions = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "definitions", Definitions(self.connection))
         object.__setattr__(self, "spreader", Spreader(self.spark, self.target_file_size_bytes))
         if self.compression not in COMPRESSIONS:
             raise ValueError(f"compression '{self.compression}' is none of {', '.join(COMPRESSIONS)}")
+
+    def begin(self, transaction: Transaction, meant: TableReference, intent: Intent) -> TableWrite:
+        """See `TableWrite.begin`."""
+        return TableWrite.begin(self.connection, self.definitions, transaction, meant, intent)
+
+    def locked_for_reading(self, transaction: Transaction, meant: TableReference) -> Table:
+        """Take a reader's lock, which keeps a table from being dropped; the definition behind it.
+
+        Raises NoSuchObjectError, TableChangedError.
+        """
+        transaction.lock(read_component(meant.database, meant.name))
+        return self.definitions.now(meant, transaction)
 
     def state(self, transaction: Transaction, table: Table, *, wanted: Predicate | None = None) -> TableState:
         """The table as the transaction sees it, without partitions and files in which surely no row is `wanted`.
@@ -134,33 +151,25 @@ class EventCounts(NamedTuple):
 
 
 class Statement:
-    """One change to one table within an open transaction."""
+    """One change to one full-ACID table, which has begun: it is locked, and `table` is the definition behind the lock.
 
-    def __init__(self, context: Context, transaction: Transaction, table: Table) -> None:
-        check_full_acid(table)
-        context.zones.check(row_type(table.columns))
-        refuse_patterns(context.spark, table)
+    Raises TableNotAcidError, TimeZoneMismatchError.
+    """
+
+    def __init__(self, context: Context, begun: TableWrite) -> None:
+        check_full_acid(begun.table)
+        context.zones.check(row_type(begun.table.columns))
+        refuse_patterns(context.spark, begun.table)
         self.context = context
-        self.table = table
-        self._transaction = transaction
+        self.table = begun.table
+        self._begun = begun
         self._found: tuple[Predicate | None, TableState] | None = None
-        self._inserts_what_lacks = False
 
     # --- before the job ------------------------------------------------------------------------
 
     def refuse_clustered(self, verb: str) -> None:
         """Raise UnsupportedTableError if new rows would have to be placed by the older hash of Hive."""
         check_version(self.table, verb)
-
-    def lock(self, operation: Operation, *, inserts_what_lacks: bool = False) -> None:
-        """Take the writer's lock on the table; partitions follow when they are known.
-
-        `inserts_what_lacks` says that new rows are such as the table has not: partitions that get some count as changed
-        then, so of two statements that would insert the same rows into one only the first commits.
-        """
-        self._inserts_what_lacks = inserts_what_lacks
-        dynamic = bool(self.table.partition_keys)
-        self._transaction.lock(write_component(self.table.database, self.table.name, operation, dynamic=dynamic))
 
     def target(self, *, wanted: Predicate | None = None, chosen: bool = False, early: str | None = None) -> DataFrame:
         """The rows of the table that the transaction sees, with the hidden columns of `read_rows`.
@@ -189,7 +198,9 @@ class Statement:
     def _listed(self, wanted: Predicate | None) -> TableState:
         """What `target` reads: within the statement always the same."""
         if self._found is None or self._found[0] is not wanted:
-            self._found = wanted, self.context.state(self._transaction, self.table, wanted=wanted)
+            state = self.context.state(self._begun.transaction, self.table, wanted=wanted)
+            self._begun.reads({partition.name: partition.location for partition in state.partitions})
+            self._found = wanted, state
         return self._found[1]
 
     @property
@@ -215,12 +226,7 @@ class Statement:
 
         Raises UnsupportedTableError for more than 4096 statements in one transaction.
         """
-        write_id = self._transaction.write_id(self.table.database, self.table.name)
-        statement_id = self._transaction.next_statement_id()
-        if statement_id > MAX_STATEMENT_ID:
-            raise UnsupportedTableError(
-                f"a transaction can have {MAX_STATEMENT_ID + 1} statements, as many as names have room for: commit it"
-            )
+        write_id, statement_id = self._begun.ids()
         return Write(write_id, statement_id, layout_of(self.table))
 
     @property
@@ -230,15 +236,13 @@ class Statement:
 
     # --- the job and after ---------------------------------------------------------------------
 
-    def run(
-        self, events: Events, write: Write, operation: Operation, *, overwrite: Overwrite | None = None
-    ) -> EventCounts:
-        """Write `events` and put them into place; `operation` is what happens where rows are deleted or overwritten.
+    def run(self, events: Events, write: Write, *, overwrite: Overwrite | None = None) -> EventCounts:
+        """Write `events` and put them into place.
 
         With `overwrite`, new rows become bases, which replace what there is. Raises ColumnError for a value that does
-        not fit its column, UnsupportedTableError for additions to what this transaction has overwritten.
+        not fit its column, and what `TableWrite.publish` raises.
         """
-        staging = self._staging()
+        staging = self._begun.stage(SparkStaging)
         with column_errors(self.table), self.reading():
             counts = staging.write(events, self._compression, hive_3=is_for_hive_3(self.table.parameters))
         if counts.get(INSERT):
@@ -246,67 +250,41 @@ class Statement:
         found = staging.staged(len(self.table.partition_keys)) if any(counts.values()) else []
         if overwrite is not None and overwrite.whole is not None and not found:
             found = [staging.nothing(self.table, overwrite.whole)]
-        self._put_in_place(staging, found, write, operation, overwrites=overwrite is not None)
+        self._put_in_place(staging, found, write)
         return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
 
     def change(
-        self,
-        deletes: Mapping[Values, DeleteEvents],
-        inserts: Mapping[Values, Any],
-        write: Write,
-        operation: Operation,
+        self, deletes: Mapping[Values, DeleteEvents], inserts: Mapping[Values, Any], write: Write
     ) -> EventCounts:
-        """Delete the rows that `deletes` name and insert `inserts`, as `Staging.inserts` takes them; without a job.
+        """Delete the rows that `deletes` name and insert `inserts`, without a job.
 
-        Both are by the values of their partition.
+        Both are by the values of their partition, and as `SparkStaging.deletes` and `SparkStaging.inserts` take them.
         """
         if inserts:
             refuse_instants(self.table.columns)
-        staging = self._staging()
+        staging = self._begun.stage(SparkStaging)
         with ThreadPoolExecutor(1, thread_name_prefix="inserts") as pool:
             # While pyarrow writes new rows, Python has time for delete events.
             property_ = encode_bucket(0, write.statement_id)
             new = pool.submit(staging.inserts, self.table, inserts, write.write_id, property_, self._compression)
             found = [*staging.deletes(self.table, deletes, self._compression), *new.result()]
-        self._put_in_place(staging, found, write, operation, overwrites=False)
+        self._put_in_place(staging, found, write)
         return EventCounts(sum(map(len, inserts.values())), sum(map(len, deletes.values())))
 
     @property
     def _compression(self) -> str:
         return compression_of(self.table.parameters, self.context.compression)
 
-    def _staging(self) -> Staging:
-        staging = Staging.below(self.table.location, self._transaction.id)
-        self._transaction.on_abort(staging.undo)
-        return staging
-
-    def _put_in_place(
-        self, staging: Staging, found: Sequence[StagedFiles], write: Write, operation: Operation, *, overwrites: bool
-    ) -> None:
+    def _put_in_place(self, staging: SparkStaging, found: Sequence[StagedFiles], write: Write) -> None:
         """Publish what is staged, tell the metastore of it, and end the staging."""
+        overwrites = self._begun.intent.overwrites
         found = self._numbered(found, write, one_directory=overwrites)
         warn_of_small_files(self.table, found, self.context)
-        names = self._register(found)
-        touched = {name for name, _ in names.values()} if found else set()
-        again = self._transaction.note_directories(self.table.database, self.table.name, touched, overwrite=overwrites)
-        # Whoever was given up meanwhile learns it here. Who is given up after this line finds its staging directory
-        # removed by the Cleaner, before the record goes by which its writes count as aborted.
-        self._transaction.check_alive()
-        for name, location in names.values():
-            if name in again:
-                files.remove(files.join(location, base_name(write.write_id)))
-        staging.publish(found, lambda staged: (names[staged.values][1], _directory_name(staged, write, overwrites)))
-        self._report(found, names, operation, overwritten=overwrites)
+        published = self._begun.publish(staging, found)
         if self.context.statistics:
-            written = [
-                Written(
-                    names[staged.values][0],
-                    files.join(names[staged.values][1], _directory_name(staged, write, overwrites)),
-                    staged.kind == DELETE,
-                )
-                for staged in found
-            ]
-            keep_up(self.context.connection, self._transaction, self.table, written, overwritten=overwrites)
+            written = [Written(one.partition, one.directory, one.files.kind == DELETE) for one in published]
+            transaction = self._begun.transaction
+            keep_up(self.context.connection, transaction, self.table, written, overwritten=overwrites)
         staging.remove()
 
     def _numbered(self, found: Sequence[StagedFiles], write: Write, *, one_directory: bool) -> list[StagedFiles]:
@@ -323,50 +301,7 @@ class Statement:
                     "a partition, and the rows came in more parts: repartition them into fewer"
                 )
             numbered += [replace(staged, buckets=of, statement_id=number) for number, of in by_statement.items()]
-        last = max((staged.statement_id for staged in numbered), default=write.statement_id)
-        if last > MAX_STATEMENT_ID:
-            raise UnsupportedTableError(
-                f"a transaction can have {MAX_STATEMENT_ID + 1} statements, and this one needs several: commit it"
-            )
-        self._transaction.use_statement_ids(write.statement_id, last)
         return numbered
-
-    def _register(self, found: Sequence[StagedFiles]) -> dict[tuple[str | None, ...], tuple[str, str]]:
-        """Partition values to the partition's name and location, of all that were written to; new ones are added."""
-        if not self.table.partition_keys:
-            return {(): (UNPARTITIONED, self.table.location)}
-        wanted = {staged.values: self.table.partition_name(staged.values) for staged in found}
-        known = self.context.connection.partitions_named(self.table, sorted(wanted.values()))
-        new = {name: files.join(self.table.location, name) for name in wanted.values() if name not in known}
-        if new:
-            self.context.connection.add_partitions(self.table, new)
-        return {values: (name, known.get(name) or new[name]) for values, name in wanted.items()}
-
-    def _report(
-        self,
-        found: Sequence[StagedFiles],
-        names: Mapping[tuple[str | None, ...], tuple[str, str]],
-        operation: Operation,
-        *,
-        overwritten: bool,
-    ) -> None:
-        """Tell the metastore which partitions were touched, for the conflict check at commit."""
-        if not self.table.partition_keys:
-            return
-        all_changed = overwritten or self._inserts_what_lacks
-        changed = {names[staged.values][0] for staged in found if all_changed or staged.kind == DELETE}
-        added = {names[staged.values][0] for staged in found} - changed
-        for touched, what in ((changed, operation), (added, Operation.INSERT)):
-            # Nothing touched is told as well: until then the whole table counts as written to.
-            if touched or not found:
-                self._transaction.add_dynamic_partitions(self.table.database, self.table.name, sorted(touched), what)
-
-
-def _directory_name(staged: StagedFiles, write: Write, overwrites: bool) -> str:
-    if overwrites:
-        return base_name(write.write_id)
-    named = delete_delta_name if staged.kind == DELETE else delta_name
-    return named(write.write_id, write.write_id, staged.statement_id)
 
 
 def warn_of_small_files(table: Table, found: Sequence[StagedFiles], context: Context) -> None:

@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from hive_acid.catalog import Table, table_parts
+from hive_acid.catalog import Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import ColumnError, MetastoreInternalError, StreamFencedError, WriteConflictError
 from hive_acid.format.progress import last_batch, progress_parameter
+from hive_acid.references import Definitions, TableReference
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.texts import is_char
 
@@ -147,14 +148,15 @@ class Sink:
     def __init__(
         self,
         connection: Connection,
-        table: str,
+        table: Table,
         query: str,
         plan: SinkPlan,
         open_session: Callable[[SparkSession, Connection], AcidSession],
     ) -> None:
-        self.table = table
+        self.table = table.full_name
         self.query = query
         self.plan = plan
+        self._meant = TableReference(table.database, table.name, table.id or None)
         self._open_session = open_session
         self._uri, self._user = connection.uri, connection.user
         self._connection: Connection | None = connection
@@ -167,13 +169,14 @@ class Sink:
         """Write batch `batch_id`, unless it is in the table.
 
         Raises StreamFencedError if another writer uses the name of the query, ColumnError for rows that do not fit,
-        and WriteConflictError if others change the same rows again and again.
+        WriteConflictError if others change the same rows again and again, NoSuchObjectError and TableChangedError if
+        the table was dropped or replaced since the sink was made.
         """
         if self._connection is None:
             self._connection = connect(self._uri, user=self._user)
         acid = self._open_session(frame.sparkSession, self._connection)
         for attempt in range(1, ATTEMPTS + 1):
-            table = self._connection.table(*table_parts(self.table))
+            table = self._table()
             if self._is_there(table, batch_id, is_aborted=attempt > 1):
                 LOG.info("batch %d of %s is in %s already: passed by", batch_id, self.query, self.table)
                 return
@@ -186,10 +189,15 @@ class Sink:
                 LOG.info("batch %d of %s is tried again: %s", batch_id, self.query, error)
                 time.sleep(FIRST_PAUSE_S * 2 ** (attempt - 1) * random.uniform(0.5, 1))
             except MetastoreInternalError:
-                last = last_batch(self._connection.table(*table_parts(self.table)).parameters, self.query)
+                last = last_batch(self._table().parameters, self.query)
                 if last is not None and last >= batch_id:
                     raise self._fenced(batch_id, last) from None
                 raise
+
+    def _table(self) -> Table:
+        """The table as it is now. Raises NoSuchObjectError, TableChangedError if it is not the sink's any more."""
+        assert self._connection is not None
+        return Definitions(self._connection).now(self._meant)
 
     def _write(self, acid: AcidSession, table: Table, frame: DataFrame, batch_id: int) -> None:
         with acid.transaction([table], repeated=True) as transaction:

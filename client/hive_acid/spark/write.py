@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hive_acid.alterations import add_columns
-from hive_acid.catalog import Table
-from hive_acid.locks import Operation
+from hive_acid.alterations import NewColumns
+from hive_acid.catalog import Column, Table
 from hive_acid.spark.assign import assigned, lacking, match_columns, quoted
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.events import Events, clustered_events, directory_keys, insert_events
@@ -18,22 +19,21 @@ from hive_acid.spark.spread import Spread
 from hive_acid.spark.statement import Context, Statement, analysed, column_errors
 from hive_acid.spark.texts import declared
 from hive_acid.spark.types import check_distinct, spark_type
-from hive_acid.transaction import Transaction
+from hive_acid.write.table_write import TableWrite
 
 
-def insert(context: Context, transaction: Transaction, table: Table, frame: DataFrame) -> int:
+def insert(context: Context, begun: TableWrite, frame: DataFrame) -> int:
     """Insert the rows of `frame`, whose columns meet the table's by name, in any case and order.
 
     The partition of each row comes from its partition columns; new partitions are registered. Raises ColumnError for
     columns or values that do not fit, UnsupportedTableError for a table CLUSTERED BY an older hash. Returns the number
     of rows.
     """
-    statement = Statement(context, transaction, table)
+    statement = Statement(context, begun)
     statement.refuse_clustered("INSERT")
-    values = stored(table, frame)
-    statement.lock(Operation.INSERT)
+    values = stored(begun.table, frame)
     write = statement.write()
-    return statement.run(new_rows(context, table, values, write), write, Operation.INSERT).inserts
+    return statement.run(new_rows(context, begun.table, values, write), write).inserts
 
 
 def stored(table: Table, frame: DataFrame) -> DataFrame:
@@ -42,18 +42,25 @@ def stored(table: Table, frame: DataFrame) -> DataFrame:
     return assigned(table, (*table.columns, *table.partition_keys), frame, names)
 
 
-def evolved(context: Context, transaction: Transaction, table: Table, frame: DataFrame) -> tuple[Table, DataFrame]:
-    """The table with the columns that it lacks of `frame`, and the rows of `frame` with null for those that it lacks.
+def evolving(frame: DataFrame) -> NewColumns:
+    """Gives the columns of `frame` that a table lacks.
 
     Raises ColumnError for a type that the table cannot have, and a name that is given twice.
     """
-    check_distinct(name.lower() for name in frame.columns)
+
+    def missing(table: Table) -> Sequence[Column]:
+        check_distinct(name.lower() for name in frame.columns)
+        return lacking(table, frame.schema.fields)
+
+    return missing
+
+
+def with_nulls(table: Table, frame: DataFrame) -> DataFrame:
+    """The rows of `frame` with null for those columns of the table, but its partition columns, that it lacks."""
     given = {name.lower() for name in frame.columns}
-    if new := lacking(table, frame.schema.fields):
-        table = add_columns(context.connection, transaction, table, new, missing=True)
     absent = [column for column in table.columns if column.name not in given]
     nulls = (F.lit(None).cast(spark_type(column.type)).alias(column.name) for column in absent)
-    return table, frame.select("*", *nulls)
+    return frame.select("*", *nulls)
 
 
 def only_where(table: Table, frame: DataFrame, where: Expression) -> DataFrame:

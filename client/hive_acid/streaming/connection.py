@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,26 +18,27 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from hive_acid import files
-from hive_acid.catalog import ORC_INPUT, Table, table_parts
+from hive_acid.catalog import ORC_INPUT, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import (
     HiveAcidError,
     InvalidTransactionStateError,
     OtherProcessError,
-    PartitionCreationError,
     StreamingConnectionError,
     StreamingTransactionError,
+    TableChangedError,
     TransactionClosedError,
 )
 from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.ids import TxnId, WriteId
-from hive_acid.locks import Operation, write_component
+from hive_acid.locks import Operation
 from hive_acid.opening import open_transactions
+from hive_acid.references import Definitions, TableReference
 from hive_acid.streaming.delta import Delta
-from hive_acid.streaming.layout import Layout, Values
+from hive_acid.streaming.layout import Layout
 from hive_acid.streaming.records import RecordWriter
 from hive_acid.transaction import Transaction, TransactionKind, TransactionState
+from hive_acid.write.table_write import Intent, TableWrite
 
 COMPRESSIONS = ("zstd", "zlib", "snappy")
 _UNDO_WITHIN_S = 1.0
@@ -105,7 +106,8 @@ class StreamingConnection:
                 self._connection = metastore
             else:
                 self._connection = self._owned = connect(metastore)
-            self._table = _streamed_table(self._connection, table)
+            self._definitions = Definitions(self._connection)
+            self._table = _streamed(self._definitions.now(TableReference.of(table)))
             self._layout = Layout(self._table, static_partition or {})
         except HiveAcidError as error:
             if self._owned is not None:
@@ -173,6 +175,9 @@ class StreamingConnection:
             try:
                 transaction = self._next_transaction()
                 self._begin(transaction)
+            except TableChangedError as error:
+                name = self._table.full_name
+                raise StreamingTransactionError(f"{name} was altered or replaced: connect again ({error})") from error
             except HiveAcidError as error:
                 raise StreamingTransactionError(f"no transaction on {self._table.full_name}: {error}") from error
 
@@ -213,15 +218,7 @@ class StreamingConnection:
         with self._alone():
             transaction, delta = self._opened()
             with self._aborting("it could not be committed"):
-                delta.finish()
-                # Whoever was given up meanwhile learns it here, before anything gets a name that readers look at.
-                transaction.check_alive()
                 delta.publish()
-                if self._layout.dynamic_keys:
-                    touched = sorted(map(self._table.partition_name, delta.partitions))
-                    transaction.add_dynamic_partitions(
-                        self._table.database, self._table.name, touched, Operation.INSERT
-                    )
                 if key is not None:
                     transaction.set_with_commit(self._table.id, key, value)
                 transaction.commit()
@@ -307,24 +304,17 @@ class StreamingConnection:
     def _begin(self, transaction: Transaction) -> None:
         table = self._table
         values = self._layout.static_values
+        one = None if values is None else table.partition_name(values)
+        intent = Intent(Operation.INSERT, partition=lambda _: one)
         try:
-            transaction.lock(
-                write_component(
-                    table.database,
-                    table.name,
-                    Operation.INSERT,
-                    partition=None if values is None else table.partition_name(values),
-                    dynamic=bool(self._layout.dynamic_keys),
-                )
-            )
-            # Behind the lock nobody drops or replaces it any more; until here that may have happened.
-            if _identity(_streamed_table(self._connection, table.full_name)) != _identity(table):
-                raise StreamingTransactionError(f"{table.full_name} was altered or replaced: connect again")
-            write_id = transaction.write_id(table.database, table.name)
+            meant = TableReference.of(table)
+            begun = TableWrite.begin(self._connection, self._definitions, transaction, meant, intent)
+            if _identity(_streamed(begun.table)) != _identity(table):
+                raise TableChangedError(f"{table.full_name} has other columns, or another place")
+            self._delta = Delta(begun, self._compression)
         except BaseException:
             _end(transaction)
             raise
-        self._delta = Delta(table, transaction.id, write_id, self._compression, self._locate)
         transaction.on_abort(partial(self._undo, self._delta))
         self._transaction, self._records = transaction, 0
 
@@ -336,24 +326,6 @@ class StreamingConnection:
             delta.undo()
         finally:
             self._lock.release()
-
-    def _locate(self, wanted: Iterable[Values]) -> dict[Values, str]:
-        """The directories of partitions, which are made if they are not there."""
-        table = self._table
-        if not table.partition_keys:
-            return dict.fromkeys(wanted, table.location)
-        names = {table.partition_name(values): values for values in wanted}
-        try:
-            found = self._connection.partitions_named(table, list(names))
-            if new := [name for name in names if name not in found]:
-                self._connection.add_partitions(table, {name: files.join(table.location, name) for name in new})
-                # Somebody else may have made them at the same time, and elsewhere.
-                found |= self._connection.partitions_named(table, new)
-                created = self._statistics.partitions_created + len(new)
-                self._statistics = replace(self._statistics, partitions_created=created)
-            return {names[name]: location for name, location in found.items()}
-        except HiveAcidError as error:
-            raise PartitionCreationError(f"partitions of {table.full_name} could not be made: {error}") from error
 
     @contextmanager
     def _aborting(self, what: str) -> Iterator[None]:
@@ -376,8 +348,9 @@ class StreamingConnection:
         self._forget(aborted=self._statistics.aborted + 1)
 
     def _forget(self, **counts: int) -> None:
+        created = self._statistics.partitions_created + (self._delta.partitions_created if self._delta else 0)
         self._transaction = self._delta = None
-        self._statistics = replace(self._statistics, **counts)
+        self._statistics = replace(self._statistics, partitions_created=created, **counts)
 
 
 def _end(transaction: Transaction) -> None:
@@ -388,9 +361,8 @@ def _end(transaction: Transaction) -> None:
         return
 
 
-def _streamed_table(connection: Connection, name: str) -> Table:
-    """The table. Raises StreamingConnectionError if it is none to stream into, NoSuchObjectError if it is not there."""
-    table = connection.table(*table_parts(name))
+def _streamed(table: Table) -> Table:
+    """The table. Raises StreamingConnectionError if it is none to stream into."""
     if not table.is_full_acid or table.input_format != ORC_INPUT:
         raise StreamingConnectionError(f"{table.full_name} is not a full-ACID table (transactional, in ORC files)")
     return table

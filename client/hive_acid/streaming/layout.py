@@ -18,14 +18,12 @@ from hive_acid.format.hashing import bucket_number, type_parts
 from hive_acid.streaming.orc_values import writable
 from hive_acid.streaming.types import arrow_type
 from hive_acid.streaming.values import stored
+from hive_acid.write.staging import Values
 
 _KEY_TYPES = frozenset(
     {"boolean", "tinyint", "smallint", "int", "integer", "bigint", "decimal", "numeric", "dec"}
     | {"string", "varchar", "char", "date", "timestamp"}
 )
-
-Values = tuple[str | None, ...]
-"""The texts of a partition's values, in the order of the keys."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ JOB_MODULES = (
     "spark.lane_merge",
     "spark.arrow_merge",
     "spark.stage",
+    "write.staging",
     "spark.pieces",
     "spark.concatenate",
     "joining",
@@ -67,8 +68,8 @@ JOB_MODULES = (
 JOB_UNREACHED: Mapping[str, str] = {
     "files.remove in spark.arrow_merge.ArrowMerge.written": "for what pyarrow cannot do after all, which fails",
     "files.remove in spark.lane_merge.LaneMerge._by_arrow": "for large files of another version of pyarrow",
-    "files.remove in spark.stage.Staging.remove": "for writers: what a compaction has made the worker removes",
-    "files.remove in spark.stage.Staging.undo": "for writers: what a compaction has made the worker removes",
+    "files.remove in write.staging.Staging.remove": "for writers: what a compaction has made the worker removes",
+    "files.remove in write.staging.Staging.undo": "for writers: what a compaction has made the worker removes",
 }
 """Calls of theirs that compactions do not come to, and why."""
 

@@ -39,6 +39,7 @@ READING_FILES = frozenset(
         "list_trees",
         "opened",
         "parent",
+        "plain",
         "read",
         "read_end",
         "rename_is_copy",

@@ -18,9 +18,13 @@ from hive_acid.format.names import claims_to_be_data, is_hidden, parse_directory
 from hive_acid.format.orc import ACID_FIELDS
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.locks import Operation
+from hive_acid.references import TableReference
 from hive_acid.spark.statement import Context
-from hive_acid.spark.tables.placement import Placement, Values
+from hive_acid.spark.tables.placement import Placement
 from hive_acid.transaction import Transaction
+from hive_acid.write.staging import Values
+from hive_acid.write.table_write import Intent
 
 SPARK_PROVIDER = "spark.sql.sources.provider"
 """The property by which Spark knows its own tables."""
@@ -29,12 +33,13 @@ _PLACEHOLDER = "array<string>"
 _COLUMN_OF_PLACEHOLDER = "col"
 
 
-def convert(context: Context, transaction: Transaction, table: Table, *, insert_only: bool) -> Table:
+def convert(context: Context, transaction: Transaction, meant: TableReference, *, insert_only: bool) -> Table:
     """Make a plain table transactional, full-ACID or `insert_only`; the table as it is then.
 
     Running it again after a failure finishes what was begun. Raises UnsupportedTableError for tables whose files can
     not be a transactional table's, naming the way out, and MetaError for what the metastore refuses.
     """
+    table = context.definitions.now(meant, transaction)
     if table.is_transactional and table.is_full_acid == (not insert_only):
         if insert_only:
             _move_in(context, transaction, table)
@@ -49,6 +54,7 @@ def convert(context: Context, transaction: Transaction, table: Table, *, insert_
     if not insert_only:
         _check_files(context.connection, table)
     converted = _altered(context.connection, table, insert_only=insert_only)
+    context.definitions.note(converted)
     if insert_only:
         _move_in(context, transaction, converted)
     return converted
@@ -122,7 +128,8 @@ def _move_in(context: Context, transaction: Transaction, table: Table) -> None:
 
     They go from their old places after the commit; a file that a conversion before has left there just goes.
     """
-    placement = Placement(context, transaction, table)
+    begun = context.begin(transaction, TableReference.of(table), Intent(Operation.INSERT))
+    placement = Placement(context, begun)
     places: dict[Values, str] = {(): table.location}
     if table.partition_keys:
         places = {
@@ -133,7 +140,7 @@ def _move_in(context: Context, transaction: Transaction, table: Table) -> None:
     moves: list[tuple[str, str]] = []
     made: dict[Values, str] = {}
     for position, (values, location) in enumerate(places.items()):
-        ready = files.join(placement.staging.location, "ready", str(position))
+        ready = files.join(placement.location, "ready", str(position))
         entries = [entry for entry in files.list_tree(location) if not entry.is_directory]
         moved = {_below(entry.path): entry.size for entry in entries if _is_committed(entry.path, write_ids)}
         for entry in entries:
@@ -147,7 +154,6 @@ def _move_in(context: Context, transaction: Transaction, table: Table) -> None:
             made[values] = ready
     if not moves:
         return
-    placement.lock()
     for source, target in moves:
         files.copy(source, target, share=True)
     placement.publish(made)

@@ -22,7 +22,7 @@ from hive_acid.catalog import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, NoSuchObjectError
 from hive_acid.format.progress import PROGRESS_PREFIX
-from hive_acid.locks import read_component
+from hive_acid.references import TableReference
 from hive_acid.spark import insert_only
 from hive_acid.spark.listing import TableState
 from hive_acid.spark.read import read_table
@@ -106,7 +106,11 @@ class Export:
 
 
 def export_table(
-    context: Context, transaction: Transaction, table: Table, location: str, partition: PartitionSpec | None = None
+    context: Context,
+    transaction: Transaction,
+    meant: TableReference,
+    location: str,
+    partition: PartitionSpec | None = None,
 ) -> int:
     """Write what the transaction sees of the table, or of the partitions that `partition` covers; the number of rows.
 
@@ -114,7 +118,7 @@ def export_table(
     `matching_names`.
     """
     _check_free(location)
-    transaction.lock(read_component(table.database, table.name))
+    table = context.locked_for_reading(transaction, meant)
     state = context.state(transaction, table)
     names = [found.name for found in state.partitions] if table.partition_keys else []
     if partition is not None:

@@ -23,10 +23,11 @@ from hive_acid.spark.insert_only import Delimiters, by_format, delimiters
 from hive_acid.spark.sources import writer_of
 from hive_acid.spark.specs import PartitionSpec, with_constants
 from hive_acid.spark.statement import Context, column_errors
-from hive_acid.spark.tables.placement import Placement, Values
+from hive_acid.spark.tables.placement import Placement
 from hive_acid.spark.types import spark_type
 from hive_acid.spark.write import stored
-from hive_acid.transaction import Transaction
+from hive_acid.write.staging import Values
+from hive_acid.write.table_write import TableWrite
 
 _ROWS = "rows"
 _LINE = "value"
@@ -34,22 +35,19 @@ _Writer = Callable[[Placement, DataFrame, Sequence[str]], DataFrameWriter]
 """How rows, and the partition keys of these names beside them, are written."""
 
 
-def insert(context: Context, transaction: Transaction, table: Table, frame: DataFrame) -> int:
+def insert(context: Context, begun: TableWrite, frame: DataFrame) -> int:
     """Add the rows of `frame`, whose columns meet the table's by name; their number.
 
     Raises ColumnError for columns or values that do not fit, UnsupportedTableError for a CLUSTERED table and for a
     format that Spark does not write.
     """
-    return _write(Placement(context, transaction, table), stored(table, frame), None)
+    return _write(Placement(context, begun), stored(begun.table, frame), None)
 
 
-def overwrite(
-    context: Context, transaction: Transaction, table: Table, frame: DataFrame, partition: PartitionSpec | None = None
-) -> int:
+def overwrite(context: Context, begun: TableWrite, frame: DataFrame, partition: PartitionSpec | None = None) -> int:
     """Replace rows by those of `frame`, as `hive_acid.spark.overwrite` does it for full-ACID tables; their number."""
-    given, whole = with_constants(table, frame, partition)
-    values = stored(table, given)
-    return _write(Placement(context, transaction, table, overwrite=True), values, whole)
+    given, whole = with_constants(begun.table, frame, partition)
+    return _write(Placement(context, begun), stored(begun.table, given), whole)
 
 
 def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int:
@@ -62,21 +60,20 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
         _WRITERS,
         "which is not written: ORC, Parquet, Avro (with Spark's package spark-avro), JSON and delimited text are",
     )
-    placement.lock()
     counts = Observation()
     shaped = values.selectExpr(
         *directory_keys(table.partition_keys),
         *(f"{quoted(column.name)} AS {quoted(column.name)}" for column in table.columns),
     ).observe(counts, F.count(F.lit(1)).alias(_ROWS))
     names = [key_column(position) for position in range(depth)]
-    location = files.join(placement.staging.location, "written")
+    location = files.join(placement.location, "written")
     with column_errors(table):
         writer(placement, shaped, names).option("maxRecordsPerFile", 0).partitionBy(*names).save(location)
     rows = int(counts.get[_ROWS] or 0)
     if rows:
         placement.publish(_directories(location, depth))
     elif whole is not None:
-        empty = files.join(placement.staging.location, "nothing")
+        empty = files.join(placement.location, "nothing")
         nothing = shaped.drop(*names).limit(0).coalesce(1)
         writer(placement, nothing, []).save(empty)
         placement.publish({whole: empty})

@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 from hive_acid import files
-from hive_acid.catalog import Table
 from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath
 from hive_acid.spark.specs import PartitionSpec, full_values
 from hive_acid.spark.statement import Context
-from hive_acid.spark.tables.placement import Placement, Values
+from hive_acid.spark.tables.placement import Placement
 from hive_acid.spark.tables.raw import check_files, find_files, new_names
 from hive_acid.transaction import Transaction
+from hive_acid.write.staging import Values
+from hive_acid.write.table_write import TableWrite
 
 
 def load(
     context: Context,
-    transaction: Transaction,
-    table: Table,
+    begun: TableWrite,
     path: str,
     *,
-    overwrite: bool = False,
     partition: PartitionSpec | None = None,
     copy: bool = False,
 ) -> int:
     """Add the file at `path`, or all files of that directory, to the table or to one partition; returns their number.
 
-    With `overwrite` they replace what is there. They are moved, unless `copy` says to leave them: a moved file goes
-    from its old place only after the commit, so nothing is lost by a failure. Raises what `find_files`, `check_files`
-    and `new_names` raise, ColumnError for a partition that is not named in full, FormatError for files of the table
-    itself.
+    They replace what is there if `begun` overwrites. They are moved, unless `copy` says to leave them: a moved file
+    goes from its old place only after the commit, so nothing is lost by a failure. Raises what `find_files`,
+    `check_files` and `new_names` raise, ColumnError for a partition that is not named in full, FormatError for files of
+    the table itself.
     """
-    placement = Placement(context, transaction, table, overwrite=overwrite)
+    placement, table = Placement(context, begun), begun.table
     values = full_values(table, partition)
     found = find_files(path)
     if files.is_below(path, table.location):
         raise FormatError(f"{path} lies in the directory of {table.full_name} itself: move it elsewhere first")
     check_files(table, found)
-    return take_in(placement, transaction, {values: found}, copy=copy)
+    return take_in(placement, begun.transaction, {values: found}, copy=copy)
 
 
 def take_in(
@@ -45,10 +44,9 @@ def take_in(
     """Place checked files, those of each partition in one directory; returns their number."""
     table = placement.table
     named = {values: new_names(table, some) for values, some in found.items()}
-    placement.lock()
     made: dict[Values, str] = {}
     for position, (values, some) in enumerate(found.items()):
-        made[values] = files.join(placement.staging.location, "ready", str(position))
+        made[values] = files.join(placement.location, "ready", str(position))
         for file, name in zip(some, named[values], strict=True):
             files.copy(file.path, files.join(made[values], name), share=not copy)
     placement.publish(made)

@@ -10,15 +10,24 @@ from hive_acid.errors import AlreadyExistsError, FormatError
 from hive_acid.footers import DataFilePath
 from hive_acid.format.names import is_hidden
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.locks import Operation
+from hive_acid.references import TableReference
 from hive_acid.spark.statement import Context
 from hive_acid.spark.tables.load import take_in
-from hive_acid.spark.tables.placement import Placement, Values
+from hive_acid.spark.tables.placement import Placement
 from hive_acid.spark.tables.raw import check_files, find_files
 from hive_acid.transaction import Transaction
+from hive_acid.write.staging import Values
+from hive_acid.write.table_write import Intent
 
 
 def add_partitions(
-    context: Context, transaction: Transaction, table: Table, given: Mapping[str, str | None], *, if_not_exists: bool
+    context: Context,
+    transaction: Transaction,
+    meant: TableReference,
+    given: Mapping[str, str | None],
+    *,
+    if_not_exists: bool,
 ) -> int:
     """Register partitions (``k=v/…``) below the table; files at the location given are taken in as by LOAD DATA.
 
@@ -26,6 +35,10 @@ def add_partitions(
     number of files. Raises AlreadyExistsError, unless `if_not_exists` passes such partitions by; FormatError for a
     partition's own directory that has files in it already; and what `load` raises.
     """
+    begun = None
+    if any(location is not None for location in given.values()):
+        begun = context.begin(transaction, meant, Intent(Operation.INSERT))
+    table = begun.table if begun is not None else context.locked_for_reading(transaction, meant)
     names = {table.partition_name(_values(table, name)): location for name, location in given.items()}
     known = context.connection.partitions_named(table, list(names))
     if known and not if_not_exists:
@@ -42,11 +55,8 @@ def add_partitions(
         if location is not None:
             found[_values(table, name)] = find_files(location)
     check_files(table, [file for some in found.values() for file in some])
-    if not found:
-        context.connection.add_partitions(table, {name: files.join(table.location, name) for name in new})
-        return 0
+    count = take_in(Placement(context, begun), transaction, found, copy=True) if begun is not None else 0
     without = {name: files.join(table.location, name) for name, location in new.items() if location is None}
-    count = take_in(Placement(context, transaction, table), transaction, found, copy=True)
     if without:
         context.connection.add_partitions(table, without)
     return count

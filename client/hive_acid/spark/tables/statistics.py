@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from hive_acid.catalog import Column, Table
-from hive_acid.locks import read_component
+from hive_acid.references import TableReference
 from hive_acid.spark import insert_only
 from hive_acid.spark.listing import TableState
 from hive_acid.spark.read import partition_columns, read_rows
@@ -42,7 +42,7 @@ class TableStatistics:
 def analyze(
     context: Context,
     transaction: Transaction,
-    table: Table,
+    meant: TableReference,
     columns: Sequence[str] = (),
     partition: PartitionSpec | None = None,
 ) -> TableStatistics:
@@ -51,8 +51,8 @@ def analyze(
     Of `columns` minima, maxima, nulls and numbers of distinct values (estimated within some 5 %) are stored as well.
     Raises ColumnError for columns that have no statistics, NoSuchObjectError for an unknown partition.
     """
+    table = context.locked_for_reading(transaction, meant)
     chosen = analyzed_columns(table, columns)
-    transaction.lock(read_component(table.database, table.name))
     state = context.state(transaction, table)
     if partition is not None:
         names = set(matching_names(table, partition, [found.name for found in state.partitions]))

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hive_acid import files
-from hive_acid.catalog import Table
-from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError
 from hive_acid.format.names import base_name
-from hive_acid.locks import overwrite_component
-from hive_acid.spark.overwrite import has_own_readers
+from hive_acid.references import TableReference
+from hive_acid.spark.overwrite import overwriting
 from hive_acid.spark.specs import PartitionSpec, matching_names
+from hive_acid.spark.statement import Context
 from hive_acid.transaction import Transaction
 from hive_acid.wire import ttypes
 
 
 def truncate(
-    connection: Connection, transaction: Transaction | None, table: Table, partition: PartitionSpec | None = None
+    context: Context, transaction: Transaction | None, meant: TableReference, partition: PartitionSpec | None = None
 ) -> None:
     """Remove all rows of the table, or of the partitions that `partition` covers.
 
@@ -25,6 +24,11 @@ def truncate(
     once. Raises NoSuchObjectError for a partition that there is not, ColumnError for what is no specification of some,
     LockTimeoutError for writers that do not end and InvalidOperationError for files that are not the table's own.
     """
+    connection = context.connection
+    if transaction is not None and (meant.known is None or meant.known.is_transactional):
+        table = context.begin(transaction, meant, overwriting(connection, transaction, meant, {})).table
+    else:
+        table = context.definitions.now(meant, transaction)
     names: list[str] | None = None
     locations = {"": table.location}
     if partition and not table.partition_keys:
@@ -35,11 +39,7 @@ def truncate(
         locations = {name: found[name] for name in names or found}
     request = ttypes.TruncateTableRequest(dbName=table.database, tableName=table.name, partNames=names)
     if transaction is not None and table.is_transactional:
-        beside = has_own_readers(connection, table, transaction.id)
-        dynamic = bool(table.partition_keys)
-        transaction.lock(overwrite_component(table.database, table.name, dynamic=dynamic, beside_readers=beside))
         write_id = transaction.write_id(table.database, table.name)
-        transaction.wait_for_earlier_writes(table.database, table.name)
         request.writeId = write_id
         request.validWriteIdList = str(transaction.write_ids(table.database, table.name))
         places = {name: files.join(location, base_name(write_id)) for name, location in locations.items()}

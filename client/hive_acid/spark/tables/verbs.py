@@ -12,7 +12,10 @@ from pyspark.sql import types as t
 from hive_acid import compactions
 from hive_acid.catalog import Table, table_parts
 from hive_acid.connection import Connection
+from hive_acid.locks import Operation
+from hive_acid.references import TableReference
 from hive_acid.spark.blocks import Blocks
+from hive_acid.spark.overwrite import overwriting
 from hive_acid.spark.specs import PartitionSpec
 from hive_acid.spark.statement import Context
 from hive_acid.spark.tables import compaction
@@ -25,6 +28,7 @@ from hive_acid.spark.tables.statistics import TableStatistics, analyze
 from hive_acid.spark.tables.truncate import truncate
 from hive_acid.spark.tables.upgrade import UpgradeFinding, upgrade_check
 from hive_acid.transaction import Transaction
+from hive_acid.write.table_write import Intent
 
 COMPACTION_TIMEOUT_MS = 3_600_000
 """How long a compaction is waited for."""
@@ -63,6 +67,9 @@ class TableVerbs(abc.ABC):
     def _lookup(self, table: str | Table) -> Table: ...
 
     @abc.abstractmethod
+    def _meant(self, table: str | Table) -> TableReference: ...
+
+    @abc.abstractmethod
     def _refuse_without_transactions(self) -> None: ...
 
     # --- making and filling --------------------------------------------------------------------
@@ -98,7 +105,7 @@ class TableVerbs(abc.ABC):
 
         return self._in_transaction(
             lambda transaction: create_with_rows(
-                self.connection, transaction, database, table, create, lambda: self.insert(name, frame)
+                self.connection, transaction, database, table, create, lambda: self.insert(self._lookup(name), frame)
             ),
             [f"{database}.{table}"],
         )
@@ -119,12 +126,15 @@ class TableVerbs(abc.ABC):
         Full-ACID tables take ORC files that have the table's columns at their places. Raises FormatError, ColumnError
         and UnsupportedTableError for files that do not fit.
         """
-        return self._on(
-            table,
-            lambda transaction, of: load(
-                self._context, transaction, of, path, overwrite=overwrite, partition=partition, copy=copy
-            ),
-        )
+
+        def run(transaction: Transaction, meant: TableReference) -> int:
+            intent = Intent(Operation.INSERT)
+            if overwrite:
+                intent = overwriting(self.connection, transaction, meant, partition or {})
+            begun = self._context.begin(transaction, meant, intent)
+            return load(self._context, begun, path, partition=partition, copy=copy)
+
+        return self._on(table, run)
 
     def add_partitions(
         self, table: str | Table, partitions: Mapping[str, str | None], *, if_not_exists: bool = False
@@ -146,11 +156,11 @@ class TableVerbs(abc.ABC):
         It waits for writers under way, and raises LockTimeoutError if they do not end; NoSuchObjectError for an unknown
         partition.
         """
-        found, block = self._lookup(table), self._blocks.current()
-        if block is None and not found.is_transactional:
-            truncate(self.connection, None, found, partition)
+        meant = self._meant(table)
+        if self._blocks.current() is None and meant.known is not None and not meant.known.is_transactional:
+            truncate(self._context, None, meant, partition)
         else:
-            self._on(found, lambda transaction, of: truncate(self.connection, transaction, of, partition))
+            self._on(table, lambda transaction, meant: truncate(self._context, transaction, meant, partition))
 
     # --- moving in and out ---------------------------------------------------------------------
 
@@ -161,9 +171,9 @@ class TableVerbs(abc.ABC):
         rest of an export that failed. Raises FileExistsError.
         """
         self._refuse_without_transactions()
-        found = self._lookup(table)
-        with self._blocks.reading([found.full_name]) as transaction:
-            return export_table(self._context, transaction, found, location, partition)
+        meant = TableReference.of(table)
+        with self._blocks.reading([meant.full_name]) as transaction:
+            return export_table(self._context, transaction, meant, location, partition)
 
     def import_table(
         self, source: str, name: str, *, location: str | None = None, properties: Mapping[str, str] | None = None
@@ -257,9 +267,10 @@ class TableVerbs(abc.ABC):
 
     # --- transactions --------------------------------------------------------------------------
 
-    def _on(self, table: str | Table, run: Callable[[Transaction, Table], Result]) -> Result:
-        found = self._lookup(table)
-        return self._in_transaction(lambda transaction: run(transaction, found), [found.full_name])
+    def _on(self, table: str | Table, run: Callable[[Transaction, TableReference], Result]) -> Result:
+        self._refuse_without_transactions()
+        meant = self._meant(table)
+        return self._in_transaction(lambda transaction: run(transaction, meant), [meant.full_name])
 
     def _in_transaction(self, run: Callable[[Transaction], Result], tables: Sequence[str]) -> Result:
         self._refuse_without_transactions()

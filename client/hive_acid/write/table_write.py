@@ -1,0 +1,326 @@
+"""One write to one table in an open transaction: the protocol that all writers share; they only make files.
+
+`TableWrite.begin` locks, and reads the definition behind the lock: by that the files are made. `publish` registers
+partitions, finds out that the transaction lives, tells which partitions are touched, gives directories their names,
+and looks once more: clients that take no locks may alter, move or drop what they like. It looks when all is in place,
+since what others do from then on they do to the files, too: a drop removes them and a rename takes them along, as if
+this write had committed before it.
+
+What may be different then: columns that were added, renamed or given wider types, as they are in files of any earlier
+write. What may not is where and by what rules rows are looked for: id, place, kind, keys and buckets of the table, and
+the places of partitions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from hive_acid import files
+from hive_acid.catalog import Table
+from hive_acid.connection import Connection
+from hive_acid.errors import ColumnError, SnapshotOutdatedError, TableChangedError, UnsupportedTableError
+from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delete_delta_name, delta_name
+from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.ids import WriteId
+from hive_acid.locks import Operation, overwrite_component, write_component
+from hive_acid.references import Definitions, TableReference
+from hive_acid.transaction import Transaction
+from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values
+
+_UNPARTITIONED = ""
+_LOOKS = 3
+"""So often a lock is taken at most, each time for what was found behind the one before."""
+
+_Staging = TypeVar("_Staging", bound=Staging)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a write is about to do to a table.
+
+    `partition` gives the name of the one partition that it goes to, None if it goes to others or rows decide.
+    `inserts_what_lacks` says that new rows are such as the table has not: partitions that get some count as changed
+    then, so of two statements that would insert the same rows into one only the first commits. An overwrite that may go
+    on `beside_readers` does not wait for them.
+    """
+
+    operation: Operation
+    overwrites: bool = False
+    inserts_what_lacks: bool = False
+    beside_readers: bool = False
+    partition: Callable[[Table], str | None] = field(default=lambda table: None)
+
+    @property
+    def reads(self) -> bool:
+        """Whether what is written depends on the rows that the table has."""
+        return self.operation is not Operation.INSERT and not self.overwrites
+
+    def component(self, table: Table) -> Any:
+        """What to lock."""
+        name = self.partition(table)
+        dynamic = bool(table.partition_keys) and name is None
+        if self.overwrites:
+            return overwrite_component(
+                table.database, table.name, partition=name, dynamic=dynamic, beside_readers=self.beside_readers
+            )
+        return write_component(table.database, table.name, self.operation, partition=name, dynamic=dynamic)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A directory that is in place, in a partition ("" for an unpartitioned table's one)."""
+
+    partition: str
+    directory: str
+    files: StagedFiles
+
+
+class TableWrite:
+    """One write that has begun: `table` is the definition by which its files are to be made."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        definitions: Definitions,
+        transaction: Transaction,
+        table: Table,
+        intent: Intent,
+    ) -> None:
+        self.table = table
+        self.transaction = transaction
+        self.intent = intent
+        self.created = 0
+        """How many partitions it has registered."""
+        self._connection = connection
+        self._definitions = definitions
+        self._first_statement = 0
+        self._places = {} if table.partition_keys else {_UNPARTITIONED: table.location}
+
+    @classmethod
+    def begin(
+        cls,
+        connection: Connection,
+        definitions: Definitions,
+        transaction: Transaction,
+        meant: TableReference,
+        intent: Intent,
+    ) -> TableWrite:
+        """Lock what is about to be changed, and read the definition behind the lock.
+
+        What to lock is guessed by what is known of the table, so that one look is enough. Raises NoSuchObjectError,
+        TableChangedError for a table that is not the one that is meant, and what `Transaction.lock` raises, and
+        for an overwrite `Transaction.wait_for_earlier_writes`.
+        """
+        known = meant.known or definitions.now(meant)
+        component = intent.component(known)
+        transaction.lock(component)
+        table = definitions.now(meant, transaction)
+        if table.id != known.id and transaction.may_begin_again and intent.reads:
+            raise SnapshotOutdatedError(
+                f"{table.full_name} is another table than it was before transaction {transaction.id}, which may not "
+                "see its rows: run it again"
+            )
+        for _ in range(_LOOKS):
+            wanted = intent.component(table)
+            if wanted == component:
+                break
+            component = wanted  # it has partitions by now, or none, or others
+            transaction.lock(component)
+            table = definitions.now(meant, transaction)
+        if intent.overwrites and table.is_transactional:
+            transaction.wait_for_earlier_writes(table.database, table.name)
+        return cls(connection, definitions, transaction, table, intent)
+
+    # --- while files are made ------------------------------------------------------------------
+
+    def ids(self) -> tuple[WriteId, int]:
+        """The write id of the transaction, and a statement id of this write's own.
+
+        Raises UnsupportedTableError for more than 4096 statements in one transaction.
+        """
+        write_id = self.transaction.write_id(self.table.database, self.table.name)
+        self._first_statement = self.transaction.next_statement_id()
+        if self._first_statement > MAX_STATEMENT_ID:
+            raise UnsupportedTableError(
+                f"a transaction can have {MAX_STATEMENT_ID + 1} statements, as many as names have room for: commit it"
+            )
+        return write_id, self._first_statement
+
+    def stage(self, kind: type[_Staging]) -> _Staging:
+        """A new hidden directory, which goes with all that was published from it if the transaction aborts."""
+        staging = kind.below(self.table.location, self.transaction.id)
+        self.transaction.on_abort(staging.undo)
+        return staging
+
+    def reads(self, locations: Mapping[str, str]) -> None:
+        """Note where partitions were when their rows were read: rows are deleted there or nowhere."""
+        self._places.update(locations)
+
+    def locate(self, wanted: Iterable[Values]) -> dict[Values, str]:
+        """The directories of partitions, for files that are written there at once; new ones are registered."""
+        names = {values: self._name(values) for values in wanted}
+        self._find(names.values())
+        return {values: self._places[name] for values, name in names.items()}
+
+    def directory_name(self, staged: StagedFiles) -> str:
+        """The name of the directory that files go to, in their partition."""
+        write_id = self.transaction.write_id(self.table.database, self.table.name)
+        if self.intent.overwrites:
+            return base_name(write_id)
+        named = delete_delta_name if staged.kind == DELETE else delta_name
+        return named(write_id, write_id, staged.statement_id)
+
+    # --- putting them into place ---------------------------------------------------------------
+
+    def publish(self, staging: Staging, found: Sequence[StagedFiles]) -> list[Published]:
+        """Put all that is staged where readers look, once they see the write id.
+
+        Raises TableChangedError and NoSuchObjectError if the table has been replaced, moved or dropped since the write
+        began, or a partition of it; TransactionExpiredError; UnsupportedTableError for additions to what this
+        transaction has overwritten, and for files of which two would go to one directory. The transaction is to be
+        aborted then, which removes what was put into place.
+        """
+        names = {staged.values: self._name(staged.values) for staged in found}
+        self._refuse_gone({names[staged.values] for staged in found if staged.kind == DELETE})
+        self._find(names.values())
+        published = [
+            Published(name, files.join(self._places[name], self.directory_name(staged)), staged)
+            for staged in found
+            for name in (names[staged.values],)
+        ]
+        self._refuse_shared(published)
+        last = max((staged.statement_id for staged in found), default=self._first_statement)
+        if last > MAX_STATEMENT_ID:
+            raise UnsupportedTableError(
+                f"a transaction can have {MAX_STATEMENT_ID + 1} statements, and this one needs several: commit it"
+            )
+        self.transaction.use_statement_ids(self._first_statement, last)
+        again = self.transaction.note_directories(
+            self.table.database, self.table.name, set(names.values()), overwrite=self.intent.overwrites
+        )
+        self._prove(published)
+        for one in published:
+            if one.partition in again:
+                files.remove(one.directory)
+        placed = {id(one.files): one.directory for one in published}
+        try:
+            staging.publish(found, lambda staged: _split(placed[id(staged)]))
+        except OSError:
+            self._verify(published)  # who has moved the table has moved what is staged, too
+            raise
+        self._verify(published)
+        return published
+
+    def _name(self, values: Values) -> str:
+        """The name of a partition, "" for an unpartitioned table's one."""
+        if not self.table.partition_keys:
+            return _UNPARTITIONED
+        if DEFAULT_PARTITION in values:
+            raise ColumnError(
+                f"'{DEFAULT_PARTITION}' is no value of a partition column of {self.table.full_name}: by this name NULL "
+                "is kept"
+            )
+        return self.table.partition_name(values)
+
+    def _refuse_gone(self, deleted: set[str]) -> None:
+        """Raise TableChangedError if rows are deleted from partitions that it has not read."""
+        if self.table.partition_keys and (unread := sorted(deleted - self._places.keys())):
+            raise TableChangedError(f"partition {unread[0]} of {self.table.full_name} is none of those that were read")
+
+    def _find(self, names: Iterable[str]) -> None:
+        """Find out where partitions are; those that are not there are registered.
+
+        What counts is where a partition is once it is registered: somebody else may have done that at the same time,
+        and elsewhere.
+        """
+        table = self.table
+        wanted = sorted(set(names) - self._places.keys())
+        if not wanted or not table.partition_keys:
+            return
+        found = self._connection.partitions_named(table, wanted)
+        if new := [name for name in wanted if name not in found]:
+            wire = self._unchanged()
+            default = {name: files.join(table.location, name) for name in new}
+            self._connection.add_partitions(table, default, wire=wire)
+            registered = self._connection.partitions_named(table, new)
+            if lost := [name for name in new if name not in registered]:
+                raise TableChangedError(f"partition {lost[0]} of {table.full_name} was dropped as soon as it was made")
+            self.created += sum(registered[name] == default[name] for name in new)
+            found |= registered
+        self._places |= found
+
+    def _verify(self, published: Sequence[Published]) -> None:
+        """Raise TableChangedError or NoSuchObjectError unless readers find what is in place now."""
+        if not published:
+            return
+        self._unchanged()
+        if not self.table.partition_keys:
+            return
+        names = sorted({one.partition for one in published})
+        now = self._connection.partitions_named(self.table, names)
+        for name in names:
+            if now.get(name) != self._places[name]:
+                what = f"was moved to {now[name]}" if name in now else "was dropped"
+                raise TableChangedError(
+                    f"partition {name} of {self.table.full_name} {what} while the statement ran: run it again"
+                )
+
+    def _unchanged(self) -> Any:
+        """What the metastore says of the table. Raises TableChangedError if this write does not fit it any more."""
+        before = self.table
+        meant = TableReference(before.database, before.name, before.id or None)
+        now, wire = self._definitions.told(meant, self.transaction)
+        if _essentials(now) != _essentials(before):
+            raise TableChangedError(
+                f"{before.full_name} was altered while the statement ran, so that its rows are looked for in another "
+                f"way or place ({now.location}): run it again"
+            )
+        return wire
+
+    def _refuse_shared(self, published: Sequence[Published]) -> None:
+        """Raise UnsupportedTableError if two outputs have one directory, as those of two partitions at one place."""
+        by_place: defaultdict[str, list[str]] = defaultdict(list)
+        for one in published:
+            by_place[files.plain(one.directory)].append(one.partition)
+        for place, partitions in by_place.items():
+            if len(partitions) > 1:
+                named = " and ".join(dict.fromkeys(partitions)) or "the table"
+                raise UnsupportedTableError(
+                    f"{self.table.full_name}: rows of {named} would be written to one directory, {place}, where one "
+                    "file would take the place of the other"
+                )
+
+    def _prove(self, published: Sequence[Published]) -> None:
+        """Find out that the transaction lives still, and tell which partitions it touches, for the check at commit.
+
+        Who was given up meanwhile learns it here. Who is given up after this finds its staging directory, which is
+        there by now, removed by the Cleaner, before the record goes by which its writes count as aborted.
+        """
+        table, intent = self.table, self.intent
+        if not table.partition_keys or intent.partition(table) is not None:
+            if published:
+                self.transaction.check_alive()
+            return
+        all_changed = intent.overwrites or intent.inserts_what_lacks
+        changed = {one.partition for one in published if all_changed or one.files.kind == DELETE}
+        added = {one.partition for one in published} - changed
+        for touched, what in ((changed, intent.operation), (added, Operation.INSERT)):
+            # Nothing touched is told as well: until then the whole table counts as written to.
+            if touched or not published:
+                self.transaction.add_dynamic_partitions(table.database, table.name, sorted(touched), what)
+
+
+def _essentials(table: Table) -> tuple[object, ...]:
+    """What must not change while rows are written: where they are looked for, and by what rules."""
+    keys = tuple((key.name, key.type) for key in table.partition_keys)
+    kind = table.is_transactional, table.is_full_acid, table.input_format
+    hashed = {column.name: column.type for column in table.columns if column.name in table.bucket_columns}
+    return table.location, keys, kind, table.bucket_columns, table.buckets, table.bucketing_version, hashed
+
+
+def _split(directory: str) -> tuple[str, str]:
+    location, _, name = directory.rpartition("/")
+    return location, name

@@ -1,0 +1,239 @@
+"""What the kernel makes right or refuses, whatever other clients do to the table without asking for locks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hive_acid import files
+from hive_acid.catalog import Table
+from hive_acid.connection import Connection
+from hive_acid.errors import (
+    ColumnError,
+    NoSuchObjectError,
+    TableChangedError,
+    TransactionExpiredError,
+    UnsupportedTableError,
+)
+from hive_acid.locks import Operation
+from hive_acid.wire import ttypes
+from hive_acid.write.staging import DELETE
+from hive_acid.write.table_write import Intent
+from tests.write.conftest import INSERTING, KEYS, World, files_below, staged
+
+DELTA = "delta_0000001_0000001_0000"
+FILES = {f"{DELTA}/_orc_acid_version", f"{DELTA}/bucket_00000"}
+
+
+def recreate(world: World, table: Table) -> None:
+    world.other.drop_table("d", "t")
+    world.create(table.partition_keys)
+
+
+def move(world: World, table: Table) -> None:
+    world.alter(location=table.location + "_elsewhere")
+
+
+def rename(world: World, table: Table) -> None:
+    world.alter(tableName="other")
+
+
+def rename_and_follow(world: World, table: Table) -> None:
+    rename(world, table)
+    world.create(table.partition_keys)
+
+
+CHANGES: dict[str, tuple[Callable[[World, Table], None], type[Exception]]] = {
+    "dropped": (lambda world, table: world.other.drop_table("d", "t"), NoSuchObjectError),
+    "recreated": (recreate, TableChangedError),
+    "moved": (move, TableChangedError),
+    "renamed": (rename, NoSuchObjectError),
+    "renamed and followed": (rename_and_follow, TableChangedError),
+}
+
+
+@pytest.mark.parametrize("keys", [(), KEYS], ids=["flat", "partitioned"])
+@pytest.mark.parametrize("how", CHANGES)
+def test_a_table_that_is_another_one_when_files_are_in_place_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch, how: str, keys: tuple[object, ...]
+) -> None:
+    """At the last moment before they are: what came before is seen by the same look."""
+    table = world.create(keys)  # type: ignore[arg-type]
+    change, error = CHANGES[how]
+    transaction = world.connection.begin()
+    begun = world.begin(transaction)
+    staging, found = staged(begun, ("a",) if keys else ())
+    rename_files = files.rename
+
+    def late(source: str, target: str) -> None:
+        monkeypatch.setattr(files, "rename", rename_files)
+        change(world, table)
+        rename_files(source, target)
+
+    monkeypatch.setattr(files, "rename", late)
+    with pytest.raises((error, FileNotFoundError)) as caught:
+        begun.publish(staging, found)
+    assert isinstance(caught.value, error), "one that says what has happened"
+    transaction.abort()
+    assert not files_below(table.location), "nothing is left where the table was"
+
+
+@pytest.mark.parametrize("how", ["dropped", "recreated", "renamed", "renamed and followed"])
+def test_a_table_is_looked_for_again_behind_the_lock(world: World, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """By a `Table` it is that one or none; by a name it is whichever has it then."""
+    table = world.create()
+    change, error = CHANGES[how]
+    call = Connection.call
+
+    def late(connection: Connection, method: str, *args: object) -> object:
+        if method == "lock" and connection is world.connection:
+            monkeypatch.setattr(Connection, "call", call)
+            change(world, table)
+        return call(connection, method, *args)
+
+    monkeypatch.setattr(Connection, "call", late)
+    with world.connection.begin() as transaction, pytest.raises(error):
+        world.begin(transaction, table)
+    if error is TableChangedError:
+        with world.connection.begin() as transaction:
+            assert world.begin(transaction).table.id != table.id
+
+
+def test_a_name_may_not_mean_two_tables_in_one_transaction(world: World) -> None:
+    """Its write id and its snapshot are of the first one."""
+    table = world.create()
+    transaction = world.connection.begin()
+    world.begin(transaction).ids()
+    recreate(world, table)
+    with pytest.raises(TableChangedError, match="another table now"):
+        world.begin(transaction)
+    transaction.abort()
+
+
+def test_the_lock_follows_what_is_found_behind_it(world: World) -> None:
+    """Of a table that was partitioned when it was looked at last, and is not any more."""
+    world.create(KEYS)
+    with world.connection.begin() as transaction:
+        begun = world.begin(transaction)
+        begun.publish(*staged(begun, ("a",)))
+    recreate(world, world.create(name="pattern"))
+    first, second = world.connection.begin(), world.connection.begin()
+    for transaction in (first, second):
+        begun = world.begin(transaction, intent=Intent(Operation.UPDATE))
+        assert not begun.table.partition_keys
+        begun.publish(*staged(begun, ()))
+    first.commit()
+    with pytest.raises(Exception, match="write conflict"):
+        second.commit()
+
+
+def test_rows_go_to_where_somebody_else_has_just_put_their_partition(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = world.create(KEYS)
+    elsewhere = table.location + "_elsewhere"
+    call = Connection.call
+
+    def late(connection: Connection, method: str, *args: object) -> object:
+        if method == "add_partitions_req" and connection is world.connection:
+            world.other.add_partitions(table, {"p=a": elsewhere})
+        return call(connection, method, *args)
+
+    monkeypatch.setattr(Connection, "call", late)
+    with world.connection.begin() as transaction:
+        begun = world.begin(transaction)
+        begun.publish(*staged(begun, ("a",)))
+    assert files_below(elsewhere) == FILES
+    assert begun.created == 0
+
+
+@pytest.mark.parametrize("kind", [DELETE, "insert"])
+@pytest.mark.parametrize("how", ["dropped", "moved"])
+def test_a_partition_that_was_read_and_is_gone_is_refused(world: World, how: str, kind: str) -> None:
+    table = world.create(KEYS)
+    place = f"{table.location}/p=a"
+    world.other.add_partitions(table, {"p=a": place})
+    transaction = world.connection.begin()
+    begun = world.begin(transaction, intent=Intent(Operation.UPDATE))
+    begun.reads({"p=a": place})
+    if how == "dropped":
+        world.other.drop_partitions(table, ["p=a"])
+    else:
+        world.move_partition("p=a", table.location + "_elsewhere")
+    with pytest.raises(TableChangedError, match=f"p=a of d.t was {how}"):
+        begun.publish(*staged(begun, ("a",), kind=kind))
+    transaction.abort()
+    assert not any("delta" in path for path in files_below(table.location))
+    assert not files_below(table.location + "_elsewhere")
+    if how == "dropped":
+        assert world.other.partition_names(table) == [], "it is not made again"
+
+
+def test_a_partition_that_was_dropped_is_made_again_by_an_insert(world: World) -> None:
+    table = world.create(KEYS)
+    world.other.add_partitions(table, {"p=a": f"{table.location}/p=a"})
+    with world.connection.begin() as transaction:
+        begun = world.begin(transaction)
+        world.other.drop_partitions(table, ["p=a"])
+        begun.publish(*staged(begun, ("a",)))
+    assert world.other.partition_names(table) == ["p=a"]
+    assert {path for path in files_below(f"{table.location}/p=a") if "delta" in path} == {
+        path.replace("0000001", "0000002") for path in FILES
+    }, "above the base by which the metastore dropped it"
+
+
+def test_columns_may_change_while_files_are_made(world: World) -> None:
+    table = world.create()
+    with world.connection.begin() as transaction:
+        begun = world.begin(transaction)
+        world.alter(cols=[*world.other.wire_table("d", "t").sd.cols, ttypes.FieldSchema(name="n", type="int")])
+        begun.publish(*staged(begun, ()))
+    assert files_below(table.location) == FILES
+
+
+def test_two_outputs_with_one_directory_are_refused_before_anything_is_in_place(world: World) -> None:
+    table = world.create(KEYS)
+    one = f"{table.location}/here"
+    world.other.add_partitions(table, {"p=a": one, "p=b": f"{one}/"})
+    transaction = world.connection.begin()
+    begun = world.begin(transaction)
+    with pytest.raises(UnsupportedTableError, match="p=a and p=b would be written to one directory"):
+        begun.publish(*staged(begun, ("a",), ("b",)))
+    transaction.abort()
+    assert not files_below(table.location)
+
+
+def test_the_name_of_null_is_no_value(world: World) -> None:
+    """Beside NULL it would have its directory; alone it would be read as NULL."""
+    table = world.create(KEYS)
+    for values in ((("__HIVE_DEFAULT_PARTITION__",), (None,)), (("__HIVE_DEFAULT_PARTITION__",),)):
+        transaction = world.connection.begin()
+        begun = world.begin(transaction)
+        with pytest.raises(ColumnError, match="NULL is kept"):
+            begun.publish(*staged(begun, *values))
+        transaction.abort()
+    assert world.other.partition_names(table) == []
+
+
+@pytest.mark.parametrize("keys", [(), KEYS], ids=["flat", "partitioned"])
+def test_who_was_given_up_puts_nothing_in_place(world: World, keys: tuple[object, ...]) -> None:
+    table = world.create(keys)  # type: ignore[arg-type]
+    transaction = world.connection.begin()
+    begun = world.begin(transaction, intent=INSERTING)
+    staging, found = staged(begun, ("a",) if keys else ())
+    world.other.abort_transactions([transaction.id])
+    with pytest.raises(TransactionExpiredError):
+        begun.publish(staging, found)
+    assert all("delta" not in path for path in files_below(table.location))
+
+
+def test_what_is_written_under_a_plain_name_is_marked_and_leaves_nothing_behind(world: World) -> None:
+    table = world.create()
+    with world.connection.begin() as transaction:
+        begun = world.begin(transaction)
+        staging, found = staged(begun, ())
+        (published,) = begun.publish(staging, found)
+        assert published.directory == files.join(table.location, DELTA)
+        staging.remove()
+    assert files_below(table.location) == FILES
