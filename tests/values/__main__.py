@@ -7,12 +7,18 @@ import tempfile
 import time
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
+from hive_acid.connection import connect
+from hive_acid.errors import TimeZoneMismatchError
 from metastore.store.database import Database
 from metastore.store.embedded import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 from tests.conftest import _admin, url_of
 from tests.served import served
 from tests.spark.conftest import started
+from tests.values.settings import SETTINGS
+from tests.values.under import wrong_under
 from tests.values.walk import Walk
 
 TEMPLATE = "template_values"
@@ -24,6 +30,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=50, help="tables that are asked, with many conditions each")
     parser.add_argument("--seed", type=int, default=1, help="of the first step")
     parser.add_argument("--layout", help="of all tables, such as 'one' or 'partitions by date'")
+    parser.add_argument("--settings", action="store_true", help="tell the story under each setting, too")
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as directory,
@@ -45,9 +52,27 @@ def main() -> None:
                 each_s = (time.monotonic() - began) / (seed - options.seed + 1)
                 print(f"seed {seed}: {walk.findings}, {each_s:.1f} s a step", flush=True)
             walk.close()
+            told += _settings(spark, server.uri) if options.settings else 0
             spark.stop()
     if told:
         raise SystemExit(f"{told} findings")
+
+
+def _settings(spark: SparkSession, uri: str) -> int:
+    """Tell the story under each setting alone; how many of them it goes wrong under."""
+    bad = 0
+    with connect(uri) as connection:
+        for number, (name, settings) in enumerate(SETTINGS.items()):
+            try:
+                wrong = ", ".join(wrong_under(spark, connection, settings, f"d.setting_{number}"))
+            except TimeZoneMismatchError as error:
+                print(f"{name}: refused, {error}", flush=True)
+                continue
+            except Exception as error:  # whatever it is: it tells what is wrong
+                wrong = f"{type(error).__name__}: {error}"
+            bad += bool(wrong)
+            print(f"{name}: {wrong or 'as without it'}", flush=True)
+    return bad
 
 
 if __name__ == "__main__":

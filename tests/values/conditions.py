@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -42,8 +43,13 @@ class Condition:
     by_hive: bool = False
 
     def given(self, *, as_column: bool) -> Column | str:
-        """What a verb is given."""
-        return self.column() if as_column and self.column is not None else self.text
+        """What a verb is given: text where there is no Column of it, or PySpark makes none of a value."""
+        if not as_column or self.column is None:
+            return self.text
+        try:
+            return self.column()
+        except IllegalArgumentException:
+            return self.text
 
 
 class Conditions:
@@ -125,8 +131,12 @@ class Conditions:
         return Condition(text, frozenset({name}), truth, _if_given(values, column))
 
     def _between(self, name: str, kind: str) -> Condition:
-        low = literal(self._chance, kind)
-        high = next((v for v in (literal(self._chance, kind) for _ in range(8)) if _is_spelled_alike(v, low)), low)
+        given = [literal(self._chance, kind) for _ in range(8)]
+        if kind.startswith("char"):
+            # Of a char between other expressions than plain texts the rules are Spark's, by which it has its blanks.
+            given = [NULL, *(value for value in given if value.sql.startswith("'"))]
+        low = given[-1]
+        high = next((value for value in given if _is_spelled_alike(value, low)), low)
         is_in = self._chance.random() < 0.8
         text = f"{self._written(name)} {'' if is_in else 'NOT '}BETWEEN {low.sql} AND {high.sql}"
 
@@ -145,7 +155,8 @@ class Conditions:
         return Condition(text, frozenset({name}), truth, _if_given((low, high), column), by_hive=of_char)
 
     def _like(self, name: str, kind: str) -> Condition:
-        text = next(filter(None, (value.model for value in self._chance.sample(stored(kind), 8))), "a")
+        texts = [value.model for value in self._chance.sample(stored(kind), 8)]
+        text = next((text for text in texts if text and "${" not in text), "a")
         escaped = "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in text)
         cut = self._chance.randrange(len(text) + 1)
         begin = "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in text[:cut])
@@ -214,7 +225,7 @@ class Conditions:
             at = chance.randrange(len(parts))
             field, _, kind_of_field = parts[at].partition(":")
             if not inner(kind_of_field)[0]:
-                value, operator = literal(chance, kind_of_field), chance.choice(list(OPERATORS))
+                value, operator = _without_blanks(chance, kind_of_field), chance.choice(list(OPERATORS))
                 return Condition(
                     f"{name}.{field} {operator} {value.sql}",
                     of,
@@ -224,7 +235,7 @@ class Conditions:
                     by_hive=kind_of_field.startswith("char"),
                 )
         if shape == "array" and not inner(parts[0])[0]:
-            value, operator = literal(chance, parts[0]), chance.choice(list(OPERATORS))
+            value, operator = _without_blanks(chance, parts[0]), chance.choice(list(OPERATORS))
             return Condition(
                 f"get({name}, 0) {operator} {value.sql}",
                 of,
@@ -233,6 +244,12 @@ class Conditions:
             )
         text = f"{name}.a IS NULL" if shape == "struct" else f"size({name}) > 1"
         return Condition(text, of, None)
+
+
+def _without_blanks(chance: random.Random, kind: str) -> Literal:
+    """A value beside a nested one: a char has no blanks at its end there, and equals no text that has some."""
+    values = (literal(chance, kind) for _ in iter(int, 1))
+    return next(value for value in values if not kind.startswith("char") or value.model == value.model.rstrip(" "))
 
 
 def _as(to: str, kind: str, model: Any) -> Any:

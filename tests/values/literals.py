@@ -149,6 +149,8 @@ def _booleans(column: str, kind: str, model: bool) -> Iterator[Literal]:
 
 
 def _texts(column: str, kind: str, model: str) -> Iterator[Literal]:
+    if "${" in model:  # in SQL it stands for a setting
+        return
     yield Literal(quoted_text(model), "string", model, model)
     if "\\" not in model:
         yield Literal("'" + model.replace("'", "''") + "'", "string", model)

@@ -156,6 +156,7 @@ _CONDITIONS = {
     "c = 'ab'": lambda of: of["c"] == "ab",
     "m > 0.5": lambda of: of["m"] is not None and of["m"] > 0.5,
     "x = 0": lambda of: of["x"] == 0,
+    "d = date'9999-12-31'": lambda of: of["d"] == day("9999-12-31"),
     "t >= timestamp'2024-01-01 00:00:00'": lambda of: of["t"] is not None and of["t"] > micros("2024-01-01 00:00:00"),
     "`a b` = 9223372036854775807": lambda of: of["a b"] == 2**63 - 1,
 }

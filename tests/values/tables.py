@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
@@ -134,21 +135,28 @@ class Tables:
         return placed
 
     def _streamed(self) -> Placed:
-        """Rows that a stream of Arrow tables has written."""
+        """Rows that a stream of Arrow tables has written; it takes no fraction of a second before 1970."""
         name = self._create("streamed", SIMPLE_KINDS)
+        taken = self._some(lambda number: _can_be_streamed(self.rows[number][column_of("timestamp")]))
         with StreamingConnection(self._uri, name, ArrowWriter()) as stream:
             for part in range(4):
-                rows = self.frame(SIMPLE_KINDS).where(f"id % 4 = {part}").toArrow()
+                given = f"id % 4 = {part} AND id IN ({', '.join(map(str, taken))})"
+                rows = self.frame(SIMPLE_KINDS).where(given).toArrow()
+                naive = [
+                    pa.field(of.name, pa.timestamp("us") if pa.types.is_timestamp(of.type) else of.type)
+                    for of in rows.schema
+                ]
+                rows = rows.cast(pa.schema(naive))
                 with stream.transaction():
                     stream.write(rows)
-        return Placed(name, SIMPLE_KINDS, self.rows)
+        return Placed(name, SIMPLE_KINDS, taken)
 
     def _partitions(self, kind: str) -> Placed:
         """A partition for each value of a type that can be one."""
         key = column_of(kind)
         kinds = {name: of for name, of in SIMPLE_KINDS.items() if name != key}
         name = self._create(f"partitions_{key}", kinds, partitioned_by={key: kind})
-        rows = self._some(lambda number: self.rows[number][key] not in _NO_KEYS)
+        rows = self._some(lambda number: _can_be_key(self.rows[number][key]))
         given = self.frame(SIMPLE_KINDS)
         self.on.insert(name, given.where(f"id IN ({', '.join(map(str, rows))})"))
         return Placed(name, SIMPLE_KINDS, rows)
@@ -170,8 +178,16 @@ class Tables:
 
 _VALUES = {name: stored(kind) for name, kind in KINDS.items()}
 _COUNT = max(map(len, _VALUES.values()))
-_NO_KEYS = ("",)
-"""Hive takes an empty text in a partition for null."""
+
+
+def _can_be_streamed(micros: int | None) -> bool:
+    return micros is None or micros >= 0 or micros % 1_000_000 == 0
+
+
+def _can_be_key(value: Any) -> bool:
+    """Hive takes an empty text in a partition for null, and no file system has names with a NUL."""
+    return value != "" and not (isinstance(value, str) and "\0" in value)
+
 
 LAYOUTS = ("one", "many", "groups", "changed", "minor", "major", "streamed", "insert only")
 KEYED = tuple(f"{what} by {kind}" for what in ("partitions", "buckets") for kind in KEYS)

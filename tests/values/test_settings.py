@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-
 import pytest
 
-import hive_acid.spark
 from hive_acid.errors import TimeZoneMismatchError, UnsupportedTableError
 from tests.spark.checker import location_of
 from tests.values.settings import SETTINGS, TOGETHER
 from tests.values.story import told
+from tests.values.under import under, wrong_under
 
 pytestmark = pytest.mark.spark
-
-
-KNOWN = {"where c = 'ab'", "where x = 0"}
-"""What is not right yet under any settings."""
-
-
-@contextmanager
-def under(spark, settings: Mapping[str, str]) -> Iterator[None]:
-    """Within the block the session has the settings, and at its end has to have them still."""
-    own = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-        assert {key: spark.conf.get(key) for key in settings} == dict(settings)
-    finally:
-        for key, value in own.items():
-            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("number", range(len(TOGETHER)))
 def test_story(spark, acid, number):
-    """Settings that do not exclude each other together, on two tables; ``make walk-values`` takes each by itself."""
+    """Settings that do not exclude each other together; ``make walk-values ARGS=--settings`` takes each alone."""
     settings = {key: value for name in TOGETHER[number] for key, value in SETTINGS[name].items()}
-    with under(spark, settings), hive_acid.spark.session(spark, acid.connection) as session:
-        for name, has_all in (("d.all", True), ("d.flat", False)):
-            verbs = told(spark, session, name, keys=has_all, nested=has_all)
-            wrong = [verb for verb, is_right in verbs if not is_right and verb not in KNOWN]
-            assert not wrong, (TOGETHER[number], name, wrong)
+    assert not wrong_under(spark, acid.connection, settings, "d.t"), TOGETHER[number]
 
 
 def test_another_zone_is_refused_in_words(spark, acid):
@@ -65,6 +40,19 @@ def test_names_that_are_taken_for_patterns_are_refused_in_words(spark, acid):
         for verb in (lambda: acid.table("d.odd"), lambda: acid.insert("d.odd", odd), lambda: acid.delete("d.odd")):
             with pytest.raises(UnsupportedTableError, match=r"d\.odd.*'a b'.*quotedRegexColumnNames to false"):
                 verb()
+
+
+def test_char_as_string_is_refused_in_words(spark, acid):
+    acid.create_table("d.t", {"id": "int", "c": "char(4)"})
+    acid.create_table("d.keyed", {"id": "int"}, partitioned_by={"c": "char(4)"})
+    row = spark.sql("SELECT 1 AS id, 'ab' AS c")
+    assert acid.insert("d.t", row) == acid.insert("d.keyed", row) == 1
+    with under(spark, {"spark.sql.legacy.charVarcharAsString": "true"}):
+        for name in ("d.t", "d.keyed"):
+            for verb in (lambda of=name: acid.table(of), lambda of=name: acid.delete(of, "c = 'ab'")):
+                with pytest.raises(UnsupportedTableError, match=r"column 'c'.*charVarcharAsString to false"):
+                    verb()
+    assert acid.delete("d.t", "c = 'ab'") == 1
 
 
 @pytest.mark.parametrize("kind", ["full", "insert_only"])

@@ -318,9 +318,8 @@ def _modelled(condition: Condition, placed: Placed) -> frozenset[int] | None:
 
 
 def _expression(condition: Condition, at: int) -> Column:
-    if condition.column is not None and at % 2:
-        return condition.column()
-    return F.expr(condition.text)
+    given = condition.given(as_column=at % 2 == 1)
+    return F.expr(given) if isinstance(given, str) else given
 
 
 def _is_mergeable(kind: str, other: str) -> bool:

@@ -100,7 +100,8 @@ def row_struct(table: Table, values: Sequence[str]) -> str:
 
 def text_value(text: str) -> str:
     """The SQL of a text, whatever it contains."""
-    if "\\" in text or "'" in text:  # what a backslash means in a literal is a setting of the session
+    if any(sign in text for sign in ("\\", "'", "${")):
+        # What a backslash means in a literal is a setting of the session, and ``${name}`` stands for one.
         return f"CAST(X'{text.encode().hex()}' AS STRING)"
     return f"'{text}'"
 

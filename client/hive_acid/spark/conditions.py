@@ -54,7 +54,7 @@ def is_of_connect(condition: Column) -> bool:
 
 def _parsed(text: str, *, with_escapes: bool = False) -> exp.Condition | None:
     backslash = _UNCLEAR_ESCAPE.search(text) if with_escapes else "\\" in text
-    if len(text) > _LONGEST_CONDITION or backslash or '"' in text:
+    if len(text) > _LONGEST_CONDITION or backslash or '"' in text or "${" in text:
         return None
     try:
         parsed = sqlglot.parse_one(text, dialect="spark")

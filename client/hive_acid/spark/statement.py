@@ -33,7 +33,6 @@ from hive_acid.spark.hashing import check_version
 from hive_acid.spark.job_settings import configured
 from hive_acid.spark.layout import Write, layout_of
 from hive_acid.spark.listing import TableState, check_full_acid, check_transactional, table_state
-from hive_acid.spark.patterns import refuse_patterns
 from hive_acid.spark.predicates import Predicate
 from hive_acid.spark.read import deleted_from, partition_columns, read_rows
 from hive_acid.spark.skipping import chosen_partitions, without_hopeless_files
@@ -42,6 +41,7 @@ from hive_acid.spark.stage import SparkStaging
 from hive_acid.spark.tables.upkeep import Written, keep_up
 from hive_acid.spark.timezone import ZoneGuard
 from hive_acid.spark.types import refuse_instants, row_type
+from hive_acid.spark.unfit_settings import refuse_unfit_settings
 from hive_acid.transaction import Transaction
 from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Values
 from hive_acid.write.table_write import Intent, TableWrite
@@ -120,7 +120,7 @@ class Context:
         """
         check_transactional(table)
         self.zones.check(row_type(table.columns))
-        refuse_patterns(self.spark, table)
+        refuse_unfit_settings(self.spark, table)
         wanted = wanted if self.skipping else None
         write_ids = transaction.write_ids(table.database, table.name)
         partitions: Mapping[str, str] = {}
@@ -159,7 +159,7 @@ class Statement:
     def __init__(self, context: Context, begun: TableWrite) -> None:
         check_full_acid(begun.table)
         context.zones.check(row_type(begun.table.columns))
-        refuse_patterns(context.spark, begun.table)
+        refuse_unfit_settings(context.spark, begun.table)
         self.context = context
         self.table = begun.table
         self._begun = begun

@@ -82,7 +82,7 @@ def _is_plain(node: exp.Expr, alias: str, known: set[str]) -> bool:
         names = [part.name.lower() for part in node.parts]
         return names[-1] in known and (len(names) == 1 or (len(names) == 2 and names[0] == alias))
     if isinstance(node, exp.Literal):
-        return not node.is_string or not set("\\'\"") & set(node.name)
+        return not node.is_string or not (set("\\'\"") & set(node.name) or "${" in node.name)
     if isinstance(node, exp.Cast):
         return node.to.this in _CONSTANT_CASTS and isinstance(node.this, exp.Literal)
     if isinstance(node, exp.In) and (node.args.get("query") or node.args.get("unnest") or node.args.get("field")):

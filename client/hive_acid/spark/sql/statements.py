@@ -11,6 +11,7 @@ from hive_acid.spark.sql import alter, change, create, insert, merge, show, tran
 from hive_acid.spark.sql.arguments import bound
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.sql.variables import substituted
 
 _QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "("})
 _CHANGES = frozenset({"UPDATE", "DELETE", "MERGE"})
@@ -51,6 +52,7 @@ def run_statement(run: Run, text: str) -> DataFrame:
 
     Raises SqlError for what is not understood, and what the verb behind the statement raises.
     """
+    text = substituted(run.spark, text)
     cursor = Cursor(text)
     if cursor.at_end:
         raise SqlError("there is no statement in the text")

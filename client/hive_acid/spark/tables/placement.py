@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 from hive_acid.catalog import Table
 from hive_acid.errors import TableNotAcidError
-from hive_acid.spark.patterns import refuse_patterns
 from hive_acid.spark.statement import Context
 from hive_acid.spark.types import row_type
+from hive_acid.spark.unfit_settings import refuse_unfit_settings
 from hive_acid.write.staging import INSERT, StagedFiles, Staging, Values
 from hive_acid.write.table_write import TableWrite
 
@@ -27,7 +27,7 @@ class Placement:
         """Raises TableNotAcidError for a plain table, TimeZoneMismatchError."""
         check_writable(begun.table)
         context.zones.check(row_type(begun.table.columns))
-        refuse_patterns(context.spark, begun.table)
+        refuse_unfit_settings(context.spark, begun.table)
         self.context = context
         self.table = begun.table
         self._begun = begun

@@ -1,1 +1,0 @@
-"""All writers beside another client that alters, moves or drops what they write to."""
