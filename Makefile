@@ -12,7 +12,7 @@ SPARK_VENV := .venv-spark-$(VERSION)
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction walk-data walk-values kill crash test-spark test-connect isolation serve doctor lock clean
+.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction walk-data walk-values walk-writers kill crash test-spark test-connect isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -77,6 +77,9 @@ walk-values: install ## Conditions on values of all types, asked in four ways (S
 
 walk-data: install ## Random writes of all kinds against a model in Python (SEED=1 STEPS=200)
 	@$(BIN)/python -m tests.data_walk --seed $(SEED) --steps $(STEPS) $(ARGS)
+
+walk-writers: install ## Every writer beside another client, at each moment, on each kind of handle (SEED=1 ARGS="--most 500 --only merge")
+	@$(BIN)/python -m tests.spark.writers --seed $(SEED) $(ARGS)
 
 kill: install ## Writers and streams killed by SIGKILL at random moments (SEED=1 ARGS="--kills 200 --queries 50")
 	@$(BIN)/python -m tests.crash.kills --seed $(SEED) $(ARGS)

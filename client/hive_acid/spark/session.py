@@ -271,7 +271,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
     def multi_insert(self, frame: DataFrame) -> MultiInsert:
         """Begin an INSERT of one frame into several tables, in one transaction: add `into` for each, then `execute`."""
         self._refuse_without_transactions()
-        return MultiInsert(self, self._lookup, self._blocks.changing, frame)
+        return MultiInsert(self, self._held, self._blocks.changing, frame)
 
     def sink(
         self,
@@ -323,7 +323,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         return self._blocks.together(run, [meant.full_name])
 
     def _merging(self, verb: str, table: str | Table, join: Join) -> MergeBuilder:
-        found = self._lookup(table)
+        found = self._held(table)
 
         def run(builder: MergeBuilder) -> RowCounts:
             # Also where it only inserts: which rows are new depends on those that are there (as in Hive's
@@ -447,6 +447,10 @@ class AcidSession(DefinitionVerbs, TableVerbs):
 
     def _lookup(self, table: str | Table) -> Table:
         return self._context.definitions.now(TableReference.of(table))
+
+    def _held(self, table: str | Table) -> Table:
+        """What a builder keeps of a table, until it runs: by a name, the one that has it now."""
+        return table if isinstance(table, Table) else self._lookup(table)
 
     def _forget(self, full_name: str) -> None:
         self._context.definitions.forget(full_name)

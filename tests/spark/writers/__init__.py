@@ -1,0 +1,1 @@
+"""All writers beside another client that alters, moves or drops what they write to."""

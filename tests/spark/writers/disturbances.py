@@ -1,0 +1,184 @@
+"""What the other client does meanwhile: to the real table, and to the model of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hive_acid.spark import AcidSession
+from hive_acid.wire import ttypes
+from tests.spark.writers.model import COLUMNS, KEY, Change, Row, TableModel, World, on
+from tests.spark.writers.other import Other
+
+TABLE = "t"
+"""The table that is written to."""
+
+OLD_NAME = "t_before"
+BIG = 2**40
+NEW_KEY, HIT_KEY, OTHER_KEY = 9, 1, 4
+"""The partition that statements make, one that they change, and one that nobody else knows."""
+
+SECOND = "second"
+"""The identity of a table that has taken the name of another one."""
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """One change by another client.
+
+    `by_session` does the same by the product's own verb, with its locks, if there is one; `by_calls` is given the
+    transactions of the statement under test.
+    """
+
+    by_calls: Callable[[Other, Sequence[int]], object]
+    changed: Change
+    by_session: Callable[[AcidSession, str], object] | None = None
+    only_keyed: bool = False
+    new_rows: tuple[Row, ...] = ()
+    """Rows that the other client adds afterwards, by any means."""
+    aborts: bool = False
+    """Whether it ends the transaction under test: then that cannot succeed, but anew."""
+
+    def with_new_rows(self, world: World) -> World:
+        if not self.new_rows:
+            return world
+        return on(TABLE, lambda table: table.with_rows((*table.rows, *_fitting(table, self.new_rows))))(world)
+
+    def model(self, world: World) -> World:
+        return self.with_new_rows(self.changed(world))
+
+
+def _fitting(table: TableModel, rows: Sequence[Row]) -> list[Row]:
+    """`rows` as the table has them: those of tables without partitions have no key."""
+    return [{name: value for name, value in row.items() if name in table.columns} for row in rows]
+
+
+def _without(name: str) -> Change:
+    return lambda world: {of: table for of, table in on(name, lambda table: table)(world).items() if of != name}
+
+
+def _again(world: World) -> World:
+    """Another table under the name, with the columns that the first one had at first."""
+    before = world[TABLE]
+    columns = (*COLUMNS, KEY) if before.is_keyed else COLUMNS
+    return {**world, TABLE: TableModel(SECOND, columns, by_name=before.by_name)}
+
+
+def _recreated(world: World) -> World:
+    return _again(on(TABLE, lambda table: table)(world))
+
+
+def _renamed(world: World) -> World:
+    return {**_without(TABLE)(world), OLD_NAME: world[TABLE]}
+
+
+def _replaced(world: World) -> World:
+    return {**_again(world), OLD_NAME: world[TABLE]}
+
+
+def _keys_but(*gone: int) -> Change:
+    return on(TABLE, lambda table: table.with_rows(row for row in table.rows if row.get(KEY) not in gone))
+
+
+def _key_renamed(table: TableModel) -> TableModel:
+    return table.with_rows({**row, KEY: OTHER_KEY} if row[KEY] == HIT_KEY else row for row in table.rows)
+
+
+def _swapped(table: TableModel) -> TableModel:
+    return table.renamed("v", "vv").with_column("v")
+
+
+def _same(world: World) -> World:
+    return on(TABLE, lambda table: table)(world)
+
+
+# --- by calls --------------------------------------------------------------------------------------
+
+
+def _recreate(other: Other, _: Sequence[int]) -> None:
+    other.drop(TABLE)
+    other.create(TABLE)
+
+
+def _replace(other: Other, _: Sequence[int]) -> None:
+    other.alter(TABLE, tableName=OLD_NAME)
+    other.create(TABLE)
+
+
+def _partition_elsewhere(other: Other, _: Sequence[int]) -> None:
+    other.add_partition(TABLE, NEW_KEY)
+
+
+def _partition_again(other: Other, _: Sequence[int]) -> None:
+    other.drop_partition(TABLE, HIT_KEY)
+    other.add_partition(TABLE, HIT_KEY)
+
+
+def _field(name: str, kind: str = "int") -> Any:
+    return ttypes.FieldSchema(name=name, type=kind)
+
+
+def _add_column(other: Other, _: Sequence[int]) -> None:
+    other.alter(TABLE, cols=[*other.columns(TABLE), _field("w")])
+
+
+def _rename_column(other: Other, _: Sequence[int]) -> None:
+    other.alter(TABLE, cols=[_field("vv") if one.name == "v" else one for one in other.columns(TABLE)])
+
+
+def _swap_column(other: Other, _: Sequence[int]) -> None:
+    _rename_column(other, _)
+    other.alter(TABLE, cols=[*other.columns(TABLE), _field("v")])
+
+
+def _widen(other: Other, _: Sequence[int]) -> None:
+    other.alter(TABLE, cols=[_field("v", "bigint") if one.name == "v" else one for one in other.columns(TABLE)])
+
+
+DISTURBANCES = {
+    "dropped": Disturbance(lambda other, _: other.drop(TABLE), _without(TABLE)),
+    "re-created": Disturbance(_recreate, _recreated, new_rows=({"id": 90, "v": 900, KEY: 1},)),
+    "moved": Disturbance(lambda other, _: other.move(TABLE), _same),
+    "renamed": Disturbance(
+        lambda other, _: other.alter(TABLE, tableName=OLD_NAME),
+        _renamed,
+        lambda acid, table: acid.rename_table(table, table.replace(f".{TABLE}", f".{OLD_NAME}")),
+    ),
+    "replaced": Disturbance(_replace, _replaced, new_rows=({"id": 90, "v": 900, KEY: 1},)),
+    "partition elsewhere": Disturbance(_partition_elsewhere, _same, only_keyed=True),
+    "partition dropped": Disturbance(
+        lambda other, _: other.drop_partition(TABLE, HIT_KEY), _keys_but(HIT_KEY), only_keyed=True
+    ),
+    "partition moved": Disturbance(lambda other, _: other.move_partition(TABLE, HIT_KEY), _same, only_keyed=True),
+    "partition dropped and elsewhere": Disturbance(_partition_again, _keys_but(HIT_KEY), only_keyed=True),
+    "partition renamed": Disturbance(
+        lambda other, _: other.rename_partition(TABLE, HIT_KEY, OTHER_KEY), on(TABLE, _key_renamed), only_keyed=True
+    ),
+    "column added": Disturbance(
+        _add_column,
+        on(TABLE, lambda table: table.with_column("w")),
+        lambda acid, table: acid.add_columns(table, {"w": "int"}),
+        new_rows=({"id": 50, "v": 500, "w": 7, KEY: 1},),
+    ),
+    "column renamed": Disturbance(
+        _rename_column,
+        on(TABLE, lambda table: table.renamed("v", "vv")),
+        lambda acid, table: acid.rename_column(table, "v", "vv"),
+    ),
+    "column swapped": Disturbance(_swap_column, on(TABLE, _swapped)),
+    "column widened": Disturbance(
+        _widen,
+        _same,
+        lambda acid, table: acid.change_column_type(table, "v", "bigint"),
+        new_rows=({"id": 50, "v": BIG, KEY: 1},),
+    ),
+    "property changed": Disturbance(
+        lambda other, _: other.alter(TABLE, parameters={"note": "new"}),
+        _same,
+        lambda acid, table: acid.set_properties(table, {"note": "new"}),
+    ),
+    "given up": Disturbance(
+        lambda other, transactions: other.connection.abort_transactions(transactions), _same, aborts=True
+    ),
+}
