@@ -153,6 +153,10 @@ class SnapshotOutdatedError(WriteConflictError):
     """The data was changed before the transaction had its lock, and had read any of it."""
 
 
+class SnapshotEndedError(HiveAcidError):
+    """Files that a frame reads are gone, since its snapshot has ended: take the table again."""
+
+
 class TableNotNamedError(HiveAcidError):
     """The transaction has said which tables it uses, and this is none of them."""
 
@@ -179,6 +183,10 @@ class TableNotAcidError(HiveAcidError):
 
 class TableChangedError(HiveAcidError):
     """The name means another table by now, or the table was changed in a way that a statement cannot follow."""
+
+
+class SparkStoppedError(HiveAcidError):
+    """The Spark session has been stopped: make a new one, and a new session of hive-acid with it."""
 
 
 class TransactionsOffError(HiveAcidError):

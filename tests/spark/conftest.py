@@ -52,8 +52,7 @@ def spark() -> Iterator[SparkSession]:
 def started(java_options: str = IN_UTC) -> SparkSession:
     """A session as the tests want it."""
     ensure_java()
-    if OVER_CONNECT:  # the server would start what streams run by the first Python of the path
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers would be started by the first Python of the path
     builder = SparkSession.builder.appName("hive-acid tests")
     builder = builder.remote("local[2]") if OVER_CONNECT else builder.master("local[2]")
     settings = {

@@ -194,7 +194,7 @@ def test_a_lease_lives_as_long_as_what_is_derived_from_the_frame(numbers):
     assert open_txns(numbers) == 1
     assert derived[0].count().count() == 8
     derived = [numbers.table("d.t").alias("a").join(numbers.table("d.t").alias("b"), "id").agg(F.sum("a.n")).na.fill(0)]
-    until(lambda: open_txns(numbers) == 1)
+    until(lambda: open_txns(numbers) == 2)
     assert derived[0].collect()[0][0] == 45
     derived.clear()
     until(lambda: open_txns(numbers) == 0)

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from hive_acid.connection import Connection
 from hive_acid.errors import HiveAcidError, SnapshotOutdatedError, TransactionClosedError
-from hive_acid.spark.frame import leased
+from hive_acid.spark.lease import Lease
+from hive_acid.spark.running import check_running
 from hive_acid.transaction import Transaction, TransactionKind
 
 LOG = logging.getLogger(__name__)
@@ -27,11 +28,11 @@ Result = TypeVar("Result")
 class Block:
     """A ``with`` block on this thread: its transaction, and the error that has spoilt it.
 
-    `session` makes the frames that are read inside.
+    `lease` is what the frames hold that are read inside; those of a writing block are kept until its end.
     """
 
     transaction: Transaction
-    session: SparkSession
+    lease: Lease | None
     writable: bool
     failure: BaseException | None = None
 
@@ -46,13 +47,18 @@ class Blocks:
         self._local = threading.local()
 
     def begin(self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False) -> Transaction:
-        """A transaction of no block. `tables` (``db.table``) are all that it uses, none if that is not known."""
+        """A transaction of no block. `tables` (``db.table``) are all that it uses, none if that is not known.
+
+        Raises SparkStoppedError.
+        """
+        check_running(self._spark)
         return self._connection.begin(
             kind, lock_timeout_ms=self._lock_timeout_ms, tables=tables, may_begin_again=may_begin_again
         )
 
     def current(self) -> Block | None:
-        """This thread's block. Raises TransactionClosedError if a statement in it has failed."""
+        """This thread's block. Raises TransactionClosedError if a statement in it has failed, and SparkStoppedError."""
+        check_running(self._spark)
         block: Block | None = getattr(self._local, "block", None)
         if block is not None and block.failure is not None:
             raise TransactionClosedError(f"a statement of this transaction failed: {block.failure}") from block.failure
@@ -70,8 +76,8 @@ class Blocks:
             raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
         transaction = self.begin(kind, tables, may_begin_again=may_begin_again)
         reading = kind is TransactionKind.READ
-        session = leased(self._spark, transaction.end_later) if reading else self._spark
-        block = Block(transaction, session, writable=not reading)
+        lease = Lease(self._spark, transaction.end_later) if reading else None
+        block = Block(transaction, lease, writable=not reading)
         self._local.block = block
         try:
             yield transaction

@@ -53,7 +53,7 @@ def concatenate(spark: SparkSession, job: CompactionJob, state: TableState, repo
 
     place = files.join(job.staging, job.insert_output)
     kind = _format(state.table)
-    paths = [at for partition in state.partitions for at in data_files(partition, state.write_ids)]
+    paths = [at for partition in state.partitions for at in data_files(spark, partition, state.write_ids)]
     if kind == "avro" or (kind == "parquet" and has_date_or_timestamp(row_type(job.columns))):
         return join_files(kind, _sizes(state), place, TARGET_FILE_SIZE_BYTES, report_files)
     if kind == "text":

@@ -7,11 +7,10 @@ was; take `acid.table` again to see the change.
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from hive_acid.catalog import Table
 from hive_acid.spark.expressions import Expression
@@ -147,24 +146,3 @@ def as_table(frame: DataFrame, acid: AcidSession, table: Table, narrowing: Narro
     made = of_kind(AcidTable, frame)
     made._acid, made._table, made._narrowing = acid, table, narrowing
     return made
-
-
-def leased(spark: SparkSession, end: Callable[[], None]) -> SparkSession:
-    """`spark` under another identity; `end` is called when the last frame made by it is gone.
-
-    Every frame keeps the session that made it, and hands it on to the frames derived from it. A join keeps that of its
-    left side only.
-    """
-    _ = spark.catalog  # a copy that made one of its own would be in a circle, and end only when garbage is collected
-    # Not by `copy`, which follows the rules of pickling: by those Connect's session would be itself again.
-    session: SparkSession = object.__new__(type(spark))
-    session.__dict__.update(spark.__dict__)
-    if hasattr(type(spark), "__del__"):
-        # Connect's session closes its channel when it goes; this one only borrows it.
-        session.__class__ = _borrowing_class(type(spark))
-    weakref.finalize(session, end).atexit = False
-    return session
-
-
-def _borrowing_class(kind: type[SparkSession]) -> type[SparkSession]:
-    return type(kind.__name__, (kind,), {"__del__": lambda self: None, "__module__": kind.__module__})

@@ -7,7 +7,7 @@ format: by name in ORC, Parquet, Avro and JSON, by place in text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple, TypeVar
 
@@ -25,7 +25,7 @@ from hive_acid.format.state import DataDirectory
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.originals import path_of
-from hive_acid.spark.scan import PATH_COLUMN, literal_path, partition_texts
+from hive_acid.spark.scan import PATH_COLUMN, literal_path, names_files, partition_texts
 from hive_acid.spark.sources import reader_of
 from hive_acid.spark.texts import declared, is_char, shown
 from hive_acid.spark.types import row_type, spark_type
@@ -55,28 +55,32 @@ def read_table(spark: SparkSession, state: TableState) -> DataFrame:
     texts = [F.expr(text) for text in partition_texts(len(table.partition_keys), table.location, directories)]
     parts = [
         _shown(read(spark, table, paths, path_of(levels)), table, texts)
-        for levels, paths in _paths(told_by_path, state.write_ids)
+        for levels, paths in _paths(spark, told_by_path, state.write_ids)
     ]
     for partition in state.partitions:
         if not partition.is_told_by_path:
             values = [F.lit(value).cast("string") for _, value in parse_partition_name(partition.name)]
             parts += [
                 _shown(read(spark, table, paths, path_of(levels)), table, values)
-                for levels, paths in _paths([partition], state.write_ids)
+                for levels, paths in _paths(spark, [partition], state.write_ids)
             ]
     if parts:
         return reduce(DataFrame.unionByName, parts)
     return spark.createDataFrame([], row_type((*table.columns, *table.partition_keys)))
 
 
-def _paths(partitions: Iterable[PartitionState], write_ids: ValidWriteIdList) -> list[tuple[int, list[str]]]:
+def _paths(
+    spark: SparkSession, partitions: Sequence[PartitionState], write_ids: ValidWriteIdList
+) -> list[tuple[int, list[str]]]:
     """The files that are visible, by how many levels they lie below their partition."""
     found: dict[int, list[str]] = {}
+    named = names_files(spark, sum(len(of.files) for partition in partitions for of in partition.state.data))
     for partition in partitions:
         for directory in partition.state.data:
             at = files.join(partition.location, directory.name)
             _check_whole(at, directory, write_ids)
-            if directory.files and all(file.path.count("/") == 1 for file in directory.files):
+            flat = all(file.path.count("/") == 1 for file in directory.files)
+            if directory.files and flat and not named:
                 found.setdefault(2, []).append(literal_path(at))
                 continue
             for file in directory.files:
@@ -85,9 +89,9 @@ def _paths(partitions: Iterable[PartitionState], write_ids: ValidWriteIdList) ->
     return sorted(found.items())
 
 
-def data_files(partition: PartitionState, write_ids: ValidWriteIdList) -> list[str]:
+def data_files(spark: SparkSession, partition: PartitionState, write_ids: ValidWriteIdList) -> list[str]:
     """The full paths of the files with rows of a partition, as Spark's readers take them."""
-    return [path for _, paths in _paths([partition], write_ids) for path in paths]
+    return [path for _, paths in _paths(spark, [partition], write_ids) for path in paths]
 
 
 def _check_whole(at: str, directory: DataDirectory, write_ids: ValidWriteIdList) -> None:

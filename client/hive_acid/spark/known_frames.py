@@ -44,7 +44,7 @@ class KnownFrames:
         self._lock = threading.Lock()
 
     def table(self, spark: SparkSession, state: TableState, *, row_id: bool) -> DataFrame:
-        """As `read_table` of all rows; the frame belongs to `spark`, whatever it came from."""
+        """As `read_table` of all rows."""
         session = vars(spark).get("_jsparkSession")
         if session is None or sum(len(found.data_files) for found in state.partitions) > _MOST_FILES:
             # A frame of Connect is words until it runs.

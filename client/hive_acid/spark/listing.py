@@ -49,7 +49,8 @@ class PartitionState:
                     files.join(self.location, directory.name),
                     directory.directory,
                     directory.validity is RangeValidity.ALL,
-                    None if whole else tuple(files.join(self.location, file.path) for file in chosen),
+                    tuple(files.join(self.location, file.path) for file in chosen),
+                    whole,
                 )
             )
         return found

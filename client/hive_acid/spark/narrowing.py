@@ -21,7 +21,10 @@ from hive_acid.catalog import Table
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.conditions import is_of_connect
+from hive_acid.spark.lease import Lease
+from hive_acid.spark.leases import hold
 from hive_acid.spark.predicates import Predicate, all_of, predicate_of
+from hive_acid.spark.running import check_running
 
 Kind = TypeVar("Kind", bound=DataFrame)
 
@@ -41,12 +44,14 @@ class _Family:
 class Narrowing:
     """How a frame came about: `read` builds a scan of what is wanted, and the conditions were put on it.
 
-    `count` is how many rows there are without any condition, if that is known without reading them.
+    `count` is how many rows there are without any condition, if that is known without reading them. `lease` keeps the
+    files, if anything does.
     """
 
     table: Table
     read: Callable[[Predicate | None], DataFrame]
     count: Callable[[], int | None]
+    lease: Lease | None = None
     wanted: Predicate | None = None
     conditions: tuple[Column | str, ...] = ()
     family: _Family = field(default_factory=lambda: _Family(f"__acid_table_{next(_NUMBERS)}"))
@@ -54,6 +59,8 @@ class Narrowing:
     def frame(self) -> DataFrame:
         """The rows of the snapshot that meet the conditions."""
         frame = self.read(self.wanted).alias(self.family.alias)
+        if self.lease is not None:
+            hold(frame, self.lease, self.family.alias)
         for condition in self.conditions:
             frame = frame.filter(condition)
         return frame
@@ -96,13 +103,36 @@ class Narrowing:
         return F.col(f"{quoted(self.family.alias)}.{name}")
 
 
+class _OfRunning:
+    """An attribute of a frame without which nothing can be done with it: it is there as long as Spark runs."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, frame: object, owner: type | None = None) -> Any:
+        if frame is None:
+            return self
+        words = vars(frame)
+        if self._name not in words:
+            raise AttributeError(self._name)
+        check_running(words["_session"])
+        return words[self._name]
+
+    def __set__(self, frame: object, value: Any) -> None:
+        vars(frame)[self._name] = value
+
+
 class NarrowingFrame(DataFrame):
-    """A frame whose filters decide what is read."""
+    """A frame whose filters decide what is read. After `spark.stop()` it raises SparkStoppedError."""
 
     _narrowing: Narrowing | None = None
+    _session: Any = _OfRunning()
+    _sc: Any = _OfRunning()
+    _jdf: Any = _OfRunning()
 
     def filter(self, condition: Column | str) -> DataFrame:
         """As every frame's; what surely does not meet the condition is not read."""
+        check_running(self.sparkSession)
         if self._narrowing is None or not isinstance(condition, Column | str):
             return super().filter(condition)
         found = None if self.is_cached else self._narrowing.filtered(condition)
@@ -114,12 +144,14 @@ class NarrowingFrame(DataFrame):
 
     def count(self) -> int:
         """As every frame's; nothing is read where the files' tails tell the number."""
+        check_running(self.sparkSession)
         known = None
         if self._narrowing is not None and not self._narrowing.conditions and not self.is_cached:
             known = self._narrowing.count()
         return super().count() if known is None else known
 
     def __getitem__(self, item: Any) -> Any:
+        check_running(self.sparkSession)
         if self._narrowing is None or not isinstance(item, int | str):
             return super().__getitem__(item)
         if self._narrowing.family.narrowed:
@@ -128,6 +160,8 @@ class NarrowingFrame(DataFrame):
         return super().__getitem__(item)
 
     def __getattr__(self, name: str) -> Any:
+        if (session := vars(self).get("_session")) is not None:
+            check_running(session)
         found: Any = super().__getattr__(name)
         narrowing = self.__dict__.get("_narrowing")
         if narrowing is None or not isinstance(found, Column):

@@ -60,18 +60,20 @@ _GLOB = re.compile(r"([\\*?\[\]{}^,])")
 class ScanDirectory:
     """A data directory to scan: its full path, what its name says, and whether all its rows are visible.
 
-    `files` are the full paths of the files to read, None for all in the directory.
+    `files` are the full paths of the files to read, None if they are not known. They are all in the directory if that
+    is `whole`.
     """
 
     path: str
     directory: Directory
     all_visible: bool
     files: tuple[str, ...] | None = None
+    whole: bool = True
 
     @property
     def paths(self) -> tuple[str, ...]:
         """What Spark has to read: some files, or the directory."""
-        return (self.path,) if self.files is None else self.files
+        return (self.path,) if self.files is None or self.whole else self.files
 
 
 def scan(
@@ -118,13 +120,30 @@ def _events(
     if not directories:
         nothing = [F.lit(None).cast(kind) for kind in (*kinds, t.StringType())]
         return spark.range(0).select(*(of.alias(name) for of, name in zip(nothing, names, strict=False)))
-    paths = [literal_path(path) for directory in directories for path in directory.paths]
+    paths = [literal_path(path) for path in _paths(spark, directories)]
     schema = t.StructType([t.StructField(*field) for field in zip((*asked, ROW_COLUMN), kinds, strict=True)])
     with _listed_in_few_tasks(spark, paths):
         read = reader_of(spark, "orc").options(**search).schema(schema).load(paths)
     events = read.where(_never_false(map(quoted, asked)))
     columns = [*map(quoted, asked), ROW_COLUMN, "_metadata.file_path"]
     return events.selectExpr(*(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))
+
+
+def _paths(spark: SparkSession, directories: Sequence[ScanDirectory]) -> list[str]:
+    """What Spark reads: directories, or files of them.
+
+    Over Connect it lists directories whenever the frame is used, and would not miss files of one that is being removed
+    just then. So if there are few files, these are named.
+    """
+    found = [path for directory in directories for path in directory.files or directory.paths]
+    if names_files(spark, len(found)):
+        return found
+    return [path for directory in directories for path in directory.paths]
+
+
+def names_files(spark: SparkSession, number: int) -> bool:
+    """Whether Spark is to be given so many files rather than their directories."""
+    return number <= _LISTED_BY_ITSELF and "_jsparkSession" not in vars(spark)
 
 
 def _unread(name: str) -> str:

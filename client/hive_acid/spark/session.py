@@ -37,8 +37,9 @@ from hive_acid.spark.counting import known_rows
 from hive_acid.spark.definitions import DefinitionVerbs
 from hive_acid.spark.expressions import Expression
 from hive_acid.spark.forked import check_spark
-from hive_acid.spark.frame import AcidTable, as_table, leased
+from hive_acid.spark.frame import AcidTable, as_table
 from hive_acid.spark.known_frames import KnownFrames
+from hive_acid.spark.lease import Lease
 from hive_acid.spark.listing import check_full_acid, check_transactional
 from hive_acid.spark.merge import MergeBuilder, RowCounts
 from hive_acid.spark.multi_insert import MultiInsert
@@ -46,6 +47,7 @@ from hive_acid.spark.narrowing import Narrowing
 from hive_acid.spark.plain import TURN_ON, refuse_acid
 from hive_acid.spark.predicates import Predicate, predicate_of
 from hive_acid.spark.read import ROW_ID, read_table
+from hive_acid.spark.running import check_running
 from hive_acid.spark.skipping import narrowed
 from hive_acid.spark.source import Join, joined
 from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES
@@ -123,11 +125,13 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         With `where`, the rows of it for which that is true: partitions and files that can have none are not even
         looked at.
 
-        The snapshot's files are kept while the frame, or one derived from it, is alive. A join keeps those of its left
-        side, a temporary view keeps none: hold the frame itself, or read inside ``with acid.snapshot():``.
+        The snapshot's files are kept while the frame, or anything made of it that reads them, is alive: another frame,
+        an RDD, an iterator, a writer, a temporary view until it is dropped, a streaming query until it ends. Whatever
+        reads them after that raises SnapshotEndedError.
 
-        Raises NoSuchObjectError, TableNotAcidError, UnsupportedTableError for files that cannot be read yet, and
-        TimeZoneMismatchError; TransactionsOffError for an ACID table in a session without transactions.
+        Raises SparkStoppedError after ``spark.stop()``, NoSuchObjectError, TableNotAcidError, UnsupportedTableError for
+        files that cannot be read yet, and TimeZoneMismatchError; TransactionsOffError for an ACID table in a session
+        without transactions.
         """
         if self._is_dummy:
             table = self._lookup(name)
@@ -136,11 +140,11 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         meant = TableReference.of(name)
         block = self._blocks.current()
         if block is not None:
-            return self._frame(block.session, block.transaction, meant, row_id=row_id, where=where)
+            return self._frame(block.lease, block.transaction, meant, row_id=row_id, where=where)
         transaction = self._blocks.begin(TransactionKind.READ, [meant.full_name])
         try:
-            session = leased(self.spark, transaction.end_later)
-            return self._frame(session, transaction, meant, row_id=row_id, where=where)
+            lease = Lease(self.spark, transaction.end_later)
+            return self._frame(lease, transaction, meant, row_id=row_id, where=where)
         except BaseException:
             transaction.end_later()
             raise
@@ -164,6 +168,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         give a row of counts. `args` stand for ``:name``, or in a list for ``?``. Raises SqlError for what is not
         understood, and what the verb behind the statement raises.
         """
+        check_running(self.spark)
         return self._sql.run(text, args)
 
     # --- changing ------------------------------------------------------------------------------
@@ -417,7 +422,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
 
     def _frame(
         self,
-        spark: SparkSession,
+        lease: Lease | None,
         transaction: Transaction,
         meant: TableReference,
         *,
@@ -434,12 +439,12 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         def read(wanted: Predicate | None) -> DataFrame:
             some = state if wanted == said else narrowed(state, wanted)
             if not table.is_full_acid:
-                return insert_only.read_table(spark, some)
+                return insert_only.read_table(self.spark, some)
             if wanted is None:
-                return self._known_frames.table(spark, some, row_id=row_id)
-            return read_table(spark, some, row_id=row_id, wanted=wanted)
+                return self._known_frames.table(self.spark, some, row_id=row_id)
+            return read_table(self.spark, some, row_id=row_id, wanted=wanted)
 
-        narrowing = Narrowing(table, read, partial(known_rows, state))
+        narrowing = Narrowing(table, read, partial(known_rows, state), lease)
         if where is not None and (found := narrowing.filtered(where)) is not None:
             return found
         frame = narrowing.frame()
@@ -495,6 +500,7 @@ def session(
     other.
     """
     manager = transaction_manager(settings or {})
+    check_running(spark)
     application = spark.conf.get("spark.app.name", None)
     connection = metastore if isinstance(metastore, Connection) else connect(metastore, application=application)
     return AcidSession(

@@ -102,8 +102,7 @@ class Run:
         dummy = self.acid.manager is TransactionManager.DUMMY
         with nullcontext() if dummy else self._blocks.joined(query.tables):
             frames = {key: self._frame(source) for key, source in query.sources.items()}
-            session = next(iter(frames.values())).sparkSession
-            return session.sql(escaped(query.before) + query.template, arguments, **frames)
+            return self.spark.sql(escaped(query.before) + query.template, arguments, **frames)
 
     def untouched(self, text: str) -> DataFrame:
         """What Spark makes of a statement in which nothing is the metastore's."""

@@ -1,0 +1,23 @@
+"""After `spark.stop()`: each verb, handle and frame says so, and a new session in the same process works."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.served import served
+
+NEEDS_NO_SPARK = {"its end"}
+
+
+@pytest.mark.slow
+def test_everything_says_that_spark_has_stopped_and_a_new_session_works(postgres_url, template, tmp_path):
+    with served(postgres_url, template, tmp_path / "warehouse") as server:
+        command = [sys.executable, "-m", "tests.spark.stopped", server.uri]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
+        told = json.loads(done.stdout.splitlines()[-1])
+    others = {name: error for name, error in told["errors"].items() if not error.startswith("SparkStoppedError: ")}
+    assert others == dict.fromkeys(NEEDS_NO_SPARK, "")
+    assert told["read"] == 2
+    assert told["found"] == ["A", "B", "c"]
