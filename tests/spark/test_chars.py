@@ -30,6 +30,8 @@ BY_HIVE = {
     "c <= name AND `c` >= t.name": SOME,
     "c = concat(name, '')": SOME,
     "c IN (name, 'x')": SOME,
+    "c IN ('ab', NULL)": {"ab"},
+    "c IN ('ab  ', 'AB ', NULL)": {"ab", "AB"},
     "CASE WHEN c BETWEEN 'ab' AND 'ab' THEN c = name ELSE c = 'abcd' END": {"ab", "abcd"},
 }
 """Conditions that need Hive's rule where Spark has none, and the values for which they are true."""

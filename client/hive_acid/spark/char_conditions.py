@@ -115,8 +115,13 @@ def _met(
     """Those of the sides of one comparison; `by_spark` says that Spark knows what to do about a constant."""
     sides = [side.unnest() for side in compared]
     chars = [_is_char(_type(side, type_of)) for side in sides]
-    # What lies in another value has no blanks, and Spark knows nothing of it.
-    knows = by_spark and all(_is_column(side, type_of) for side, is_char in zip(sides, chars, strict=True) if is_char)
+    # What lies in another value has no blanks, and Spark knows nothing of it; nor of a list with a null.
+    has_null = any(isinstance(side, exp.Null) for side in sides)
+    knows = (
+        by_spark
+        and not has_null
+        and all(_is_column(side, type_of) for side, is_char in zip(sides, chars, strict=True) if is_char)
+    )
     if any(chars) and not (knows and (all(chars) or sum(map(_is_constant, sides)) == len(sides) - 1)):
         yield from _parts(sides, type_of, in_order=in_order)
 
