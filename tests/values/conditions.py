@@ -115,7 +115,7 @@ class Conditions:
         # Of values of several types Spark makes one that fits all, the column too.
         of = values[0].kind
         values = [value for value in values if value.kind == of and _is_spelled_alike(value, values[0])]
-        if self._chance.random() < 0.15:
+        if self._chance.random() < 0.15 and not kind.startswith("char"):  # Spark pads no char beside a list with null
             values.append(NULL)
         is_in = self._chance.random() < 0.7
         text = f"{self._written(name)} {'' if is_in else 'NOT '}IN ({', '.join(value.sql for value in values)})"
