@@ -19,7 +19,7 @@ from hive_acid.wire import ttypes
 _ALSO_IN_PARTITIONS = ttypes.EnvironmentContext(properties={"CASCADE": "true"})
 
 NewColumns = Callable[[Table], Sequence[Column]]
-"""The columns that a table, as it is, gets at its end."""
+"""The columns that a table, as it is, gets at its end, and those of its own whose structs get more fields."""
 
 
 class Alterations:
@@ -46,10 +46,19 @@ class Alterations:
         return self._altered(transaction, meant, change)
 
     def add_missing_columns(self, transaction: Transaction, meant: TableReference, missing: NewColumns) -> Table:
-        """Add what is `missing` in the table; the table as it is then."""
+        """Add what is `missing` in the table; the table as it is then.
+
+        Of a column that is there the struct lacks fields: it gets the type that is given. Raises ColumnError for one by
+        which the table is clustered.
+        """
 
         def change(table: Table, fields: list[Any], names: list[str]) -> None:
-            fields += map(_field, missing(table))
+            for column in missing(table):
+                if column.name in names:
+                    _refuse_clustered(table, column.name)
+                    _found(table, fields, names, column.name).type = column.type
+                else:
+                    fields.append(_field(column))
 
         return self._altered(transaction, meant, change)
 
@@ -72,10 +81,7 @@ class Alterations:
         """
 
         def change(table: Table, fields: list[Any], names: list[str]) -> None:
-            if name.lower() in table.bucket_columns:
-                raise ColumnError(
-                    f"{table.full_name} is CLUSTERED BY {name}: values of another type would fall into other buckets"
-                )
+            _refuse_clustered(table, name)
             _found(table, fields, names, name).type = to
 
         self._altered(transaction, meant, change)
@@ -136,6 +142,13 @@ class Alterations:
 
 def _field(column: Column) -> Any:
     return ttypes.FieldSchema(name=column.name.lower(), type=column.type, comment=column.comment)
+
+
+def _refuse_clustered(table: Table, name: str) -> None:
+    if name.lower() in table.bucket_columns:
+        raise ColumnError(
+            f"{table.full_name} is CLUSTERED BY {name}: values of another type would fall into other buckets"
+        )
 
 
 def _found(table: Table, fields: Sequence[Any], names: Sequence[str], wanted: str) -> Any:

@@ -8,13 +8,12 @@ from typing import Any
 
 from hive_acid.errors import ColumnError
 from hive_acid.format.partitions import DEFAULT_PARTITION, parse_partition_name, partition_name
+from hive_acid.storage import ORC
 from hive_acid.wire import ttypes
 
 DEFAULT_DATABASE = "default"
 
-ORC_INPUT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
-ORC_OUTPUT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
-ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
+ORC_INPUT, ORC_OUTPUT, ORC_SERDE = ORC
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,7 @@ class Table:
     input_format: str = ORC_INPUT
     id: int = 0
     serde: str = ORC_SERDE
+    output_format: str = ORC_OUTPUT
     serde_parameters: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -91,10 +91,10 @@ class Table:
             cols=[_field(column) for column in self.columns],
             location=self.location or None,
             inputFormat=self.input_format,
-            outputFormat=ORC_OUTPUT,
+            outputFormat=self.output_format,
             compressed=False,
             numBuckets=self.buckets,
-            serdeInfo=ttypes.SerDeInfo(serializationLib=ORC_SERDE, parameters={"serialization.format": "1"}),
+            serdeInfo=ttypes.SerDeInfo(serializationLib=self.serde, parameters={"serialization.format": "1"}),
             bucketCols=list(self.bucket_columns),
             sortCols=[],
             parameters={},
@@ -132,6 +132,7 @@ def table_from_wire(table: Any) -> Table:
         buckets=-1 if table.sd.numBuckets is None else table.sd.numBuckets,
         table_type=table.tableType or "MANAGED_TABLE",
         input_format=table.sd.inputFormat or "",
+        output_format=table.sd.outputFormat or "",
         id=table.id or 0,
         serde=(serde.serializationLib or "") if serde else "",
         serde_parameters=dict(serde.parameters or {}) if serde else {},

@@ -5,7 +5,6 @@ Shared by the forms in which they are shown: in Hive's columns (`operators`) and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -13,11 +12,10 @@ from hive_acid.catalog import DEFAULT_DATABASE, Table
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, NoSuchObjectError, SqlError
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.partition_values import known_text, partition_text
 from hive_acid.statements import ShowCompactions, ShowLocks, Target, status_letter
 from hive_acid.wire import ttypes
 from hive_acid.words import Parts
-
-_WHOLE_NUMBERS = re.compile(r"tinyint|smallint|int|integer|bigint")
 
 
 class Names(Protocol):
@@ -96,17 +94,19 @@ def _place(
 def covered(connection: Connection, table: Table, values: Mapping[str, str | None]) -> list[str]:
     """The names of the partitions that have these values, in the metastore's order.
 
-    Raises ColumnError for what is no partition key of the table, NoSuchObjectError if no partition has the values.
+    Raises ColumnError for what is no partition key of the table or no value of one, NoSuchObjectError if no partition
+    has the values.
     """
-    keys = {key.name: key.type for key in table.partition_keys}
+    keys = {key.name: key for key in table.partition_keys}
     for key in values:
         if key not in keys:
             raise ColumnError(f"{key} is no partition key of {table.full_name} ({', '.join(keys) or 'it has none'})")
-    wanted = {key: _as_stored(value, keys[key]) for key, value in values.items()}
+    wanted = {name: partition_text(table, keys[name], value) for name, value in values.items()}
     found = [
         name
         for name in connection.partition_names(table)
-        if wanted.items() <= {key: _as_stored(value, keys[key]) for key, value in parse_partition_name(name)}.items()
+        if wanted.items()
+        <= {key: known_text(keys[key].type, value) for key, value in parse_partition_name(name)}.items()
     ]
     if not found:
         given = ", ".join(f"{key}={'NULL' if value is None else value}" for key, value in values.items())
@@ -119,10 +119,3 @@ def partitions_of(connection: Connection, table: Table, target: Target) -> list[
     if target.partition is not None:
         return covered(connection, table, target.partition)
     return connection.partition_names(table) if table.partition_keys else None
-
-
-def _as_stored(value: str | None, hive_type: str) -> str | None:
-    """A value without what only its writing tells: 01 and 1 are the same number."""
-    if value is not None and _WHOLE_NUMBERS.fullmatch(hive_type) and re.fullmatch(r"[+-]?\d+", value):
-        return str(int(value))
-    return value

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from hive_acid.errors import InvalidOperationError
+from hive_acid.format.hashing import type_parts
 from metastore.catalog.models import Table
 from metastore.catalog.names import fold
 
@@ -48,6 +49,8 @@ def _widens(old: str, new: str) -> bool:
     """Whether every value of type `old` is one of type `new`, and ORC readers convert it."""
     if old == new:
         return True
+    if "<" in old:
+        return _widens_inside(old, new)
     if old in _INTEGERS and new in _INTEGERS:
         return _INTEGERS.index(old) < _INTEGERS.index(new)
     if (old, new) == ("float", "double"):
@@ -60,6 +63,29 @@ def _widens(old: str, new: str) -> bool:
     if before and new == "string":
         return old.startswith("varchar")
     return bool(before and after) and old[0] == new[0] and _numbers(before)[0] <= _numbers(after)[0]
+
+
+def _widens_inside(old: str, new: str) -> bool:
+    """As `_widens`, of a nested type: fields of structs stay in their places under their names, new ones follow.
+
+    A map's keys stay as they are, since two that differ might become one.
+    """
+    (kind, before), (other, after) = type_parts(old), type_parts(new)
+    if kind != other or len(before) > len(after) or (kind != "struct" and len(before) != len(after)):
+        return False
+    if kind == "map":
+        return before[0] == after[0] and _widens(before[1].strip(), after[1].strip())
+    if kind == "array":
+        return _widens(before[0].strip(), after[0].strip())
+    if kind != "struct":
+        return False
+    names = [part.partition(":")[0].strip() for part in after]
+    return len({*names}) == len(names) and all(
+        field.strip() == to.strip() and _widens(one.strip(), other.strip())
+        for (field, _, one), (to, _, other) in zip(
+            (part.partition(":") for part in before), (part.partition(":") for part in after), strict=False
+        )
+    )
 
 
 def _numbers(match: re.Match[str] | None) -> Sequence[int]:

@@ -225,6 +225,37 @@ def test_a_renamed_column_of_an_acid_table_leaves_a_mark_for_readers(rpc: Rpc) -
     assert get(rpc, "t").parameters[RENAMED] == "true", "the files stay, and so does the mark"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "allowed"),
+    [
+        ("struct<a:int>", "struct<a:int,b:string>", True),
+        ("struct<a:int>", "struct<A:bigint>", True),
+        ("array<struct<a:int>>", "array<struct<a:int,b:map<string,int>>>", True),
+        ("map<string,struct<a:int>>", "map<string,struct<a:int,b:int>>", True),
+        ("struct<a:struct<b:int>>", "struct<a:struct<b:int,c:int>,d:int>", True),
+        ("struct<a:int,b:int>", "struct<a:int>", False),
+        ("struct<a:int,b:int>", "struct<b:int,a:int>", False),
+        ("struct<a:int>", "struct<b:int>", False),
+        ("struct<a:int>", "struct<b:int,a:int>", False),
+        ("struct<a:int>", "struct<a:int,A:int>", False),
+        ("struct<a:bigint>", "struct<a:int>", False),
+        ("map<int,string>", "map<bigint,string>", False),
+        ("array<int>", "map<int,int>", False),
+        ("struct<a:int>", "string", False),
+        ("array<bigint>", "array<int>", False),
+    ],
+)
+def test_nested_types_of_acid_tables_may_grow_at_their_end(rpc: Rpc, old: str, new: str, allowed: bool) -> None:
+    rpc.create_table(table("t", parameters=ACID, sd=storage(column("a", old), column("b"))))
+    changed = table("t", parameters=ACID, sd=storage(column("a", new), column("b")))
+    if allowed:
+        rpc.alter_table("default", "t", changed)
+    else:
+        with pytest.raises(InvalidOperationError, match="type of a"):
+            rpc.alter_table("default", "t", changed)
+    assert get(rpc, "t").sd.cols[0].type == (new if allowed else old)
+
+
 def test_columns_of_acid_tables_may_grow(rpc: Rpc) -> None:
     rpc.create_table(table("t", parameters=ACID, sd=storage(*COLUMNS)))
     wider = [

@@ -91,10 +91,45 @@ def test_the_first_partition_columns_may_be_given(parts, spark):
     for wrong in ({"q": "a"}, {"id": "1"}, {"p": "1", "z": "1"}):
         with pytest.raises(ColumnError, match="first of its partition columns"):
             parts.overwrite("d.t", rows_of(spark, (10, 1, "b")), partition=wrong)
-    with pytest.raises(ColumnError, match="too"):
-        parts.overwrite("d.t", rows_of(spark, (10, 1, "b")), partition={"p": "1"})
     with pytest.raises(ColumnError, match=r"d\.t\.p"):
         parts.overwrite("d.t", rows_of(spark, (10, "b"), kinds="id int, q string"), partition={"p": "one"})
+
+
+@pytest.mark.parametrize(
+    ("partition", "given", "replaced"),
+    [
+        ({"p": 1}, [(10, 1, "b")], True),
+        ({"p": "01"}, [(10, 1, "b"), (11, 1, None)], True),
+        ({"p": 1, "q": "a"}, [(10, 1, "a")], True),
+        ({"q": "a", "P": 1}, [(10, 1, "a")], True),
+        ({"p": 1, "q": "a"}, [], True),
+        ({"p": 1, "q": None}, [(10, 1, None), (11, 1, "")], True),
+        ({"p": 1, "q": ""}, [(10, 1, None)], True),
+        ({"p": 1}, [(10, 1, "b"), (11, 2, "b")], False),
+        ({"p": 1}, [(11, None, "b")], False),
+        ({"p": 1, "q": "a"}, [(10, 1, "a"), (11, 1, "b")], False),
+        ({"p": 1, "q": "a"}, [(10, 1, None)], False),
+        ({"p": None}, [(10, 1, "a")], False),
+    ],
+)
+def test_a_frame_may_have_the_partition_that_is_replaced(parts, spark, partition, given, replaced):
+    """If all its rows have the values of `partition`; else nothing is replaced."""
+
+    def read_all():
+        return sorted(map(tuple, parts.table("d.t").collect()), key=str)
+
+    before = read_all()
+    frame = spark.createDataFrame(given, "id int, P int, q string")
+    static = {key.lower(): value for key, value in partition.items()}
+    if not replaced:
+        with pytest.raises(ColumnError, match=r"has another [pq] than that"):
+            parts.overwrite("d.t", frame, partition=partition)
+        assert read_all() == before
+        return
+    assert parts.overwrite("d.t", frame, partition=partition) == len(given)
+    touched = {(p, q or None) for _, p, q in given} | ({(1, static["q"] or None)} if "q" in static else set())
+    kept = [row for row in before if (row[1], row[2]) not in touched]
+    assert read_all() == sorted([*kept, *((at, p, q or None) for at, p, q in given)], key=str)
 
 
 def test_rows_are_replaced_by_a_condition(parts, spark):

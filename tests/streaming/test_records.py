@@ -139,6 +139,7 @@ def test_json_nested_values(house: House) -> None:
         ("[1]", "record 1 is no JSON object"),
         ('{"j": 1}', "record 1 names j"),
         ('{"i": 1, "I": 2}', "gives a column twice"),
+        ('{"i": 1, "i": 2}', "given twice"),
         ('{"i": 1.5}', "it has a fraction"),
         ('{"i": "1"}', "it is not a number"),
         ('{"i": true}', "it is not a number"),
@@ -156,6 +157,15 @@ def test_json_that_does_not_fit_is_refused(house: House, record: str, words: str
     house.create(PLAIN)
     with house.stream(JsonWriter()) as stream, stream.transaction(), pytest.raises(SerializationError, match=words):
         stream.write(record)
+    assert house.rows() == []
+
+
+def test_json_with_a_field_twice_is_refused(house: House) -> None:
+    house.create(NESTED)
+    with house.stream(JsonWriter()) as stream, stream.transaction():
+        for record in ('{"t": {"a": 1, "A": 2}}', '{"t": {"a": 1, "a": 2}}', '{"m": {"k": 1, "k": 2}}'):
+            with pytest.raises(SerializationError, match="given twice"):
+                stream.write(record)
     assert house.rows() == []
 
 

@@ -15,8 +15,10 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
+from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.spark.structs import matched, widened
 from hive_acid.spark.texts import fitted
-from hive_acid.spark.types import check_distinct, hive_columns, spark_type
+from hive_acid.spark.types import check_distinct, check_fields, hive_columns, spark_type
 from hive_acid.spark.unstorable import holds_unstorable
 
 
@@ -38,6 +40,16 @@ def match_columns(table: Table, given: Sequence[str]) -> dict[str, str]:
     return {name: by_name[name] for name in wanted}
 
 
+def wider(table: Table, fields: Iterable[t.StructField]) -> tuple[Column, ...]:
+    """The columns of the table of whose structs a frame's fields have more fields, with those.
+
+    Raises ColumnError for a type that the table cannot have, and a name that is given twice.
+    """
+    given = {field.name.lower(): field.dataType for field in fields}
+    found = ((one, widened(one.name, one.type, given[one.name])) for one in table.columns if one.name in given)
+    return tuple(Column(one.name, to) for one, to in found if to != one.type)
+
+
 def lacking(table: Table, fields: Iterable[t.StructField]) -> tuple[Column, ...]:
     """Those of a frame's fields that are no columns of the table, as it would have them.
 
@@ -54,9 +66,11 @@ def assign(table: Table, column: Column, value: str, source: t.DataType) -> str:
     """
     target = spark_type(column.type)
     where = f"{table.full_name}.{column.name}"
+    check_fields(f"the value of {where}", source)
     if not _is_castable(source, target):
+        what = "give its fields the names that they have there" if isinstance(source, t.StructType) else "cast it first"
         raise ColumnError(
-            f"{where} is {column.type}: a value of type {source.simpleString()} cannot be stored in it; cast it first"
+            f"{where} is {column.type}: a value of type {source.simpleString()} cannot be stored in it; {what}"
         )
     stored = _converted(value, source, target, f"{where} {column.type}")
     stored = fitted(column.type, stored, lambda text: _failure(f"a text is longer than {where} {column.type}: ", text))
@@ -89,6 +103,20 @@ def assigned(table: Table, columns: Sequence[Column], frame: DataFrame, names: M
     return frame.selectExpr(
         *(f"{assign(table, column, quoted(name), types[name])} AS {quoted(column.name)}" for column, name in given)
     )
+
+
+def key_text(key: Column, value: str) -> str:
+    """The SQL of the text that names a partition of `value`, SQL for a partition key; null for the default one.
+
+    The text that stands for null in names fails the statement, as it does in Hive: it would be read as null.
+    """
+    text = f"cast({value} AS string)"
+    if not isinstance(spark_type(key.type), t.StringType):
+        return text
+    words = f"{DEFAULT_PARTITION} is no value of partition key {key.name}: it stands for null there, so write null"
+    failure = f"raise_error({text_value(words)})"
+    # A char stands here with its whole length.
+    return f"if(rtrim({text}) = {text_value(DEFAULT_PARTITION)}, {failure}, {text})"
 
 
 def row_struct(table: Table, values: Sequence[str]) -> str:
@@ -138,9 +166,10 @@ def _converted(value: str, source: t.DataType, target: t.DataType, where: str, d
         key, held = nested(one, source.keyType, target.keyType), nested(two, source.valueType, target.valueType)
         return f"transform_values(transform_keys({value}, ({one}, {two}) -> {key}), ({one}, {two}) -> {held})"
     if isinstance(source, t.StructType) and isinstance(target, t.StructType):
+        given = (source.fields[at] for at in matched(source, target) or ())
         fields = (
             f"{nested(f'({value}).{quoted(have.name)}', have.dataType, want.dataType)} AS {quoted(want.name)}"
-            for have, want in zip(source.fields, target.fields, strict=True)
+            for have, want in zip(given, target.fields, strict=True)
         )
         return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(fields)}) END"
     cast = f"try_cast({value} AS {sql_type(target)})"
@@ -178,12 +207,11 @@ def _is_castable(source: t.DataType, target: t.DataType) -> bool:
     if isinstance(source, t.NullType) or _is_same(source, target):
         return True
     if isinstance(target, t.StructType):
-        # Spark casts structs by position: equal names at equal places, or fields would be mixed up in silence.
-        return (
-            isinstance(source, t.StructType)
-            and [name.lower() for name in source.names] == target.names
-            and all(_is_castable(s.dataType, d.dataType) for s, d in zip(source, target, strict=True))
-        )
+        # Spark casts structs by position: fields meet by name, or they would be mixed up in silence.
+        if not isinstance(source, t.StructType) or (places := matched(source, target)) is None:
+            return False
+        given = (source.fields[at] for at in places)
+        return all(_is_castable(s.dataType, d.dataType) for s, d in zip(given, target.fields, strict=True))
     if isinstance(target, t.ArrayType):
         return isinstance(source, t.ArrayType) and _is_castable(source.elementType, target.elementType)
     if isinstance(target, t.MapType):

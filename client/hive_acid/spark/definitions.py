@@ -10,12 +10,13 @@ from pyspark.sql import types as t
 from hive_acid.alterations import Alterations
 from hive_acid.catalog import Column, Table, table_parts
 from hive_acid.connection import Connection
-from hive_acid.errors import ColumnError
+from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.references import TableReference
 from hive_acid.spark.blocks import Blocks
 from hive_acid.spark.hashing import clustering
 from hive_acid.spark.plain import refuse_acid
 from hive_acid.spark.types import check_distinct, hive_columns
+from hive_acid.storage import ORC, only_orc, storage_format
 from hive_acid.transaction import Transaction
 
 
@@ -73,17 +74,21 @@ class DefinitionVerbs(abc.ABC):
         buckets: int | None = None,
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
+        stored_as: str = "ORC",
         if_not_exists: bool = False,
     ) -> None:
-        """Create a full-ACID table.
+        """Create a table, by default a full-ACID one.
 
         `columns` are names with Hive's types (``{"id": "int", "name": "varchar(20)"}``), a frame's schema, or columns
         with comments.
         `partitioned_by` gives the partition columns in the same way, or names some of `columns`. With `clustered_by`,
         rows are placed in `buckets` files by Hive's hash of these columns, version 2. `properties` are added
-        to ``transactional=true``; ``{"transactional": "false"}`` makes it a plain one. Raises AlreadyExistsError, and
-        ColumnError for types that are not supported.
+        to ``transactional=true``; ``{"transactional": "false"}`` makes it a plain one, and
+        ``{"transactional_properties": "insert_only"}`` one that only grows. These may be `stored_as` PARQUET, AVRO,
+        TEXTFILE or JSONFILE, too. Raises AlreadyExistsError, ColumnError for types that are not supported, and
+        UnsupportedTableError for a format that the kind of table cannot have.
         """
+        form = storage_format(stored_as)
         given = hive_columns(columns)
         if isinstance(partitioned_by, Mapping):
             keys = hive_columns(partitioned_by)
@@ -107,7 +112,12 @@ class DefinitionVerbs(abc.ABC):
             location=location or "",
             bucket_columns=clustered.columns,
             buckets=clustered.buckets,
+            input_format=form.input_format,
+            output_format=form.output_format,
+            serde=form.serde,
         )
+        if definition.is_full_acid and form != ORC:
+            raise UnsupportedTableError(f"{definition.full_name}: {only_orc(stored_as)}")
         if self._is_dummy:
             refuse_acid(definition)
         self._forget(definition.full_name)

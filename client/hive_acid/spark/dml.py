@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column as Expr
+from pyspark.sql import DataFrame
 
-from hive_acid.catalog import Table
+from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.assign import assign, is_stored_as_is, quoted, row_struct
+from hive_acid.spark.assign import assign, is_stored_as_is, key_text, quoted, row_struct
 from hive_acid.spark.changes import Replaced, change_events, deletions
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.collected import can_be_collected, collected, collected_changes
@@ -147,12 +148,12 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
         return analysed(target.join(source.joined(), condition, "left_semi")), source.is_small
 
 
-def moved_key(old: str, old_text: str, new: str) -> str:
-    """The text of a partition key that is assigned: as it was where the value is, so that the row stays; all as SQL.
+def moved_key(key: Column, old: str, old_text: str, new: str) -> str:
+    """The text of a partition `key` that is assigned: as it was where the value is, so that the row stays; all as SQL.
 
     A partition may be named by another text than Spark has for its value, ``p=01`` for 1.
     """
-    return f"if({new} <=> {old}, {old_text}, cast({new} AS string))"
+    return f"if({new} <=> {old}, {old_text}, {key_text(key, new)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class Assignments:
     """New values by column name, in lower case; columns that are not named keep their value."""
 
     table: Table
-    values: Mapping[str, Column]
+    values: Mapping[str, Expr]
 
     @classmethod
     def of(cls, table: Table, given: Mapping[str, Expression], alias: str) -> Assignments:
@@ -195,7 +196,7 @@ class Assignments:
             f"array('{DELETE}', '{INSERT}')",
             keys,
             [
-                moved_key(quoted(key.name), text, quoted(names[key.name])) if key.name in names else text
+                moved_key(key, quoted(key.name), text, quoted(names[key.name])) if key.name in names else text
                 for key, text in zip(self.table.partition_keys, keys, strict=True)
             ],
             values,

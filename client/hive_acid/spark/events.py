@@ -16,7 +16,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog import Column
 from hive_acid.format import rows
 from hive_acid.format.partitions import DEFAULT_PARTITION
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.assign import key_text, quoted
 from hive_acid.spark.layout import Write
 from hive_acid.spark.scan import ROW_COLUMN
 from hive_acid.spark.spread import Spread
@@ -177,7 +177,7 @@ def directory_keys(keys: Iterable[Column]) -> list[str]:
     their texts.
     """
     return _keys(
-        quoted(key.name) if key.type in _SORTED_AS_NUMBERS else _text_of(f"cast({quoted(key.name)} AS string)")
+        quoted(key.name) if key.type in _SORTED_AS_NUMBERS else _text_of(key_text(key, quoted(key.name)))
         for key in keys
     )
 

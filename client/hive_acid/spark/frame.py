@@ -53,8 +53,8 @@ class AcidTable(NarrowingFrame):
         """Replace rows by those of `frame`, and return their number.
 
         An unpartitioned table is replaced as a whole, of a partitioned one each partition that rows of `frame` fall
-        into. `partition` gives values of the first partition columns, which `frame` then has not; with all of them that
-        partition is replaced, even by nothing.
+        into. `partition` gives values of the first partition columns, which `frame` then need not have, and no other
+        ones; with all of them that partition is replaced, even by nothing.
 
         With `where`, a condition on the table's columns, the rows are replaced for which that is true, wherever they
         are: they are deleted and those of `frame` inserted, in one transaction. It has to be true for these as well.

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from hive_acid import catalog
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.assign import lacking, quoted
+from hive_acid.spark.assign import lacking, quoted, wider
+from hive_acid.spark.completion import completed
 from hive_acid.spark.expressions import Expression
 from hive_acid.spark.fields import whole_columns
 from hive_acid.spark.source import Join
-from hive_acid.spark.types import check_distinct
+from hive_acid.spark.types import check_distinct, spark_type
 
 
 class RowCounts(NamedTuple):
@@ -51,6 +52,8 @@ class MergeBuilder:
     not_matched: list[Clause] = field(default_factory=list)
     by_source: list[Clause] = field(default_factory=list)
     evolves: bool = False
+    left_out: frozenset[str] = frozenset()
+    """Columns of the source, in lower case, that schema evolution does not add."""
 
     def whenMatchedUpdate(  # noqa: N802 - Delta's names
         self,
@@ -98,7 +101,8 @@ class MergeBuilder:
 
         They are added at the table's end before the merge, and stay even if it fails. Clauses that take all columns
         then need not find all of the table's in the source: an inserted row has null there, an updated one keeps its
-        value. Fields inside of structs are not added.
+        value. The same holds for the fields of structs, but within arrays and maps those that the source lacks become
+        null.
         """
         self.evolves = True
         return self
@@ -119,11 +123,18 @@ class MergeBuilder:
         return [*self.matched, *self.not_matched, *self.by_source]
 
     def new_columns(self, table: Table) -> Sequence[catalog.Column]:
-        """The columns that schema evolution adds to the table. Raises ColumnError for a type that it cannot have."""
+        """The columns that schema evolution adds to the table, and those whose structs get more fields by it.
+
+        Raises ColumnError for a type that it cannot have.
+        """
         named = {name.lower() for clause in self.clauses for name in clause.values or {}}
         everything = any(clause.all_columns for clause in self.clauses)
-        fields = self.join.source.schema.fields
-        return lacking(table, (field for field in fields if everything or field.name.lower() in named))
+        fields = [
+            one
+            for one in self.join.source.schema.fields
+            if (everything or one.name.lower() in named) and one.name.lower() not in self.left_out
+        ]
+        return [*lacking(table, fields), *wider(table, fields)]
 
     def resolved(self, clauses: Sequence[Clause], table: Table) -> list[Clause]:
         """Clauses with their values by column name in lower case; `table` is the table as it is by now.
@@ -158,15 +169,25 @@ class MergeBuilder:
         ]:
             raise ColumnError(
                 f"the source of the MERGE into {table.full_name} has no column {', '.join(missing)}: "
-                "name the values to assign instead of all"
+                "name the values to assign instead of all, or ask for schema evolution, by which an updated row keeps "
+                "its value there and a new one has null"
             )
+        columns = [column for column in (*table.columns, *table.partition_keys) if column.name in given]
+        values = {column.name: self.source_column(given[column.name]) for column in columns}
+        if not self.evolves:
+            return dict(values)
+        target = quoted(self.join.target_alias)
         return {
-            column.name: self.source_column(given[column.name])
-            for column in (*table.columns, *table.partition_keys)
-            if column.name in given
+            column.name: completed(
+                values[column.name],
+                self.join.source.schema[given[column.name]].dataType,
+                spark_type(column.type),
+                None if inserts else f"{target}.{quoted(column.name)}",
+            )
+            for column in columns
         }
 
-    def source_column(self, name: str) -> Expression:
+    def source_column(self, name: str) -> str:
         """A column of the source by its name there."""
         return f"{quoted(self.join.source_alias)}.{quoted(name)}"
 

@@ -7,7 +7,8 @@ that meets a pair there is not inserted. So nothing is read or kept twice (data-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +17,12 @@ from pyspark.sql import functions as F
 
 from hive_acid import catalog
 from hive_acid.catalog import Table
-from hive_acid.errors import MergeCardinalityError
-from hive_acid.spark.assign import assign, is_stored_as_is, quoted
+from hive_acid.errors import ColumnError, MergeCardinalityError
+from hive_acid.spark.assign import assign, is_stored_as_is, key_text, quoted
 from hive_acid.spark.changes import REPEATED, UPDATES, Replaced, Source, change_events
 from hive_acid.spark.collected import MOST_ROWS, can_be_collected, collected_changes
 from hive_acid.spark.dml import moved_key
-from hive_acid.spark.expressions import expression
+from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.predicates import Predicate, all_of, any_of, predicate_of
 from hive_acid.spark.read import KEY_COLUMNS, partition_columns
@@ -33,6 +34,7 @@ from hive_acid.write.table_write import TableWrite
 
 _CLAUSE = "__acid_clause"
 _KINDS = "__acid_kinds"
+_RAW = "__acid_new_"
 _NEW_ROW = "__acid_row"
 _GROUP = "__acid_group"
 _IS_PAIR = "__acid_is_pair"
@@ -123,17 +125,20 @@ class _Merge:
         on = expression(builder.join.meant(builder.join.on, table))
         pairs = target.alias(builder.join.target_alias).join(self._source.joined(), on, how)
         clauses = [
-            clause
-            if clause.condition is None
-            else replace(clause, condition=builder.join.meant(clause.condition, table))
-            for clause in (*builder.resolved(builder.matched, table), *builder.resolved(builder.by_source, table))
+            *(_with_condition(one, builder.join.meant, table) for one in builder.resolved(builder.matched, table)),
+            *(
+                _with_condition(one, builder.join.meant_alone, table)
+                for one in builder.resolved(builder.by_source, table)
+            ),
         ]
-        of_kind = [f"{SOURCE_ROW} IS NOT NULL"] * len(builder.matched) + [f"{SOURCE_ROW} IS NULL"] * len(
-            builder.by_source
-        )
-        new = _NewRow(table, pairs.withColumn(_CLAUSE, _clause(clauses, of_kind)), clauses, self._target_column)
+        first = len(builder.matched)
+        taken = pairs.withColumn(_CLAUSE, _clause(clauses[:first], f"{SOURCE_ROW} IS NOT NULL"))
+        taken = _with_raw_values(taken, clauses[:first])
+        if builder.by_source:
+            taken = self._with_raw_values_by_source(taken, clauses[first:], first)
+        new = _NewRow(table, taken, clauses, self._target_column)
         keys = (
-            moved_key(self._target_column(key), text, new.value(key)) if new.assigns(key) else text
+            moved_key(key, self._target_column(key), text, new.value(key)) if new.assigns(key) else text
             for key, text in zip(table.partition_keys, self._statement.keys, strict=True)
         )
         deleted = _numbers(number for number, clause in enumerate(clauses) if clause.values is None)
@@ -148,25 +153,36 @@ class _Merge:
             f"{new.row()} AS {_NEW_ROW}",
         )
 
+    def _with_raw_values_by_source(self, taken: DataFrame, clauses: Sequence[Clause], first: int) -> DataFrame:
+        """`taken` with what the clauses BY SOURCE make of rows without a source row; `first` is the number of theirs.
+
+        They know the columns of the table alone, so those of the source are left out before. Raises ColumnError for an
+        expression that names one of them.
+        """
+        target = quoted(self._builder.join.target_alias)
+        ours = [quoted(name) for name in taken.columns if name.startswith(_RAW) or name in (SOURCE_ROW, _CLAUSE)]
+        alone = taken.selectExpr(f"{target}.*", *ours)
+        with _clauses_know("NOT MATCHED BY SOURCE", "the rows of the table alone, not the source", self._table):
+            chosen = F.coalesce(F.col(_CLAUSE), _clause(clauses, f"{SOURCE_ROW} IS NULL", first))
+            return analysed(_with_raw_values(alone.withColumn(_CLAUSE, chosen), clauses, first))
+
     def _wanted(self) -> Predicate | None:
         """What is known of the target rows that matter: they match, or a clause BY SOURCE takes them.
 
         Without insert clauses it does not matter what a match is that no clause takes.
         """
         builder = self._builder
-        taken = None if builder.not_matched else self._taken(builder.matched)
+        taken = None if builder.not_matched else self._taken(builder.matched, builder.join.source.columns)
         matched = all_of((self._source.matched, taken))
         if not builder.by_source:
             return matched
-        by_source = self._taken(builder.by_source)
+        by_source = self._taken(builder.by_source, ())
         return any_of((matched, by_source)) if builder.matched or builder.not_matched else by_source
 
-    def _taken(self, clauses: Sequence[Clause]) -> Predicate | None:
-        """What is known of the target rows that one of the clauses takes."""
-        join = self._builder.join
-        return any_of(
-            predicate_of(clause.condition, self._table, join.target_alias, join.source.columns) for clause in clauses
-        )
+    def _taken(self, clauses: Sequence[Clause], beside: Sequence[str]) -> Predicate | None:
+        """What is known of the target rows that one of the clauses takes, which know the columns `beside`, too."""
+        alias = self._builder.join.target_alias
+        return any_of(predicate_of(clause.condition, self._table, alias, beside) for clause in clauses)
 
     def _candidates(self) -> DataFrame:
         """The source rows that an insert clause takes if they match nothing, in the shape of `_pairs`.
@@ -176,22 +192,22 @@ class _Merge:
         builder, table = self._builder, self._table
         clauses = builder.resolved(builder.not_matched, table)
         source = self._source.frame.alias(self._source.alias)
-        chosen = source.withColumn(_CLAUSE, _clause(clauses, ["true"] * len(clauses)))
-        taken = chosen.where(f"{_CLAUSE} IS NOT NULL")
         unassigned = [
             F.lit(None).cast(spark_type(column.type)).alias(_null(column))
             for column in (*table.columns, *table.partition_keys)
             if any(column.name not in (clause.values or {}) for clause in clauses)
         ]
-        if unassigned:
-            taken = taken.select("*", *unassigned)
+        with _clauses_know("NOT MATCHED THEN INSERT", "the source alone, not the rows of the table", table):
+            chosen = source.withColumn(_CLAUSE, _clause(clauses, "true"))
+            taken = chosen.where(f"{_CLAUSE} IS NOT NULL")
+            taken = analysed(_with_raw_values(taken.select("*", *unassigned) if unassigned else taken, clauses))
         new = _NewRow(table, taken, clauses, lambda column: quoted(_null(column)))
         return new.frame.selectExpr(
             SOURCE_ROW,
             f"false AS {_IS_PAIR}",
             f"array('{INSERT}') AS {_KINDS}",
             *(f"CAST(NULL AS string) AS {name}" for name in partition_columns(table)),
-            *(f"cast({new.value(key)} AS string) AS {quoted(_new_key(key))}" for key in table.partition_keys),
+            *(f"{key_text(key, new.value(key))} AS {quoted(_new_key(key))}" for key in table.partition_keys),
             f"CAST(NULL AS bigint) AS {KEY_COLUMNS[0]}",
             f"CAST(NULL AS int) AS {KEY_COLUMNS[1]}",
             f"{SOURCE_ROW} AS {KEY_COLUMNS[2]}",
@@ -225,15 +241,17 @@ class _Merge:
 
 
 class _NewRow:
-    """New rows by the clauses that take them, as SQL over `frame`; `old` gives what no clause assigns."""
+    """New rows by the clauses that take them, as SQL over `frame`; `old` gives what no clause assigns.
+
+    `raw` has the values of `_with_raw_values`.
+    """
 
     def __init__(
-        self, table: Table, taken: DataFrame, clauses: Sequence[Clause], old: Callable[[catalog.Column], str]
+        self, table: Table, raw: DataFrame, clauses: Sequence[Clause], old: Callable[[catalog.Column], str]
     ) -> None:
         self._table = table
         self._clauses = clauses
         self._old = old
-        raw = _with_raw_values(taken, clauses)
         types = {field.name: field.dataType for field in raw.schema.fields}
         columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
         self._stored: dict[tuple[int, str], str] = {}
@@ -278,19 +296,26 @@ def _numbers(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers)) or "-1"
 
 
-def _clause(clauses: Sequence[Clause], of_kind: Sequence[str]) -> Column:
-    """The number of the first clause whose condition holds for a row of its kind, null where none does."""
+def _with_condition(clause: Clause, meant: Callable[[Expression, Table], Expression], table: Table) -> Clause:
+    return clause if clause.condition is None else replace(clause, condition=meant(clause.condition, table))
+
+
+def _clause(clauses: Sequence[Clause], kind: str, first: int = 0) -> Column:
+    """The number of the first clause whose condition holds for a row of this kind, null where none does.
+
+    `first` is the number of the first of them.
+    """
     chosen = F.lit(None).cast("int")
-    for number, (clause, kind) in reversed(list(enumerate(zip(clauses, of_kind, strict=True)))):
+    for number, clause in reversed(list(enumerate(clauses, first))):
         holds = F.expr(kind) if clause.condition is None else F.expr(kind) & expression(clause.condition)
         chosen = F.when(holds, number).otherwise(chosen)
     return chosen
 
 
-def _with_raw_values(taken: DataFrame, clauses: Sequence[Clause]) -> DataFrame:
+def _with_raw_values(taken: DataFrame, clauses: Sequence[Clause], first: int = 0) -> DataFrame:
     """`taken` with each clause's raw values as columns of their own, computed only where the clause applies."""
     texts, columns = [], {}
-    for number, clause in enumerate(clauses):
+    for number, clause in enumerate(clauses, first):
         applies = f"{_CLAUSE} = {number}"
         for name, value in (clause.values or {}).items():
             if clause.all_columns:
@@ -301,8 +326,18 @@ def _with_raw_values(taken: DataFrame, clauses: Sequence[Clause]) -> DataFrame:
     return found.withColumns(columns) if columns else found
 
 
+@contextmanager
+def _clauses_know(clauses: str, what: str, table: Table) -> Iterator[None]:
+    """Spark's complaints about names within the block become a ColumnError that says which names there are."""
+    try:
+        with column_errors(table):
+            yield
+    except ColumnError as error:
+        raise ColumnError(f"{error} (clauses WHEN {clauses} know {what})") from error
+
+
 def _new(clause: int, name: str) -> str:
-    return f"__acid_new_{clause}_{name}"
+    return f"{_RAW}{clause}_{name}"
 
 
 def _null(column: catalog.Column) -> str:

@@ -14,6 +14,7 @@ from hive_acid.errors import ColumnError
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.listing import check_transactional
 from hive_acid.spark.statement import column_errors
+from hive_acid.spark.types import check_distinct
 from hive_acid.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class MultiInsert:
         return self.changing(lambda _: self._run(), [branch.table.full_name for branch in self.branches])
 
     def _run(self) -> list[int]:
+        check_distinct(name.lower() for name in self.frame.columns)
         several = len(self.branches) > 1
         frame = self.frame.localCheckpoint(eager=True) if several else self.frame
         return [self._insert(branch, branch.rows(frame)) for branch in self.branches]

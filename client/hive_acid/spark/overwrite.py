@@ -39,8 +39,8 @@ def overwrite(context: Context, begun: TableWrite, frame: DataFrame, partition: 
     """Replace rows by those of `frame`; their number.
 
     Of an unpartitioned table all rows are replaced, of a partitioned one those of each partition that rows of `frame`
-    fall into. `partition` gives values of the first partition columns, which `frame` then has not: with all of them,
-    that partition is replaced even if `frame` is empty.
+    fall into. `partition` gives values of the first partition columns, which `frame` then need not have, and no other
+    ones: with all of them, that partition is replaced even if `frame` is empty.
 
     Raises ColumnError for columns, values or a `partition` that do not fit, UnsupportedTableError for a table CLUSTERED
     BY an older hash.

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql import types as t
 
 from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import TransactionsOffError, UnsupportedTableError
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
-from hive_acid.spark.assign import assigned, match_columns, quoted
+from hive_acid.spark.assign import assigned, key_text, match_columns, quoted
 from hive_acid.spark.listing import directory_of
 from hive_acid.spark.sources import reader_of, writer_of
 from hive_acid.spark.statement import Context
 from hive_acid.spark.texts import declared, shown
-from hive_acid.spark.types import row_type
+from hive_acid.spark.types import row_type, spark_type
 
 TURN_ON = f"make it with settings={{'{CONCURRENCY}': 'true', '{MANAGER}': '{TransactionManager.DB.value}'}}"
 """What to do about a session without transactions."""
@@ -75,7 +76,12 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     names = match_columns(table, frame.columns)
     columns = (*table.columns, *table.partition_keys)
     counts = Observation()
-    values = assigned(table, columns, frame, names).observe(counts, F.count(F.lit(1)).alias("rows"))
+    texts = {key.name for key in table.partition_keys if spark_type(key.type) == t.StringType()}
+    stored = (
+        f"{key_text(one, quoted(one.name)) if one.name in texts else quoted(one.name)} AS {quoted(one.name)}"
+        for one in columns
+    )
+    values = assigned(table, columns, frame, names).selectExpr(*stored).observe(counts, F.count(F.lit(1)).alias("rows"))
     before = _data_files(table)
     output = writer_of(values, kind).mode("append")
     output.partitionBy(*(key.name for key in table.partition_keys)).save(table.location)

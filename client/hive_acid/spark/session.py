@@ -295,7 +295,8 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         inserts the rows; ``upsert`` updates the row that has the same `keys`, or inserts; ``changes`` does what
         `change_column` says: insert and update as upsert does, or delete. Of several rows with one key the last by
         `order_by` counts; without it they fail the batch. Columns that the table lacks fail an ``append`` and are left
-        out else; with `schema_evolution` they are added, which ``changes`` does not take.
+        out else; with `schema_evolution` they are added, but for `change_column`, and those that a batch lacks stay as
+        they are, or are null in new rows.
 
         Raises ColumnError for keys that do not fit the mode or the table, ValueError for another mode or name.
         """

@@ -21,7 +21,7 @@ from hive_acid.spark.expressions import Expression, equal_columns
 from hive_acid.spark.fetched import received, sent
 from hive_acid.spark.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
 from hive_acid.spark.texts import is_char
-from hive_acid.spark.types import spark_type
+from hive_acid.spark.types import check_distinct, spark_type
 
 SOURCE_ROW = "__acid_source_row"
 """The number of a source row, by which it is told apart from equal ones."""
@@ -42,6 +42,10 @@ class Join:
     def meant(self, condition: Expression, table: Table) -> Expression:
         """A condition on rows of both, for Spark, with the CHAR columns of `table` compared by Hive's rule."""
         return without_blanks(condition, table, self.target_alias, self.source, self.source_alias)
+
+    def meant_alone(self, condition: Expression, table: Table) -> Expression:
+        """As `meant`, of a condition on rows of the table alone."""
+        return without_blanks(condition, table, self.target_alias)
 
 
 def joined(source: DataFrame, on: Expression | None, target_alias: str | None, source_alias: str) -> Join:
@@ -74,8 +78,10 @@ class KeptSource:
 def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     """Compute the source of a join with `table`, in one query that also measures it.
 
-    With `once` it is looked at whether a row of the table can match two of the source.
+    With `once` it is looked at whether a row of the table can match two of the source. Raises ColumnError for a source
+    with two columns of one name.
     """
+    check_distinct(name.lower() for name in join.source.columns)
     keys = list(_comparable_keys(join, table))
     numbered = join.source.selectExpr("*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
     names = [f"rtrim({quoted(key)})" if is_char(column) else quoted(key) for column, key in keys]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import types as t
 
-from hive_acid.catalog import Table
+from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError, NoSuchObjectError
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.partition_values import known_text, partition_text
+from hive_acid.spark.assign import assign, quoted, sql_type, text_value
+from hive_acid.spark.types import check_distinct, spark_type
 
 PartitionSpec = Mapping[str, object]
 """Values of the first partition keys, or of all, by their names; None is the default partition."""
@@ -18,8 +21,9 @@ PartitionSpec = Mapping[str, object]
 def spec_values(table: Table, partition: PartitionSpec) -> tuple[str | None, ...]:
     """The values of the specification as texts, in the order of the keys.
 
-    Raises ColumnError unless it names the first partition keys of the table, and nothing else.
+    Raises ColumnError unless it names the first partition keys of the table, each once, and nothing else.
     """
+    check_distinct(key.lower() for key in partition)
     given = {key.lower(): value for key, value in partition.items()}
     keys = [key.name for key in table.partition_keys]
     if set(given) != set(keys[: len(given)]):
@@ -27,7 +31,7 @@ def spec_values(table: Table, partition: PartitionSpec) -> tuple[str | None, ...
             f"partition ({', '.join(partition)}) of {table.full_name} must name its partition keys, the first of its "
             f"partition columns ({', '.join(keys) or 'it has none'}) first"
         )
-    return tuple(_text(given[key]) for key in keys[: len(given)])
+    return tuple(partition_text(table, key, given[key.name]) for key in table.partition_keys[: len(given)])
 
 
 def with_constants(
@@ -35,14 +39,31 @@ def with_constants(
 ) -> tuple[DataFrame, tuple[str | None, ...] | None]:
     """`frame` with the partition columns that the specification gives, and its values if they name one partition.
 
-    So are none for an unpartitioned table. Raises ColumnError for a column that is given by both, and as `spec_values`.
+    So are none for an unpartitioned table. A row that has another value in such a column fails the statement. Raises
+    ColumnError as `spec_values`.
     """
     static = spec_values(table, partition or {})
     named = [key.name for key in table.partition_keys[: len(static)]]
-    if doubled := {name.lower() for name in frame.columns} & set(named):
-        raise ColumnError(f"{min(doubled)} of {table.full_name} is given by the partition and by the frame, too")
-    constants = [F.lit(value).cast("string").alias(name) for name, value in zip(named, static, strict=True)]
-    return frame.select("*", *constants), static if len(static) == len(table.partition_keys) else None
+    check_distinct(name.lower() for name in frame.columns)
+    columns = [quoted(name) for name in frame.columns if name.lower() not in named]
+    given = {field.name.lower(): field for field in frame.schema.fields} if len(columns) < len(frame.columns) else {}
+    for key, value in zip(table.partition_keys, static, strict=False):
+        constant = "CAST(NULL AS string)" if value is None else text_value(value)
+        if field := given.get(key.name):
+            constant = _same(table, key, field, constant)
+        columns.append(f"{constant} AS {quoted(key.name)}")
+    return frame.selectExpr(*columns), static if len(static) == len(table.partition_keys) else None
+
+
+def _same(table: Table, key: Column, field: t.StructField, constant: str) -> str:
+    """The SQL of a partition's value, for rows that have it as well; another one fails the statement."""
+    kind = sql_type(spark_type(key.type))
+    given = assign(table, key, quoted(field.name), field.dataType)
+    if kind == "string":
+        given = f"nullif({given}, '')"  # which is null as a partition's value
+    words = text_value(f"a row for a partition of {table.full_name} has another {key.name} than that: ")
+    failure = f"raise_error(concat({words}, coalesce(cast({quoted(field.name)} AS string), 'null')))"
+    return f"if({given} <=> cast({constant} AS {kind}), {constant}, {failure})"
 
 
 def full_values(table: Table, partition: PartitionSpec | None) -> tuple[str | None, ...]:
@@ -63,16 +84,16 @@ def matching_names(table: Table, partition: PartitionSpec, names: Iterable[str])
     Raises NoSuchObjectError if there is none, ColumnError as `spec_values`.
     """
     values = spec_values(table, partition)
-    found = [name for name in names if tuple(value for _, value in parse_partition_name(name))[: len(values)] == values]
+    found = [name for name in names if _known_values(table, name)[: len(values)] == values]
     if not found:
         raise NoSuchObjectError(f"{table.full_name} has no partition ({_words(partition)})")
     return found
 
 
-def _text(value: object) -> str | None:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return None if value is None or value == "" else str(value)
+def _known_values(table: Table, name: str) -> tuple[str | None, ...]:
+    """The values of a partition that is there, which others may have named by another text of the same value."""
+    pairs = zip(table.partition_keys, parse_partition_name(name), strict=True)
+    return tuple(known_text(key.type, value) for key, (_, value) in pairs)
 
 
 def _words(partition: PartitionSpec) -> str:

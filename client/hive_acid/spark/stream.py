@@ -33,6 +33,7 @@ from hive_acid.format.progress import last_batch, progress_parameter
 from hive_acid.references import Definitions, TableReference
 from hive_acid.spark.assign import quoted
 from hive_acid.spark.texts import is_char
+from hive_acid.spark.types import check_distinct
 
 if TYPE_CHECKING:
     from hive_acid.spark.session import AcidSession
@@ -81,11 +82,6 @@ class SinkPlan:
             if self.keys or self.order_by:
                 raise ColumnError("a sink of mode append takes neither keys nor order_by: it adds all rows as they are")
             return
-        if self.mode is SinkMode.CHANGES and self.schema_evolution:
-            raise ColumnError(
-                "a sink of mode changes adds no columns, since that of the changes would become one: use append or "
-                "upsert, or add_columns"
-            )
         known = {column.name for column in (*table.columns, *table.partition_keys)}
         if not self.keys:
             raise ColumnError(f"a sink of mode {self.mode.value} needs keys: the columns that identify a row")
@@ -93,7 +89,8 @@ class SinkPlan:
             raise ColumnError(f"{table.full_name} has no column {', '.join(unknown)} to be a key")
 
     def write(self, acid: AcidSession, table: Table, frame: DataFrame) -> None:
-        """Write a batch within the transaction that is open."""
+        """Write a batch within the transaction that is open. Raises ColumnError for a column that is there twice."""
+        check_distinct(name.lower() for name in frame.columns)
         if self.mode is SinkMode.APPEND:
             acid.insert(table, frame, schema_evolution=self.schema_evolution)
             return
@@ -101,6 +98,7 @@ class SinkPlan:
         merging = acid.merge(table, self._distinct(table, frame), on)
         if self.schema_evolution:
             merging = merging.withSchemaEvolution()
+            merging.left_out = frozenset([self.change_column.lower()] if self.mode is SinkMode.CHANGES else [])
         if self.mode is SinkMode.CHANGES:
             deletes = _is_change(Change.DELETE, F.col(f"s.{quoted(self.change_column)}"))
             merging = merging.whenMatchedDelete(deletes).whenMatchedUpdateAll().whenNotMatchedInsertAll(~deletes)

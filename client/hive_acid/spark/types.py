@@ -158,7 +158,8 @@ def refuse_instants(columns: Iterable[Column]) -> None:
 def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> tuple[Column, ...]:
     """The columns of a table, from names with Hive's types, from columns or from a frame's schema; names in lower case.
 
-    Raises ColumnError for a type that is not supported, and for two names that differ in case only.
+    Raises ColumnError for a type that is not supported, and for two names of columns, or of fields in one struct, that
+    differ in case only.
     """
     if isinstance(given, t.StructType):
         columns = tuple(Column(field.name.lower(), hive_type(field.dataType)) for field in given.fields)
@@ -166,9 +167,9 @@ def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> 
         if isinstance(given, Mapping):
             given = [Column(name, type_) for name, type_ in given.items()]
         columns = tuple(Column(one.name.lower(), one.type.strip().lower(), one.comment) for one in given)
-        for column in columns:
-            spark_type(column.type)
     check_distinct(column.name for column in columns)
+    for column in columns:
+        check_fields(column.name, spark_type(column.type))
     if odd := [column.name for column in columns if "`" in column.name]:
         raise ColumnError(f"column name {odd[0]} has a backquote, which Spark's ORC files cannot hold")
     return columns
@@ -181,6 +182,21 @@ def check_distinct(names: Iterable[str]) -> None:
         if name in seen:
             raise ColumnError(f"column '{name}' is given twice (names are compared without regard to case)")
         seen.add(name)
+
+
+def check_fields(where: str, of: t.DataType) -> None:
+    """Raise ColumnError if a struct within a column has two fields of one name."""
+    if isinstance(of, t.StructType):
+        names = [name.lower() for name in of.names]
+        if twice := sorted(name for name in set(names) if names.count(name) > 1):
+            raise ColumnError(f"{where} has the field '{twice[0]}' twice (names are compared without regard to case)")
+        for field in of.fields:
+            check_fields(f"{where}.{field.name}", field.dataType)
+    elif isinstance(of, t.ArrayType):
+        check_fields(where, of.elementType)
+    elif isinstance(of, t.MapType):
+        check_fields(where, of.keyType)
+        check_fields(where, of.valueType)
 
 
 def has_timestamp(spark: t.DataType) -> bool:

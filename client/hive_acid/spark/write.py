@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 
 from hive_acid.alterations import NewColumns
 from hive_acid.catalog import Column, Table
-from hive_acid.spark.assign import assigned, lacking, match_columns, quoted
+from hive_acid.spark.assign import assigned, lacking, match_columns, quoted, sql_type, wider
 from hive_acid.spark.char_conditions import without_blanks
+from hive_acid.spark.completion import completed
 from hive_acid.spark.events import Events, clustered_events, directory_keys, insert_events
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.hashing import bucket_of
@@ -50,17 +51,31 @@ def evolving(frame: DataFrame) -> NewColumns:
 
     def missing(table: Table) -> Sequence[Column]:
         check_distinct(name.lower() for name in frame.columns)
-        return lacking(table, frame.schema.fields)
+        fields = frame.schema.fields
+        return [*lacking(table, fields), *wider(table, fields)]
 
     return missing
 
 
 def with_nulls(table: Table, frame: DataFrame) -> DataFrame:
-    """The rows of `frame` with null for those columns of the table, but its partition columns, that it lacks."""
-    given = {name.lower() for name in frame.columns}
-    absent = [column for column in table.columns if column.name not in given]
-    nulls = (F.lit(None).cast(spark_type(column.type)).alias(column.name) for column in absent)
-    return frame.select("*", *nulls)
+    """The rows of `frame` with null for those columns of the table, but its partition columns, that it lacks.
+
+    So it is with the fields of structs.
+    """
+    given = {field.name.lower(): field for field in frame.schema.fields}
+    types = {column.name: spark_type(column.type) for column in (*table.columns, *table.partition_keys)}
+    values = [
+        f"{completed(quoted(field.name), field.dataType, types[name])} AS {quoted(field.name)}"
+        if name in types
+        else quoted(field.name)
+        for name, field in given.items()
+    ]
+    nulls = [
+        f"CAST(NULL AS {sql_type(types[one.name])}) AS {quoted(one.name)}"
+        for one in table.columns
+        if one.name not in given
+    ]
+    return frame.selectExpr(*values, *nulls)
 
 
 def only_where(table: Table, frame: DataFrame, where: Expression) -> DataFrame:

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hive_acid.catalog import Column, Table
-from hive_acid.errors import StreamingConnectionError, UnsupportedTableError
+from hive_acid.errors import ColumnError, SerializationError, StreamingConnectionError, UnsupportedTableError
 from hive_acid.format.hashing import bucket_number, type_parts
+from hive_acid.partition_values import partition_text, refuse_reserved
 from hive_acid.streaming.orc_values import writable
 from hive_acid.streaming.types import arrow_type
 from hive_acid.streaming.values import stored
@@ -39,7 +40,9 @@ class Layout:
     """Places the rows of one table; `static` gives the partition keys that records do not have."""
 
     def __init__(self, table: Table, static: Mapping[str, object]) -> None:
-        """Raises StreamingConnectionError for unknown keys, UnsupportedTableError for types that are not written."""
+        """Raises StreamingConnectionError for unknown keys, ColumnError for values that do not fit them,
+        UnsupportedTableError for types that are not written.
+        """
         unknown = sorted({name.lower() for name in static} - {key.name for key in table.partition_keys})
         if unknown:
             raise StreamingConnectionError(f"{table.full_name} has no partition key {', '.join(unknown)}")
@@ -48,11 +51,11 @@ class Layout:
         if odd := [key for key in table.partition_keys if type_parts(key.type)[0] not in _KEY_TYPES]:
             raise UnsupportedTableError(f"{table.full_name} is partitioned by {odd[0].name} of type {odd[0].type}")
         given = {name.lower(): value for name, value in static.items()}
+        if len(given) < len(static):
+            raise StreamingConnectionError(f"{table.full_name}: a partition key is given twice: {', '.join(static)}")
         self._table = table
         self._static = {
-            key.name: _partition_texts(pa.array([given[key.name]]), table, key)[0]
-            for key in table.partition_keys
-            if key.name in given
+            key.name: partition_text(table, key, given[key.name]) for key in table.partition_keys if key.name in given
         }
         self.dynamic_keys = tuple(key for key in table.partition_keys if key.name not in given)
         self._types = {column.name: column.type for column in (*table.columns, *table.partition_keys)}
@@ -128,9 +131,17 @@ def divided(rows: Any, marks: Sequence[Sequence[Any]]) -> dict[tuple[Any, ...], 
 
 
 def _partition_texts(given: Any, table: Table, key: Column) -> list[str | None]:
-    """Values of a partition key as the texts that name partitions; an empty one is null, as in Hive."""
+    """Values of a partition key as the texts that name partitions; an empty one is null, as in Hive.
+
+    Raises SerializationError for a value that cannot be stored, and for the text that stands for null there.
+    """
     values = stored(given, key.type, f"{table.full_name}.{key.name}").to_pylist()
     texts = {value: _text(value) for value in set(values)}
+    try:
+        for text in texts.values():
+            refuse_reserved(table, key, text)
+    except ColumnError as error:
+        raise SerializationError(str(error)) from None
     return [texts[value] for value in values]
 
 

@@ -197,7 +197,7 @@ def _text_shape(type_: Any) -> Any:
 
 def _json_object(number: int, line: bytes) -> dict[str, Any]:
     try:
-        row = json.loads(line, parse_float=Decimal)
+        row = json.loads(line, parse_float=Decimal, object_pairs_hook=_once)
     except ValueError as error:
         raise SerializationError(f"record {number} is not JSON: {error}") from None
     if not isinstance(row, dict):
@@ -206,6 +206,14 @@ def _json_object(number: int, line: bytes) -> dict[str, Any]:
     if len(lowered) < len(row):
         raise SerializationError(f"record {number} gives a column twice: {', '.join(row)}")
     return lowered
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs. Raises ValueError for a name that it has twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a name is given twice: {', '.join(name for name, _ in pairs)}")
+    return found
 
 
 def _json_column(values: Sequence[Any], name: str, hive_type: str) -> pa.Array:
@@ -262,6 +270,8 @@ def _map_key(type_: Any) -> Callable[[str], Any]:
 
 def _json_struct(value: Any, fields: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
     given = {name.lower(): held for name, held in value.items()}
+    if len(given) < len(value):
+        raise ValueError("a field is given twice")
     if unknown := sorted(given.keys() - fields.keys()):
         raise ValueError(f"unknown field {', '.join(unknown)}")
     found = {name: given.get(name) for name in fields}

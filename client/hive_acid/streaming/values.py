@@ -72,7 +72,8 @@ def _converted(array: Any, hive_type: str) -> Any:
     target = arrow_type(hive_type)
     inner = element_types(hive_type)
     if pa.types.is_struct(target):
-        fields = [_converted(field, kind) for field, kind in zip(array.flatten(), inner, strict=True)]
+        given, places = array.flatten(), _places(array.type, target)
+        fields = [_converted(given[place], kind) for place, kind in zip(places or (), inner, strict=True)]
         return pa.StructArray.from_arrays(fields, fields=list(target), mask=nulls(array))
     if pa.types.is_map(target):
         keys, items = _converted(array.keys, inner[0]), _converted(array.items, inner[1])
@@ -128,11 +129,10 @@ def _is_castable(source: Any, target: Any) -> bool:
     if types.is_null(source) or source == target:
         return True
     if types.is_struct(target):
-        return (
-            types.is_struct(source)
-            and [field.name.lower() for field in source] == [field.name for field in target]
-            and all(_is_castable(have.type, want.type) for have, want in zip(source, target, strict=True))
-        )
+        if not types.is_struct(source) or (places := _places(source, target)) is None:
+            return False
+        given = list(source)
+        return all(_is_castable(given[at].type, want.type) for at, want in zip(places, target, strict=True))
     if types.is_map(target):
         return (
             types.is_map(source)
@@ -153,6 +153,14 @@ def _is_castable(source: Any, target: Any) -> bool:
     if _is_number(target):
         return _is_number(source)
     return bool(types.is_date(source) and types.is_date(target))
+
+
+def _places(source: Any, target: Any) -> list[int] | None:
+    """For each field of a struct the place of the one of its name, in any case; None unless they have the same."""
+    names, wanted = [field.name.lower() for field in source], [field.name for field in target]
+    if len(names) != len(wanted) or {*names} != {*wanted}:
+        return None
+    return [names.index(name) for name in wanted]
 
 
 def _is_text(type_: Any) -> bool:

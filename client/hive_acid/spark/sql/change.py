@@ -10,41 +10,49 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog import Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.assign import quoted
-from hive_acid.spark.sql.relations import Relation, alias_of, relation
+from hive_acid.spark.sql.defaults import default_value, is_default
+from hive_acid.spark.sql.relations import Relation, alias_of, ctes, relation
 from hive_acid.spark.sql.rewrite import Rewriter, Target
 from hive_acid.spark.sql.run import Query, Run
 from hive_acid.spark.sql.tokens import Cursor, Name
+from hive_acid.spark.types import check_distinct
 
 _BEHIND_TARGET = frozenset({"SET", "USING", "WHERE", "FROM", "ON"})
 
 
 def update(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``UPDATE t [AS a] SET c = value, … [FROM source] [WHERE condition]``; None if the table is not ours."""
+    """``[WITH …] UPDATE t [AS a] SET c = value, … [FROM source] [WHERE condition]``; None if the table is not ours.
+
+    A value may be ``DEFAULT``.
+    """
+    named = ctes(cursor, "UPDATE")
     cursor.expect("UPDATE")
     target = target_of(run, cursor, _BEHIND_TARGET)
     if target is None:
         return None
     cursor.expect("SET")
-    values = dict(assignment(item, target) for item in cursor.until("FROM", "WHERE").separated("SET"))
+    values = assignments(run, cursor.until("FROM", "WHERE"), target)
     source = relation(cursor.until("WHERE")) if cursor.accept("FROM") else None
     condition = cursor.rest() if cursor.accept("WHERE") else None
     cursor.finish()
-    rewriter = Rewriter(run.names)
+    rewriter = Rewriter(run.names, ctes=named.names)
     templates = {column: rewriter.expression(value, target) for column, value in values.items()}
     where = rewriter.expression(condition, target) if condition is not None else None
-    query = run.prepared(source.query) if source else None
+    query = run.prepared(named.before(source.query)) if source else None
+    read = run.ctes_of(rewriter, named)
 
     def work() -> int:
-        with run.subqueries(rewriter) as text:
+        with run.subqueries(rewriter, read) as text:
             values = {column: text(template) for column, template in templates.items()}
             rows = _rows_of(source, query, text(where) if where is not None else None)
             return run.acid.update(target.table, values, target_alias=target.alias, **rows)
 
-    return run.counts(num_affected_rows=run.in_transaction(work, _tables(target, rewriter, query)))
+    return run.counts(num_affected_rows=run.in_transaction(work, _tables(target, rewriter, query, *read.values())))
 
 
 def delete(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``DELETE FROM t [AS a] [USING source] [WHERE condition]``; None if the table is not ours."""
+    """``[WITH …] DELETE FROM t [AS a] [USING source] [WHERE condition]``; None if the table is not ours."""
+    named = ctes(cursor, "DELETE")
     cursor.expect("DELETE", "FROM")
     target = target_of(run, cursor, _BEHIND_TARGET)
     if target is None:
@@ -52,16 +60,17 @@ def delete(run: Run, cursor: Cursor) -> DataFrame | None:
     source = relation(cursor.until("WHERE")) if cursor.accept("USING") else None
     condition = cursor.rest() if cursor.accept("WHERE") else None
     cursor.finish()
-    rewriter = Rewriter(run.names)
+    rewriter = Rewriter(run.names, ctes=named.names)
     where = rewriter.expression(condition, target) if condition is not None else None
-    query = run.prepared(source.query) if source else None
+    query = run.prepared(named.before(source.query)) if source else None
+    read = run.ctes_of(rewriter, named)
 
     def work() -> int:
-        with run.subqueries(rewriter) as text:
+        with run.subqueries(rewriter, read) as text:
             rows = _rows_of(source, query, text(where) if where is not None else None)
             return run.acid.delete(target.table, target_alias=target.alias, **rows)
 
-    return run.counts(num_affected_rows=run.in_transaction(work, _tables(target, rewriter, query)))
+    return run.counts(num_affected_rows=run.in_transaction(work, _tables(target, rewriter, query, *read.values())))
 
 
 def target_of(run: Run, cursor: Cursor, ends: Collection[str]) -> Target | None:
@@ -71,7 +80,14 @@ def target_of(run: Run, cursor: Cursor, ends: Collection[str]) -> Target | None:
     return None if table is None else Target(table, alias_of(cursor, ends) or name.parts[-1])
 
 
-def assignment(item: Cursor, target: Target) -> tuple[str, str]:
+def assignments(run: Run, inside: Cursor, target: Target) -> dict[str, str]:
+    """``column = value, …`` as a verb takes them. Raises SqlError, and ColumnError for a column that is given twice."""
+    given = [_assignment(run, item, target) for item in inside.separated("SET")]
+    check_distinct(column.lower() for column, _ in given)
+    return dict(given)
+
+
+def _assignment(run: Run, item: Cursor, target: Target) -> tuple[str, str]:
     """``column = value``, where the column may say whose it is, or be a field of a struct; as a verb takes it.
 
     Raises SqlError.
@@ -80,10 +96,14 @@ def assignment(item: Cursor, target: Target) -> tuple[str, str]:
         raise item.error("SET takes one column at a time: (a, b) = … is not understood")
     name = item.name("a column's name")
     item.expect("=")
+    path = assigned_path(name, target)
+    if is_default(item):
+        if path[1:]:
+            raise item.error(f"DEFAULT is a value for a column, and {name} is a field of one")
+        return path[0].lower(), default_value(run, target.table, path[0])
     value = item.rest()
     if not value:
         raise item.error(f"a value for {name} was expected")
-    path = assigned_path(name, target)
     return ".".join(map(quoted, path)) if path[1:] else path[0].lower(), value
 
 
@@ -103,9 +123,9 @@ def assigned_path(name: Name, target: Target) -> tuple[str, ...]:
     return path
 
 
-def _tables(target: Target, rewriter: Rewriter, query: Query | None) -> list[str]:
+def _tables(target: Target, rewriter: Rewriter, *queries: Query | None) -> list[str]:
     """All tables of a statement."""
-    return [target.table.full_name, *rewriter.tables, *(query.tables if query else ())]
+    return [target.table.full_name, *rewriter.tables, *(name for query in queries if query for name in query.tables)]
 
 
 def _rows_of(source: Relation | None, query: Query | None, condition: str | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from hive_acid.spark.sql.columns import column_definition, column_definitions, c
 from hive_acid.spark.sql.partitions import parenthesized_partition, static_values
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, Name
+from hive_acid.storage import name_of, only_orc
 
 _ORC = "ORC"
 
@@ -28,6 +29,7 @@ class _Definition:
     location: str | None = None
     properties: dict[str, str] = field(default_factory=dict)
     provider: str | None = None
+    stored_as: str | None = None
 
 
 def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
@@ -54,6 +56,7 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
         return None if query is None else run.query(query, before=cursor.text[first:start])
     if said and definition.properties.get("transactional", "true").lower() != "true":
         raise SqlError(f"CREATE TRANSACTIONAL TABLE {name} with transactional=false: leave one of them out")
+    _check_format(definition)
     if query is not None:
         return _as_query(run, name, definition, query, if_not_exists=if_not_exists)
     run.acid.create_table(
@@ -64,9 +67,18 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
         location=definition.location,
         clustered_by=definition.clustered_by,
         buckets=definition.buckets,
+        stored_as=definition.stored_as or _ORC,
         if_not_exists=if_not_exists,
     )
     return run.nothing()
+
+
+def _check_format(definition: _Definition) -> None:
+    """Raise SqlError for a format that full-ACID tables, which are made by default, do not have."""
+    of = definition.properties
+    is_acid = of.get("transactional", "true").lower() == "true" and of.get("transactional_properties") != "insert_only"
+    if is_acid and (definition.stored_as or _ORC).upper() != _ORC:
+        raise SqlError(only_orc(definition.stored_as or _ORC))
 
 
 def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_not_exists: bool) -> DataFrame:
@@ -85,6 +97,7 @@ def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_n
             location=definition.location,
             clustered_by=definition.clustered_by,
             buckets=definition.buckets,
+            stored_as=definition.stored_as or _ORC,
         )
 
     rows = run.in_transaction(work, [full_name, *source.tables])
@@ -92,7 +105,7 @@ def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_n
 
 
 def _like(run: Run, cursor: Cursor, name: Name, *, if_not_exists: bool) -> DataFrame:
-    """A table with the columns, keys, buckets and kind of another one; other properties are those given."""
+    """A table with the columns, keys, buckets, kind and format of another one; other properties are those given."""
     model = run.names.known(cursor.name())
     definition = _clauses(cursor, [])
     cursor.finish()
@@ -106,6 +119,7 @@ def _like(run: Run, cursor: Cursor, name: Name, *, if_not_exists: bool) -> DataF
         location=definition.location,
         clustered_by=model.bucket_columns,
         buckets=model.buckets if model.bucket_columns else None,
+        stored_as=definition.stored_as or name_of(model.input_format, model.serde),
         if_not_exists=if_not_exists,
     )
     return run.nothing()
@@ -124,8 +138,7 @@ def _clauses(cursor: Cursor, columns: list[Column]) -> _Definition:
             found.buckets = cursor.integer("a number of buckets")
             cursor.expect("BUCKETS")
         elif cursor.accept("STORED", "AS"):
-            if cursor.identifier("a file format").upper() != _ORC:
-                raise cursor.error("full-ACID tables are STORED AS ORC, so another format is not supported")
+            found.stored_as = cursor.identifier("a file format")
         elif cursor.accept("USING"):
             found.provider = cursor.name("a format").parts[-1].upper()
         elif cursor.accept("LOCATION"):
@@ -138,7 +151,7 @@ def _clauses(cursor: Cursor, columns: list[Column]) -> _Definition:
             properties(cursor)
         else:
             raise cursor.error(
-                "of CREATE TABLE's clauses PARTITIONED BY, CLUSTERED BY … INTO n BUCKETS, STORED AS ORC, LOCATION, "
+                "of CREATE TABLE's clauses PARTITIONED BY, CLUSTERED BY … INTO n BUCKETS, STORED AS, LOCATION, "
                 "COMMENT, TBLPROPERTIES and AS are understood"
             )
     return found

@@ -26,6 +26,8 @@ def wanted_text(select: exp.Select, reference: exp.Table, table: Table, argument
     where = select.args.get("where")
     if not isinstance(where, exp.Where) or not _keeps_its_rows(select, reference):
         return None
+    if reference.alias_column_names or reference.args.get("pivots"):
+        return None  # what WHERE names are other columns than the table's
     condition = _with_constants(where.this, arguments)
     conjuncts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
     alias = reference.alias_or_name.lower()

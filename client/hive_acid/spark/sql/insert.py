@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as t
 from sqlglot import exp
 
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, SqlError
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.assign import quoted, sql_type
+from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
+from hive_acid.spark.sql.relations import Ctes, ctes
 from hive_acid.spark.sql.rewrite import Rewriter, Target, parsed
 from hive_acid.spark.sql.run import Run, new_name
 from hive_acid.spark.sql.tokens import Cursor, Name
+from hive_acid.spark.structs import placed
 from hive_acid.spark.types import check_distinct, spark_type
 
 _QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
@@ -44,33 +48,38 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
 
     Also ``INSERT INTO t [BY NAME] REPLACE WHERE condition query``, and ``INSERT WITH SCHEMA EVOLUTION INTO …``.
     """
-    ctes, first = _ctes(cursor), cursor.start
+    named, first = ctes(cursor, "INSERT", "FROM"), cursor.start
     if cursor.sees("INSERT", "OVERWRITE", "DIRECTORY") or cursor.sees("INSERT", "OVERWRITE", "LOCAL"):
         cursor.until(*_QUERY)
-        return _by_spark(run, cursor, ctes, first)
+        return _by_spark(run, cursor, named, first)
     destination = _destination(cursor)
     table = run.names.written(destination.name)
     if table is None:
-        return _by_spark(run, cursor, ctes, first)
-    query = run.prepared(f"{ctes} {cursor.rest()}")
+        return _by_spark(run, cursor, named, first)
+    inserted = cursor.rest()
+    if has_default(inserted):
+        inserted = with_defaults(run, table, inserted, _positions(run, table, destination))
+    query = run.prepared(named.before(inserted))
     cursor.finish()
-    rewriter = Rewriter(run.names)
+    rewriter = Rewriter(run.names, ctes=named.names)
     target = Target(table, destination.name.parts[-1])
     where = rewriter.expression(destination.replaced, target) if destination.replaced is not None else None
+    read = run.ctes_of(rewriter, named)
 
     def work() -> int:
         if where is None:
             return _planned(run, table, destination, query.frame())()
         rows = _shaped(table, destination, PartitionClause(table, {}, ()), query.frame())
-        with run.subqueries(rewriter) as text:
+        with run.subqueries(rewriter, read) as text:
             return run.acid.overwrite(table, rows, where=text(where))
 
-    return _affected(run, run.in_transaction(work, [table.full_name, *rewriter.tables, *query.tables]))
+    others = (name for one in (query, *read.values()) for name in one.tables)
+    return _affected(run, run.in_transaction(work, [table.full_name, *rewriter.tables, *others]))
 
 
 def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
     """``[WITH …] FROM source INSERT … SELECT … INSERT …``: the source is computed once, all is one transaction."""
-    ctes = _ctes(cursor)
+    named = ctes(cursor, "INSERT", "FROM")
     cursor.expect("FROM")
     relation = cursor.until("INSERT").source
     branches: list[tuple[_Destination, Table, str]] = []
@@ -84,8 +93,8 @@ def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
     cursor.finish()
     aliases, view = _aliases(relation), new_name()
     start = f"FROM {view}" if len(aliases) > 1 else f"FROM {view} AS {quoted(aliases[0])}"
-    source = run.prepared(f"{ctes} SELECT {_kept_columns(aliases)} FROM {relation}")
-    queries = [run.prepared(f"{start} {query}") for _, _, query in branches]
+    source = run.prepared(named.before(f"SELECT {_kept_columns(aliases)} FROM {relation}"))
+    queries = [run.prepared(named.before(f"{start} {query}")) for _, _, query in branches]
 
     def work() -> int:
         rows = source.frame()
@@ -123,14 +132,6 @@ def _aliases(relation: str) -> list[str]:
     return aliases
 
 
-def _ctes(cursor: Cursor) -> str:
-    """The text of the CTEs that stand before the statement, with WITH."""
-    start = cursor.start
-    if cursor.accept("WITH"):
-        cursor.until("INSERT", "FROM")
-    return cursor.text[start : cursor.start]
-
-
 def _destination(cursor: Cursor) -> _Destination:
     cursor.expect("INSERT")
     evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
@@ -162,10 +163,10 @@ def _column(item: Cursor) -> str:
     return name.lower()
 
 
-def _by_spark(run: Run, cursor: Cursor, ctes: str, first: int) -> DataFrame:
+def _by_spark(run: Run, cursor: Cursor, named: Ctes, first: int) -> DataFrame:
     """An INSERT into what is not the metastore's: Spark's own, out of whatever the query names."""
     before = cursor.text[first : cursor.start]
-    return run.query(f"{ctes} {cursor.rest()}", before=before)
+    return run.query(named.before(cursor.rest()), before=before)
 
 
 def _planned(run: Run, table: Table, destination: _Destination, frame: DataFrame) -> Callable[[], int]:
@@ -181,6 +182,15 @@ def _planned(run: Run, table: Table, destination: _Destination, frame: DataFrame
     constants = (F.lit(value).cast("string").alias(name) for name, value in spec.static.items())
     rows = values.select("*", *constants)
     return lambda: run.acid.insert(table, rows, schema_evolution=destination.evolves)
+
+
+def _positions(run: Run, table: Table, destination: _Destination) -> list[str]:
+    """The columns that the values of an INSERT are for, in their order; none if they meet by name."""
+    if destination.by_name:
+        return []
+    static = partition_clause(run, table, destination.partition).static if destination.partition else {}
+    names = (column.name for column in (*table.columns, *table.partition_keys))
+    return list(destination.columns or (name for name in names if name not in static))
 
 
 def _shaped(table: Table, destination: _Destination, spec: PartitionClause, frame: DataFrame) -> DataFrame:
@@ -200,9 +210,27 @@ def _shaped(table: Table, destination: _Destination, spec: PartitionClause, fram
             )
     if twice := [name for name in given if name in spec.static]:
         raise ColumnError(f"{', '.join(twice)} of {table.full_name} is given by PARTITION and by the columns")
+    if not destination.by_name:
+        frame = _placed(frame, [spark_type(columns[name].type) if name in columns else None for name in given])
     left_out = [name for name in free if name not in given]
     nulls = (F.lit(None).cast(spark_type(columns[name].type)).alias(name) for name in left_out)
     return frame.toDF(*given).select("*", *nulls)
+
+
+def _placed(frame: DataFrame, targets: Sequence[t.DataType | None]) -> DataFrame:
+    """`frame` with the names of the table's fields in structs whose fields are given by their places."""
+    fields = frame.schema.fields
+    kinds = [one.dataType if to is None else placed(one.dataType, to) for one, to in zip(fields, targets, strict=True)]
+    if kinds == [one.dataType for one in fields]:
+        return frame
+    # By places, as a query may give two columns one name.
+    numbered = frame.toDF(*(f"__acid_{at}" for at in range(len(fields))))
+    return numbered.selectExpr(
+        *(
+            f"__acid_{at}" if kind == one.dataType else f"CAST(__acid_{at} AS {sql_type(kind)}) AS __acid_{at}"
+            for at, (one, kind) in enumerate(zip(fields, kinds, strict=True))
+        )
+    )
 
 
 def _affected(run: Run, rows: int) -> DataFrame:

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.merge import MergeBuilder, RowCounts
-from hive_acid.spark.sql.change import assigned_path, assignment, target_of
-from hive_acid.spark.sql.relations import relation
+from hive_acid.spark.sql.change import assigned_path, assignments, target_of
+from hive_acid.spark.sql.defaults import default_value, is_default
+from hive_acid.spark.sql.relations import ctes, relation
 from hive_acid.spark.sql.rewrite import Rewriter, Target
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
@@ -29,7 +30,8 @@ class _Clause:
 
 
 def merge(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``MERGE [WITH SCHEMA EVOLUTION] INTO t USING source ON condition WHEN …``; None if the table is not ours."""
+    """``[WITH …] MERGE [WITH SCHEMA EVOLUTION] INTO t USING source ON condition WHEN …``; None if it is not ours."""
+    named = ctes(cursor, "MERGE")
     cursor.expect("MERGE")
     evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
@@ -39,16 +41,17 @@ def merge(run: Run, cursor: Cursor) -> DataFrame | None:
     cursor.expect("USING")
     source = relation(cursor.until("ON"))
     cursor.expect("ON")
-    rewriter = Rewriter(run.names)
+    rewriter = Rewriter(run.names, ctes=named.names)
     on = rewriter.expression(cursor.until("WHEN").source, target)
     clauses = []
     while cursor.accept("WHEN"):
-        clauses.append(_clause(cursor, rewriter, target))
+        clauses.append(_clause(run, cursor, rewriter, target))
     cursor.finish()
-    query = run.prepared(source.query)
+    query = run.prepared(named.before(source.query))
+    read = run.ctes_of(rewriter, named)
 
     def work() -> RowCounts:
-        with run.subqueries(rewriter) as text:
+        with run.subqueries(rewriter, read) as text:
             builder = run.acid.merge(
                 target.table, query.frame(), text(on), target_alias=target.alias, source_alias=source.alias
             )
@@ -58,7 +61,8 @@ def merge(run: Run, cursor: Cursor) -> DataFrame | None:
                 builder = _added(builder, clause, text)
             return builder.execute()
 
-    counts = run.in_transaction(work, [target.table.full_name, *rewriter.tables, *query.tables])
+    others = (name for one in (query, *read.values()) for name in one.tables)
+    counts = run.in_transaction(work, [target.table.full_name, *rewriter.tables, *others])
     return run.counts(
         num_affected_rows=counts.inserted + counts.updated + counts.deleted,
         num_updated_rows=counts.updated,
@@ -67,7 +71,7 @@ def merge(run: Run, cursor: Cursor) -> DataFrame | None:
     )
 
 
-def _clause(cursor: Cursor, rewriter: Rewriter, target: Target) -> _Clause:
+def _clause(run: Run, cursor: Cursor, rewriter: Rewriter, target: Target) -> _Clause:
     matched = not cursor.accept("NOT")
     cursor.expect("MATCHED")
     by_source = not matched and cursor.accept("BY", "SOURCE")
@@ -88,14 +92,17 @@ def _clause(cursor: Cursor, rewriter: Rewriter, target: Target) -> _Clause:
     if not by_source and cursor.accept("*"):
         return _Clause(method + "All", condition, None)
     if verb == "INSERT":
-        given = _inserted(cursor, target)
+        given = _inserted(run, cursor, target)
     else:
-        given = dict(assignment(item, target) for item in cursor.until("WHEN").separated("SET"))
+        given = assignments(run, cursor.until("WHEN"), target)
     return _Clause(method, condition, {name: rewriter.expression(value, target) for name, value in given.items()})
 
 
-def _inserted(cursor: Cursor, target: Target) -> dict[str, str]:
-    """``[(columns)] VALUES (values)``; without columns, all of the table in their order, as Hive has it."""
+def _inserted(run: Run, cursor: Cursor, target: Target) -> dict[str, str]:
+    """``[(columns)] VALUES (values)``; without columns, all of the table in their order, as Hive has it.
+
+    A value may be ``DEFAULT``.
+    """
     table: Table = target.table
     if cursor.sees("("):
         paths = [assigned_path(item.name("a column's name"), target) for item in cursor.items("columns")]
@@ -105,15 +112,18 @@ def _inserted(cursor: Cursor, target: Target) -> dict[str, str]:
     else:
         names = [column.name for column in (*table.columns, *table.partition_keys)]
     cursor.expect("VALUES")
-    values = [item.rest() for item in cursor.items("values")]
-    if len(names) != len(values):
+    items = cursor.items("values")
+    if len(names) != len(items):
         raise ColumnError(
-            f"MERGE into {table.full_name}: INSERT has {len(names)} columns ({', '.join(names)}) and {len(values)} "
+            f"MERGE into {table.full_name}: INSERT has {len(names)} columns ({', '.join(names)}) and {len(items)} "
             "values"
         )
     if len(set(names)) < len(names):
         raise SqlError(f"MERGE into {table.full_name}: INSERT names a column twice")
-    return dict(zip(names, values, strict=True))
+    return {
+        name: default_value(run, table, name) if is_default(item) else item.rest()
+        for name, item in zip(names, items, strict=True)
+    }
 
 
 def _added(builder: MergeBuilder, clause: _Clause, text: Callable[[str], str]) -> MergeBuilder:

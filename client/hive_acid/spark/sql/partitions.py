@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.partition_values import known_text, partition_text
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.spark.types import spark_type
@@ -39,7 +40,12 @@ class PartitionClause:
 
     def covered(self, names: Iterable[str]) -> list[str]:
         """Those of the partitions `names` that have the values given."""
-        return [name for name in names if self.static.items() <= dict(parse_partition_name(name)).items()]
+        types = {key.name: key.type for key in self.table.partition_keys}
+
+        def known(name: str) -> dict[str, str | None]:
+            return {key: known_text(types[key], value) for key, value in parse_partition_name(name)}
+
+        return [name for name in names if self.static.items() <= known(name).items()]
 
 
 def partition_clause(run: Run, table: Table, inside: Cursor) -> PartitionClause:
@@ -54,7 +60,7 @@ def partition_clause(run: Run, table: Table, inside: Cursor) -> PartitionClause:
         if name in static or name in dynamic:
             raise ColumnError(f"PARTITION of {table.full_name} names {name} twice")
         if item.accept("="):
-            static[name] = _value(run, item, keys[name].type)
+            static[name] = partition_text(table, keys[name], _value(run, item, keys[name].type))
         else:
             dynamic.append(name)
         item.finish()

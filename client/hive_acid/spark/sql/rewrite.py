@@ -6,7 +6,7 @@ for `SparkSession.sql`, which takes frames by name and leaves no view behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import sqlglot
@@ -62,10 +62,13 @@ class _Reference:
 class Rewriter:
     """The templates of one statement, and the frames that they need."""
 
-    def __init__(self, names: Names, arguments: Arguments = None) -> None:
+    def __init__(self, names: Names, arguments: Arguments = None, ctes: Iterable[str] = ()) -> None:
+        """`ctes` are the names of those that stand before the statement, which its expressions may read."""
         self._names = names
         self._arguments = arguments
+        self._ctes = {name.lower(): f"acid_cte_{position}" for position, name in enumerate(ctes)}
         self.sources: dict[str, Source] = {}
+        self.read_ctes: dict[str, str] = {}
 
     @property
     def tables(self) -> list[str]:
@@ -88,7 +91,7 @@ class Rewriter:
 
     def _edited(self, text: str, tree: exp.Expr, target: Target | None) -> str:
         edits = _Edits(text)
-        references = list(self._references(tree))
+        references = list(self._references(tree, edits))
         for reference in references:
             self._replace(reference, edits)
         _shorten_columns(tree, references, edits)
@@ -100,8 +103,11 @@ class Rewriter:
 
     # --- tables --------------------------------------------------------------------------------
 
-    def _references(self, tree: exp.Expr) -> Iterator[_Reference]:
-        """Names outside of CTEs that the metastore knows. A CTE sees those before it, a recursive one itself too."""
+    def _references(self, tree: exp.Expr, edits: _Edits) -> Iterator[_Reference]:
+        """Names outside of CTEs that the metastore knows. A CTE sees those before it, a recursive one itself too.
+
+        Those of CTEs of the whole statement get their places in `edits`.
+        """
         pending: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
         while pending:
             node, ctes = pending.pop()
@@ -113,7 +119,9 @@ class Rewriter:
                     own = frozenset({cte.alias.lower()})
                     pending.append((cte.this, ctes | own if with_.recursive else ctes))
                     ctes |= own
-            if isinstance(node, exp.Table) and (table := self._table(node, ctes)) is not None:
+            if isinstance(node, exp.Table) and self._is_cte(node) and node.name.lower() not in ctes:
+                self._replace_cte(node, edits)
+            elif isinstance(node, exp.Table) and (table := self._table(node, ctes)) is not None:
                 yield _Reference(node, table, node.find_ancestor(exp.Select))
             pending += [(child, ctes) for child in node.iter_expressions() if child is not with_]
 
@@ -150,6 +158,20 @@ class Rewriter:
             edits.replace(start, end, place)
         else:
             edits.replace(start, end, f"({place} AS ", f"{quoted(reference.node.name)})")
+
+    def _is_cte(self, node: exp.Table) -> bool:
+        """Whether a name means a CTE of the statement, unless one of the query itself has it."""
+        parts = node.parts
+        return len(parts) == 1 and isinstance(parts[0], exp.Identifier) and node.name.lower() in self._ctes
+
+    def _replace_cte(self, node: exp.Table, edits: _Edits) -> None:
+        key = self._ctes[node.name.lower()]
+        self.read_ctes[key] = node.name.lower()
+        start, end = node.parts[0].meta["start"], node.parts[0].meta["end"] + 1
+        if node.alias:
+            edits.replace(start, end, f"{{{key}}}")
+        else:
+            edits.replace(start, end, f"({{{key}}} AS ", f"{quoted(node.name)})")
 
     def _key(self, source: Source) -> str:
         """The name of a source's place; equal sources share theirs."""
@@ -216,7 +238,11 @@ def _compare_chars(references: list[_Reference], edits: _Edits) -> None:
     """CHAR columns are compared by Hive's rule also where Spark has none."""
     selects = {id(found.select): found.select for found in references if found.select is not None}
     for select in selects.values():
-        tables = {found.alias.lower(): found.table for found in references if found.select is select}
+        tables = {
+            found.alias.lower(): found.table
+            for found in references
+            if found.select is select and not found.node.alias_column_names
+        }
         if not any(map(has_chars, tables.values())):
             continue
         is_all = {source.alias_or_name.lower() for source in direct_sources(select)} <= tables.keys()

@@ -13,9 +13,11 @@ from pyspark.sql import functions as F
 
 from hive_acid.settings import TransactionManager
 from hive_acid.show import Listing
+from hive_acid.spark.assign import quoted
 from hive_acid.spark.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.names import CurrentDatabase, Names
+from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewrite import Rewriter, Source, escaped
 
 if TYPE_CHECKING:
@@ -116,16 +118,23 @@ class Run:
         return bool(rewriter.sources)
 
     @contextmanager
-    def subqueries(self, rewriter: Rewriter) -> Iterator[Callable[[str], str]]:
+    def subqueries(self, rewriter: Rewriter, ctes: Mapping[str, Query]) -> Iterator[Callable[[str], str]]:
         """A function that makes SQL text of the templates of `rewriter`, valid inside the block.
 
-        Expressions are not given frames, so their tables are temporary views meanwhile, under names of their own.
+        Expressions are not given frames, so their tables, and the CTEs of the statement that they name, are temporary
+        views meanwhile, under names of their own; `ctes` are the queries of `ctes_of`.
         """
         with ExitStack() as stack:
             views = {
                 key: stack.enter_context(self.view(self._frame(source))) for key, source in rewriter.sources.items()
             }
+            views |= {key: stack.enter_context(self.view(query.frame())) for key, query in ctes.items()}
             yield lambda template: template.format(**views)
+
+    def ctes_of(self, rewriter: Rewriter, ctes: Ctes) -> dict[str, Query]:
+        """Queries for the CTEs of the statement that the templates of `rewriter` name, by their places there."""
+        named = rewriter.read_ctes.items()
+        return {key: self.prepared(ctes.before(f"SELECT * FROM {quoted(name)}")) for key, name in named}
 
     @contextmanager
     def view(self, frame: DataFrame, name: str | None = None) -> Iterator[str]:

@@ -63,8 +63,6 @@ def run_statement(run: Run, text: str) -> DataFrame:
         return _explain(run, cursor)
     if kind in _BLOCKS:
         raise SqlError(f"{kind} is no statement here: `with acid.transaction():` is a transaction over several")
-    if kind in _CHANGES and cursor.sees("WITH"):
-        raise cursor.error(f"WITH stands before queries and INSERT: make it a subquery of the {kind}")
     handler = _handler(kind, cursor)
     if handler is not None:
         changed = run.with_literals()

@@ -11,6 +11,7 @@ from hive_acid.footers import DataFilePath
 from hive_acid.format.names import is_hidden
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.locks import Operation
+from hive_acid.partition_values import partition_text
 from hive_acid.references import TableReference
 from hive_acid.spark.statement import Context
 from hive_acid.spark.tables.load import take_in
@@ -64,4 +65,5 @@ def add_partitions(
 
 def _values(table: Table, name: str) -> Values:
     table.partition_values(name)
-    return tuple(value for _, value in parse_partition_name(name))
+    pairs = zip(table.partition_keys, parse_partition_name(name), strict=True)
+    return tuple(partition_text(table, key, value) for key, (_, value) in pairs)

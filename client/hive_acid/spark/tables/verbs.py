@@ -60,6 +60,7 @@ class TableVerbs(abc.ABC):
         buckets: int | None = None,
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
+        stored_as: str = "ORC",
         if_not_exists: bool = False,
     ) -> None: ...
 
@@ -84,11 +85,12 @@ class TableVerbs(abc.ABC):
         buckets: int | None = None,
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
+        stored_as: str = "ORC",
     ) -> int:
         """Create a transactional table with the columns and rows of `frame`; returns the number of rows.
 
-        The rows are visible at once, with the commit; a failure leaves no table. Raises AlreadyExistsError, ColumnError
-        for types that a table cannot have.
+        The rows are visible at once, with the commit; a failure leaves no table. Arguments are those of `create_table`.
+        Raises AlreadyExistsError, ColumnError for types that a table cannot have.
         """
         database, table = table_parts(name)
 
@@ -101,6 +103,7 @@ class TableVerbs(abc.ABC):
                 buckets=buckets,
                 properties={**(properties or {}), **marks},
                 location=location,
+                stored_as=stored_as,
             )
 
         return self._in_transaction(
