@@ -12,7 +12,7 @@ SPARK_VENV := .venv-spark-$(VERSION)
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction walk-data walk-values walk-writers kill crash test-spark test-connect isolation serve doctor lock clean
+.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash test-spark test-connect isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -71,6 +71,9 @@ bench-data: install .venv-spark-4.1/installed ## Every table format on the same 
 
 bench-compaction: install ## Compactions by the real server beside plain ORC rewrites, and a thousand small ones (ARGS="--rows N …")
 	@$(BIN)/python -m tests.bench.compaction $(ARGS)
+
+bench-wide: install ## Statements on 100, 300 and 1,000 columns beside plain ORC (ARGS="--columns 100,1000 --kinds text")
+	@$(BIN)/python -m tests.bench.wide $(ARGS)
 
 walk-values: install ## Conditions on values of all types, asked in four ways (SEED=1 STEPS=200)
 	@$(BIN)/python -m tests.values --seed $(SEED) --steps $(STEPS) $(ARGS)

@@ -126,6 +126,14 @@ def row_struct(table: Table, values: Sequence[str]) -> str:
     )
 
 
+def total(terms: Sequence[str]) -> str:
+    """The SQL of a sum, of one term at least; of many as a tree as flat as can be, since Spark descends into it."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return f"({total(terms[:half])} + {total(terms[half:])})"
+
+
 def text_value(text: str) -> str:
     """The SQL of a text, whatever it contains."""
     if any(sign in text for sign in ("\\", "'", "${")):

@@ -9,7 +9,7 @@ those of new rows (`hive_acid.streaming.bucket_file`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,7 @@ from hive_acid.errors import SerializationError
 from hive_acid.format.deleted import Blocks, places_left
 from hive_acid.format.deleted import Source as SourceOfRows
 from hive_acid.format.orc_deletes import DeleteEvents
+from hive_acid.spark.assign import total
 from hive_acid.spark.changes import Replaced, Source
 from hive_acid.spark.events import row_part
 from hive_acid.spark.read import KEY_COLUMNS
@@ -48,6 +49,7 @@ _NEW_KEY = "__acid_new_key_{}".format
 _KIND = "__acid_is_{}".format
 _IS_LONG = "__acid_is_long"
 _TURN = "__acid_turn"
+_AS_THEY_ARE = {name: name for name in KEY_COLUMNS}
 _NUMBER_IN_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1}"
 
 
@@ -65,8 +67,8 @@ def collected(
     `partition_keys` are the columns with the texts of these values. None if there are more than `MOST_KEYS`, of which
     no task brings many more, or rows of a partition that `deleted` does not know.
     """
-    texts = [f"coalesce({key}, '') AS {key}" for key in partition_keys]
-    table = _brought(rows, [*KEY_COLUMNS, *texts], MOST_KEYS)
+    texts = {key: _text(key) for key in partition_keys}
+    table = _brought(rows, {**_AS_THEY_ARE, **texts}, MOST_KEYS)
     if table is None:
         return None
     found = _events(table, partition_keys, write_id)
@@ -107,13 +109,16 @@ def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | 
     if any(map(_is_timestamp, table.columns)) and session_zone(rows.frame.sparkSession) not in UTC:
         return None
     names = [_NEW_KEY(position) for position in range(len(rows.new_keys))]
-    texts = [
-        f"coalesce({key}, '') AS {name}"
-        for key, name in zip((*rows.keys, *rows.new_keys), (*rows.keys, *names), strict=True)
-    ]
-    kinds = [f"array_contains({rows.kinds}, '{kind}') AS {_KIND(kind)}" for kind in (DELETE, INSERT)]
-    columns = [*KEY_COLUMNS, *texts, *kinds, *_columns(table, rows.values), *(rows.source or ())]
-    brought = _brought(rows.frame, columns, MOST_ROWS)
+    keys = zip((*rows.keys, *names), (*rows.keys, *rows.new_keys), strict=True)
+    columns = {
+        **_AS_THEY_ARE,
+        **{name: _text(key) for name, key in keys},
+        **{_KIND(kind): f"array_contains({rows.kinds}, '{kind}')" for kind in (DELETE, INSERT)},
+        **_new_row(table, rows.values),
+        **{name: name for name in rows.source or ()},
+    }
+    parts = {row_part(position) for position, column in enumerate(table.columns) if _is_text(column)}
+    brought = _brought(rows.frame, columns, MOST_ROWS, parts)
     if brought is None or compute.any(brought.column(_IS_LONG)).as_py():
         return None
     if rows.source is not None:
@@ -148,23 +153,23 @@ def _repeated(old: pyarrow.Table, partition_keys: Sequence[str]) -> int:
     return int(compute.sum(compute.greater(counted.column("count_all"), 1)).as_py() or 0)
 
 
-def _columns(table: Table, values: Sequence[str]) -> list[str]:
-    """The SQL of a new row's columns and of whether it is long; the texts of a long one are null."""
-    given = list(zip(table.columns, values, strict=True))
-    lengths = [f"coalesce(octet_length({value}), 0)" for column, value in given if _is_text(column)]
-    if not lengths:
-        return [*map(_part, count(), values), f"false AS {_IS_LONG}"]
-    is_long = f"{' + '.join(lengths)} > {LONGEST_ROW_BYTES}"
-    short = [f"if({is_long}, null, {value})" if _is_text(column) else value for column, value in given]
-    return [*map(_part, count(), short), f"{is_long} AS {_IS_LONG}"]
+def _new_row(table: Table, values: Sequence[str]) -> dict[str, str]:
+    """The SQL of a new row's columns and of whether it is long, by name."""
+    lengths = [
+        f"coalesce(octet_length({value}), 0L)"
+        for column, value in zip(table.columns, values, strict=True)
+        if _is_text(column)
+    ]
+    is_long = f"{total(lengths)} > {LONGEST_ROW_BYTES}" if lengths else "false"
+    return {**dict(zip(map(row_part, count()), values, strict=False)), _IS_LONG: is_long}
 
 
 def _is_text(column: Column) -> bool:
     return _TEXTS.fullmatch(column.type.strip()) is not None
 
 
-def _part(position: int, value: str) -> str:
-    return f"{value} AS {row_part(position)}"
+def _text(key: str) -> str:
+    return f"coalesce({key}, '')"
 
 
 def _new_rows(table: Table, brought: pyarrow.Table) -> Any:
@@ -187,10 +192,20 @@ def _is_timestamp(column: Column) -> bool:
     return column.type.strip().lower() == "timestamp"
 
 
-def _brought(rows: DataFrame, columns: Sequence[str], most: int) -> pyarrow.Table | None:
-    """`columns`, as SQL, of `rows`; None if there are more than `most`, of which no task brings many more."""
-    numbered = rows.coalesce(FILES_PER_PARTITION).selectExpr(*columns, f"{_NUMBER_IN_TASK} AS {_TURN}")
-    table = numbered.where(f"{_TURN} <= {most}").toArrow()
+def _brought(
+    rows: DataFrame, columns: Mapping[str, str], most: int, texts: Collection[str] = ()
+) -> pyarrow.Table | None:
+    """`columns`, SQL by name, of `rows`; None if there are more than `most`, of which no task brings many more.
+
+    Those that are `texts` are null where a row is long. That a row is long is a column by then, behind a filter: in
+    the place of each of many texts, the sum of the lengths of all would grow with their square.
+    """
+    named = (f"{of} AS {name}" for name, of in columns.items())
+    numbered = rows.coalesce(FILES_PER_PARTITION).selectExpr(*named, f"{_NUMBER_IN_TASK} AS {_TURN}")
+    few = numbered.where(f"{_TURN} <= {most}")
+    if texts:
+        few = few.selectExpr(*(f"if({_IS_LONG}, null, {of}) AS {of}" if of in texts else of for of in columns))
+    table = few.toArrow()
     return None if table.num_rows > most else table
 
 

@@ -17,6 +17,14 @@ from hive_acid.errors import UnsupportedTableError
 
 LOG = logging.getLogger(__name__)
 
+NOT_INFERRED = {"spark.sql.constraintPropagation.enabled": "false"}
+"""Spark concludes nothing from what columns are computed of.
+
+Else, below each filter and join, it looks for each computed column in what it knows of all others: that grows with
+their square, and faster where several are computed alike; a hundred took half a minute, some hundreds all memory. What
+it would conclude, as that a key of a join is not null, is of no use where few rows of a table are sought.
+"""
+
 
 @dataclass
 class _Held:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,10 +16,11 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.assign import quoted, total
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.expressions import Expression, equal_columns
 from hive_acid.spark.fetched import received, sent
+from hive_acid.spark.job_settings import NOT_INFERRED, configured
 from hive_acid.spark.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
 from hive_acid.spark.texts import is_char
 from hive_acid.spark.types import check_distinct, spark_type
@@ -97,7 +99,7 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     )
     # Kept as soon as it is computed, and it is computed to be measured. (An observation would not reach a client of
     # Spark Connect from a checkpoint.)
-    frame = numbered.localCheckpoint(eager=False)
+    frame = _kept(numbered)
     counted = "count(1) AS rows", f"{distinct} AS distinct_keys", f"{known} AS known_keys"
     found = frame.selectExpr(*counted, f"{_bytes(join.source)} AS bytes", *ends).collect()[0]
     rows = int(found["rows"])
@@ -115,6 +117,20 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     small = int(found["bytes"] or 0) + rows * _VALUE_BYTES <= _BROADCAST_LIMIT_BYTES
     unique = found["distinct_keys"] is not None and found["distinct_keys"] == found["known_keys"]
     return KeptSource(frame, join.source_alias, rows, small, all_of((said, *bounds)), unique)
+
+
+def _kept(rows: DataFrame) -> DataFrame:
+    """`rows`, to be computed once.
+
+    Spark keeps with them what it concludes of each column from all others (`job_settings.NOT_INFERRED`). A client of
+    Connect has no plan of its own, and leaves it at that: the source's own joins and filters are planned by it.
+    """
+    of_jvm: Any = vars(rows).get("_jdf")
+    if of_jvm is None:
+        return rows.localCheckpoint(eager=False)
+    of_jvm.queryExecution().executedPlan()
+    with configured(rows.sparkSession, NOT_INFERRED, gives_way=True):
+        return rows.localCheckpoint(eager=False)
 
 
 def _comparable_keys(join: Join, table: Table) -> Iterator[tuple[Column, str]]:
@@ -150,4 +166,4 @@ def _bytes(source: DataFrame) -> str:
             sizes.append(f"octet_length(cast({name} AS string))")
         else:
             fixed += _VALUE_BYTES
-    return f"sum({' + '.join((f'{fixed}L', *(f'coalesce({size}, 0)' for size in sizes)))})"
+    return f"sum({total([f'{fixed}L', *(f'coalesce({size}, 0)' for size in sizes)])})"

@@ -30,7 +30,7 @@ from hive_acid.locks import read_component
 from hive_acid.references import Definitions, TableReference
 from hive_acid.spark.events import Events
 from hive_acid.spark.hashing import check_version
-from hive_acid.spark.job_settings import configured
+from hive_acid.spark.job_settings import NOT_INFERRED, configured
 from hive_acid.spark.layout import Write, layout_of
 from hive_acid.spark.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.predicates import Predicate
@@ -210,8 +210,13 @@ class Statement:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Within the block a job's tasks read `target` in even shares, unless the session has its own idea of them."""
+        """Within the block a job reads `target` in tasks of even shares, and its plan is made soon, however wide it is.
+
+        Both unless the session has its own idea of them.
+        """
         settings = BY_SIZE if len(self._sizes) > FILES_PER_PARTITION else {}
+        if self._found is not None:
+            settings = {**settings, **NOT_INFERRED}
         with configured(self.context.spark, settings, gives_way=True):
             yield
 
