@@ -47,7 +47,8 @@ if child:
     for one in (*readers, writer):
         one.check_alive()
 """,
-    "SIGINT": "os.kill(os.getpid(), signal.SIGINT)",
+    # A shell has its background jobs ignore it, and so would the tests' children there.
+    "SIGINT": "signal.signal(signal.SIGINT, signal.default_int_handler); os.kill(os.getpid(), signal.SIGINT)",
 }
 
 

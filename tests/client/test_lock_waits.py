@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hive_acid import alterations
+from hive_acid.alterations import Alterations
 from hive_acid.catalog import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import LockTimeoutError, SnapshotInTheWayError, SnapshotOutdatedError
 from hive_acid.locks import Operation, overwrite_component, read_component, write_component
+from hive_acid.references import Definitions, TableReference
 from hive_acid.transaction import Transaction, TransactionKind
 
 AT_ONCE_S = 2.0
+TABLE = TableReference("d", "t")
 
 
 @pytest.fixture
@@ -35,9 +37,13 @@ def reader(connection: Connection, table: str = "t") -> Transaction:
     return transaction
 
 
+def alterations(connection: Connection) -> Alterations:
+    return Alterations(connection, Definitions(connection))
+
+
 def rename(connection: Connection, wait_ms: int = 60_000) -> None:
     with connection.begin(lock_timeout_ms=wait_ms) as transaction:
-        alterations.rename(connection, transaction, connection.table("d", "t"), "d", "z")
+        alterations(connection).rename(transaction, TABLE, "d", "z")
 
 
 @pytest.mark.parametrize("of", ["the connection", "another connection"])
@@ -71,8 +77,8 @@ def test_one_of_another_thread_is_waited_for_and_told(connection: Connection, ca
 def test_what_does_not_meet_readers_does_not_ask_for_them(connection: Connection) -> None:
     held = reader(connection)
     with connection.begin() as transaction:
-        alterations.set_properties(connection, transaction, connection.table("d", "t"), {"note": "x"})
-        alterations.add_columns(connection, transaction, connection.table("d", "t"), [Column("more", "int")])
+        alterations(connection).set_properties(transaction, TABLE, {"note": "x"})
+        alterations(connection).add_columns(transaction, TABLE, [Column("more", "int")])
     connection.drop_table("d", "t")
     held.commit()
 
