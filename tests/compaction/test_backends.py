@@ -168,8 +168,11 @@ def test_what_a_job_told_last_is_heard_though_it_has_ended(submit: str, staging:
     assert told == [JobProgress("app-1", None)]
 
 
-def test_driver_in_the_cluster_is_sent_hive_acid(submit: str, staging: str, tmp_path: Path) -> None:
+def test_driver_in_the_cluster_is_sent_hive_acid(
+    submit: str, staging: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And no Python of this machine."""
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)  # of the tests' own sessions
     command = SubmitCommand((submit, "--master", "yarn", "--deploy-mode", "cluster"))
     assert SparkSubmitExecutor(command).run(job(staging), NEVER).deletes == 0
     seen = tmp_path / "t" / "seen.zip"

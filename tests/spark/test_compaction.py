@@ -12,9 +12,6 @@ import pytest
 from hive_acid.errors import FormatError
 from hive_acid.format.names import parse_directory
 from hive_acid.spark.compaction_job import CompactionJob
-from hive_acid.spark.dml import update
-from hive_acid.spark.statement import Context
-from hive_acid.spark.timezone import ZoneGuard
 from tests.spark.checker import check_table, events, location_of
 from tests.spark.compaction import compact_table, plan
 
@@ -40,16 +37,10 @@ def history(acid, spark):
         spark.conf.unset("spark.sql.adaptive.enabled")
     acid.update("d.t", {"name": "'u'"}, "id % 10 = 0")
     acid.delete("d.t", "id % 7 = 0")
-    transaction = acid.connection.begin()
-    update(
-        Context(spark, acid.connection, ZoneGuard(spark)),
-        transaction,
-        acid.connection.table("d", "t"),
-        ABORTED,
-        "id = 2",
-    )
-    transaction._undo.clear()  # its files stay, as those of a writer that was killed
-    transaction.abort()
+    with pytest.raises(InterruptedError), acid.transaction() as transaction:
+        acid.update("d.t", ABORTED, "id = 2")
+        transaction._undo.clear()  # its files stay, as those of a writer that was killed
+        raise InterruptedError
     acid.update("d.t", {"name": "'again'"}, "id % 20 = 10")
     return acid
 

@@ -144,7 +144,7 @@ def test_pieces_of_one_bucket_have_all_types_and_their_statistics(acid, spark, b
     values = (
         "id", "id % 2 = 0 b", "if(id % 9 = 0, null, int(id)) i", "if(id = 70, double('nan'), id / 7) d",
         "float(-id) f", "repeat(string(id), 700) s", "cast(id / 3 AS decimal(20,4)) dec",
-        "date_add(date'1969-01-01', int(id)) day", "timestamp_micros(id * 1000000007 - 5) t",
+        "date_add(date'1969-01-01', int(id)) day", "timestamp_micros(id * 1000000007 + 5) t",
         "cast(string(id) AS binary) bin", "sequence(0, int(id % 4)) li", "map(string(id), int(id)) m",
         "named_struct('x', int(id), 'y', if(id % 3 = 0, null, 'y')) st",
     )  # fmt: skip

@@ -70,7 +70,7 @@ def test_no_file_is_left_out(spark, acid, kind):
             )
             assert len(frame.collect()) == 3
             harm(file)
-            with pytest.raises(Exception, match=r"FAILED_READ_FILE|ORC"):
+            with pytest.raises(Exception, match=r"is gone: the snapshot|FAILED_READ_FILE|ORC"):
                 acid.table(name).where("id >= 0").unionAll(frame).collect()
 
 

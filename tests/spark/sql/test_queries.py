@@ -186,7 +186,6 @@ def test_what_is_sparks_goes_to_spark(numbers, spark, tmp_path):
         ("START TRANSACTION", "acid.transaction"),
         ("SELECT * FROM d.t VERSION AS OF 1", "AS OF"),
         ("SELECT * FROM identifier('d.t')", "IDENTIFIER"),
-        ("WITH a AS (SELECT 1) DELETE FROM d.t WHERE id = 1", "WITH stands before"),
         ("EXPLAIN DELETE FROM d.t", "EXPLAIN of queries"),
         ("MSCK REPAIR TABLE d.t", "begins with none of"),
     ],
