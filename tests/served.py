@@ -11,6 +11,8 @@ from pathlib import Path
 from metastore.app import App, ServeOptions
 from metastore.config import Config
 from metastore.store.database import Database
+from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.migrate import upgrade
 from tests.caller import Caller
 from tests.conftest import _admin, url_of
 
@@ -30,6 +32,17 @@ class Served:
 
     def caller(self, name: str = "ann") -> Caller:
         return Caller(self.uri, name)
+
+
+@contextmanager
+def migrated(directory: Path, template: str) -> Iterator[str]:
+    """The URL of a Postgres of its own in `directory`, in which `template` is a migrated database."""
+    with EmbeddedPostgres(directory / "postgres", settings={"fsync": "off"}) as url:
+        _admin(url, f"CREATE DATABASE {template}")
+        db = Database(url_of(url, template))
+        upgrade(db)
+        db.close()
+        yield url
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, NoSuchObjectError, SqlError
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.partition_values import known_text, partition_text
-from hive_acid.statements import ShowCompactions, ShowLocks, Target, status_letter
+from hive_acid.statements import ShowCompactions, ShowLocks, status_letter
 from hive_acid.wire import ttypes
 from hive_acid.words import Parts
 
@@ -112,10 +112,3 @@ def covered(connection: Connection, table: Table, values: Mapping[str, str | Non
         given = ", ".join(f"{key}={'NULL' if value is None else value}" for key, value in values.items())
         raise NoSuchObjectError(f"{table.full_name} has no partition ({given})")
     return found
-
-
-def partitions_of(connection: Connection, table: Table, target: Target) -> list[str] | None:
-    """The partitions that a statement is about; None for an unpartitioned table, all if it names none."""
-    if target.partition is not None:
-        return covered(connection, table, target.partition)
-    return connection.partition_names(table) if table.partition_keys else None

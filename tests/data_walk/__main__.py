@@ -8,11 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
-from metastore.store.migrate import upgrade
-from tests.conftest import _admin, url_of
 from tests.data_walk.story import Stage
+from tests.served import migrated
 from tests.spark.conftest import started
 
 TEMPLATE = "template_walk"
@@ -27,12 +24,8 @@ def main() -> None:
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as directory,
-        EmbeddedPostgres(Path(directory) / "postgres", settings={"fsync": "off"}) as url,
+        migrated(Path(directory), TEMPLATE) as url,
     ):
-        _admin(url, f"CREATE DATABASE {TEMPLATE}")
-        db = Database(url_of(url, TEMPLATE))
-        upgrade(db)
-        db.close()
         spark, walks = started(), Path(directory) / "walks"
         walks.mkdir()
         began, done = time.monotonic(), 0

@@ -11,11 +11,7 @@ from pyspark.sql import SparkSession
 
 from hive_acid.connection import connect
 from hive_acid.errors import TimeZoneMismatchError
-from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
-from metastore.store.migrate import upgrade
-from tests.conftest import _admin, url_of
-from tests.served import served
+from tests.served import migrated, served
 from tests.spark.conftest import started
 from tests.values.settings import SETTINGS
 from tests.values.under import wrong_under
@@ -34,26 +30,22 @@ def main() -> None:
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as directory,
-        EmbeddedPostgres(Path(directory) / "postgres", settings={"fsync": "off"}) as url,
+        migrated(Path(directory), TEMPLATE) as url,
+        served(url, TEMPLATE, Path(directory) / "warehouse") as server,
     ):
-        _admin(url, f"CREATE DATABASE {TEMPLATE}")
-        db = Database(url_of(url, TEMPLATE))
-        upgrade(db)
-        db.close()
-        with served(url, TEMPLATE, Path(directory) / "warehouse") as server:
-            spark = started()
-            walk = Walk(spark, server.uri, Path(directory))
-            began, told = time.monotonic(), 0
-            for seed in range(options.seed, options.seed + options.steps):
-                walk.step(seed, options.layout)
-                for finding in walk.findings.found[told:]:
-                    print(f"seed {seed}: {finding}", flush=True)
-                told = len(walk.findings.found)
-                each_s = (time.monotonic() - began) / (seed - options.seed + 1)
-                print(f"seed {seed}: {walk.findings}, {each_s:.1f} s a step", flush=True)
-            walk.close()
-            told += _settings(spark, server.uri) if options.settings else 0
-            spark.stop()
+        spark = started()
+        walk = Walk(spark, server.uri, Path(directory))
+        began, told = time.monotonic(), 0
+        for seed in range(options.seed, options.seed + options.steps):
+            walk.step(seed, options.layout)
+            for finding in walk.findings.found[told:]:
+                print(f"seed {seed}: {finding}", flush=True)
+            told = len(walk.findings.found)
+            each_s = (time.monotonic() - began) / (seed - options.seed + 1)
+            print(f"seed {seed}: {walk.findings}, {each_s:.1f} s a step", flush=True)
+        walk.close()
+        told += _settings(spark, server.uri) if options.settings else 0
+        spark.stop()
     if told:
         raise SystemExit(f"{told} findings")
 

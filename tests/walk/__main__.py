@@ -10,11 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
-from metastore.store.migrate import upgrade
-from tests.conftest import _admin, url_of
-from tests.served import Served, served
+from tests.served import Served, migrated, served
 from tests.walk.story import Plan, run
 
 TEMPLATE = "template_walk"
@@ -29,7 +25,7 @@ def main() -> None:
     parser.add_argument("--together", type=int, default=1, help="calls sent at the same time, at most")
     parser.add_argument("--housekeeping", action="store_true", help="purge all the time")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory, _postgres(Path(directory)) as url:
+    with tempfile.TemporaryDirectory() as directory, migrated(Path(directory), TEMPLATE) as url:
 
         @contextmanager
         def fresh() -> Iterator[Served]:
@@ -46,16 +42,6 @@ def main() -> None:
                 f"seed {seed}: {done} calls as they ought to be, {done / (time.monotonic() - started):.0f}/s",
                 flush=True,
             )
-
-
-@contextmanager
-def _postgres(directory: Path) -> Iterator[str]:
-    with EmbeddedPostgres(directory / "postgres", settings={"fsync": "off"}) as url:
-        _admin(url, f"CREATE DATABASE {TEMPLATE}")
-        db = Database(url_of(url, TEMPLATE))
-        upgrade(db)
-        db.close()
-        yield url
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
 from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.structs import matched, widened
 from hive_acid.spark.texts import fitted
 from hive_acid.spark.types import check_distinct, check_fields, hive_columns, spark_type
@@ -152,11 +153,6 @@ def sql_type(of: t.DataType) -> str:
         return f"struct<{', '.join(f'{quoted(field.name)}: {sql_type(field.dataType)}' for field in of.fields)}>"
     # What a timestamp without more words is, is a setting of the session.
     return "timestamp_ltz" if isinstance(of, t.TimestampType) else of.simpleString()
-
-
-def quoted(name: str) -> str:
-    """A column name as Spark's parser takes it, whatever it contains."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _converted(value: str, source: t.DataType, target: t.DataType, where: str, depth: int = 0) -> str:

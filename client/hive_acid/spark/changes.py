@@ -16,7 +16,6 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Table
 from hive_acid.format import rows
-from hive_acid.spark.assign import quoted
 from hive_acid.spark.events import (
     BUCKET_COLUMN,
     FILE_OF_ROW,
@@ -30,6 +29,7 @@ from hive_acid.spark.events import (
 )
 from hive_acid.spark.hashing import bucket_of
 from hive_acid.spark.layout import Layout, Write
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.read import KEY_COLUMNS
 from hive_acid.spark.scan import ROW_COLUMN
 from hive_acid.spark.spread import FILES_PER_PARTITION

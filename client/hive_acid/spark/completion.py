@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import types as t
 
-from hive_acid.spark.assign import quoted, sql_type
+from hive_acid.spark.assign import sql_type
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.structs import lacks
 
 

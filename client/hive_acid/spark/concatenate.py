@@ -19,10 +19,10 @@ from hive_acid.catalog import Table
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.footers import DataFilePath
 from hive_acid.joining import join_files
-from hive_acid.spark.assign import quoted
 from hive_acid.spark.compaction_job import CompactionJob, Progress, Report
 from hive_acid.spark.insert_only import data_files, read_table, refuse_header
 from hive_acid.spark.listing import TableState
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sources import reader_of, writer_of
 from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES
 from hive_acid.spark.timezone import refuse_zone_with_gaps

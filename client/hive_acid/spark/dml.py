@@ -15,13 +15,14 @@ from pyspark.sql import DataFrame
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.assign import assign, is_stored_as_is, key_text, quoted, row_struct
+from hive_acid.spark.assign import assign, is_stored_as_is, key_text, row_struct
 from hive_acid.spark.changes import Replaced, change_events, deletions
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.collected import can_be_collected, collected, collected_changes
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.fields import whole_columns
 from hive_acid.spark.predicates import all_of, predicate_of
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.source import Join, kept
 from hive_acid.spark.statement import Context, Deleted, Statement, analysed, column_errors
 from hive_acid.spark.steady import early, steady

@@ -17,8 +17,8 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.assign import quoted
 from hive_acid.spark.expressions import Expression, expression
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.types import spark_type
 
 _PATH = re.compile(r"(?:`(?:[^`]|``)+`|[^`.]+)(?:\.(?:`(?:[^`]|``)+`|[^`.]+))*")

@@ -22,7 +22,7 @@ from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.hashing import SEED, type_parts
 from hive_acid.format.names import MAX_BUCKET
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.types import check_distinct, spark_type
 
 _HASHED_TO_SEED = 1867871456

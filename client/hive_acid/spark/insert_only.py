@@ -22,9 +22,9 @@ from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
-from hive_acid.spark.assign import quoted
 from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.originals import path_of
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.scan import PATH_COLUMN, literal_path, names_files, partition_texts
 from hive_acid.spark.sources import reader_of
 from hive_acid.spark.texts import declared, is_char, shown

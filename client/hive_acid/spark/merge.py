@@ -9,10 +9,11 @@ from typing import NamedTuple
 from hive_acid import catalog
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.assign import lacking, quoted, wider
+from hive_acid.spark.assign import lacking, wider
 from hive_acid.spark.completion import completed
 from hive_acid.spark.expressions import Expression
 from hive_acid.spark.fields import whole_columns
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.source import Join
 from hive_acid.spark.types import check_distinct, spark_type
 

@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
-from hive_acid.spark.assign import quoted
 from hive_acid.spark.compaction_job import CompactionJob, Report
 from hive_acid.spark.events import Events, row_columns
 from hive_acid.spark.listing import PartitionState, TableState
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.read import KEY_COLUMNS, read_rows
 from hive_acid.spark.stage import SparkStaging
 from hive_acid.write.staging import INSERT, StagedFiles

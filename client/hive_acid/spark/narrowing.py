@@ -18,12 +18,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid.catalog import Table
-from hive_acid.spark.assign import quoted
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.conditions import is_of_connect
 from hive_acid.spark.lease import Lease
 from hive_acid.spark.leases import hold
 from hive_acid.spark.predicates import Predicate, all_of, predicate_of
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.running import check_running
 
 Kind = TypeVar("Kind", bound=DataFrame)

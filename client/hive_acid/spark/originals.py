@@ -28,7 +28,7 @@ from hive_acid import catalog, files
 from hive_acid.format import rows
 from hive_acid.format.names import MAX_BUCKET, parse_directory, parse_original_file
 from hive_acid.format.state import DataFile
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.scan import ID_COLUMNS, PATH_COLUMN, ROW_COLUMN, literal_path, undo_percent
 from hive_acid.spark.sources import reader_of
 from hive_acid.spark.types import row_type, spark_type

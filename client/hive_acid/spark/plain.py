@@ -14,8 +14,9 @@ from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import TransactionsOffError, UnsupportedTableError
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
-from hive_acid.spark.assign import assigned, key_text, match_columns, quoted
+from hive_acid.spark.assign import assigned, key_text, match_columns
 from hive_acid.spark.listing import directory_of
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sources import reader_of, writer_of
 from hive_acid.spark.statement import Context
 from hive_acid.spark.texts import declared, shown

@@ -29,7 +29,7 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
-from hive_acid.spark.assign import quoted, sql_type
+from hive_acid.spark.assign import sql_type
 from hive_acid.spark.deleted import LookUp, deleted_rows, look_up_of
 from hive_acid.spark.events import KEY
 from hive_acid.spark.evolution import names_in_directories, names_in_originals
@@ -37,6 +37,7 @@ from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.old_shapes import hold_updates, latest_events, may_hold_updates
 from hive_acid.spark.originals import Names, OriginalFile, original_events, original_files
 from hive_acid.spark.predicates import Predicate
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.scan import (
     ID_COLUMNS,
     PLACE_COLUMN,

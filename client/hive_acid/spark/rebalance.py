@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format import rows as ids
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.read import KEY_COLUMNS
 
 _NUMBER, _TO = "__acid_number", "__acid_to"

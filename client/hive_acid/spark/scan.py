@@ -26,8 +26,8 @@ from hive_acid import files
 from hive_acid.format.names import Directory
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.format.snapshot import ValidWriteIdList
-from hive_acid.spark.assign import quoted
 from hive_acid.spark.predicates import Predicate
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sarg import search_options
 from hive_acid.spark.sources import reader_of
 

@@ -16,12 +16,13 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.assign import quoted, total
+from hive_acid.spark.assign import total
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.expressions import Expression, equal_columns
 from hive_acid.spark.fetched import received, sent
 from hive_acid.spark.job_settings import NOT_INFERRED, configured
 from hive_acid.spark.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.texts import is_char
 from hive_acid.spark.types import check_distinct, spark_type
 

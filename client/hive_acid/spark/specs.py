@@ -11,7 +11,8 @@ from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError, NoSuchObjectError
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.partition_values import known_text, partition_text
-from hive_acid.spark.assign import assign, quoted, sql_type, text_value
+from hive_acid.spark.assign import assign, sql_type, text_value
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.types import check_distinct, spark_type
 
 PartitionSpec = Mapping[str, object]

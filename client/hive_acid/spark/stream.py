@@ -31,7 +31,7 @@ from hive_acid.connection import Connection, connect
 from hive_acid.errors import ColumnError, MetastoreInternalError, StreamFencedError, WriteConflictError
 from hive_acid.format.progress import last_batch, progress_parameter
 from hive_acid.references import Definitions, TableReference
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.texts import is_char
 from hive_acid.spark.types import check_distinct
 

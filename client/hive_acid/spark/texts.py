@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.catalog import Column
 from hive_acid.format.hashing import type_parts
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.types import text_length
 
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
@@ -39,7 +40,7 @@ def declared(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
     # Names are put by their places: a name may have dots in it.
     return frame.select(
         *(
-            F.col(_quoted(name)).alias(name, metadata={_DECLARED: chars[name]}) if name in chars else _quoted(name)
+            F.col(quoted(name)).alias(name, metadata={_DECLARED: chars[name]}) if name in chars else quoted(name)
             for name in frame.columns
         )
     )
@@ -87,13 +88,9 @@ def _nested(hive_type: str, value: str, text: Callable[[str, int, str], str], de
 def _struct(
     value: str, fields: Sequence[tuple[str, str]], text: Callable[[str, int, str], str], depth: int
 ) -> str | None:
-    found = [(_quoted(name.strip().lower()), kind) for name, kind in fields]
+    found = [(quoted(name.strip().lower()), kind) for name, kind in fields]
     made = [_nested(kind, f"({value}).{name}", text, depth) for name, kind in found]
     if not any(made):
         return None
     parts = (f"{new or f'({value}).{name}'} AS {name}" for (name, _), new in zip(found, made, strict=True))
     return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(parts)}) END"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 from pyspark.sql import types as t
 
+from hive_acid.spark.quoting import quoted
+
 _FIRST_LOST, _FIRST_KEPT = "1582-10-05", "1582-10-15"
 _EARLY = "TIMESTAMP_LTZ'1970-01-01 00:00:00+00:00'"
 _LATE_MICROS = -999_000, -1
@@ -28,7 +30,7 @@ def holds_unstorable(value: str, of: t.DataType, depth: int = 0) -> str | None:
         return f"({value} < {_EARLY} AND (unix_micros({value}) BETWEEN {first} AND {last} OR {lost}))"
     if isinstance(of, t.StructType):
         # A field of Spark's SQL is taken by its name, whatever that contains.
-        fields = ((f"({value}).`{field.name.replace('`', '``')}`", field.dataType) for field in of.fields)
+        fields = ((f"({value}).{quoted(field.name)}", field.dataType) for field in of.fields)
         return _any(holds_unstorable(field, kind, depth) for field, kind in fields)
     if isinstance(of, t.ArrayType):
         return _exists(value, of.elementType, depth)

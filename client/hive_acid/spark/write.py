@@ -9,13 +9,14 @@ from pyspark.sql import functions as F
 
 from hive_acid.alterations import NewColumns
 from hive_acid.catalog import Column, Table
-from hive_acid.spark.assign import assigned, lacking, match_columns, quoted, sql_type, wider
+from hive_acid.spark.assign import assigned, lacking, match_columns, sql_type, wider
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.completion import completed
 from hive_acid.spark.events import Events, clustered_events, directory_keys, insert_events
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.hashing import bucket_of
 from hive_acid.spark.layout import Layout, Write
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.spread import Spread
 from hive_acid.spark.statement import Context, Statement, analysed, column_errors
 from hive_acid.spark.texts import declared

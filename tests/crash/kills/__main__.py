@@ -8,14 +8,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
-from metastore.store.migrate import upgrade
-from tests.conftest import _admin, url_of
 from tests.crash.kills.client import Victims
 from tests.crash.kills.run import Kills
 from tests.crash.kills.streams import SETTINGS, StreamKills
-from tests.served import served
+from tests.served import migrated, served
 from tests.spark.conftest import started
 
 TEMPLATE = "template_kills"
@@ -30,12 +26,8 @@ def main() -> None:
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as directory,
-        EmbeddedPostgres(Path(directory) / "postgres", settings={"fsync": "off"}) as url,
+        migrated(Path(directory), TEMPLATE) as url,
     ):
-        _admin(url, f"CREATE DATABASE {TEMPLATE}")
-        db = Database(url_of(url, TEMPLATE))
-        upgrade(db)
-        db.close()
         room = Path(directory)
         spark = started()
         print(f"seed {options.seed}", flush=True)

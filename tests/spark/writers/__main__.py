@@ -10,11 +10,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
-from metastore.store.migrate import upgrade
-from tests.conftest import _admin, url_of
-from tests.served import served
+from tests.served import migrated, served
 from tests.spark.conftest import started
 from tests.spark.writers.case import Stage, cases
 
@@ -38,12 +34,8 @@ def main() -> None:
     began, came = time.monotonic(), 0
     with (
         tempfile.TemporaryDirectory() as directory,
-        EmbeddedPostgres(Path(directory) / "postgres", settings={"fsync": "off"}) as url,
+        migrated(Path(directory), TEMPLATE) as url,
     ):
-        _admin(url, f"CREATE DATABASE {TEMPLATE}")
-        db = Database(url_of(url, TEMPLATE))
-        upgrade(db)
-        db.close()
         spark = started()
         with served(url, TEMPLATE, Path(directory) / "warehouse") as server:
             stage = Stage(spark, server.uri, Path(directory) / "rooms")

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from hive_acid.catalog import Table
 from hive_acid.errors import SqlError
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sql.defaults import default_value, is_default
 from hive_acid.spark.sql.relations import Relation, alias_of, ctes, relation
 from hive_acid.spark.sql.rewrite import Rewriter, Target

@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, SqlError
-from hive_acid.spark.assign import quoted, sql_type
+from hive_acid.spark.assign import sql_type
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hive_acid.catalog import Table
 from hive_acid.errors import NoSuchObjectError, SqlError
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sql.tokens import Name
 
 if TYPE_CHECKING:
@@ -114,6 +115,5 @@ class Names:
     def _is_temporary_view(self, key: tuple[str, ...]) -> bool:
         if len(key) > 1:
             return key[0] in _TEMPORARY
-        quoted = "`" + key[0].replace("`", "``") + "`"
-        catalog = self._acid.spark.catalog
-        return catalog.tableExists(quoted) and catalog.getTable(quoted).isTemporary
+        name, catalog = quoted(key[0]), self._acid.spark.catalog
+        return catalog.tableExists(name) and catalog.getTable(name).isTemporary

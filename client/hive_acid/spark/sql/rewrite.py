@@ -15,8 +15,8 @@ from sqlglot.errors import SqlglotError
 
 from hive_acid.catalog import Table
 from hive_acid.errors import SqlError
-from hive_acid.spark.assign import quoted
 from hive_acid.spark.char_conditions import TypeOf, has_chars, with_blanks
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.read import KEY_COLUMNS, ROW_ID
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.hints import direct_sources, wanted_text

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from hive_acid.settings import TransactionManager
 from hive_acid.show import Listing
-from hive_acid.spark.assign import quoted
 from hive_acid.spark.blocks import Blocks
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes

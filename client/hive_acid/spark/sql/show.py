@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from hive_acid import operators
 from hive_acid.catalog import Column, Table
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sql.partitions import partition_clause
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor

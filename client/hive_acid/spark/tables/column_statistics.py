@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.assign import quoted
+from hive_acid.spark.quoting import quoted
 from hive_acid.wire import ttypes
 
 _KINDS = {

@@ -17,9 +17,9 @@ from hive_acid.catalog import Table
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.spark.assign import quoted
 from hive_acid.spark.events import directory_keys, key_column
 from hive_acid.spark.insert_only import Delimiters, by_format, delimiters
+from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sources import writer_of
 from hive_acid.spark.specs import PartitionSpec, with_constants
 from hive_acid.spark.statement import Context, column_errors
