@@ -29,6 +29,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from hive_acid import hdfs
+from hive_acid.forks import keep_in_children
 
 OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "cos", "cosn", "oci"})
 """Schemes of file systems that are lists of objects: a rename there is a copy."""
@@ -63,6 +64,8 @@ def _open(location: str) -> tuple[Any, str]:
         filesystem, path = hdfs.opened(location)
     else:
         filesystem, path = fsspec.core.url_to_fs(location, use_listings_cache=False)
+    if not is_local(location):
+        keep_in_children(filesystem)  # hdfs-native's waits for its threads as it is freed; s3fs's says goodbye
     return filesystem, path.rstrip("/") or "/"
 
 
@@ -358,11 +361,15 @@ def let_go(file: Any) -> None:
     try:
         descriptor = file.fileno()
     except (AttributeError, OSError):
-        file.closed = True  # fsspec's buffered files send what they hold when they are closed, or forgotten
+        file.close = _nothing  # remote files send what they hold when they are closed, or forgotten
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)  # here alone: the parent's stays what it is
     os.close(nowhere)
+
+
+def _nothing() -> None:
+    """What is done to a file of another process."""
 
 
 @_refusals
