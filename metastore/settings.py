@@ -167,6 +167,18 @@ def text(
     return _field(key, default, meaning, {key: str}, str, hive, wiki, why)
 
 
+def names(key: str, default: str, meaning: str, parse: Callable[[str], tuple[str, ...]]) -> Any:
+    """Names with commas between, as `parse` reads them, which raises ValueError for what cannot be."""
+
+    def parsed(text: str) -> tuple[str, ...]:
+        try:
+            return parse(text)
+        except ValueError:
+            raise _unfit(text, f"names with commas between, such as {default}") from None
+
+    return _field(key, default, meaning, {key: parsed}, ",".join, None, None, "")
+
+
 def counts(key: str, meaning: str, *, hive: str | None = None, wiki: str | None = None, why: str = "") -> Any:
     """A whole number for each name that stands in the place of the ``*`` in `key`: a mapping, empty by default."""
     head, _, tail = spelling(key).partition("*")

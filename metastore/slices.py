@@ -84,7 +84,7 @@ WORKER = "Worker"
 """The service of a slot for compactions; there may be several, or none."""
 FIRST_ALERTS_MS = 60_000
 """So long after the start figures have been taken."""
-REMOVALS_INTERVAL_MS = 60_000
+REMOVALS_INTERVAL_MS = 10_000
 """Pause between two looks at directories of dropped objects: those that could not be removed, and the old trash."""
 
 

@@ -315,6 +315,9 @@ def copy(source: str, target: str, *, share: bool = False) -> None:
 def remove(location: str) -> bool:
     """Remove a file or a directory with all below it; False if there was nothing."""
     filesystem, path = _open(location)
+    if is_local(location) and os.path.islink(path):  # what it leads to is somebody's
+        os.unlink(path)
+        return True
     if rename_is_copy(location) and _is_pattern(path):
         keys = list(filesystem.find(path))
         _remove_objects(filesystem, keys)

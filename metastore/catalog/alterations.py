@@ -8,13 +8,15 @@ from dataclasses import replace
 from sqlalchemy import Connection, func, null, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hive_acid.errors import InvalidOperationError, MetaError, NoSuchObjectError
+from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError, NoSuchObjectError
 from metastore.catalog import changes, records
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.conversion import CONVERTED_WRITE_ID, check_convertible
-from metastore.catalog.directories import Directories, qualified
+from metastore.catalog.directories import Directories
 from metastore.catalog.models import DatabaseInfo, Expectation, Table
 from metastore.catalog.names import fold, split_key
+from metastore.catalog.neighbours import Neighbours, Own
+from metastore.catalog.places import is_below
 from metastore.catalog.registry import constraints, privileges
 from metastore.catalog.removal.drops import free_place
 from metastore.catalog.removal.removals import Removals
@@ -32,11 +34,18 @@ class Alterations:
     """Changes of a table's definition."""
 
     def __init__(
-        self, db: Database, tables: Tables, directories: Directories, removals: Removals, config: CatalogConfig
+        self,
+        db: Database,
+        tables: Tables,
+        directories: Directories,
+        neighbours: Neighbours,
+        removals: Removals,
+        config: CatalogConfig,
     ) -> None:
         self._db = db
         self._tables = tables
         self._directories = directories
+        self._neighbours = neighbours
         self._removals = removals
         self._config = config
 
@@ -62,8 +71,9 @@ class Alterations:
             name=fold(new.name or name),
             columns=lowered(new.columns),
             partition_keys=lowered(new.partition_keys),
-            location=qualified(new.location, self._directories.root) if new.location else None,
+            location=self._directories.stored(new.location) if new.location else None,
         )
+        self._neighbours.learn([new.location])
         try:
             old = self._tables.get(database, name)
             if upkeep.is_all:
@@ -79,7 +89,7 @@ class Alterations:
                 return self._apply(connection, stands, new, expected, cascade, upkeep)
 
             return in_transaction(self._db, change)
-        except NoSuchObjectError as error:  # none of the alter methods declares it
+        except (NoSuchObjectError, InvalidObjectError) as error:  # none of the alter methods declares them
             raise InvalidOperationError(f"table {database}.{name} cannot be altered: {error}") from None
 
     def _rename(self, old: Table, new: Table, expected: Expectation | None, cascade: bool, upkeep: Upkeep) -> Table:
@@ -94,6 +104,10 @@ class Alterations:
         target = self._target(old, new)
         if target is not None:
             self._removals.wait_for(target)
+            with self._db.engine.begin() as connection:
+                what = f"rename {old.full_name}"
+                self._neighbours.check_removable(connection, [old.location or ""], Own(old.id), what)
+                self._neighbours.claim(connection, [target], old, Own(old.id))
             self._directories.move(old.location or "", target)
             new = replace(new, location=target)
 
@@ -133,7 +147,9 @@ class Alterations:
         if home is None or not self._is_default_place(old, records.database_of(home)):
             return None
         with self._db.engine.begin() as connection:
-            return free_place(connection, self._directories.of_table(records.database_of(row), new.name))
+            return free_place(
+                connection, self._neighbours, self._directories.of_table(records.database_of(row), new.name)
+            )
 
     def _is_default_place(self, table: Table, home: DatabaseInfo) -> bool:
         """Whether a managed table lies where the server has put it, maybe beside what was left of a dropped one."""
@@ -162,6 +178,7 @@ class Alterations:
                 f" '{old.parameters.get(expected.key)}'. The expected value was '{expected.value}'"
             )
         altered = self._altered(old, new)
+        self._claim(connection, old, altered)
         if becomes_transactional(old, altered):
             connection.execute(select(func.seed_write_id(altered.database, altered.name, CONVERTED_WRITE_ID)))
         altered = statistics_upkeep.table_altered(connection, old, altered, cascade, upkeep)
@@ -183,6 +200,17 @@ class Alterations:
         parameters_altered(connection, old.parameters, altered.parameters, altered.database, altered.name)
         changes.table_altered(connection, old, altered)
         return altered
+
+    def _claim(self, connection: Connection, old: Table, altered: Table) -> None:
+        """Take the place of an altered table if it is another one, or the table now has a right to it alone."""
+        has_rights = old.owns_files and (old.is_transactional or not altered.is_transactional)
+        places = [altered.location] if altered.location and (altered.location != old.location or not has_rights) else []
+        if not has_rights:
+            query = select(PARTITION.c.location).where(PARTITION.c.table_id == old.id)
+            own = [place for place in connection.execute(query).scalars() if not is_below(place, altered.location)]
+            places += sorted(filter(None, own))
+        if altered.owns_files:
+            self._neighbours.claim(connection, places, altered, Own(old.id))
 
 
 def _with_statistics(table: Table, sent: Table) -> Table:

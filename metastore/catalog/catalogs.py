@@ -17,7 +17,7 @@ from hive_acid.errors import (
 )
 from metastore.catalog import changes, records
 from metastore.catalog.databases import Databases
-from metastore.catalog.directories import Directories, qualified
+from metastore.catalog.directories import Directories
 from metastore.catalog.models import ROLE, CatalogInfo, DatabaseInfo
 from metastore.catalog.names import (
     DEFAULT_CATALOG,
@@ -92,7 +92,7 @@ class Catalogs:
         created = replace(catalog, name=name, created_s=int(time.time()))
         database = DatabaseInfo(
             database_key(name, DEFAULT_DATABASE),
-            qualified(catalog.location, self._directories.root),
+            self._directories.stored(catalog.location),
             description=f"Default database of catalog {name}",
             created_s=created.created_s,
         )
@@ -110,6 +110,8 @@ class Catalogs:
 
         Raises NoSuchObjectError, and InvalidOperationError for an attempt to rename.
         """
+        if catalog.location:
+            self._directories.stored(catalog.location)  # its databases go there
         with self._db.engine.begin() as connection:
             old = _locked(connection, fold(name))
             if fold(catalog.name or name) != old.name:
@@ -136,8 +138,8 @@ class Catalogs:
             catalog = _locked(connection, name)
             default = database_key(name, DEFAULT_DATABASE)
             self._check_empty(connection, name, default)
-            location = qualified(catalog.location, self._directories.root)
-            removals = self._removals.plan(connection, [location], only_if_empty=True)
+            location = self._directories.stored(catalog.location)
+            removals = self._removals.plan(connection, [location], f"catalog {name}", only_if_empty=True)
             if connection.execute(select(DATABASE.c.name).where(DATABASE.c.name == default)).first() is not None:
                 removals = self._databases.drop_in(connection, default, DropRequest(delete_data=True)) + removals
             connection.execute(delete(CATALOG).where(CATALOG.c.name == name))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.settings import boolean, choice, duration, integer, text
+from metastore.catalog.places import SCHEMES, scheme_list
+from metastore.settings import boolean, choice, duration, integer, names, text
 
 REFUSE, WARN, ALLOW = "refuse", "warn", "allow"
 GUARD_PROPERTY = "metastore.acid.guard"
@@ -20,6 +21,12 @@ class CatalogConfig:
         "true",
         "Make, rename and remove the directories of databases, tables and partitions; false if the server cannot reach "
         "the warehouse.",
+    )
+    schemes: tuple[str, ...] = names(
+        "metastore.filesystem.schemes",
+        ",".join(SCHEMES),
+        "The file systems on which databases, tables and partitions may lie; a location anywhere else is refused.",
+        scheme_list,
     )
     acid_guard: str = choice(
         GUARD_PROPERTY,

@@ -19,7 +19,7 @@ from hive_acid.errors import (
     NoSuchObjectError,
 )
 from metastore.catalog import changes, records
-from metastore.catalog.directories import Directories, qualified
+from metastore.catalog.directories import Directories
 from metastore.catalog.models import USER, DatabaseInfo, Table
 from metastore.catalog.names import (
     DEFAULT_CATALOG,
@@ -30,6 +30,7 @@ from metastore.catalog.names import (
     fold,
     split_key,
 )
+from metastore.catalog.neighbours import Neighbours
 from metastore.catalog.registry.functions import has_functions
 from metastore.catalog.removal.drops import DropRequest, drop_in
 from metastore.catalog.removal.removals import Removal, Removals
@@ -42,9 +43,10 @@ from metastore.store.rows import Rows
 class Databases:
     """The databases of all catalogs."""
 
-    def __init__(self, db: Database, directories: Directories, removals: Removals) -> None:
+    def __init__(self, db: Database, directories: Directories, neighbours: Neighbours, removals: Removals) -> None:
         self._db = db
         self._directories = directories
+        self._neighbours = neighbours
         self._removals = removals
 
     def find(self, name: str) -> DatabaseInfo | None:
@@ -72,17 +74,17 @@ class Databases:
     def create(self, database: DatabaseInfo) -> DatabaseInfo:
         """Create a database and its directories.
 
-        Raises AlreadyExistsError, InvalidObjectError for an impossible name or an unknown catalog, MetaError if a
-        directory cannot be made.
+        Raises AlreadyExistsError, InvalidObjectError for an impossible name, an unknown catalog or a place inside of a
+        table's, MetaError for a location that cannot be a place or a directory that cannot be made.
         """
         key = fold(database.name)
         check_object_name("database", split_key(key)[1], MAX_DATABASE_NAME)
-        root = self._directories.root
+        stored = self._directories.stored
         created = replace(
             database,
             name=key,
-            location=qualified(database.location, root) if database.location else self._default_location(key),
-            managed_location=qualified(database.managed_location, root) if database.managed_location else None,
+            location=stored(database.location) if database.location else self._default_location(key),
+            managed_location=stored(database.managed_location) if database.managed_location else None,
             owner_type=database.owner_type or USER,
             created_s=database.created_s or int(time.time()),
         )
@@ -99,6 +101,7 @@ class Databases:
         if self.find(database.name) is not None:
             raise _exists(database.name)
         made: list[str] = []
+        self._neighbours.learn([database.location, database.managed_location])
         try:
             for location in filter(None, (database.location, database.managed_location)):
                 self._removals.wait_for(location)
@@ -125,6 +128,7 @@ class Databases:
         statement = insert(DATABASE).values(records.database_row(database)).on_conflict_do_nothing()
         if connection.execute(statement.returning(DATABASE.c.name)).first() is None:
             raise _exists(database.name)
+        self._neighbours.claim_home(connection, _places(database))
         changes.database_created(connection, database)
 
     def alter(self, name: str, database: DatabaseInfo) -> None:
@@ -132,15 +136,15 @@ class Databases:
 
         The name stays: one given in `database` is passed over, as every Hive metastore does. Raises NoSuchObjectError.
         """
-        root = self._directories.root
+        location = self._directories.stored(database.location) if database.location else None
+        managed_location = self._directories.stored(database.managed_location) if database.managed_location else None
+        self._neighbours.learn([location, managed_location])
         with self._db.engine.begin() as connection:
             old = _locked(connection, fold(name))
             new = replace(
                 old,
-                location=qualified(database.location, root) if database.location else old.location,
-                managed_location=(
-                    qualified(database.managed_location, root) if database.managed_location else old.managed_location
-                ),
+                location=location or old.location,
+                managed_location=managed_location or old.managed_location,
                 description=database.description or old.description,
                 owner=database.owner,
                 owner_type=database.owner_type or old.owner_type,
@@ -148,6 +152,7 @@ class Databases:
                 details={**old.details, **database.details},
             )
             connection.execute(update(DATABASE).where(DATABASE.c.name == old.name).values(records.database_row(new)))
+            self._neighbours.claim_home(connection, [place for place in _places(new) if place not in _places(old)])
             parameters_altered(connection, old.parameters, new.parameters, old.name)
             changes.database_altered(connection, old, new)
 
@@ -176,7 +181,7 @@ class Databases:
         changes.database_dropped(connection, database)
         if request.delete_data:
             places = [database.location, database.managed_location if delete_managed else None]
-            removals += self._removals.plan(connection, [place for place in places if place], only_if_empty=True)
+            removals += self._removals.plan(connection, [place for place in places if place], key, only_if_empty=True)
         return removals
 
     def _drop_tables(self, connection: Connection, key: str, request: DropRequest, cascade: bool) -> list[Removal]:
@@ -191,7 +196,7 @@ class Databases:
             # In the client's transaction ACID tables are dropped softly: their files are the Cleaner's when it commits.
             is_soft = request.txn_id > 0 and table.is_transactional
             own = replace(request, delete_data=False) if is_soft else request
-            removals += drop_in(connection, self._removals, table, own)
+            removals += drop_in(connection, self._neighbours, self._removals, table, own)
         return removals
 
     def _default_location(self, key: str) -> str:
@@ -206,12 +211,16 @@ class Databases:
             found = connection.execute(select(CATALOG.c.location).where(CATALOG.c.name == catalog)).scalar()
         if found is None:
             raise InvalidObjectError(f"database {name} cannot be created: catalog {catalog} does not exist")
-        return files.join(qualified(found, self._directories.root), f"{name}.db")
+        return files.join(self._directories.stored(found), f"{name}.db")
 
     def parameters(self, name: str) -> dict[str, str]:
         """The parameters of a database; none for one that does not exist."""
         found = self.find(name)
         return {} if found is None else found.parameters
+
+
+def _places(database: DatabaseInfo) -> list[str]:
+    return [place for place in (database.location, database.managed_location) if place]
 
 
 def _locked(connection: Connection, key: str) -> DatabaseInfo:

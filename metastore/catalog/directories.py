@@ -8,49 +8,42 @@ Default locations (metastore-wire.md §5): the warehouse root for the default da
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from hive_acid import files
-from hive_acid.errors import InvalidOperationError, MetaError
+from hive_acid.errors import InvalidOperationError, MetaError, MetastoreError
 from metastore.catalog.models import DatabaseInfo, Table
 from metastore.catalog.names import DEFAULT_DATABASE
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
-
-
-def qualified(location: str, root: str = "file:/") -> str:
-    """`location` as it is stored: with a scheme (that of `root` if it has none), without a trailing slash."""
-    if not _SCHEME.match(location):
-        authority = _AUTHORITY.match(root)
-        location = authority[0] + "/" + location.lstrip("/") if authority else f"file:{location}"
-    if location.startswith("file:"):
-        return "file:/" + location.removeprefix("file:").strip("/")
-    return location.rstrip("/")
+from metastore.catalog.places import SCHEMES, Alias, Place, has_scheme, is_below, local_aliases, qualified
 
 
 def warehouse_root(warehouse: str) -> str:
     """The stored form of the warehouse's path or URL; a relative path counts from the working directory."""
-    return qualified(warehouse if _SCHEME.match(warehouse) else os.path.abspath(warehouse))
-
-
-def is_below(location: str | None, above: str | None) -> bool:
-    """Whether `location` is `above` or lies in it."""
-    return bool(location and above) and (f"{location}/").startswith(f"{above}/")
+    return qualified(warehouse if has_scheme(warehouse) else os.path.abspath(warehouse))
 
 
 class Directories:
     """The warehouse's directories; with `enabled` false every file operation is left to the clients."""
 
-    def __init__(self, root: str, enabled: bool, external_root: str | None = None) -> None:
+    def __init__(
+        self, root: str, enabled: bool, external_root: str | None = None, schemes: Sequence[str] = SCHEMES
+    ) -> None:
         """`external_root`, if there is one, is where the tables of databases without a location of their own go that
-        the translation of types has made external.
+        the translation of types has made external. On `schemes` there may be places.
         """
+        self._schemes = (*schemes, Place.of(root).scheme)
         self.root = root
         self.enabled = enabled
         self._external_root = external_root
+
+    def stored(self, location: str) -> str:
+        """A client's location as it is stored. Raises MetaError for what cannot be a place (`places`)."""
+        return qualified(location, self.root, self._schemes)
+
+    def aliases(self, location: str) -> list[Alias]:
+        """The links on the way to a location (`places.local_aliases`). Raises OSError."""
+        return local_aliases(location)
 
     def of_database(self, name: str) -> str:
         return self.root if name == DEFAULT_DATABASE else files.join(self.root, f"{name}.db")
@@ -128,8 +121,9 @@ class Directories:
 @contextmanager
 def explained(verb: str, location: str) -> Iterator[None]:
     """The errors of file operations in the body as MetaError."""
-    # A scheme without its fsspec package is an ImportError, an unknown one a ValueError.
     try:
         yield
-    except (OSError, ImportError, ValueError) as error:
+    except MetastoreError:
+        raise
+    except Exception as error:  # each file system has its own, and a scheme without its package an ImportError
         raise MetaError(f"cannot {verb} the directory {location}: {error}") from error

@@ -74,6 +74,20 @@ DIRECTORY_REMOVAL = Table(
     Column("only_if_empty", Boolean),
     Column("claimed_at", DateTime(timezone=True)),
     Column("trash", Text),
+    Column("owner", Text),
+    Column("claimed_by", Text),
+    Column("noted_at", DateTime(timezone=True)),
+    Column("attempts", Integer),
+    Column("next_at", DateTime(timezone=True)),
+    Column("last_error", Text),
+)
+
+PLACE_ALIAS = Table(
+    "place_alias",
+    METADATA,
+    Column("place", Text, primary_key=True),
+    Column("target", Text),
+    Column("ignores_case", Boolean, primary_key=True),
 )
 
 DROPPED_TABLE = Table(

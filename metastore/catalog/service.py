@@ -14,6 +14,7 @@ from metastore.catalog.directories import Directories, warehouse_root
 from metastore.catalog.identity import metastore_uuid
 from metastore.catalog.listings import Listings
 from metastore.catalog.models import Partition, TableInfo
+from metastore.catalog.neighbours import Neighbours
 from metastore.catalog.partition.changes import PartitionChanges
 from metastore.catalog.partition.drops import PartitionDrops
 from metastore.catalog.partition.moves import PartitionMoves
@@ -49,21 +50,24 @@ class CatalogService:
         self.config = config
         self._db = db
         external_root = warehouse_root(config.external_warehouse) if config.external_warehouse else None
-        directories = Directories(warehouse_root(warehouse), config.directories, external_root)
-        self.removals = Removals(db, directories, config)
-        self.databases = Databases(db, directories, self.removals)
+        directories = Directories(warehouse_root(warehouse), config.directories, external_root, config.schemes)
+        self._neighbours = Neighbours(db, directories)
+        self.removals = Removals(db, directories, self._neighbours, config)
+        self.databases = Databases(db, directories, self._neighbours, self.removals)
         self.catalogs = Catalogs(db, self.databases, directories, self.removals)
         self.listings = Listings(db)
-        self.tables = Tables(db, directories, self.removals, config)
-        self.alterations = Alterations(db, self.tables, directories, self.removals, config)
+        self.tables = Tables(db, directories, self._neighbours, self.removals, config)
+        self.alterations = Alterations(db, self.tables, directories, self._neighbours, self.removals, config)
         overwrites = Overwrites(db, txns or TxnService(db, TxnConfig()), config)
-        self.truncations = Truncations(db, self.tables, directories, overwrites)
+        self.truncations = Truncations(db, self.tables, directories, self._neighbours, overwrites)
         self.soft_drops = SoftDrops(db, overwrites, config)
-        self.trash = Trash(db, self.tables, directories, self.removals)
+        self.trash = Trash(db, self.tables, directories, self._neighbours, self.removals)
         self.partitions = Partitions(db, self.tables, config)
-        self.partition_changes = PartitionChanges(db, self.partitions, directories, self.removals)
-        self.partition_drops = PartitionDrops(db, self.partitions, self.removals, self.soft_drops)
-        self.partition_moves = PartitionMoves(db, self.partitions, self.partition_changes, directories, self.removals)
+        self.partition_changes = PartitionChanges(db, self.partitions, directories, self._neighbours, self.removals)
+        self.partition_drops = PartitionDrops(db, self.partitions, self._neighbours, self.removals, self.soft_drops)
+        self.partition_moves = PartitionMoves(
+            db, self.partitions, self.partition_changes, directories, self._neighbours, self.removals
+        )
         self.statistics = Statistics(db, self.tables, config)
         self.statistics_changes = StatisticsChanges(db)
         self.functions = Functions(db)
@@ -76,14 +80,14 @@ class CatalogService:
         self.warehouse = directories.root
 
     def start(self) -> None:
-        """Make the default catalog and database and the admins, and finish the removals that a killed server left."""
+        """Make the default catalog and database and the admins, and free the removals that a killed server left."""
         self.catalogs.ensure_default()
         self.roles.ensure_admins(self.config.admin_users)
-        self.removals.recover(claim="0 s")
+        self.removals.release_left()
 
     def tidy(self) -> int:
         """Finish removals that failed, and empty the trash of what is too old; returns how many directories went."""
-        return self.removals.recover() + self.trash.purge()
+        return self.removals.run_due() + self.trash.purge()
 
     # --- for the other slices ---
 
@@ -131,7 +135,7 @@ class CatalogService:
 
     def in_use(self, places: Collection[str]) -> set[str]:
         """Those of some places at or below which something of the catalogue lies, or waits for its removal."""
-        return {place for (place,) in self._db.call("places_in_use", list(places))} if places else set()
+        return self._neighbours.in_use(places)
 
     def has_imports(self) -> bool:
         """Whether tables have come from another metastore, which may know ids that are unknown here."""

@@ -12,10 +12,11 @@ from sqlalchemy.exc import IntegrityError
 from hive_acid.errors import AlreadyExistsError, InvalidObjectError, NoSuchObjectError
 from metastore.catalog import changes, records
 from metastore.catalog.config import CatalogConfig
-from metastore.catalog.directories import Directories, qualified
+from metastore.catalog.directories import Directories
 from metastore.catalog.models import Table
 from metastore.catalog.names import fold, table_text
-from metastore.catalog.removal.drops import DropRequest, drop_in, free_place, is_held
+from metastore.catalog.neighbours import NOBODY, Neighbours, Own
+from metastore.catalog.removal.drops import DropRequest, drop_in, free_place
 from metastore.catalog.removal.removals import Removal, Removals
 from metastore.catalog.schema import TBL, is_missing_parent
 from metastore.catalog.transactions import in_transaction
@@ -30,9 +31,17 @@ Companion = Callable[[Connection, Table], None]
 class Tables:
     """The tables and views of all databases."""
 
-    def __init__(self, db: Database, directories: Directories, removals: Removals, config: CatalogConfig) -> None:
+    def __init__(
+        self,
+        db: Database,
+        directories: Directories,
+        neighbours: Neighbours,
+        removals: Removals,
+        config: CatalogConfig,
+    ) -> None:
         self._db = db
         self._directories = directories
+        self._neighbours = neighbours
         self._removals = removals
         self._config = config
 
@@ -53,13 +62,15 @@ class Tables:
 
         `companions` store what comes with the table in the same database transaction; what they raise undoes it all.
         Raises AlreadyExistsError, NoSuchObjectError for an unknown database, InvalidObjectError or MetaError for a
-        definition that is not acceptable (`validation`, `translation`), MetaError if the directory cannot be made.
+        definition that is not acceptable (`validation`, `translation`) or another one's data in its place, MetaError
+        for a location that cannot be a place, or if the directory cannot be made.
         """
         given, table = table, self.completed(table, capabilities)
         if self.find(table.database, table.name) is not None:
             raise AlreadyExistsError(f"table {table.full_name} exists already")
         if table.is_view:
             return self._insert(table, companions)
+        self._neighbours.learn([table.location])
         table = self._placed(given, table)
         self._check_no_foreign_files(table)
         made = self._directories.make(table.location or "")
@@ -94,7 +105,7 @@ class Tables:
         if table.is_view:
             return table
         if table.location:
-            return replace(table, location=qualified(table.location, self._directories.root))
+            return replace(table, location=self._directories.stored(table.location))
         database = records.database_of(row)
         if is_translated(table):
             return replace(table, location=self._directories.of_translated_table(database, table.name))
@@ -108,7 +119,7 @@ class Tables:
 
         def change(connection: Connection) -> tuple[Table, list[Removal]]:
             table = locked(connection, database, name)
-            return table, drop_in(connection, self._removals, table, request)
+            return table, drop_in(connection, self._neighbours, self._removals, table, request)
 
         table, removals = in_transaction(self._db, change)
         self._removals.run(removals)
@@ -122,8 +133,8 @@ class Tables:
         place = table.location or ""
         with self._db.engine.begin() as connection:
             if not given.location:
-                place = free_place(connection, place)
-            elif is_held(connection, place):
+                place = free_place(connection, self._neighbours, place)
+            elif self._neighbours.is_read(connection, place):
                 raise InvalidObjectError(
                     f"{table.full_name} cannot lie at {place}: transactions under way still read what was dropped"
                     " there, try again when they have ended or choose another location"
@@ -135,12 +146,11 @@ class Tables:
         self._removals.wait_for(table.location or "")
         if not table.is_transactional:
             return
-        with self._db.engine.connect() as connection:
-            sharing = connection.execute(select(TBL.c.name).where(TBL.c.location == table.location)).first()
+        with self._db.engine.begin() as connection:
+            self._neighbours.claim(connection, [table.location or ""], table, NOBODY)
             # Begun before the table, as for one that another metastore hands back, they go on above its files.
             begun = connection.execute(select(func.get_max_write_id(table.database, table.name))).scalar_one() > 0
-        foreign = self._directories.enabled and not begun and self._directories.has_files(table.location or "")
-        if sharing or foreign:
+        if self._directories.enabled and not begun and self._directories.has_files(table.location or ""):
             raise InvalidObjectError(
                 f"{table.full_name} is transactional, but its location {table.location} is in use:"
                 " choose an empty one that no other table has"
@@ -148,21 +158,25 @@ class Tables:
 
     def _insert(self, table: Table, companions: Sequence[Companion]) -> Table:
         statement = insert(TBL).values(records.table_row(table)).on_conflict_do_nothing().returning(TBL.c.id)
+
+        def change(connection: Connection) -> Table:
+            created = connection.execute(statement).first()
+            if created is None:
+                raise AlreadyExistsError(f"table {table.full_name} exists already")
+            stored = replace(table, id=created.id)
+            if table.location:
+                self._neighbours.claim(connection, [table.location], stored, Own(stored.id))
+            changes.table_created(connection, stored)
+            for companion in companions:
+                companion(connection, stored)
+            return stored
+
         try:
-            with self._db.engine.begin() as connection:
-                created = connection.execute(statement).first()
-                if created is not None:
-                    stored = replace(table, id=created.id)
-                    changes.table_created(connection, stored)
-                    for companion in companions:
-                        companion(connection, stored)
+            return in_transaction(self._db, change)
         except IntegrityError as error:
             if not is_missing_parent(error):
                 raise
             raise NoSuchObjectError(f"database {table.database} does not exist") from error
-        if created is None:
-            raise AlreadyExistsError(f"table {table.full_name} exists already")
-        return replace(table, id=created.id)
 
 
 def locked(connection: Connection, database: str, name: str) -> Table:

@@ -11,9 +11,9 @@ from typing import Any
 
 from hive_acid.errors import InvalidObjectError
 from hive_acid.wire import ttypes
-from metastore.catalog.directories import is_below
 from metastore.catalog.models import Table
 from metastore.catalog.names import split_key
+from metastore.catalog.places import is_below
 from metastore.store.rows import Rows, Snapshot
 
 SPEC_RUN = 1000

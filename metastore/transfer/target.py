@@ -14,10 +14,13 @@ from typing import Any
 from sqlalchemy import ARRAY, BigInteger, Connection, Text, cast, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_unless
 
+from hive_acid.errors import InvalidObjectError, InvalidOperationError
 from metastore.catalog import records
-from metastore.catalog.directories import qualified
+from metastore.catalog.directories import Directories
 from metastore.catalog.models import MANAGED_TABLE, USER, CatalogInfo, DatabaseInfo, Partition, Table
 from metastore.catalog.names import DEFAULT_CATALOG, DEFAULT_DATABASE, fold, name_of_values, partition_values
+from metastore.catalog.neighbours import Neighbours, Own
+from metastore.catalog.places import is_below, qualified
 from metastore.catalog.schema import CATALOG, DATABASE, PARTITION, TBL
 from metastore.catalog.transactions import in_transaction
 from metastore.catalog.validation import lowered, partition_columns
@@ -50,6 +53,8 @@ class Target:
         self._source = source
         self._dry_run = dry_run
         self._replaces = replaces
+        # Nothing is removed or moved here, so all places are looked at alike, whatever the warehouse.
+        self._neighbours = Neighbours(db, Directories("file:/", enabled=True))
 
     def take_txn_ids(self, high_water_mark: int) -> None:
         """Let our transaction ids go on above the source's. Raises TransferError if they cannot."""
@@ -105,8 +110,11 @@ class Target:
         if self._dry_run:
             return Outcome(ADDED), None
 
+        self._neighbours.learn([new.location])
+
         def work(connection: Connection) -> Table:
             created = connection.execute(insert(TBL).values(row).returning(TBL.c.id)).scalar_one()
+            self._claim(connection, [new.location], new, Own(created))
             if writes is not None:
                 self._begin(connection, new, writes, self._left_behind(connection, new, writes))
             return replace(new, id=created)
@@ -147,7 +155,14 @@ class Target:
         here = {row["name"]: row for row in self._rows(query)} if table.id else {}
         missing = [row for name, row in rows.items() if name not in here]
         if missing and not self._dry_run:
+            elsewhere = [
+                str(row["location"])
+                for row in missing
+                if row["location"] and not is_below(row["location"], table.location)
+            ]
+            self._neighbours.learn(elsewhere)
             with self._db.engine.begin() as connection:
+                self._claim(connection, elsewhere, table, Own(table.id, tuple(str(row["name"]) for row in missing)))
                 # With RETURNING many rows are one statement.
                 statement = insert_unless(PARTITION).on_conflict_do_nothing().returning(PARTITION.c.name)
                 connection.execute(statement, missing)
@@ -194,6 +209,16 @@ class Target:
             return int(connection.execute(query).scalar_one())
 
     # --- inside ---
+
+    def _claim(self, connection: Connection, places: Sequence[str | None], table: Table, own: Own) -> None:
+        """Take places for a table. Raises TransferError if another one's data is there that must not be shared."""
+        wanted = [place for place in dict.fromkeys(places) if place]
+        if not wanted or not table.owns_files:
+            return
+        try:
+            self._neighbours.claim(connection, wanted, table, own)
+        except (InvalidObjectError, InvalidOperationError) as error:
+            raise TransferError(str(error)) from error
 
     def _judged(self, kind: EntryKind, here: Mapping[Any, Mapping[str, Any]], row: dict[str, Any] | None) -> Outcome:
         if row is None:

@@ -1,5 +1,6 @@
 """Tables over RPC: create, get, list, drop, and the guard before ACID tables."""
 
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -262,7 +263,7 @@ def test_no_file_work_if_switched_off(make_catalog: Callable[..., CatalogService
 
 
 def test_a_removal_that_failed_is_taken_up_again(
-    rpc: Rpc, catalog: CatalogService, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    rpc: Rpc, catalog: CatalogService, db: Database, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rpc.create_table(table("t"))
 
@@ -273,10 +274,70 @@ def test_a_removal_that_failed_is_taken_up_again(
         patch.setattr(files, "remove", broken)
         rpc.drop_table("default", "t", True)
     assert (warehouse / "t").is_dir()
-    assert catalog.removals.recover() == 0  # claimed a moment ago, so someone may be at it
-    assert catalog.removals.recover(claim="0 s") == 1
+    assert catalog.removals.run_due() == 0
+    (waiting,) = catalog.removals.waiting()
+    assert (waiting.owner, waiting.attempts) == ("default.t", 1)
+    assert "no access" in (waiting.error or "")
+    assert 5_000 < waiting.next_ms - waiting.noted_ms < 15_000
+    make_due(db)
+    assert catalog.removals.run_due() == 1
     assert not (warehouse / "t").exists()
-    assert catalog.removals.recover(claim="0 s") == 0
+    assert catalog.removals.waiting() == []
+
+
+def make_due(db: Database) -> None:
+    """As if the pauses before the next attempts were over."""
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE directory_removal SET next_at = clock_timestamp() WHERE next_at IS NOT NULL")
+
+
+def test_a_directory_that_cannot_be_removed_keeps_nothing_else(
+    make_catalog: Callable[..., CatalogService], rpc: Rpc, catalog: CatalogService, db: Database, warehouse: Path
+) -> None:
+    """A row that can never be done (a version without the check let it in): the start, others and drops go on."""
+    rpc.create_table(table("t"))
+    with db.engine.begin() as connection:
+        for location in ("data:,abc", "http://127.0.0.1:1/x", "zip::file:///x.zip", "s3a://no-such-bucket/x"):
+            connection.exec_driver_sql(
+                "INSERT INTO directory_removal (location, only_if_empty, next_at)"
+                f" VALUES ('{location}', false, clock_timestamp())"
+            )
+        connection.exec_driver_sql(
+            "INSERT INTO directory_removal (location, only_if_empty, next_at)"
+            f" VALUES ('file:{warehouse}/t', false, clock_timestamp())"
+        )
+    again = make_catalog()  # a server starts
+    assert (warehouse / "t").is_dir()
+    assert again.tidy() == 1
+    assert not (warehouse / "t").exists()
+    waiting = {removal.location: removal for removal in again.removals.waiting()}
+    assert all(removal.attempts == 1 and removal.error for removal in waiting.values())
+    assert len(waiting) == 4
+    for _ in range(12):
+        make_due(db)
+        assert again.tidy() == 0
+    worst = max(removal.next_ms for removal in again.removals.waiting()) - time.time() * 1000
+    assert 3_000_000 < worst <= 3_600_000  # an hour
+    poison = waiting["data:,abc"]
+    again.removals.forget(poison.id)
+    assert poison.id not in [removal.id for removal in again.removals.waiting()]
+    with pytest.raises(NoSuchObjectError, match=str(poison.id)):
+        again.removals.forget(poison.id)
+
+
+def test_a_server_that_starts_frees_what_its_dead_predecessor_was_at(
+    make_catalog: Callable[..., CatalogService], rpc: Rpc, db: Database, warehouse: Path
+) -> None:
+    rpc.create_table(table("t"))
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO directory_removal (location, only_if_empty, claimed_by)"
+            f" VALUES ('file:{warehouse}/t', false, '{socket.gethostname()}:{2**22 + 1}')"
+        )
+    again = make_catalog()
+    assert (warehouse / "t").is_dir()
+    assert again.tidy() == 1
+    assert not (warehouse / "t").exists()
 
 
 @pytest.mark.parametrize("followed", [False, True])
@@ -293,7 +354,7 @@ def test_who_was_paused_for_long_removes_nothing(
             connection.exec_driver_sql("UPDATE directory_removal SET claimed_at = claimed_at - interval '1 hour'")
         if followed:
             monkeypatch.setattr(removals, "run", run)
-            assert removals.recover() == 1
+            assert removals.run_due() == 1
             rpc.create_table(table("t"))
         return run(planned)
 
@@ -301,7 +362,7 @@ def test_who_was_paused_for_long_removes_nothing(
     rpc.drop_table("default", "t", True)
     assert (warehouse / "t").is_dir()
     monkeypatch.setattr(removals, "run", run)
-    assert removals.recover() == (0 if followed else 1)
+    assert removals.run_due() == (0 if followed else 1)
     assert (warehouse / "t").is_dir() is followed
 
 

@@ -12,10 +12,12 @@ from sqlalchemy.exc import IntegrityError
 
 from hive_acid.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, NoSuchObjectError
 from metastore.catalog import changes, records
-from metastore.catalog.directories import Directories, is_below, qualified
+from metastore.catalog.directories import Directories
 from metastore.catalog.models import LAST_DDL_TIME, Partition, Table
 from metastore.catalog.names import name_of_values, partition_values
+from metastore.catalog.neighbours import Neighbours, Own
 from metastore.catalog.partition.partitions import Partitions, is_named
+from metastore.catalog.places import is_below
 from metastore.catalog.removal.removals import Removals
 from metastore.catalog.schema import PARTITION, is_missing_parent
 from metastore.catalog.statistics import upkeep as statistics_upkeep
@@ -29,10 +31,18 @@ from metastore.store.database import Database
 class PartitionChanges:
     """New partitions, and other definitions for those there are."""
 
-    def __init__(self, db: Database, partitions: Partitions, directories: Directories, removals: Removals) -> None:
+    def __init__(
+        self,
+        db: Database,
+        partitions: Partitions,
+        directories: Directories,
+        neighbours: Neighbours,
+        removals: Removals,
+    ) -> None:
         self._db = db
         self._partitions = partitions
         self._directories = directories
+        self._neighbours = neighbours
         self._removals = removals
 
     def add(
@@ -40,8 +50,9 @@ class PartitionChanges:
     ) -> tuple[Table, list[Partition]]:
         """Add partitions, all or none, and make their directories; returns the table and those that are new.
 
-        Raises InvalidObjectError for an unknown table or values that do not fit, AlreadyExistsError unless
-        `if_not_exists`, MetaError if a directory cannot be made.
+        Raises InvalidObjectError for an unknown table, values that do not fit or another one's data in the place of a
+        new one, AlreadyExistsError unless `if_not_exists`, MetaError for a location that cannot be a place, or if a
+        directory cannot be made.
         """
         try:
             owner = self._partitions.owner(database, table)
@@ -57,6 +68,9 @@ class PartitionChanges:
         made: list[Partition] = []
         try:
             self._removals.wait_for(owner.location or "", below=True)
+            self._neighbours.learn(one.location for one in self._elsewhere(owner, missing))
+            with self._db.engine.begin() as connection:
+                self._claim(connection, owner, missing)
             for partition in missing:
                 if not is_below(partition.location, owner.location):
                     self._removals.wait_for(partition.location or "")
@@ -81,11 +95,14 @@ class PartitionChanges:
 
         `upkeep` is what the client says of statistics. Raises InvalidOperationError for an unknown table or partition.
         """
+        stored = self._directories.stored
+        given = [replace(one, location=stored(one.location)) if one.location else one for one in given]
+        self._neighbours.learn(partition.location for partition in given)
         try:
             with self._db.engine.begin() as connection:
                 owner = locked(connection, database, table)
                 self._alter(connection, owner, self._named(owner, given), upkeep)
-        except NoSuchObjectError as error:  # none of the alter methods declares it
+        except (NoSuchObjectError, InvalidObjectError) as error:  # none of the alter methods declares them
             raise InvalidOperationError(f"cannot alter: {error}") from None
 
     def altered(self, old: Partition, given: Partition) -> Partition:
@@ -97,7 +114,7 @@ class PartitionChanges:
             given,
             name=old.name,
             values=old.values,
-            location=qualified(given.location, self._directories.root) if given.location else old.location,
+            location=self._directories.stored(given.location) if given.location else old.location,
             created_s=given.created_s or old.created_s,
             columns=partition_columns(given.columns) or old.columns,
             parameters=parameters,
@@ -118,6 +135,7 @@ class PartitionChanges:
             }
         altered = [(standing[name], self.altered(standing[name], new)) for name, new in given.items()]
         altered = statistics_upkeep.partitions_altered(connection, owner, altered, upkeep)
+        self._claim(connection, owner, [after for before, after in altered if after.location != before.location])
         rows = stored_rows(owner, (after for _, after in altered))
         connection.execute(select(func.catalog_alter_partitions(owner.id, rows)))
         changes.partitions_altered(connection, owner, altered)
@@ -137,7 +155,6 @@ class PartitionChanges:
         if not owner.partition_keys:
             raise InvalidObjectError(f"{owner.full_name} is not partitioned")
         keys = [key.name for key in owner.partition_keys]
-        root = self._directories.root
         now_s = int(time.time())
         for partition in given:
             values = partition_values(partition.values)
@@ -146,7 +163,7 @@ class PartitionChanges:
                 raise InvalidObjectError(f"partition value '{invalid}' does not match the server's whitelist")
             name = name_of_values(keys, values)
             own = partition.location
-            location = qualified(own, root) if own else self._directories.of_partition(owner, name)
+            location = self._directories.stored(own) if own else self._directories.of_partition(owner, name)
             yield replace(
                 partition,
                 values=values,
@@ -158,6 +175,20 @@ class PartitionChanges:
                 storage=partition.storage if partition.storage is not None else owner.storage,
             )
 
+    def _elsewhere(self, owner: Table, partitions: Iterable[Partition]) -> list[Partition]:
+        """The partitions that are not in their default place."""
+        return [one for one in partitions if one.location != self._directories.of_partition(owner, one.name)]
+
+    def _claim(self, connection: Connection, owner: Table, partitions: Iterable[Partition]) -> None:
+        """Take the places of partitions that are not in their default place. Raises InvalidObjectError."""
+        elsewhere = [one for one in self._elsewhere(owner, partitions) if one.location]
+        if not elsewhere or not owner.owns_files:
+            return
+        places = list(dict.fromkeys(one.location or "" for one in elsewhere))
+        if len(places) < len(elsewhere) and owner.is_transactional:
+            raise InvalidObjectError(f"two partitions of {owner.full_name} cannot be in one place: {max(places)}")
+        self._neighbours.claim(connection, places, owner, Own(owner.id, tuple(one.name for one in elsewhere)))
+
     def _insert(self, owner: Table, partitions: Sequence[Partition], if_not_exists: bool) -> list[Partition]:
         if not partitions:
             return []
@@ -168,6 +199,7 @@ class PartitionChanges:
                 if len(inserted) < len(partitions) and not if_not_exists:
                     raise AlreadyExistsError(f"a partition of {owner.full_name} was added meanwhile by another one")
                 added = [partition for partition in partitions if partition.name in inserted]
+                self._claim(connection, owner, added)
                 changes.partitions_added(connection, owner, added)
         except IntegrityError as error:
             if not is_missing_parent(error):

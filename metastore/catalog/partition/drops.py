@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, delete, select
@@ -9,9 +10,9 @@ from sqlalchemy import Connection, delete, select
 from hive_acid.errors import NoSuchObjectError
 from hive_acid.ids import WriteId
 from metastore.catalog import changes, records
-from metastore.catalog.directories import is_below
 from metastore.catalog.models import Partition, Table
 from metastore.catalog.names import name_of_values, partition_values
+from metastore.catalog.neighbours import Neighbours, Own
 from metastore.catalog.partition.partitions import Partitions, expression_conditions, is_named
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.removal.overwrites import Place
@@ -22,13 +23,23 @@ from metastore.catalog.tables import locked
 from metastore.catalog.transactions import forget_partitions, in_transaction
 from metastore.store.database import Database
 
+_log = logging.getLogger(__name__)
+
 
 class PartitionDrops:
     """Drops partitions, all that a request names or none, and the files that they own."""
 
-    def __init__(self, db: Database, partitions: Partitions, removals: Removals, soft_drops: SoftDrops) -> None:
+    def __init__(
+        self,
+        db: Database,
+        partitions: Partitions,
+        neighbours: Neighbours,
+        removals: Removals,
+        soft_drops: SoftDrops,
+    ) -> None:
         self._db = db
         self._partitions = partitions
+        self._neighbours = neighbours
         self._removals = removals
         self._soft_drops = soft_drops
 
@@ -80,15 +91,15 @@ class PartitionDrops:
             table = locked(connection, owner.database, owner.name)
             query = delete(PARTITION).where(PARTITION.c.table_id == table.id, is_named(names))
             read = records.partition_reader(table)
+            planned: list[Removal] = []
             dropped = [read(row) for row in connection.execute(query.returning(*records.PARTITION_COLUMNS))]
             if not if_exists:
                 _require_all(table, names, dropped)
             dropped.sort(key=lambda partition: partition.name)
             gone = request.delete_data or stays
             forget_partitions(connection, table, [partition.name for partition in dropped], keep_writes=not gone)
-            planned: list[Removal] = []
             if request.delete_data and not stays and table.owns_files:
-                planned = self._removals.plan(connection, _own_places(table, dropped))
+                planned = self._removals.plan(connection, self._own_places(connection, table, dropped), table.full_name)
             changes.partitions_dropped(connection, table, dropped)
             return dropped, planned
 
@@ -109,20 +120,24 @@ class PartitionDrops:
             found = [records.partition_reader(owner)(row) for row in connection.execute(query)]
         if not if_exists:
             _require_all(owner, names, found)
-        own = set(_own_places(owner, found))
+        with self._db.engine.begin() as connection:
+            own = set(self._own_places(connection, owner, found))
         places = [Place(partition.name, partition.location or "") for partition in found if partition.location in own]
         if with_client:
             return self._soft_drops.hand_over_in_clients(owner, places, WriteId(request.write_id))
         return self._soft_drops.hand_over(owner, places)
+
+    def _own_places(self, connection: Connection, table: Table, partitions: Sequence[Partition]) -> list[str]:
+        """The directories of partitions that nobody else needs (`neighbours`)."""
+        places = sorted({partition.location for partition in partitions if partition.location})
+        own = Own(table.id, tuple(partition.name for partition in partitions))
+        shared = self._neighbours.in_the_way(connection, places, own)
+        for place, neighbour in shared.items():
+            _log.warning("of %s a partition is dropped, but %s stays: in it lies %s", table.full_name, place, neighbour)
+        return [place for place in places if place not in shared]
 
 
 def _require_all(table: Table, names: set[str], found: Sequence[Partition]) -> None:
     missing = names - {partition.name for partition in found}
     if missing:
         raise NoSuchObjectError(f"partition {min(missing)} of {table.full_name} does not exist")
-
-
-def _own_places(table: Table, partitions: Sequence[Partition]) -> list[str]:
-    """The directories of partitions, without those in which the table itself lies."""
-    places = {partition.location for partition in partitions if partition.location}
-    return [place for place in sorted(places) if not is_below(table.location, place)]

@@ -15,6 +15,7 @@ from metastore.catalog import changes, records
 from metastore.catalog.directories import Directories
 from metastore.catalog.models import LAST_DDL_TIME, Partition, Table
 from metastore.catalog.names import name_of_values, partition_values
+from metastore.catalog.neighbours import Neighbours, Own
 from metastore.catalog.partition.changes import PartitionChanges, stored_rows
 from metastore.catalog.partition.partitions import Partitions, is_named, prefix_conditions
 from metastore.catalog.removal.removals import Removals
@@ -33,12 +34,14 @@ class PartitionMoves:
         partitions: Partitions,
         partition_changes: PartitionChanges,
         directories: Directories,
+        neighbours: Neighbours,
         removals: Removals,
     ) -> None:
         self._db = db
         self._partitions = partitions
         self._changes = partition_changes
         self._directories = directories
+        self._neighbours = neighbours
         self._removals = removals
 
     def rename(self, database: str, table: str, values: Sequence[str], given: Partition, copy: bool = False) -> None:
@@ -73,11 +76,15 @@ class PartitionMoves:
         if moves:
             new = replace(new, location=self._directories.of_partition(owner, name))
             self._removals.wait_for(new.location or "")
+            with self._db.engine.begin() as connection:
+                self._check_move(connection, (owner, old), (owner, new))
             self._directories.move(old.location or "", new.location or "")
 
         def change(connection: Connection) -> None:
             stands = locked(connection, owner.database, owner.name)
             chosen = update(PARTITION).where(PARTITION.c.table_id == stands.id, PARTITION.c.name == old.name)
+            if new.location != old.location:
+                self._neighbours.claim(connection, [new.location or ""], stands, Own(stands.id, (old.name, new.name)))
             if connection.execute(chosen.values(records.partition_row(stands, new))).rowcount == 0:
                 raise InvalidOperationError(f"partition {old.name} of {owner.full_name} is gone")
             rename_partition(connection, stands, old.name, name)
@@ -114,6 +121,8 @@ class PartitionMoves:
             for old, new in moved:
                 if old.location != new.location:
                     self._removals.wait_for(new.location or "")
+                    with self._db.engine.begin() as connection:
+                        self._check_move(connection, (giving, old), (taking, new))
                     self._directories.move(old.location or "", new.location or "")
                     done.append((old, new))
             in_transaction(self._db, lambda connection: _exchange(connection, giving, taking, values, moved))
@@ -125,6 +134,14 @@ class PartitionMoves:
                 raise MetaError(f"cannot exchange partitions of {giving.full_name}: {error}") from error
             raise
         return [new for _, new in moved]
+
+    def _check_move(self, connection: Connection, old: tuple[Table, Partition], new: tuple[Table, Partition]) -> None:
+        """Whether nobody else has data in the directory that is to move, or where it goes."""
+        (giving, before), (taking, after) = old, new
+        what = f"move partition {before.name} of {giving.full_name}"
+        own = Own(giving.id, (before.name,))
+        self._neighbours.check_removable(connection, [before.location or ""], own, what)
+        self._neighbours.claim(connection, [after.location or ""], taking, Own(taking.id, (before.name, after.name)))
 
     def _in(self, taking: Table, giving: Table, partition: Partition) -> Partition:
         is_movable = self._directories.enabled and partition.location == self._directories.of_partition(

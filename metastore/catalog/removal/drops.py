@@ -17,14 +17,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Text, bindparam, cast, delete, func, or_, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Text, bindparam, cast, delete, func, select
 
 from hive_acid.errors import InvalidOperationError
 from metastore.catalog import changes
-from metastore.catalog.directories import is_below
 from metastore.catalog.models import Table
+from metastore.catalog.neighbours import Neighbours, Own
+from metastore.catalog.places import is_below
 from metastore.catalog.removal.removals import Removal, Removals
-from metastore.catalog.schema import DATABASE, PARTITION, TBL
+from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.transactions import forget_table
 
 AUTO_PURGE = "auto.purge"
@@ -52,13 +53,17 @@ class DropRequest:
         )
 
 
-def drop_in(connection: Connection, removals: Removals, table: Table, request: DropRequest) -> list[Removal]:
+def drop_in(
+    connection: Connection, neighbours: Neighbours, removals: Removals, table: Table, request: DropRequest
+) -> list[Removal]:
     """Delete a table's rows, here and in the other slices; returns the removals to run after the commit.
 
     Raises InvalidOperationError if the client's transaction is not open.
     """
     with_client = request.txn_id > 0 and table.is_transactional and not request.delete_data
-    places = _own_places(connection, table) if (request.delete_data or with_client) and table.owns_files else []
+    places = (
+        _own_places(connection, neighbours, table) if (request.delete_data or with_client) and table.owns_files else []
+    )
     trash = _kept(connection, removals, table, places, request)
     planned: list[Removal] = []
     if with_client:
@@ -67,7 +72,7 @@ def drop_in(connection: Connection, removals: Removals, table: Table, request: D
     else:
         stays = _stays(connection, removals, table, places, trash, request)
         if not stays:
-            planned = removals.plan(connection, places, trash=trash)
+            planned = removals.plan(connection, places, table.full_name, trash=trash)
     connection.execute(delete(TBL).where(TBL.c.id == table.id))  # takes the partitions along
     changes.table_dropped(connection, table)
     # Files that stay keep their write ids: a table made over them must not give those out again.
@@ -76,33 +81,23 @@ def drop_in(connection: Connection, removals: Removals, table: Table, request: D
     return planned
 
 
-def is_held(connection: Connection, place: str) -> bool:
-    """Whether files of a dropped table or partition that is still read are at, above or below a location."""
-    return bool(connection.execute(select(func.compaction_holds_place(place))).scalar())
-
-
-def free_place(connection: Connection, place: str) -> str:
+def free_place(connection: Connection, neighbours: Neighbours, place: str) -> str:
     """`place`, or one beside it if files of a dropped table that is still read are there."""
-    if not is_held(connection, place):
+    if not neighbours.is_read(connection, place):
         return place
     # As Hive names the directories of tables that can be dropped softly (acid-format.md §1.1).
     number = connection.execute(select(func.nextval("table_version"))).scalar_one()
     return f"{place}.v{number:07d}"
 
 
-def _own_places(connection: Connection, table: Table) -> list[str]:
-    """The directories of a table in which nothing else of the catalogue lies, such as the warehouse's root."""
+def _own_places(connection: Connection, neighbours: Neighbours, table: Table) -> list[str]:
+    """The directories of a table that nobody else needs (`neighbours`)."""
     query = select(PARTITION.c.location).where(PARTITION.c.table_id == table.id)
     elsewhere = [place for place in connection.execute(query).scalars() if not is_below(place, table.location)]
     places = [place for place in [table.location, *sorted(set(elsewhere))] if place]
-    place = func.unnest(texts(places)).column_valued("place")
-    inside = [
-        select(rows.name).where(or_(rows.location == place, func.starts_with(rows.location, place + "/")), *others)
-        for rows, others in ((TBL.c, [TBL.c.id != table.id]), (DATABASE.c, []))
-    ]
-    shared = set(connection.execute(select(place).where(or_(*(query.exists() for query in inside)))).scalars())
-    if shared:
-        _log.warning("%s is dropped, but files of others lie in %s: they stay", table.full_name, sorted(shared))
+    shared = neighbours.in_the_way(connection, places, Own(table.id))
+    for place, neighbour in shared.items():
+        _log.warning("%s is dropped, but its directory %s stays: in it lies %s", table.full_name, place, neighbour)
     return [place for place in places if place not in shared]
 
 

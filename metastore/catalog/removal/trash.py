@@ -9,11 +9,18 @@ from __future__ import annotations
 from sqlalchemy import Connection, func, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from hive_acid.errors import AlreadyExistsError, MetaError, NoSuchObjectError
+from hive_acid.errors import (
+    AlreadyExistsError,
+    InvalidObjectError,
+    InvalidOperationError,
+    MetaError,
+    NoSuchObjectError,
+)
 from metastore.catalog import changes, records
 from metastore.catalog.directories import Directories
 from metastore.catalog.models import Table
 from metastore.catalog.names import fold
+from metastore.catalog.neighbours import NOBODY, Neighbours, Own
 from metastore.catalog.removal.removals import CLAIM, Removals
 from metastore.catalog.schema import DROPPED_DIRECTORY, DROPPED_TABLE, PARTITION
 from metastore.catalog.tables import Tables, locked
@@ -27,10 +34,13 @@ _BATCH = 100
 class Trash:
     """Brings tables back, and forgets those whose time is over."""
 
-    def __init__(self, db: Database, tables: Tables, directories: Directories, removals: Removals) -> None:
+    def __init__(
+        self, db: Database, tables: Tables, directories: Directories, neighbours: Neighbours, removals: Removals
+    ) -> None:
         self._db = db
         self._tables = tables
         self._directories = directories
+        self._neighbours = neighbours
         self._removals = removals
 
     def restore(self, database: str, name: str, user: str | None) -> None:
@@ -53,10 +63,14 @@ class Trash:
                 restored = func.catalog_restore_dropped(dropped_id, user or "")
                 outcome = connection.execute(select(restored)).scalar_one()
                 if outcome == "ok":
-                    _tell_restored(connection, locked(connection, database, name))
-        except IntegrityError as error:
+                    table = locked(connection, database, name)
+                    self._neighbours.claim(connection, [place for place, _ in places], table, Own(table.id))
+                    _tell_restored(connection, table)
+        except (IntegrityError, InvalidObjectError, InvalidOperationError) as error:
             for place, trash in moved:
                 self._directories.move(place, trash)
+            if not isinstance(error, IntegrityError):
+                raise AlreadyExistsError(f"table {database}.{name} cannot be brought back: {error}") from error
             raise AlreadyExistsError(
                 f"table {database}.{name} cannot be brought back: its database is gone, or the name is taken"
             ) from error
@@ -69,7 +83,8 @@ class Trash:
         """Forget tables whose time is over and remove their directories; returns how many of these went."""
         with self._db.engine.begin() as connection:
             places = list(connection.execute(select(func.catalog_purge_dropped(_BATCH))).scalars())
-            planned = self._removals.plan(connection, places)
+            shared = self._neighbours.in_the_way(connection, places, NOBODY)
+            planned = self._removals.plan(connection, [place for place in places if place not in shared], "trash")
         return self._removals.run(planned)
 
     def _claim(self, database: str, name: str) -> tuple[int, list[tuple[str, str]]]:

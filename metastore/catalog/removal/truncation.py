@@ -18,6 +18,7 @@ from hive_acid.ids import TxnId, WriteId
 from metastore.catalog import changes, records
 from metastore.catalog.directories import Directories
 from metastore.catalog.models import LAST_DDL_TIME, Table
+from metastore.catalog.neighbours import Neighbours, Own
 from metastore.catalog.removal.drops import texts
 from metastore.catalog.removal.overwrites import Overwrites, Place
 from metastore.catalog.schema import PARTITION, TBL
@@ -35,10 +36,13 @@ _COUNTS = (NUM_FILES, TOTAL_SIZE, "numRows", "rawDataSize", "numFilesErasureCode
 class Truncations:
     """Removes all rows of tables and partitions."""
 
-    def __init__(self, db: Database, tables: Tables, directories: Directories, overwrites: Overwrites) -> None:
+    def __init__(
+        self, db: Database, tables: Tables, directories: Directories, neighbours: Neighbours, overwrites: Overwrites
+    ) -> None:
         self._db = db
         self._tables = tables
         self._directories = directories
+        self._neighbours = neighbours
         self._overwrites = overwrites
 
     def truncate(
@@ -47,7 +51,7 @@ class Truncations:
         """Remove the rows of a table, or of the named partitions.
 
         With `write_id`, that of the client's open transaction, they are gone when it commits. Raises NoSuchObjectError
-        for an unknown table or partition, InvalidOperationError for a view or files that are not the table's own,
+        for an unknown table or partition, InvalidOperationError for a view or files that are not the table's own alone,
         MetaError if writers are under way that do not end, or if this server does not look at files.
         """
         table = self._tables.get(database, name)
@@ -66,6 +70,13 @@ class Truncations:
         places = self._places(table, partitions)
         if not places:
             return
+        own = Own(
+            table.id, tuple(place.partition for place in places if place.partition) if table.partition_keys else None
+        )
+        self._neighbours.learn(place.location for place in places)
+        with self._db.engine.begin() as connection:
+            what = f"truncate {table.full_name}"
+            self._neighbours.check_removable(connection, [place.location for place in places], own, what)
         submit = partial(_submit_replaced, table, places)
         if not table.is_transactional:
             for place in places:

@@ -1,0 +1,243 @@
+"""One normal form of places, in which they are stored, and one identity, by which they are compared.
+
+The stored form is that of Hadoop's `Path`, so Spark, Hive and this server mean the same directory by it: a scheme in
+lower case, no empty, ``.`` or ``..`` steps, no slash at the end; ``file:/abs/path`` for local files. ``..`` is resolved
+in the text, as Hadoop does, before any link is followed. A per cent sign stands for itself, as it does to the file
+systems.
+
+Different stored forms can still be one place: ``s3`` and ``s3a`` are one store, a host's default port may be left out,
+local directories may be links, and some file systems do not mind the case. `identity` removes these differences.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hive_acid.errors import MetaError
+
+LOCAL = "file"
+SCHEMES = ("file", "hdfs", "viewfs", "s3", "s3a", "gs", "abfs", "abfss")
+"""The schemes that may be places unless a setting says otherwise."""
+MOST_BYTES = 4000
+"""A longer location is refused; it is Hive's limit, too."""
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SCHEME_NAME = re.compile(r"[a-z][a-z0-9+.-]*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_FAMILIES = (("s3", "s3a", "s3n"), ("gs", "gcs"), ("abfs", "abfss"))
+"""Schemes that are names of one store."""
+_DEFAULT_PORTS = {"hdfs": "8020"}
+_MOST_LINKS = 40
+_MOST_WAYS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """What is known of a local directory: it is a link to `target`, or `ignores_case`. Both are absolute paths."""
+
+    place: str
+    target: str
+    ignores_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The parts of a location."""
+
+    scheme: str
+    authority: str
+    path: str
+    """Absolute and without ``.``, ``..`` and empty steps; ``/`` for the root."""
+
+    @classmethod
+    def of(cls, location: str) -> Place:
+        """The parts of a location with a scheme; a path without one is local."""
+        found = _SCHEME.match(location)
+        scheme, rest = (found[0][:-1].lower(), location[found.end() :]) if found else (LOCAL, location)
+        authority = ""
+        if found and rest.startswith("//"):
+            authority, _, rest = rest[2:].partition("/")
+        return cls(scheme, authority, "/" + "/".join(_steps(rest)))
+
+    def __str__(self) -> str:
+        if self.scheme == LOCAL:
+            return f"file:{self.path}"
+        return f"{self.scheme}://{self.authority}{self.path}".rstrip("/")
+
+
+def qualified(location: str, root: str = "file:/", schemes: Sequence[str] | None = None) -> str:
+    """`location` as it is stored; what it does not say of scheme and host is that of `root`.
+
+    Raises MetaError for what cannot be a place, or is none of the `schemes`.
+    """
+    if _CONTROL.search(location):
+        raise MetaError(f"the location {location!r} cannot be a place: it has a control character")
+    if len(location.encode("utf-8", "replace")) > MOST_BYTES:
+        raise MetaError(f"the location {location[:80]}… cannot be a place: it is longer than {MOST_BYTES} bytes")
+    if "::" in location:  # fsspec would open one file system inside of another
+        raise MetaError(f"the location {location} cannot be a place: '::' is not allowed in it")
+    home = Place.of(root)
+    if not has_scheme(location):
+        return _allowed(str(Place(home.scheme, home.authority, Place.of(location).path)), schemes)
+    place = Place.of(location)
+    if place.scheme == LOCAL and place.authority not in ("", "localhost"):
+        raise MetaError(
+            f"the location {location} cannot be a place: a local one has no host, so write file:/{place.authority}… or"
+            " file:///…"
+        )
+    if not place.authority and place.scheme == home.scheme:
+        place = Place(place.scheme, home.authority, place.path)
+    return _allowed(str(place), schemes)
+
+
+def has_scheme(location: str) -> bool:
+    """Whether a location says on which file system it is."""
+    return _SCHEME.match(location) is not None
+
+
+def scheme_list(text: str) -> tuple[str, ...]:
+    """The schemes that a setting names, with commas between. Raises ValueError for what is no name of a scheme."""
+    found = tuple(part for part in (part.strip().lower() for part in text.split(",")) if part)
+    wrong = [scheme for scheme in found if not _SCHEME_NAME.fullmatch(scheme)]
+    if wrong or not found:
+        raise ValueError(f"{text!r} names no schemes of file systems: write them with commas between, such as file,s3a")
+    return found
+
+
+def _allowed(stored: str, schemes: Sequence[str] | None) -> str:
+    scheme = Place.of(stored).scheme
+    if schemes is not None and scheme not in schemes:
+        raise MetaError(
+            f"the location {stored} cannot be a place: {scheme} is none of the file systems of"
+            f" metastore.filesystem.schemes ({', '.join(schemes)})"
+        )
+    return stored
+
+
+def is_below(location: str | None, above: str | None) -> bool:
+    """Whether a stored location is `above` or lies in it, as the two are written."""
+    return bool(location and above) and f"{location}/".startswith(f"{(above or '').rstrip('/')}/")
+
+
+def identity(location: str, aliases: Iterable[Alias] = ()) -> str:
+    """What is equal for two locations that are one place; what lies in a place begins with its identity and a slash."""
+    place = Place.of(location)
+    authority = place.authority.lower()
+    port = _DEFAULT_PORTS.get(place.scheme)
+    if port is not None:
+        authority = authority.removesuffix(f":{port}")
+    path = place.path
+    if place.scheme == LOCAL:
+        aliases = list(aliases)
+        path = _followed(path, aliases)
+        if any(alias.ignores_case and _is_within(path.lower(), alias.place.lower()) for alias in aliases):
+            path = path.lower()
+    return f"{_family(place.scheme)[0]}://{authority}{path.rstrip('/')}"
+
+
+def spellings(location: str, aliases: Iterable[Alias] = ()) -> list[str]:
+    """The stored forms that have the identity of a place, but for the case of letters."""
+    place = Place.of(location)
+    if place.scheme == LOCAL:
+        aliases = list(aliases)
+        path = _followed(place.path, aliases)
+        paths = _ways({place.path, path}, aliases)
+        return [str(Place(LOCAL, "", one)) for one in sorted(paths)]
+    authorities = [place.authority]
+    port = _DEFAULT_PORTS.get(place.scheme)
+    if port is not None and place.authority:
+        authorities = [place.authority.removesuffix(f":{port}")]
+        authorities.append(f"{authorities[0]}:{port}")
+    return [str(Place(scheme, one, place.path)) for scheme in _family(place.scheme) for one in authorities]
+
+
+def spellings_below(location: str, aliases: Iterable[Alias] = ()) -> list[str]:
+    """The links, in their stored form, through which one comes to what lies below a local place."""
+    place = Place.of(location)
+    if place.scheme != LOCAL:
+        return []
+    aliases = list(aliases)
+    path = _followed(place.path, aliases)
+    inside = {alias.place for alias in aliases if not alias.ignores_case and _is_within(alias.target, path)}
+    return [str(Place(LOCAL, "", one)) for one in sorted(_ways(inside, aliases))]
+
+
+def ancestors(location: str) -> Iterator[str]:
+    """The places above a stored location, from the nearest to the root of its file system."""
+    place = Place.of(location)
+    steps = _steps(place.path)
+    for length in range(len(steps) - 1, -1, -1):
+        yield str(Place(place.scheme, place.authority, "/" + "/".join(steps[:length])))
+
+
+def local_aliases(location: str) -> list[Alias]:
+    """The links on the way to a local place, and where on it the case of letters does not count; looks at the disk.
+
+    What is not there is no link. Raises OSError.
+    """
+    place = Place.of(location)
+    if place.scheme != LOCAL:
+        return []
+    found: list[Alias] = []
+    at, ignores_case = "/", False
+    for step in _steps(place.path):
+        above, at = at, os.path.join(at, step)
+        if not os.path.lexists(at):
+            break
+        if os.path.islink(at):
+            found.append(Alias(os.path.join(os.path.realpath(above), step), os.path.realpath(at)))
+        other = os.path.join(above, step.swapcase())
+        if not ignores_case and other != at and os.path.lexists(other) and os.path.samefile(other, at):
+            ignores_case = True
+            real = os.path.realpath(above)
+            found.append(Alias(real, real, ignores_case=True))
+    return found
+
+
+def _steps(path: str) -> list[str]:
+    steps: list[str] = []
+    for step in path.split("/"):
+        if step == "..":
+            del steps[-1:]
+        elif step not in ("", "."):
+            steps.append(step)
+    return steps
+
+
+def _family(scheme: str) -> tuple[str, ...]:
+    return next((family for family in _FAMILIES if scheme in family), (scheme,))
+
+
+def _followed(path: str, aliases: Sequence[Alias]) -> str:
+    """A local path with the known links on it followed."""
+    for _ in range(_MOST_LINKS):
+        links = [alias for alias in aliases if not alias.ignores_case and alias.target != alias.place]
+        found = [alias for alias in links if _is_within(path, alias.place)]
+        if not found:
+            break
+        first = min(found, key=lambda alias: len(alias.place))
+        path = _onto(path, first.place, first.target)
+    return path
+
+
+def _ways(paths: set[str], aliases: Sequence[Alias]) -> set[str]:
+    """Local paths by which one comes to `paths` through links, and these; there may be no end of them."""
+    links = [alias for alias in aliases if not alias.ignores_case]
+    found, new = set(paths), set(paths)
+    while new and len(found) < _MOST_WAYS:
+        new = {_onto(path, one.target, one.place) for path in new for one in links if _is_within(path, one.target)}
+        new -= found
+        found |= new
+    return found
+
+
+def _is_within(path: str, above: str) -> bool:
+    return f"{path}/".startswith(f"{above.rstrip('/')}/")
+
+
+def _onto(path: str, above: str, other: str) -> str:
+    """`path`, which lies in `above`, in `other` instead."""
+    return "/" + "/".join(_steps(f"{other}/{path[len(above.rstrip('/')) :]}"))

@@ -1,0 +1,139 @@
+"""The normal form of places, against what the paths really are on a disk with links."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from hive_acid.errors import MetaError
+from metastore.catalog.places import (
+    Alias,
+    ancestors,
+    identity,
+    is_below,
+    local_aliases,
+    qualified,
+    spellings,
+    spellings_below,
+)
+
+STEPS = ("a", "b", "%61", "a b", "link", "up", "A", "p=1%2F2")
+
+
+def test_places_are_one_exactly_if_their_paths_are_one_directory(tmp_path: Path) -> None:
+    """2,000 pairs of spellings by seed; the oracle follows the links of the disk."""
+    rng = random.Random(31)
+    _tree(tmp_path)
+    known: list[Alias] = []
+    for number in range(2000):
+        one, other = (_spelled(rng, _path(rng, tmp_path)) for _ in range(2))
+        stored = [qualified(location) for location in (one, other)]
+        for location in stored:
+            known += [alias for alias in local_aliases(location) if alias not in known]
+        first, second = (os.path.realpath(location.removeprefix("file:")) for location in stored)
+        found = [identity(location, known) for location in stored]
+        message = f"{number}: {one} and {other}"
+        assert (found[0] == found[1]) is (first == second), message
+        assert (f"{found[0]}/").startswith(f"{found[1]}/") is f"{first}/".startswith(f"{second}/"), message
+        if first == second and "link/link" not in one + other and "up/up" not in one + other:
+            assert stored[1] in spellings(stored[0], known), message
+        elif first.startswith(f"{second}/") and len(known) < 4:
+            roots = {*spellings(stored[1], known), *spellings_below(stored[1], known)}
+            assert any(is_below(stored[0], root) for root in roots), message
+
+
+def _tree(root: Path) -> None:
+    for step in ("a", "b", "a b", "%61", "A"):
+        (root / step / "a").mkdir(parents=True)
+    (root / "link").symlink_to(root / "a")
+    (root / "b" / "link").symlink_to(root / "a b", target_is_directory=True)
+    (root / "a b" / "up").symlink_to("../b")
+
+
+def _path(rng: random.Random, root: Path) -> str:
+    return "/".join([str(root), *(rng.choice(STEPS) for _ in range(rng.randrange(4)))])
+
+
+def _spelled(rng: random.Random, path: str) -> str:
+    """The path with steps that lead nowhere, in one of the forms of a local location."""
+    steps: list[str] = []
+    for step in path.strip("/").split("/"):
+        steps += rng.choice(([], [], ["."], [""], ["x", ".."], [".", "", "y", "z", "..", ".."]))
+        steps.append(step)
+    head = rng.choice(("/", "file:/", "file:///", "FILE:/", "file://localhost/", "//", "file:////"))
+    while steps[0] == "":  # "file://" would be followed by a host
+        del steps[0]
+    return head + "/".join(steps) + rng.choice(("", "/", "//", "/.", "/x/.."))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("s3://b/x", "s3a://b//x/"),
+        ("s3a://b", "s3n://b/x/.."),
+        ("hdfs://nn/x", "HDFS://NN:8020/x"),
+        ("abfs://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.core.windows.net/./x"),
+        ("gs://b/x", "gcs://b/x"),
+    ],
+)
+def test_one_place_of_other_file_systems(one: str, other: str) -> None:
+    stored, same = qualified(one), qualified(other)
+    assert identity(stored) == identity(same)
+    assert same.lower() in [found.lower() for found in spellings(stored)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("s3://b/x", "s3://b/X"), ("hdfs://nn:9000/x", "hdfs://nn/x"), ("s3://b/x", "gs://b/x"), ("/a%62", "/ab")],
+)
+def test_two_places(one: str, other: str) -> None:
+    assert identity(qualified(one)) != identity(qualified(other))
+
+
+@pytest.mark.parametrize(
+    ("given", "root", "stored"),
+    [
+        ("/x", "file:/w", "file:/x"),
+        ("x/./y", "file:/w", "file:/x/y"),
+        ("/x", "hdfs://nn:8020/w", "hdfs://nn:8020/x"),
+        ("hdfs:///x/", "hdfs://nn/w", "hdfs://nn/x"),
+        ("hdfs:/x", "s3a://b/w", "hdfs:///x"),
+        ("/", "file:/w", "file:/"),
+        ("s3a://b/", "file:/w", "s3a://b"),
+        ("/../x", "file:/w", "file:/x"),
+        ("file:/a?b#c%20", "file:/w", "file:/a?b#c%20"),
+    ],
+)
+def test_the_stored_form(given: str, root: str, stored: str) -> None:
+    assert qualified(given, root) == stored
+    assert qualified(stored, root) == stored
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://h/x",
+        "zip::file:///x",
+        "file:/x::http://h/y",
+        "memory://x",
+        "data:,abc",
+        "file://host/x",
+        "/a\x00b",
+        "x" * 5000,
+    ],
+)
+def test_what_cannot_be_a_place(location: str) -> None:
+    with pytest.raises(MetaError, match="cannot be a place"):
+        qualified(location, "file:/w", ("file", "s3a"))
+
+
+def test_where_the_case_of_letters_does_not_count() -> None:
+    known = [Alias("/Mac", "/Mac", ignores_case=True)]
+    assert identity("file:/Mac/Dir", known) == identity("file:/mac/dIR", known)
+    assert identity("file:/Dir", known) != identity("file:/dir", known)
+
+
+def test_what_is_above() -> None:
+    assert list(ancestors("file:/a/b")) == ["file:/a", "file:/"]
+    assert list(ancestors("s3a://b/x")) == ["s3a://b"]
