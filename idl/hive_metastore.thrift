@@ -2549,6 +2549,25 @@ struct WriteNotificationLogResponse {
 // --- of hive-acid alone ---
 
 // Of one of: a table (with or without a partition), a transaction, a lock, a compaction.
+struct HiveAcidRemovalsRequest {
+  1: optional i64 forget
+}
+
+struct HiveAcidRemoval {
+  1: required i64 id
+  2: required string location
+  3: optional string trash
+  4: required string owner
+  5: required i64 since
+  6: required i32 attempts
+  7: optional i64 nextAttempt
+  8: optional string error
+}
+
+struct HiveAcidRemovalsResponse {
+  1: required list<HiveAcidRemoval> removals
+}
+
 struct HiveAcidWhyRequest {
   1: optional string dbname
   2: optional string tablename
@@ -2876,6 +2895,7 @@ service ThriftHiveMetastore {
   HeartbeatTxnRangeResponse heartbeat_txn_range(1: HeartbeatTxnRangeRequest txns)
   HiveAcidPressureResponse hive_acid_pressure(1: HiveAcidPressureRequest rqst) throws (1: MetaException o1)
   HiveAcidOrphansResponse hive_acid_orphans(1: HiveAcidOrphansRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  HiveAcidRemovalsResponse hive_acid_removals(1: HiveAcidRemovalsRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
   HiveAcidWhyResponse hive_acid_why(1: HiveAcidWhyRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
   bool isPartitionMarkedForEvent(1: string db_name, 2: string tbl_name, 3: map<string,string> part_vals, 4: PartitionEventType eventType) throws (1: MetaException o1, 2: NoSuchObjectException o2, 3: UnknownDBException o3, 4: UnknownTableException o4, 5: UnknownPartitionException o5, 6: InvalidPartitionException o6)
   list<HiveObjectPrivilege> list_privileges(1: string principal_name, 2: PrincipalType principal_type, 3: HiveObjectRef hiveObject) throws (1: MetaException o1)

@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table as TextTable
 
 import hive_acid
-from hive_acid import operators, show, why
+from hive_acid import operators, removals, show, why
 from hive_acid.connection import Connection
 from hive_acid.errors import SqlError
 from hive_acid.format.partitions import parse_partition_name
@@ -43,6 +43,10 @@ def add_commands(commands: Any) -> None:
     _finish(reason, _why)
 
     _finish(commands.add_parser("transactions", help="show open and aborted transactions"), _transactions)
+
+    left = commands.add_parser("removals", help="show directories of dropped tables that are still to be removed")
+    left.add_argument("--forget", type=int, metavar="ID", help="give one up that has failed: its directory stays")
+    _finish(left, _removals)
 
     locks = commands.add_parser("locks", help="show locks held and waited for")
     _add_target(locks)
@@ -130,6 +134,13 @@ def _compactions(options: argparse.Namespace) -> int:
 def _shown(options: argparse.Namespace, listing: Callable[[Connection], show.Listing]) -> int:
     with hive_acid.connect(options.uri) as connection:
         print_listing(listing(connection))
+    return 0
+
+
+def _removals(options: argparse.Namespace) -> int:
+    with hive_acid.connect(options.uri) as connection:
+        asked = removals.waiting(connection) if options.forget is None else removals.forget(connection, options.forget)
+    print_listing(removals.listing(asked))
     return 0
 
 

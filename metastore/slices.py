@@ -55,6 +55,7 @@ from metastore.rpc.handlers import (
     partitions,
     privileges,
     rebuilds,
+    removals,
     replication,
     security,
     session,
@@ -190,7 +191,9 @@ class Slices:
         self._trino_guard = TrinoGuard(catalogue, snapshots) if self._config.lock.refuses_trino else None
         cleaning = CleaningAnswers(self._db, self._compactions, snapshots, catalogue, config)
         self._orphans = Orphans(self._compactions, snapshots, catalogue, catalogue)
-        self._why = WhyService(self._db, self._compactions, cleaning, catalogue, config, self._config.txn)
+        self._why = WhyService(
+            self._db, self._compactions, cleaning, catalogue, self._catalog.removals, config, self._config.txn
+        )
         self._initiator = Initiator(self._fenced_compactions, snapshots, catalogue, config, self._name, self.meters)
         self._cleaner = Cleaner(
             self._fenced_compactions, snapshots, catalogue, config, self.lease.check, self.lease.term, self.meters
@@ -237,6 +240,7 @@ class Slices:
             **compactions.handlers(self._compactions, self._compaction_metrics, self._config.compaction.crowded_deltas),
             **why.handlers(self._why),
             **orphans.handlers(self._orphans),
+            **removals.handlers(self._catalog.removals),
             **statistics.handlers(self._catalog),
             **events.handlers(self._events, self._catalog),
         }

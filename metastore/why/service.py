@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from hive_acid.errors import NoSuchCompactionError, NoSuchObjectError
 from hive_acid.ids import CompactionId, LockId, TxnId
+from metastore.catalog.removal.removals import Removals, WaitingRemoval
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import Catalogue, Compaction, target_name
 from metastore.compaction.service import CompactionService
@@ -38,6 +39,7 @@ class WhyService:
         compactions: CompactionService,
         cleaning: CleaningAnswers,
         catalogue: Catalogue,
+        removals: Removals,
         config: CompactionConfig,
         txn_config: TxnConfig,
     ) -> None:
@@ -45,6 +47,7 @@ class WhyService:
         self._compactions = compactions
         self._cleaning = cleaning
         self._catalogue = catalogue
+        self._removals = removals
         self._config = config
         self._locks = LockAnswers(db)
         self._transactions = TransactionAnswers(db, self._locks, cleaning, txn_config)
@@ -68,19 +71,24 @@ class WhyService:
     def table(self, db: str, table: str, partition: str | None = None) -> list[Answer]:
         """Why a table, or one partition of it, is not compacted, and why it is not cleaned.
 
-        Raises NoSuchObjectError for a table or partition that there is not.
+        Of a dropped one, which directories could not be removed yet. Raises NoSuchObjectError for a table or partition
+        that there is not.
         """
         db, table = stored_name(db), stored_name(table)
         partition = stored_partition(partition) if partition else None
         info = self._catalogue.table(db, table)
         target = target_name(db, table, partition)
+        left = [_of_removal(one) for one in self._removals.waiting(f"{db}.{table}")]
+        if info is None and left:
+            return left
         if info is None:
             raise NoSuchObjectError(f"there is no table {db}.{table}")
         if partition is not None and self._catalogue.partition(db, table, partition) is None:
             raise NoSuchObjectError(f"{db}.{table} has no partition {partition}")
         if not info.is_transactional:
             convert = f"ALTER TABLE {db}.{table} SET TBLPROPERTIES ('transactional'='true') makes it so"
-            return [Answer(target, "not_transactional", "the table is not transactional: nothing compacts it", convert)]
+            plain = Answer(target, "not_transactional", "the table is not transactional: nothing compacts it", convert)
+            return [plain, *left]
         found = self._compactions.show(db=db, table=table, partition=partition, limit=_MOST_SHOWN)
         answers = [one for compaction in found if compaction.state in _LIVE for one in self._of_compaction(compaction)]
         answers += self._failures(found)
@@ -94,6 +102,7 @@ class WhyService:
         ]
         answers += self._changed(db, table, target)
         answers += self._switched_off(target)
+        answers += left
         return answers or [self._nothing_known(target)]
 
     # --- compactions -------------------------------------------------------------------------------
@@ -265,3 +274,14 @@ def _ended(compaction: Compaction) -> Answer:
         message = f"{message} {ago(ended_ms)}: {why}"
     code = compaction.state.name.lower()
     return Answer(compaction.target, code, message, action, ended_ms, None, None, compaction.id)
+
+
+def _of_removal(removal: WaitingRemoval) -> Answer:
+    """What became of the directory of something that was dropped."""
+    what = "moved to the trash" if removal.trash else "removed"
+    if removal.error is None:
+        message = f"its directory is being {what} {lasting(removal.noted_ms)}"
+        return Answer(removal.location, "removal_waits", message, "nothing, it goes by itself", removal.noted_ms)
+    message = f"its directory cannot be {what} after {removal.attempts} attempts: {removal.error}"
+    action = f"mend that: it is tried again by itself, or metastore removals --forget {removal.id} leaves the directory"
+    return Answer(removal.location, "removal_fails", message, action, removal.noted_ms)
