@@ -18,9 +18,9 @@ from pathlib import Path
 import sqlalchemy.exc
 
 import hive_acid
-from hive_acid import files
 from hive_acid.errors import HiveAcidError
 from metastore.config import Config
+from metastore.filework import files
 from metastore.observe.calls import CallCounts
 from metastore.observe.http import MetricsServer
 from metastore.observe.log import event

@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from hive_acid import files
 from metastore.app import ServeOptions, StartError, open_database
+from metastore.filework import files
 from metastore.housekeeping.metrics import take_gauges
 from metastore.store.embedded import DataDirectoryInUseError
 

@@ -26,6 +26,7 @@ from metastore.compaction.trino import TrinoGuard
 from metastore.compaction.worker import CompactionWorker
 from metastore.config import Config
 from metastore.events.service import EventLog
+from metastore.filework.lanes import FILE_SYSTEMS
 from metastore.housekeeping.alerts import AlertLogger
 from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper
 from metastore.housekeeping.event_cleaner import EventCleaner
@@ -152,6 +153,7 @@ class Slices:
         self._waiters = LockWaiters()
         self._events = EventLog(db, config.events)
         switch_recording(db, config.events.records_txns)
+        FILE_SYSTEMS.limit_ms = config.catalog.file_timeout_ms
         self.meters = Meters()
         expect_all(self.meters)
         self._txns = TxnService(db, config.txn, self._waiters.wake, self.meters)

@@ -28,6 +28,12 @@ class CatalogConfig:
         "The file systems on which databases, tables and partitions may lie; a location anywhere else is refused.",
         scheme_list,
     )
+    file_timeout_ms: int = duration(
+        "metastore.filesystem.timeout",
+        "30s",
+        "How long a call waits for an answer of a file system before it fails; listings and removals 20 times as long.",
+        least_ms=100,
+    )
     acid_guard: str = choice(
         GUARD_PROPERTY,
         REFUSE,

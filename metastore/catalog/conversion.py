@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from hive_acid import files
 from hive_acid.errors import MetaError
 from hive_acid.format.names import is_hidden, is_spark_file, parse_bucket_file, parse_original_file
 from metastore.catalog.directories import Directories
 from metastore.catalog.models import Table
 from metastore.catalog.places import is_below
 from metastore.catalog.schema import PARTITION
+from metastore.filework import files
 from metastore.store.database import Database
 
 CONVERTED_WRITE_ID = 10_000_000

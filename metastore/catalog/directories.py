@@ -11,11 +11,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from hive_acid import files
 from hive_acid.errors import InvalidOperationError, MetaError, MetastoreError
 from metastore.catalog.models import DatabaseInfo, Table
 from metastore.catalog.names import DEFAULT_DATABASE
 from metastore.catalog.places import SCHEMES, Alias, Place, has_scheme, is_below, local_aliases, qualified
+from metastore.filework import files
+from metastore.filework.lanes import FILE_SYSTEMS
 
 
 def warehouse_root(warehouse: str) -> str:
@@ -43,7 +44,7 @@ class Directories:
 
     def aliases(self, location: str) -> list[Alias]:
         """The links on the way to a location (`places.local_aliases`). Raises OSError."""
-        return local_aliases(location)
+        return FILE_SYSTEMS.run(location, local_aliases, location)
 
     def of_database(self, name: str) -> str:
         return self.root if name == DEFAULT_DATABASE else files.join(self.root, f"{name}.db")
@@ -90,11 +91,11 @@ class Directories:
                     return
                 raise InvalidOperationError(f"cannot move {source}: the directory does not exist") from None
 
-    def remove(self, location: str, only_if_empty: bool = False) -> None:
-        """Remove a directory with all below it, or only if no file is below it."""
+    def remove(self, location: str, only_if_empty: bool = False, takes_long: bool = True) -> None:
+        """Remove a directory with all below it, or only if no file is below it; `takes_long` waits for it longer."""
         if self.enabled and not (only_if_empty and self.has_files(location)):
             with explained("remove", location):
-                files.remove(location)
+                files.remove(location, takes_long=takes_long)
 
     def exists(self, location: str) -> bool:
         """Whether a directory is there; False where the server does no file work."""

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from hive_acid import files
 from hive_acid.errors import HiveAcidError, MetaError
 from hive_acid.ids import TxnId
 from metastore.compaction.job import JobProgress
 from metastore.compaction.models import Compaction
 from metastore.compaction.service import CompactionService, NotInHandError
+from metastore.filework import files
 from metastore.store.database import DATABASE_ERRORS
 from metastore.txn.service import TxnService
 

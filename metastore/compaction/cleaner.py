@@ -33,7 +33,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
-from hive_acid import files
 from hive_acid.errors import FormatError
 from hive_acid.files import FileEntry
 from hive_acid.format.names import parse_staging
@@ -49,6 +48,7 @@ from metastore.compaction.states import CompactionState, CompactionType
 from metastore.compaction.timing import CLEANER_CYCLE
 from metastore.compaction.verdicts import Decider, Look
 from metastore.compaction.waiting import ERROR, FAILED, NO_CLEANUP, STAYING, given_up, kept_by_property, to_be_repeated
+from metastore.filework import files
 from metastore.observe.meters import Meters
 from metastore.store.database import DATABASE_ERRORS
 from metastore.store.leases import LeaseLostError

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import hive_acid
-from hive_acid import files
 from hive_acid.errors import HiveAcidError
 from hive_acid.format.state import DirectoryState, directory_state
 from metastore.compaction.config import CompactionConfig
@@ -30,6 +29,7 @@ from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.compaction.timing import NOT_JUDGED
 from metastore.compaction.verdicts import Decider, Look
+from metastore.filework import files
 from metastore.observe.meters import Meters
 from metastore.settings import SettingError
 

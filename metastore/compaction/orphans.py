@@ -17,7 +17,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from hive_acid import files
 from hive_acid.errors import HiveAcidError, NoSuchObjectError
 from hive_acid.ids import TxnId
 from metastore.compaction.listings import listed
@@ -35,6 +34,7 @@ from metastore.compaction.orphan_rules import (
 )
 from metastore.compaction.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
+from metastore.filework import files
 
 log = logging.getLogger(__name__)
 _REPLICATION = ("repl.last.id", "hive.repl.first.inc.pending", "hive.repl.ckpt.key")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Sequence
 
-from hive_acid import files
 from hive_acid.errors import FormatError
 from hive_acid.footers import DataFilePath, Footers
 from hive_acid.format.key_order import disorder
@@ -19,6 +18,7 @@ from hive_acid.format.names import (
     parse_directory,
     parse_original_file,
 )
+from metastore.filework import files
 
 
 def check_output(staging: str, outputs: Sequence[str], *, insert_only: bool = False) -> None:

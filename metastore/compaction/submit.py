@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hive_acid
-from hive_acid import files
 from metastore.compaction.job import (
     BackendLostError,
     CompactionCancelledError,
@@ -32,6 +31,7 @@ from metastore.compaction.job import (
     unheard,
 )
 from metastore.compaction.process import end_process
+from metastore.filework import files
 from metastore.settings import SettingError
 
 _JOB, _PROGRESS, _RESULT = "job.json", "progress.json", "result.json"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hive_acid import files
 from hive_acid.errors import FormatError, MetaError
 from hive_acid.format.state import directory_state
 from metastore.compaction.models import Catalogue, TableInfo
 from metastore.compaction.snapshots import Snapshots
+from metastore.filework import files
 
 _REMEMBERED = 10_000
 """Tables found safe that are remembered at most."""

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from functools import partial
 
 import hive_acid
-from hive_acid import files
 from hive_acid.errors import HiveAcidError, MetaError
 from hive_acid.format.names import staging_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
@@ -44,6 +43,7 @@ from metastore.compaction.rounds import Look, next_round
 from metastore.compaction.service import CompactionService, NotInHandError
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionType
+from metastore.filework import files
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer, LockType

@@ -14,12 +14,14 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, cast
 
 import uvloop
 
+from metastore.filework.lanes import MOST_WAITING, Permit
 from metastore.observe.log import event
 from metastore.rpc.alertness import Alertness
 from metastore.rpc.call import Session
@@ -209,6 +211,18 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-def new_workers(threads: int) -> ThreadPoolExecutor:
+class Workers(ThreadPoolExecutor):
+    """The threads that run handlers: so many at a time, beside those that wait for files."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads + MOST_WAITING, thread_name_prefix="rpc")
+        self._permit = Permit(threads)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run a handler when there is a thread for it."""
+        return super().submit(self._permit.run, partial(fn, *args, **kwargs))
+
+
+def new_workers(threads: int) -> Workers:
     """The threads that run handlers."""
-    return ThreadPoolExecutor(max_workers=threads, thread_name_prefix="rpc")
+    return Workers(threads)

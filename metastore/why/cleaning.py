@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hive_acid import files
 from hive_acid.errors import HiveAcidError
 from hive_acid.format.state import directory_state
 from metastore.compaction.config import CompactionConfig
@@ -12,6 +11,7 @@ from metastore.compaction.models import Catalogue, Compaction
 from metastore.compaction.policy import may_be_cleaned
 from metastore.compaction.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
+from metastore.filework import files
 from metastore.store.database import Database
 from metastore.txn.models import TxnOwner
 from metastore.why.models import Answer

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import uuid
 
-from hive_acid import files
 from hive_acid.errors import FormatError, MetaError
 from hive_acid.format.names import (
     METADATA_MARKER,
@@ -24,6 +23,7 @@ from hive_acid.ids import TxnId, WriteId
 from metastore.catalog.directories import explained
 from metastore.catalog.models import Table
 from metastore.catalog.validation import is_acid_storage
+from metastore.filework import files
 
 _ORIGINAL_FILE = "000000_0"
 _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'

@@ -19,8 +19,10 @@ import os
 import socket
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import (
     BigInteger,
@@ -41,6 +43,7 @@ from hive_acid.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.directories import Directories
 from metastore.catalog.neighbours import ABOVE, DATABASE, NOBODY, PARTITION, TABLE, Neighbours, being_removed
+from metastore.catalog.places import Place
 from metastore.catalog.schema import DIRECTORY_REMOVAL, DROPPED_DIRECTORY, DROPPED_TABLE
 from metastore.store.database import Database
 
@@ -53,6 +56,8 @@ _BATCH = 1000
 _TOGETHER = 20
 """Directories that are removed before their rows go, in one statement: few, since others may wait for one of them."""
 _MOST_SHOWN = 1000
+_SYSTEMS = 8
+"""File systems on which directories are removed at a time."""
 _MOST_LETTERS = 1000
 """Of an error."""
 
@@ -135,20 +140,45 @@ class Removals:
         noted = connection.execute(insert(DIRECTORY_REMOVAL).returning(*_COLUMNS), rows)
         return [Removal(*row) for row in noted]
 
-    def run(self, removals: list[Removal]) -> int:
-        """Remove claimed directories, in order; returns how many went. What fails is logged, and tried again later."""
-        done = 0
+    def run(self, removals: list[Removal], takes_long: bool = False) -> int:
+        """Remove claimed directories, in order; returns how many went. What fails is logged, and tried again later.
+
+        `takes_long` waits longer for each. Of a file system that does not answer only one is waited for.
+        """
+        done, silent = 0, set[str]()
         for start in range(0, len(removals), _TOGETHER):
-            standing = self._standing(removals[start : start + _TOGETHER])
-            gone = [removal.id for removal in standing if self._run(removal)]
+            gone = []
+            for removal in self._standing(removals[start : start + _TOGETHER]):
+                system = _system(removal)
+                if system in silent:
+                    self._put_off(removal, f"{system} has not answered")
+                elif (error := self._error_of(removal, takes_long)) is None:
+                    gone.append(removal.id)
+                else:
+                    _log.warning("%s; it will be tried again", error)
+                    is_running = isinstance(error.__cause__, TimeoutError)
+                    if is_running:
+                        silent.add(system)
+                    self._put_off(removal, str(error), is_running)
             with self._db.engine.begin() as connection:
                 connection.execute(delete(DIRECTORY_REMOVAL).where(DIRECTORY_REMOVAL.c.id.in_(gone)))
             done += len(gone)
         return done
 
     def run_due(self) -> int:
-        """Take up what failed and is due again, and what a killed server left; returns how many directories went."""
-        return self.run(self._claim(true())) if self._directories.enabled else 0
+        """Take up what failed and is due again, and what a killed server left; returns how many directories went.
+
+        File systems do not wait for each other.
+        """
+        if not self._directories.enabled:
+            return 0
+        by_system: dict[str, list[Removal]] = {}
+        for removal in self._claim(true()):
+            by_system.setdefault(_system(removal), []).append(removal)
+        if len(by_system) < 2:
+            return sum(self.run(removals, takes_long=True) for removals in by_system.values())
+        with ThreadPoolExecutor(min(len(by_system), _SYSTEMS), thread_name_prefix="removals") as pool:
+            return sum(pool.map(partial(self.run, takes_long=True), by_system.values()))
 
     def release_left(self) -> None:
         """Give up the claims of processes of this host that are gone; no file is looked at."""
@@ -193,19 +223,18 @@ class Removals:
             held = {(found.id, found.claimed_at) for found in connection.execute(chosen)}
         return [removal for removal in removals if (removal.id, removal.claimed_at) in held]
 
-    def _run(self, removal: Removal) -> bool:
+    def _error_of(self, removal: Removal, takes_long: bool) -> Exception | None:
+        """Remove or move a directory; why that failed, None if it is gone."""
         try:
             if self._is_foreign(removal):
-                return True
+                return None
             if removal.trash is None:
-                self._directories.remove(removal.location, removal.only_if_empty)
+                self._directories.remove(removal.location, removal.only_if_empty, takes_long)
             else:
                 self._directories.move(removal.location, removal.trash, or_nothing=True)
         except Exception as error:  # whatever is wrong with one directory must not keep the others
-            _log.warning("%s; it will be tried again", error)
-            self._put_off(removal, str(error))
-            return False
-        return True
+            return error
+        return None
 
     def _is_foreign(self, removal: Removal) -> bool:
         """Whether the way to the directory leads through a link that was not known, to somebody else's data."""
@@ -217,13 +246,14 @@ class Removals:
             _log.warning("the directory %s stays: it is a link, and there lies %s", removal.location, neighbour)
         return bool(blocked)
 
-    def _put_off(self, removal: Removal, error: str) -> None:
+    def _put_off(self, removal: Removal, error: str, is_running: bool = False) -> None:
+        """Try again after a pause; what may still be running keeps its claim, so that nobody begins beside it."""
         row = DIRECTORY_REMOVAL.c
         pause_s = func.least(LONGEST_PAUSE_S, FIRST_PAUSE_S * func.power(2, func.least(row.attempts, 20)))
         chosen = update(DIRECTORY_REMOVAL).where(row.id == removal.id, row.claimed_at == removal.claimed_at)
         values = {
             "attempts": row.attempts + 1,
-            "next_at": func.clock_timestamp() + pause_s * text("interval '1 second'"),
+            "next_at": None if is_running else func.clock_timestamp() + pause_s * text("interval '1 second'"),
             "last_error": error[:_MOST_LETTERS],
         }
         with self._db.engine.begin() as connection:
@@ -293,6 +323,11 @@ class Removals:
                 .returning(*_COLUMNS)
             )
             return sorted((Removal(*found) for found in claimed), key=lambda removal: removal.id)
+
+
+def _system(removal: Removal) -> str:
+    place = Place.of(removal.location)
+    return f"{place.scheme}://{place.authority}"
 
 
 def _is_running(pid: str) -> bool:

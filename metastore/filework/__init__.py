@@ -1,0 +1,1 @@
+"""File work of the server: with time limits, on threads of its own for each file system."""

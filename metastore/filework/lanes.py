@@ -1,0 +1,230 @@
+"""File work on threads of its own for each file system, so that one which does not answer hinders nobody else.
+
+A file system is a scheme and a host. Each has a few threads and a limited number of callers: who comes to one that is
+full and has not answered for a moment is refused at once, with a sentence. Who waits longer than the limit gets a
+TimeoutError, which is an OSError as any other. What then still runs cannot be stopped; the next call for the same joins
+it, and it is undone if it comes to its end when nobody waits and the caller has said how.
+
+A thread that runs a call of a client gives its `Permit` back while it waits here, so waiting callers do not count
+among those that run calls.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+T = TypeVar("T")
+
+THREADS = 8
+"""For one file system."""
+MOST_CALLERS = 16
+"""Of one file system that has not answered for a moment."""
+MOST_WAITING = 64
+"""Callers of all file systems that wait without a permit."""
+MOST_SYSTEMS = 128
+LIMIT_MS = 30_000
+LONG = 20
+"""So many limits for listings and removals, and renames where these are copies."""
+_MOMENT_S = 1.0
+_IDLE_S = 30.0
+"""So long a thread waits for more work."""
+
+_local = threading.local()
+_log = logging.getLogger(__name__)
+
+
+class Permit:
+    """Lets a number of threads work at a time; who waits for files is not counted."""
+
+    def __init__(self, threads: int) -> None:
+        self._free = threading.Semaphore(threads)
+
+    def run(self, function: Callable[..., T], *args: Any) -> T:
+        """The result of a call, made when it is this thread's turn."""
+        with self._free:
+            _local.permit = self
+            try:
+                return function(*args)
+            finally:
+                _local.permit = None
+
+    @contextmanager
+    def given_back(self) -> Iterator[None]:
+        """Let another thread work in the meantime."""
+        self._free.release()
+        try:
+            yield
+        finally:
+            self._free.acquire()
+
+
+class _Work:
+    """One operation."""
+
+    def __init__(self, key: object, call: Callable[[], Any], undo: Callable[[], Any] | None) -> None:
+        self.key = key
+        self.call = call
+        self.undo = undo
+        self.done = threading.Event()
+        self.is_started = False
+        self.is_given_up = False
+        self.is_undone = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class _Lane:
+    """The threads of one file system. All is done under the lock of all."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self.wanted = threading.Condition(lock)
+        self.queue: deque[_Work] = deque()
+        self.running: dict[object, _Work] = {}
+        self.threads = 0
+        self.idle = 0
+        self.callers = 0
+        self.answered_s = 0.0
+
+
+class FileSystems:
+    """All of them."""
+
+    def __init__(self) -> None:
+        self.limit_ms = LIMIT_MS
+        self._lock = threading.Lock()
+        self._lanes: dict[tuple[str, str], _Lane] = {}
+        self._waiting = 0
+
+    def run(
+        self,
+        location: str,
+        function: Callable[..., T],
+        *args: Any,
+        takes_long: bool = False,
+        undo: Callable[[], Any] | None = None,
+    ) -> T:
+        """The result of ``function(*args)``, which works on the file system of `location`.
+
+        `takes_long` allows it the longer limit; `undo` is called if it ends well when nobody waits for it any more.
+        Raises TimeoutError, OSError for a file system that is full and does not answer, and what the function raises.
+        """
+        limit_ms = self.limit_ms * (LONG if takes_long else 1)
+        system = _system(location)
+        work = self._enter(system, _Work((function, args), lambda: function(*args), undo))
+        permit: Permit | None = getattr(_local, "permit", None)
+        try:
+            if permit is None:
+                work.done.wait(limit_ms / 1000)
+            else:
+                with permit.given_back():
+                    work.done.wait(limit_ms / 1000)
+        finally:
+            self._leave(system, work)
+        if not work.done.is_set():
+            raise TimeoutError(
+                f"{_name(system)} has not answered within {limit_ms / 1000:g} s, so it is not known what was done at"
+                f" {location}: try again when it answers"
+            )
+        if work.error is not None:
+            raise work.error
+        return work.result  # type: ignore[no-any-return]
+
+    def _enter(self, system: tuple[str, str], work: _Work) -> _Work:
+        with self._lock:
+            lane = self._lanes.get(system)
+            if lane is None:
+                self._forget_idle()
+                if len(self._lanes) >= MOST_SYSTEMS:
+                    raise OSError(f"{MOST_SYSTEMS} file systems are in use or do not answer: try again later")
+                lane = self._lanes[system] = _Lane(self._lock)
+            is_alive = time.monotonic() - lane.answered_s < _MOMENT_S
+            if not is_alive and (lane.callers >= MOST_CALLERS or self._waiting >= MOST_WAITING):
+                raise OSError(f"{_name(system)} does not answer, and {lane.callers} calls wait for it: try again later")
+            lane.callers += 1
+            self._waiting += 1
+            same = lane.running.get(work.key)
+            if same is not None and (same.is_given_up or same.is_undone):
+                same.is_given_up = False
+                return same
+            lane.queue.append(work)
+            if len(lane.queue) <= lane.idle:
+                lane.wanted.notify()
+            elif lane.threads < THREADS:
+                lane.threads += 1
+                threading.Thread(target=self._serve, args=(lane,), name=f"files-{system[0]}", daemon=True).start()
+        return work
+
+    def _leave(self, system: tuple[str, str], work: _Work) -> None:
+        with self._lock:
+            self._waiting -= 1
+            lane = self._lanes[system]
+            lane.callers -= 1
+            if not work.done.is_set():
+                if work.is_started:
+                    work.is_given_up = True
+                elif work in lane.queue:
+                    lane.queue.remove(work)
+
+    def _serve(self, lane: _Lane) -> None:
+        while True:
+            with self._lock:
+                lane.idle += 1
+                lane.wanted.wait_for(lambda: bool(lane.queue), _IDLE_S)
+                lane.idle -= 1
+                if not lane.queue:
+                    lane.threads -= 1
+                    return
+                work = lane.queue.popleft()
+                work.is_started = True
+                lane.running[work.key] = work
+            try:
+                work.result = work.call()
+            except BaseException as error:
+                work.error = error
+            with self._lock:
+                lane.answered_s = time.monotonic()
+                work.is_undone = work.undo is not None and work.is_given_up and work.error is None
+            if work.is_undone:
+                _undo(work)
+            with self._lock:
+                if lane.running.get(work.key) is work:
+                    del lane.running[work.key]
+                work.done.set()
+
+    def _forget_idle(self) -> None:
+        for system, lane in list(self._lanes.items()):
+            if not (lane.threads or lane.callers or lane.queue):
+                del self._lanes[system]
+
+
+def _undo(work: _Work) -> None:
+    """Take back what was done when nobody waited any more; who has joined meanwhile is told to begin again."""
+    assert work.undo is not None
+    work.error = TimeoutError("it was done too late, and is undone: try again")
+    try:
+        work.undo()
+    except Exception:
+        _log.exception("what was done too late could not be undone")
+
+
+FILE_SYSTEMS = FileSystems()
+"""Those of this process."""
+
+
+def _system(location: str) -> tuple[str, str]:
+    parts = urlsplit(location) if "://" in location else None
+    if parts is None:
+        return "file", ""
+    return parts.scheme.lower(), parts.netloc.lower()
+
+
+def _name(system: tuple[str, str]) -> str:
+    scheme, host = system
+    return f"the file system {scheme}://{host}" if host else "the local file system" if scheme == "file" else scheme

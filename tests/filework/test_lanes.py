@@ -1,0 +1,101 @@
+"""File work with limits: who does not answer hinders nobody else."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from metastore.filework import lanes
+from metastore.filework.lanes import FileSystems, Permit
+
+SILENT = "hdfs://silent/x"
+
+
+class Gate:
+    """An operation that does not end before it is let."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.calls = 0
+
+    def __call__(self) -> str:
+        self.calls += 1
+        assert self.open.wait(30)
+        return "done"
+
+
+@pytest.fixture
+def systems() -> FileSystems:
+    made = FileSystems()
+    made.limit_ms = 200
+    return made
+
+
+def test_results_and_errors_are_the_operations(systems: FileSystems) -> None:
+    def fails() -> None:
+        raise PermissionError("no")
+
+    assert systems.run("/x", sum, (1, 2)) == 3
+    with pytest.raises(PermissionError, match="no"):
+        systems.run("s3a://b/x", fails)
+
+
+def test_a_silent_one_has_a_limit_and_others_go_on(systems: FileSystems) -> None:
+    gate = Gate()
+    outcomes: list[str] = []
+
+    def ask() -> None:
+        try:
+            systems.run(SILENT, lambda: gate())
+        except OSError as error:
+            outcomes.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(lanes.MOST_CALLERS + 5)]
+    started = time.monotonic()
+    for thread in threads:
+        thread.start()
+    assert systems.run("hdfs://other/x", str, 1) == "1"
+    assert systems.run("file:/x", str, 1) == "1"
+    assert time.monotonic() - started < 0.2
+    for thread in threads:
+        thread.join(10)
+    assert time.monotonic() - started < 2
+    assert sum("has not answered within 0.2 s" in outcome for outcome in outcomes) == lanes.MOST_CALLERS
+    assert sum("does not answer, and 16 calls wait" in outcome for outcome in outcomes) == 5
+    assert gate.calls == lanes.THREADS
+    gate.open.set()
+    _until(lambda: systems.run(SILENT, str, 1) == "1")
+
+
+def test_what_nobody_waits_for_any_more_is_undone_and_what_is_asked_again_is_joined(systems: FileSystems) -> None:
+    gate, undone = Gate(), threading.Event()
+    with pytest.raises(TimeoutError):
+        systems.run(SILENT, gate, undo=undone.set)
+    threading.Timer(0.1, gate.open.set).start()
+    assert systems.run(SILENT, gate, undo=undone.set) == "done"
+    assert gate.calls == 1
+    assert not undone.is_set()
+    gate.open.clear()
+    with pytest.raises(TimeoutError):
+        systems.run(SILENT, gate, undo=undone.set)
+    gate.open.set()
+    assert undone.wait(10)
+
+
+def test_who_waits_does_not_count_among_those_that_work(systems: FileSystems) -> None:
+    permit, gate = Permit(1), Gate()
+    systems.limit_ms = 10_000
+    waiting = threading.Thread(target=permit.run, args=(systems.run, SILENT, gate))
+    waiting.start()
+    _until(lambda: gate.calls == 1)
+    assert permit.run(str, 1) == "1"
+    gate.open.set()
+    waiting.join(10)
+
+
+def _until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
