@@ -141,7 +141,10 @@ class Catalogs:
             location = self._directories.stored(catalog.location)
             removals = self._removals.plan(connection, [location], f"catalog {name}", only_if_empty=True)
             if connection.execute(select(DATABASE.c.name).where(DATABASE.c.name == default)).first() is not None:
-                removals = self._databases.drop_in(connection, default, DropRequest(delete_data=True)) + removals
+                removals = (
+                    self._databases.drop_in(connection, default, DropRequest(delete_data=True), only_if_empty=True)
+                    + removals
+                )
             connection.execute(delete(CATALOG).where(CATALOG.c.name == name))
             changes.catalog_dropped(connection, catalog)
             return removals

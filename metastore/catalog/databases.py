@@ -10,7 +10,6 @@ from dataclasses import replace
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from hive_acid import files
 from hive_acid.errors import (
     AlreadyExistsError,
     InvalidObjectError,
@@ -34,8 +33,9 @@ from metastore.catalog.neighbours import Neighbours
 from metastore.catalog.registry.functions import has_functions
 from metastore.catalog.removal.drops import DropRequest, drop_in
 from metastore.catalog.removal.removals import Removal, Removals
-from metastore.catalog.schema import CATALOG, DATABASE, TBL
+from metastore.catalog.schema import CATALOG, DATABASE, PARTITION, TBL
 from metastore.catalog.transactions import in_transaction, parameters_altered
+from metastore.filework import files
 from metastore.store.database import Database
 from metastore.store.rows import Rows
 
@@ -159,8 +159,10 @@ class Databases:
     def drop(self, name: str, request: DropRequest, cascade: bool = False, delete_managed: bool = True) -> None:
         """Drop a database, with `cascade` its tables, views and functions too, and remove the files that it owns.
 
-        Its directories, of which `delete_managed` spares the managed one, go only when no file is left in them. Raises
-        NoSuchObjectError, InvalidOperationError if something is in the way, MetaError for the default database.
+        Of its directories, `delete_managed` spares the managed one. Below the warehouse they go with all that lies in
+        them, as in Hive, unless that is somebody else's, such as an external table's; then, and elsewhere, they go only
+        when no file is left in them. Raises NoSuchObjectError, InvalidOperationError if something is in the way,
+        MetaError for the default database.
         """
         key = fold(name)
         if key == DEFAULT_DATABASE:
@@ -172,17 +174,40 @@ class Databases:
         self._removals.run(in_transaction(self._db, change))
 
     def drop_in(
-        self, connection: Connection, key: str, request: DropRequest, cascade: bool = False, delete_managed: bool = True
+        self,
+        connection: Connection,
+        key: str,
+        request: DropRequest,
+        cascade: bool = False,
+        delete_managed: bool = True,
+        only_if_empty: bool = False,
     ) -> list[Removal]:
-        """`drop` in the caller's transaction, of any database; returns the removals to run after the commit."""
+        """`drop` in the caller's transaction, of any database; returns the removals to run after the commit.
+
+        With `only_if_empty` no directory goes in which a file is left.
+        """
         database = _locked(connection, key)
+        foreign = self._foreign_places(connection, key) if request.delete_data else []
         removals = self._drop_tables(connection, key, request, cascade)
         connection.execute(delete(DATABASE).where(DATABASE.c.name == key))
         changes.database_dropped(connection, database)
         if request.delete_data:
-            places = [database.location, database.managed_location if delete_managed else None]
-            removals += self._removals.plan(connection, [place for place in places if place], key, only_if_empty=True)
+            chosen = [database.location, database.managed_location if delete_managed else None]
+            places = list(dict.fromkeys(place for place in chosen if place))
+            whole = [] if only_if_empty else self._neighbours.whole(connection, places, foreign)
+            removals += self._removals.plan(connection, whole, key)
+            rest = [place for place in places if place not in whole]
+            removals += self._removals.plan(connection, rest, key, only_if_empty=True)
         return removals
+
+    def _foreign_places(self, connection: Connection, key: str) -> list[str]:
+        """The places of a database's tables that do not own their files, and of the partitions of these."""
+        rows = connection.execute(select(TBL).where(TBL.c.database == key, TBL.c.location.is_not(None)))
+        tables = [table for table in (records.table_of(tuple(row)) for row in rows) if not table.owns_files]
+        partitioned = [table.id for table in tables if table.partition_keys]
+        query = select(PARTITION.c.location).where(PARTITION.c.table_id.in_(partitioned))
+        found = list(connection.execute(query).scalars()) if partitioned else []
+        return [place for place in (*(table.location for table in tables), *found) if place]
 
     def _drop_tables(self, connection: Connection, key: str, request: DropRequest, cascade: bool) -> list[Removal]:
         rows = connection.execute(select(TBL).where(TBL.c.database == key).order_by(TBL.c.name).with_for_update())

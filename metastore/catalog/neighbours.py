@@ -152,6 +152,20 @@ class Neighbours:
         blocked = {place: [one for one in there if one.kind in kinds] for place, there in found.items()}
         return {place: there[0] for place, there in blocked.items() if there}
 
+    def whole(self, connection: Connection, places: Sequence[str], foreign: Sequence[str]) -> list[str]:
+        """Those of some places below the warehouse in which nobody else has anything, nor any of the `foreign` lies."""
+        aliases = _aliases(connection)
+        root = identity(self._directories.root, aliases)
+        blocked = self.in_the_way(connection, places)
+        others = [identity(place, aliases) for place in foreign]
+        found = []
+        for place in places:
+            ours = identity(place, aliases)
+            is_free = place not in blocked and not any(_relation(one, ours) in (AT, BELOW) for one in others)
+            if is_free and _relation(ours, root) == BELOW:
+                found.append(place)
+        return found
+
     def check_removable(self, connection: Connection, places: Sequence[str], own: Own, what: str) -> None:
         """Raises InvalidOperationError if places must not be emptied or moved; `what` is to be done, and to what."""
         for place, neighbour in self.in_the_way(connection, places, own).items():

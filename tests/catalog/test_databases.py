@@ -10,7 +10,7 @@ from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
 from metastore.txn.states import TxnType
 from tests.catalog.acid_world import AcidWorld
-from tests.catalog.conftest import Rpc, partition, storage, table
+from tests.catalog.conftest import Rpc, column, partition, storage, table
 
 
 def test_the_default_database_is_the_warehouse_root(rpc: Rpc, warehouse: Path) -> None:
@@ -179,6 +179,44 @@ def test_drop_keeps_files_that_are_not_its_own(rpc: Rpc, warehouse: Path) -> Non
     rpc.drop_database("d", True, True)
     assert (mine / "data").read_text() == "external"
     assert not (warehouse / "d.db" / "m").exists()
+
+
+def test_drop_removes_the_directory_with_what_lies_in_it(rpc: Rpc, warehouse: Path, tmp_path: Path) -> None:
+    """As Hive, below the warehouse; elsewhere what is not known to be the database's stays."""
+    for name, location in (("d", None), ("b", str(warehouse / "own" / "b")), ("far", str(tmp_path / "far"))):
+        rpc.create_database(ttypes.Database(name=name, locationUri=location))
+        place = Path(rpc.get_database(name).locationUri.removeprefix("file:"))
+        (place / "left").mkdir()
+        (place / "left" / "data").write_text("of nobody")
+        rpc.drop_database(name, True, False)
+        assert place.exists() == (name == "far")
+
+
+@pytest.mark.parametrize("whose", ["another's table", "a partition", "a database", "its external partition", "a link"])
+def test_drop_keeps_the_directory_if_somebody_elses_data_lies_in_it(
+    rpc: Rpc, warehouse: Path, tmp_path: Path, whose: str
+) -> None:
+    rpc.create_database(ttypes.Database(name="d"))
+    place = warehouse / "d.db" / "theirs"
+    match whose:
+        case "another's table":
+            rpc.create_table(table("t", sd=storage(location=f"{warehouse}/x/..//d.db/./theirs")))
+        case "a partition":
+            rpc.create_table(table("t", keys=(column("k"),)))
+            rpc.add_partition(partition(["1"], "t", sd=storage(location=f"file://{warehouse}//d.db/theirs")))
+        case "a database":
+            rpc.create_database(ttypes.Database(name="inner", locationUri=str(place)))
+        case "its external partition":
+            far = storage(location=str(tmp_path / "e"))
+            rpc.create_table(table("t", "d", keys=(column("k"),), tableType="EXTERNAL_TABLE", sd=far))
+            rpc.add_partition(partition(["1"], "t", "d", sd=storage(location=str(place))))
+        case "a link":
+            (tmp_path / "link").symlink_to(warehouse / "d.db")
+            rpc.create_table(table("t", sd=storage(location=str(tmp_path / "link" / "theirs"))))
+    (place / "data").write_text("theirs")
+    (warehouse / "d.db" / "other").write_text("of nobody")
+    rpc.drop_database("d", True, True)
+    assert (place / "data").read_text() == "theirs"
 
 
 def test_drop_without_delete_data_keeps_directories(rpc: Rpc, warehouse: Path) -> None:
