@@ -15,7 +15,7 @@ from metastore.catalog.config import CatalogConfig
 from metastore.catalog.directories import Directories
 from metastore.catalog.models import Table
 from metastore.catalog.names import fold, table_text
-from metastore.catalog.neighbours import NOBODY, Neighbours, Own
+from metastore.catalog.neighbours import READ, Neighbours, Own
 from metastore.catalog.removal.drops import DropRequest, drop_in, free_place
 from metastore.catalog.removal.removals import Removal, Removals
 from metastore.catalog.schema import TBL, is_missing_parent
@@ -72,7 +72,6 @@ class Tables:
             return self._insert(table, companions)
         self._neighbours.learn([table.location])
         table = self._placed(given, table)
-        self._check_no_foreign_files(table)
         made = self._directories.make(table.location or "")
         try:
             return self._insert(table, companions)
@@ -126,33 +125,31 @@ class Tables:
         return table
 
     def _placed(self, given: Table, table: Table) -> Table:
-        """`table` with another default location if readers of a dropped table are still in that one.
+        """`table` in a place that is free; another default one if readers of a dropped table are still in that.
 
-        Raises InvalidObjectError if the client has chosen the location itself.
+        Raises InvalidObjectError if the place cannot be taken, or a transactional table would lie on files.
         """
-        place = table.location or ""
+        place, may_move = table.location or "", not given.location
         with self._db.engine.begin() as connection:
-            if not given.location:
+            in_the_way = self._neighbours.check_free(connection, place, table, may_move)
+            if in_the_way == READ:
                 place = free_place(connection, self._neighbours, place)
-            elif self._neighbours.is_read(connection, place):
-                raise InvalidObjectError(
-                    f"{table.full_name} cannot lie at {place}: transactions under way still read what was dropped"
-                    " there, try again when they have ended or choose another location"
-                )
+        if in_the_way is not None:
+            self._removals.wait_for(place)
+        if table.is_transactional and self._directories.enabled and self._directories.has_files(place):
+            self._check_begun(table, place)
         return replace(table, location=place)
 
-    def _check_no_foreign_files(self, table: Table) -> None:
-        """A new ACID table's write ids begin at 1 again: files of an earlier table would come to life as its own."""
-        self._removals.wait_for(table.location or "")
-        if not table.is_transactional:
-            return
+    def _check_begun(self, table: Table, place: str) -> None:
+        """A new ACID table's write ids begin at 1 again: files of an earlier table would come to life as its own.
+
+        Those of a table whose write ids were begun before, as for one that another metastore hands back, go on above.
+        """
         with self._db.engine.begin() as connection:
-            self._neighbours.claim(connection, [table.location or ""], table, NOBODY)
-            # Begun before the table, as for one that another metastore hands back, they go on above its files.
             begun = connection.execute(select(func.get_max_write_id(table.database, table.name))).scalar_one() > 0
-        if self._directories.enabled and not begun and self._directories.has_files(table.location or ""):
+        if not begun:
             raise InvalidObjectError(
-                f"{table.full_name} is transactional, but its location {table.location} is in use:"
+                f"{table.full_name} is transactional, but its location {place} is in use:"
                 " choose an empty one that no other table has"
             )
 

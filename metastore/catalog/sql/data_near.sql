@@ -2,11 +2,12 @@
 -- and catalogs; directories of dropped objects that are read, removed, moved to the trash or kept there. It finds too
 -- much where places differ in the case of letters only, or in what is behind their first 600; who asks looks again.
 -- What belongs to the table own_table is left out, and of this what it has itself, unless own_partitions names partitions:
--- then only these are left out.
+-- then only these are left out. Without a number come all known aliases: the place, its target as label, and whether the
+-- case of letters does not count there as id.
 CREATE OR REPLACE FUNCTION data_near(
     numbers integer[], lows text[], highs text[], own_table bigint, own_partitions text[]
 ) RETURNS TABLE (number integer, kind text, id bigint, label text, location text)
-LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     most CONSTANT bigint := 1000;  -- of a kind in a range: who asks wants to know whether there is any
@@ -42,6 +43,7 @@ BEGIN
            FROM dropped_directory w JOIN dropped_table k ON k.id = w.dropped_id
           WHERE left(lower(w.trash), 600) COLLATE "C" BETWEEN a.low AND a.high LIMIT most)
       ) AS f;
+    RETURN QUERY SELECT NULL::integer, 'alias', x.ignores_case::integer::bigint, x.target, x.place FROM place_alias x;
     RETURN QUERY
     SELECT h.number, 'read', h.id, h.db || '.' || h.tbl, h.location
       FROM compaction_held_near(numbers, lows, highs) AS h
