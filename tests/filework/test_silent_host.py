@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
+from metastore.catalog.service import CatalogService
+from metastore.filework.lanes import FILE_SYSTEMS
+from metastore.store.database import Database
 from tests.caller import Caller, Refused
-from tests.catalog.conftest import storage, table
+from tests.catalog.conftest import Rpc, make_catalog, storage, table, warehouse
 
+__all__ = ["make_catalog", "warehouse"]  # fixtures
 pytest.importorskip("hdfs_native")
 CLIENTS = 24
 """More than a server has threads."""
@@ -61,3 +66,39 @@ def test_a_silent_file_system_stops_nobody_else(metastore: Callable[..., str], s
     assert number > 3
     assert max(waits) < 1
     assert sorted(waits)[len(waits) * 9 // 10] < 0.25
+
+
+def test_a_drop_there_ends_and_its_removal_keeps_no_other_one(
+    make_catalog: Callable[..., CatalogService],
+    db: Database,
+    warehouse: Path,
+    silent: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("metastore.filework.lanes.LONG", 2)
+    catalog = make_catalog()
+    rpc = Rpc(catalog)
+    monkeypatch.setattr(FILE_SYSTEMS, "limit_ms", 500)
+    for name in ("t", "u"):
+        rpc.create_table(table(name))
+        with db.engine.begin() as connection:  # its host was there when it was made
+            place = f"hdfs://127.0.0.1:{silent}/{name}"
+            connection.exec_driver_sql(f"UPDATE tbl SET location = '{place}' WHERE name = '{name}'")
+    started = time.monotonic()
+    rpc.drop_table("default", "t", True)
+    assert time.monotonic() - started < 3
+    (left,) = catalog.removals.waiting()
+    assert "has not answered" in (left.error or "")
+    with pytest.raises(MetaError, match="under way"):  # it may still come to its end
+        catalog.removals.forget(left.id)
+    with db.engine.begin() as connection:
+        for location in (f"hdfs://127.0.0.1:{silent}/v", f"file:{warehouse}/t", f"hdfs://127.0.0.1:{silent}/w"):
+            connection.exec_driver_sql(
+                "INSERT INTO directory_removal (location, only_if_empty, next_at)"
+                f" VALUES ('{location}', false, clock_timestamp())"
+            )
+    started = time.monotonic()
+    assert catalog.tidy() == 1
+    assert time.monotonic() - started < 4
+    assert not (warehouse / "t").exists()
+    assert len(catalog.removals.waiting()) == 3

@@ -75,3 +75,40 @@ def test_every_object_is_in_our_schema(db: Database) -> None:
             "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'public'"
         )
         assert list(found) == []
+
+
+BEFORE_PLACES = """
+DROP TABLE place_alias;
+DROP INDEX tbl_place, partition_place, database_place, database_managed_place, directory_removal_place;
+DROP INDEX directory_removal_trash, dropped_directory_trash_place, compaction_place, dropped_directory_trash;
+CREATE INDEX dropped_directory_location ON dropped_directory (location);
+CREATE INDEX dropped_directory_trash ON dropped_directory (trash);
+ALTER TABLE directory_removal DROP COLUMN owner, DROP COLUMN claimed_by, DROP COLUMN noted_at, DROP COLUMN attempts;
+ALTER TABLE directory_removal DROP COLUMN next_at, DROP COLUMN last_error;
+UPDATE alembic_version SET version_num = '0018';
+"""
+
+
+def test_locations_of_before_come_into_their_normal_form(db: Database) -> None:
+    given = {
+        "file:/w/t": "file:/w/t",
+        "file:/w/./victim": "file:/w/victim",
+        "file:/w//victim": "file:/w/victim",
+        "file:/w/x/../victim": "file:/w/victim",
+        "file:///w/victim/": "file:/w/victim",
+        "hdfs://nn/w/p=a.b": "hdfs://nn/w/p=a.b",
+        "hdfs://nn/w/..": "hdfs://nn",
+        "S3A://b//x": "s3a://b/x",
+        "data:,abc": "data:,abc",
+        "file://host/x": "file://host/x",
+    }
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql(BEFORE_PLACES)
+        for location in given:
+            connection.exec_driver_sql(
+                f"INSERT INTO directory_removal (location, only_if_empty) VALUES ('{location}', false)"
+            )
+    upgrade(db)
+    with db.engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT location FROM directory_removal ORDER BY id").scalars().all()
+    assert dict(zip(given, found, strict=True)) == given
