@@ -203,14 +203,15 @@ class Alterations:
 
     def _claim(self, connection: Connection, old: Table, altered: Table) -> None:
         """Take the place of an altered table if it is another one, or the table now has a right to it alone."""
+        if not altered.owns_files:
+            return
         has_rights = old.owns_files and (old.is_transactional or not altered.is_transactional)
         places = [altered.location] if altered.location and (altered.location != old.location or not has_rights) else []
         if not has_rights:
             query = select(PARTITION.c.location).where(PARTITION.c.table_id == old.id)
             own = [place for place in connection.execute(query).scalars() if not is_below(place, altered.location)]
             places += sorted(filter(None, own))
-        if altered.owns_files:
-            self._neighbours.claim(connection, places, altered, Own(old.id))
+        self._neighbours.claim(connection, places, altered, Own(old.id))
 
 
 def _with_statistics(table: Table, sent: Table) -> Table:

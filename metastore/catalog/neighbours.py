@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection, select, text
 from sqlalchemy.dialects.postgresql import insert
@@ -31,6 +32,7 @@ from metastore.store.database import Database
 
 AT, BELOW, ABOVE = "at", "below", "above"
 TABLE, PARTITION, DATABASE = "table", "partition", "database"
+WAREHOUSE = "warehouse"
 READ = "read"
 """Of a dropped table or partition that transactions under way may read."""
 MOVING, TRASH = "moving", "trash"
@@ -48,7 +50,7 @@ _BASE = "\x1f"
 # As text, which costs less than half a millisecond to make.
 _NEAR = text(
     "SELECT * FROM data_near(CAST(:numbers AS integer[]), CAST(:lows AS text[]), CAST(:highs AS text[]),"
-    " CAST(:own_table AS bigint), CAST(:own_partitions AS text[]))"
+    " CAST(:own_table AS bigint), CAST(:own_partitions AS text[]), CAST(:wanted AS text[]))"
 )
 _LOCK = text("SELECT lock_places(CAST(:places AS text[]), CAST(:alone AS boolean[]))")
 
@@ -73,6 +75,8 @@ class Neighbour:
                 what = f"partition {self.label} of {self.table.full_name if self.table else 'a table'}"
             case "database":
                 what = f"database {self.label}"
+            case "warehouse":
+                what = "the warehouse"
             case "read":
                 what = f"what transactions under way still read of the dropped {self.label}"
             case "trash" | "moving":
@@ -127,16 +131,25 @@ class Neighbours:
     # --- in it ---
 
     def near(
-        self, connection: Connection, places: Sequence[str], own: Own = NOBODY, lock: bool = False
+        self,
+        connection: Connection,
+        places: Sequence[str],
+        own: Own = NOBODY,
+        lock: bool = False,
+        kinds: Collection[str] | None = None,
     ) -> dict[str, list[Neighbour]]:
-        """What of others lies at, below or above each of some stored locations; `lock` keeps it so to the end."""
+        """What of others lies at, below or above each of some stored locations; `lock` keeps it so to the end.
+
+        `kinds` are those that are looked for, None for all; REMOVAL takes MOVING along.
+        """
         if not places:
             return {}
         aliases: list[Alias] = []
-        rows, known = _candidates(connection, places, aliases, own, lock)
+        look = partial(_candidates, connection, places, own=own, lock=lock, kinds=kinds)
+        rows, known = look(aliases)
         if set(known) != set(aliases):
             aliases = known
-            rows, _ = _candidates(connection, places, aliases, own, lock)
+            rows, _ = look(aliases)
         tables = _tables(connection, {row.id for row in rows if row.kind in (TABLE, PARTITION)})
         found: dict[str, list[Neighbour]] = {place: [] for place in places}
         identities = {place: identity(place, aliases) for place in places}
@@ -150,12 +163,15 @@ class Neighbours:
         root = identity(self._directories.root, aliases)
         return {place: _unsheltered(there, identities[place], root, own) for place, there in found.items()}
 
-    def in_the_way(
-        self, connection: Connection, places: Sequence[str], own: Own = NOBODY, kinds: Collection[str] = _KEPT
-    ) -> dict[str, Neighbour]:
+    def in_the_way(self, connection: Connection, places: Sequence[str], own: Own = NOBODY) -> dict[str, Neighbour]:
         """Those of some places that must not be removed or moved, each with what of others lies there."""
         found = self.near(connection, places, own, lock=True)
-        blocked = {place: [one for one in there if one.kind in kinds] for place, there in found.items()}
+        blocked = {place: [one for one in there if one.kind in _KEPT] for place, there in found.items()}
+        root = self._directories.root
+        warehouse = Neighbour(WAREHOUSE, AT, 0, "", root, identity(root))
+        for place, there in blocked.items():
+            if _relation(warehouse.identity, identity(place)) in (AT, BELOW):
+                there.append(warehouse)
         return {place: there[0] for place, there in blocked.items() if there}
 
     def whole(self, connection: Connection, places: Sequence[str], foreign: Sequence[str]) -> list[str]:
@@ -221,11 +237,11 @@ class Neighbours:
 
     def is_read(self, connection: Connection, place: str) -> bool:
         """Whether files of a dropped table or partition that is still read are at, above or below a location."""
-        return any(neighbour.kind == READ for neighbour in self.near(connection, [place])[place])
+        return bool(self.near(connection, [place], kinds=[READ])[place])
 
     def removals_near(self, connection: Connection, place: str, below: bool) -> list[int]:
         """The ids of removals that wait at or above a location, with `below` also those in it."""
-        there = self.near(connection, [place])[place]
+        there = self.near(connection, [place], kinds=[REMOVAL])[place]
         return [
             one.id for one in there if one.kind in (REMOVAL, MOVING) and (below or one.relation != BELOW) and one.id
         ]
@@ -296,7 +312,13 @@ def _aliases(connection: Connection) -> list[Alias]:
 
 
 def _candidates(
-    connection: Connection, places: Sequence[str], aliases: Sequence[Alias], own: Own, lock: bool
+    connection: Connection,
+    places: Sequence[str],
+    aliases: Sequence[Alias],
+    *,
+    own: Own,
+    lock: bool,
+    kinds: Collection[str] | None,
 ) -> tuple[list[_Candidate], list[Alias]]:
     """What may lie at, below or above each of some places, and all aliases; each range is asked for once."""
     if lock:
@@ -315,6 +337,7 @@ def _candidates(
         "lows": [low for low, _ in asked],
         "highs": [high for _, high in asked],
         "own_table": own.table_id,
+        "wanted": None if kinds is None else list(kinds),
         "own_partitions": None if own.partitions is None else list(own.partitions),
     }
     numbers = list(asked.values())
