@@ -12,6 +12,7 @@ among those that run calls.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections import deque
@@ -98,6 +99,10 @@ class FileSystems:
 
     def __init__(self) -> None:
         self.limit_ms = LIMIT_MS
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin without threads, as a forked process has to."""
         self._lock = threading.Lock()
         self._lanes: dict[tuple[str, str], _Lane] = {}
         self._waiting = 0
@@ -216,6 +221,7 @@ def _undo(work: _Work) -> None:
 
 FILE_SYSTEMS = FileSystems()
 """Those of this process."""
+os.register_at_fork(after_in_child=FILE_SYSTEMS.begin)
 
 
 def _system(location: str) -> tuple[str, str]:
