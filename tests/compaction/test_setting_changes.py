@@ -23,6 +23,7 @@ from metastore.txn.states import TxnType
 from metastore.why.cleaning import CleaningAnswers
 from metastore.why.service import WhyService
 from tests.compaction.crash.table import CrashTable, pass_a_day
+from tests.compaction.world import removals
 
 LOW = {"compactorthreshold.hive.compactor.delta.num.threshold": "1"}
 PARTITIONS = [f"p={number}" for number in range(1, 6)]
@@ -129,7 +130,7 @@ def test_a_renamed_table_takes_the_change_along(table: CrashTable) -> None:
 
 def test_why_says_that_it_is_not_known_yet(table: CrashTable) -> None:
     cleaning = CleaningAnswers(table.db, table.service, table.snapshots, table.catalogue, table.config)
-    why = WhyService(table.db, table.service, cleaning, table.catalogue, table.config, TxnConfig())
+    why = WhyService(table.db, table.service, cleaning, table.catalogue, removals(table.db), table.config, TxnConfig())
     assert "settings_changed" not in {answer.code for answer in why.table("db", "t")}
     set_properties(table, **LOW)
     (answer,) = (answer for answer in why.table("db", "t") if answer.code == "settings_changed")

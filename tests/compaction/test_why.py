@@ -23,14 +23,14 @@ from metastore.why.models import Answer
 from metastore.why.service import WhyService
 from metastore.why.words import span
 
-from .world import OWNER, World, fail
+from .world import OWNER, World, fail, removals
 
 BOB = TxnOwner("bob", "host2", "report.py")
 
 
 def why(world: World) -> WhyService:
     cleaning = CleaningAnswers(world.db, world.service, world.snapshots, world.catalogue, world.config)
-    return WhyService(world.db, world.service, cleaning, world.catalogue, world.config, TxnConfig())
+    return WhyService(world.db, world.service, cleaning, world.catalogue, removals(world.db), world.config, TxnConfig())
 
 
 def table(world: World) -> dict[str, Answer]:

@@ -24,6 +24,10 @@ from hive_acid.format.rows import DELETE, INSERT, RowEvent, RowId, encode_bucket
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, directory_state
 from hive_acid.ids import CompactionId, TxnId
+from metastore.catalog.config import CatalogConfig
+from metastore.catalog.directories import Directories
+from metastore.catalog.neighbours import Neighbours
+from metastore.catalog.removal.removals import Removals
 from metastore.compaction.cleaner import Cleaner
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.executor import CompactionExecutor
@@ -46,6 +50,12 @@ from metastore.txn.write_ids import WriteIdService
 
 OWNER = TxnOwner("ann", "host1", "test")
 ACID = {"transactional": "true"}
+
+
+def removals(db: Database) -> Removals:
+    """What waits for its removal."""
+    directories = Directories("file:/", enabled=True)
+    return Removals(db, directories, Neighbours(db, directories), CatalogConfig())
 
 
 @dataclass

@@ -57,10 +57,10 @@ def test_a_silent_one_has_a_limit_and_others_go_on(systems: FileSystems) -> None
         thread.start()
     assert systems.run("hdfs://other/x", str, 1) == "1"
     assert systems.run("file:/x", str, 1) == "1"
-    assert time.monotonic() - started < 0.2
+    assert time.monotonic() - started < 1
     for thread in threads:
         thread.join(10)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 5
     assert sum("has not answered within 0.2 s" in outcome for outcome in outcomes) == lanes.MOST_CALLERS
     assert sum("does not answer, and 16 calls wait" in outcome for outcome in outcomes) == 5
     assert gate.calls == lanes.THREADS
@@ -72,11 +72,13 @@ def test_what_nobody_waits_for_any_more_is_undone_and_what_is_asked_again_is_joi
     gate, undone = Gate(), threading.Event()
     with pytest.raises(TimeoutError):
         systems.run(SILENT, gate, undo=undone.set)
-    threading.Timer(0.1, gate.open.set).start()
+    systems.limit_ms = 20_000
+    threading.Timer(1, gate.open.set).start()
     assert systems.run(SILENT, gate, undo=undone.set) == "done"
     assert gate.calls == 1
     assert not undone.is_set()
     gate.open.clear()
+    systems.limit_ms = 200
     with pytest.raises(TimeoutError):
         systems.run(SILENT, gate, undo=undone.set)
     gate.open.set()
