@@ -1,6 +1,7 @@
 """Texts and templates, without Spark: the words of a statement, names in queries, and what a WHERE says of a table."""
 
-from datetime import UTC, date, datetime
+import time
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
@@ -156,3 +157,33 @@ def test_literals():
         assert literal(value) == text
     with pytest.raises(SqlError):
         literal([1])
+
+
+@pytest.mark.parametrize(
+    ("moment", "micros"),
+    [
+        (datetime(9999, 12, 31, 23, 59, 59, 999999), 253402300799999999),
+        (datetime(2262, 4, 12, 1, 1, 1, 999999), 9223376461999999),
+        (datetime(1969, 12, 31, 23, 59, 59, 999999), -1),
+        (datetime(1500, 1, 1, 0, 0, 0, 1), -14831769599999999),
+        (datetime(1, 1, 1, 0, 0, 0, 1), -62135596799999999),
+    ],
+)
+def test_moments_are_exact(monkeypatch, moment, micros):
+    """A float holds them by the microsecond from 1832 to 2107 only."""
+    assert literal(moment.replace(tzinfo=UTC)) == f"timestamp_micros({micros})"
+    east = timezone(timedelta(hours=5))
+    assert literal(moment.replace(tzinfo=east)) == f"timestamp_micros({micros - 5 * 3_600_000_000})"
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", "UTC")
+        time.tzset()
+        assert literal(moment) == f"timestamp_micros({micros})"
+    time.tzset()
+
+
+def test_numbers_of_numpy():
+    numpy = pytest.importorskip("numpy")
+    found = [literal(of) for of in (numpy.int64(7), numpy.float64(1.5), numpy.float32(0.5), numpy.bool_(True))]
+    assert found == ["7", "1.5D", "0.5D", "TRUE"]
+    with pytest.raises(SqlError):
+        literal(numpy.array([1]))

@@ -6,9 +6,11 @@ Queries hand their arguments to Spark. A statement that changes a table is taken
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from hive_acid.errors import SqlError
 from hive_acid.spark.assign import text_value
@@ -19,6 +21,8 @@ Arguments = Mapping[str, object] | Sequence[object] | None
 
 _INT = range(-(1 << 31), 1 << 31)
 _BIGINT = range(-(1 << 63), 1 << 63)
+_NUMBERS = frozenset("biuf")
+"""Kinds of numpy's: booleans, whole numbers, floats."""
 
 
 def bound(text: str, arguments: Arguments) -> str:
@@ -60,6 +64,7 @@ def _is_named_mark(tokens: list[Token], at: int) -> bool:
 
 def literal(value: object) -> str:
     """A Python value in Spark's SQL. Raises SqlError if it has no literal."""
+    value = _plain(value)
     match value:
         case None:
             return "NULL"
@@ -78,8 +83,23 @@ def literal(value: object) -> str:
         case bytes() | bytearray():
             return f"X'{value.hex()}'"
         case datetime():
-            return f"timestamp_micros({round(value.timestamp() * 1_000_000)})"
+            return f"timestamp_micros({_micros(value)})"
         case date():
             return f"DATE'{value.isoformat()}'"
         case _:
             raise SqlError(f"an argument of type {type(value).__name__} can be given to queries only")
+
+
+def _plain(value: object) -> object:
+    """A number of numpy as Python's, which Spark takes it for as well; anything else as it is."""
+    found: Any = value
+    is_number = getattr(getattr(value, "dtype", None), "kind", None) in _NUMBERS and found.shape == ()
+    return found.item() if is_number else value
+
+
+def _micros(moment: datetime) -> int:
+    """Microseconds since 1970, exactly; without a zone it is in that of the process, as to Spark."""
+    if moment.tzinfo is None:
+        return int(time.mktime(moment.timetuple())) * 1_000_000 + moment.microsecond
+    since = moment.replace(tzinfo=None) - datetime(1970, 1, 1) - (moment.utcoffset() or timedelta())
+    return since // timedelta(microseconds=1)
