@@ -55,8 +55,13 @@ def test_an_acid_table_is_empty_for_new_readers_only(rpc: Rpc, world: AcidWorld,
     assert world.rows(t) == ["new"]
 
 
-def test_statistics_are_reset(rpc: Rpc, world: AcidWorld, t: str) -> None:
-    rpc.truncate_table("default", t, None)
+@pytest.mark.parametrize("by_client", [False, True])
+def test_statistics_are_reset(rpc: Rpc, world: AcidWorld, t: str, by_client: bool) -> None:
+    """Whoever writes the base: nobody plans by the rows of before."""
+    own = world.begin()
+    write_id = world.write_ids.allocate("default", t, [own])[0][1] if by_client else None
+    rpc.truncate_table_req(ttypes.TruncateTableRequest(dbName="default", tableName=t, writeId=write_id))
+    world.txns.commit_txn(own)
     found = world.catalog.tables.get("default", t).parameters
     assert found["numRows"] == "0"
     assert "COLUMN_STATS_ACCURATE" not in found

@@ -83,11 +83,9 @@ class Truncations:
                 self._directories.empty(place.location)
         elif write_id > 0:  # a transaction that is no SOFT_DELETE hands nothing over: a compaction finds what is left
             self._overwrites.in_clients(table, places, WriteId(write_id), submit)
-            self._note(table, places, is_empty=False)
-            return
         else:
             self._overwrites.in_own(table, places, owner, submit)
-        self._note(table, places, is_empty=True)
+        self._note(table, places)
 
     def _places(self, table: Table, names: Sequence[str] | None) -> list[Place]:
         if not table.partition_keys:
@@ -104,12 +102,12 @@ class Truncations:
             raise NoSuchObjectError(f"partition {min(missing)} of {table.full_name} does not exist")
         return found
 
-    def _note(self, table: Table, places: Sequence[Place], is_empty: bool) -> None:
-        """Statistics say so: all counts are 0, or if that holds only after the client's commit, they are not sure."""
+    def _note(self, table: Table, places: Sequence[Place]) -> None:
+        """Statistics say so: all counts are 0. They are not called accurate, since a client may yet abort."""
 
         def change(connection: Connection) -> None:
             stands = locked(connection, table.database, table.name)
-            parameters = _without_statistics(stands.parameters, is_empty)
+            parameters = _emptied(stands.parameters)
             new = replace(stands, parameters=parameters)
             connection.execute(update(TBL).where(TBL.c.id == stands.id).values(records.table_row(new)))
             names = [place.partition for place in places if place.partition is not None]
@@ -121,7 +119,7 @@ class Truncations:
             query = select(*records.PARTITION_COLUMNS).where(own, PARTITION.c.name == func.any(texts(names)))
             told = []
             for before in list(map(records.partition_reader(stands), connection.execute(query))):
-                after = replace(before, parameters=_without_statistics(before.parameters, is_empty))
+                after = replace(before, parameters=_emptied(before.parameters))
                 chosen = update(PARTITION).where(own, PARTITION.c.name == before.name)
                 connection.execute(chosen.values(parameters=after.parameters))
                 told.append((before, after))
@@ -140,7 +138,7 @@ def _submit_replaced(
     refuse(connection.execute(select(replaced)).scalar_one(), txn_id)
 
 
-def _without_statistics(parameters: dict[str, str], is_empty: bool) -> dict[str, str]:
-    counts = {key: "0" for key in _COUNTS if key in parameters} if is_empty else {}
+def _emptied(parameters: dict[str, str]) -> dict[str, str]:
+    counts = {key: "0" for key in _COUNTS if key in parameters}
     kept = {key: value for key, value in parameters.items() if key != ACCURATE}
     return {**kept, **counts, LAST_DDL_TIME: str(int(time.time()))}
