@@ -74,6 +74,12 @@ def known_text(hive_type: str, text: str | None) -> str | None:
         return text
 
 
+def has_one_text(hive_type: str) -> bool:
+    """Whether each value of the type is named by one text only."""
+    match = _TYPE.fullmatch(hive_type)
+    return match is not None and match[1].lower() in ("string", "varchar")
+
+
 def _integer(bits: int) -> Callable[[str], str]:
     def text_of(text: str) -> str:
         number = int(text)

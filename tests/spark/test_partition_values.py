@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from hive_acid.catalog import Column, Table
-from hive_acid.errors import ColumnError, HiveAcidError
+from hive_acid.errors import ColumnError, HiveAcidError, UnsupportedTableError
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.partition_values import known_text, partition_text
 from hive_acid.streaming import ArrowWriter, StreamingConnection
@@ -189,3 +189,68 @@ def test_a_partition_is_found_whatever_its_value_is_written_as(acid, spark, tmp_
         assert acid.table("d.t").partitions() == []
         acid.sql(f"ALTER TABLE d.t ADD PARTITION (p = {said})")
         assert acid.table("d.t").partitions() == [name]
+
+
+NAMED_BY_OTHERS = {
+    # A key's type: how another engine has named the partition, the value in Spark's SQL, and as it is given.
+    "int": ("01", "1", 1),
+    "char(4)": ("ab", "'ab'", "ab"),
+    "date": ("2020-1-2", "date'2020-01-02'", date(2020, 1, 2)),
+    "decimal(6,2)": ("1.5", "1.5", "1.50"),
+    "timestamp": ("2020-01-02 00:00:00.0", "timestamp'2020-01-02 00:00:00'", "2020-01-02 00:00:00"),
+}
+
+
+def named_by_others(acid, kind, *texts, properties=None):
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": kind}, properties=properties)
+    table = acid.connection.table("d", "t")
+    names = [table.partition_name([text]) for text in texts]
+    acid.connection.add_partitions(table, {name: f"{table.location}/{name}" for name in names})
+    return names
+
+
+@pytest.mark.parametrize("properties", [None, INSERT_ONLY])
+@pytest.mark.parametrize("kind", NAMED_BY_OTHERS)
+def test_rows_go_to_the_partition_that_others_have_named(acid, spark, tmp_path, kind, properties):
+    """Hive and ours are one partition: what is inserted is where its rows are, and an overwrite replaces those."""
+    text, value, given = NAMED_BY_OTHERS[kind]
+    names = named_by_others(acid, kind, text, properties=properties)
+    spark.range(1).selectExpr("int(id) id").coalesce(1).write.orc(str(tmp_path / "files"))
+    one, whole = spark.sql("SELECT 2 AS id"), spark.sql(f"SELECT 2 AS id, {value} AS p")
+    acid.insert("d.t", whole)
+    acid.sql(f"INSERT INTO d.t PARTITION (p = '{given}') VALUES (3)")
+    acid.sql(f"INSERT OVERWRITE d.t PARTITION (p = '{given}') IF NOT EXISTS VALUES (4)")
+    acid.add_partitions("d.t", {acid.connection.table("d", "t").partition_name([str(given)]): None}, if_not_exists=True)
+    assert acid.load_data("d.t", str(tmp_path / "files"), partition={"p": given}, copy=True) == 1
+    ids = [0, 2, 3]
+    if properties is None:
+        wall_clock = whole.withColumn("p", F.col("p").cast("timestamp_ntz")) if kind == "timestamp" else whole
+        for static in ({"p": given}, {}):
+            stream = StreamingConnection(acid.connection, "d.t", ArrowWriter(), static_partition=static)
+            with stream, stream.transaction():
+                stream.write((one if static else wall_clock).toArrow())
+        assert acid.update("d.t", {"p": value}) == 5
+        acid.merge("d.t", spark.sql(f"SELECT 5 AS id, {value} AS p"), "t.id = s.id").whenNotMatchedInsertAll().execute()
+        ids = [0, 2, 2, 2, 3, 5]
+    assert sorted(row.id for row in acid.table("d.t").collect()) == ids
+    assert acid.table("d.t").partitions() == names
+    for partition, frame in (({"p": given}, one), (None, whole), ({"p": given}, one.limit(0))):
+        acid.insert("d.t", whole)
+        acid.overwrite("d.t", frame, partition=partition)
+        assert [row.id for row in acid.table("d.t").collect()] == [row.id for row in frame.collect()]
+    assert acid.table("d.t").partitions() == names
+
+
+@pytest.mark.parametrize("kind", NAMED_BY_OTHERS)
+def test_an_overwrite_of_two_partitions_of_one_value_is_refused(acid, spark, kind):
+    """It would leave the rows of the other one."""
+    text, value, given = NAMED_BY_OTHERS[kind]
+    table = Table("d", "t", (), (Column("p", kind),))
+    named_by_others(acid, kind, text, partition_text(table, table.partition_keys[0], given))
+    acid.insert("d.t", spark.sql(f"SELECT 1 AS id, {value} AS p"))
+    for partition in ({"p": given}, None):
+        with pytest.raises(UnsupportedTableError, match="of the same values"):
+            acid.overwrite("d.t", spark.sql(f"SELECT 2 AS id, {value} AS p"), partition=partition)
+    assert [row.id for row in acid.table("d.t").collect()] == [1]
+    acid.truncate("d.t", {"p": given})
+    assert acid.table("d.t").count() == 0

@@ -20,16 +20,20 @@ from hive_acid.spark.statement import Context, Overwrite, Statement
 from hive_acid.spark.write import new_rows, stored
 from hive_acid.transaction import AGENT_INFO, Transaction
 from hive_acid.wire import ttypes
+from hive_acid.write.same_partitions import name_there
 from hive_acid.write.table_write import Intent, TableWrite
 
 
 def overwriting(connection: Connection, transaction: Transaction, meant: TableReference, spec: PartitionSpec) -> Intent:
     """What an overwrite is about to do: replace the one partition that `spec` names, or those into which rows fall."""
+    names: dict[int, str] = {}
 
     def partition(table: Table) -> str | None:
         if not table.partition_keys or {name.lower() for name in spec} != {key.name for key in table.partition_keys}:
             return None
-        return table.partition_name(spec_values(table, spec))
+        if table.id not in names:
+            names[table.id] = name_there(connection, table, spec_values(table, spec))
+        return names[table.id]
 
     beside = has_own_readers(connection, meant, transaction.id)
     return Intent(Operation.UPDATE, overwrites=True, beside_readers=beside, partition=partition)

@@ -9,11 +9,11 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError, NoSuchObjectError
-from hive_acid.format.partitions import parse_partition_name
-from hive_acid.partition_values import known_text, partition_text
+from hive_acid.partition_values import partition_text
 from hive_acid.spark.assign import assign, sql_type, text_value
 from hive_acid.spark.quoting import quoted
 from hive_acid.spark.types import check_distinct, spark_type
+from hive_acid.write.same_partitions import values_of
 
 PartitionSpec = Mapping[str, object]
 """Values of the first partition keys, or of all, by their names; None is the default partition."""
@@ -85,16 +85,10 @@ def matching_names(table: Table, partition: PartitionSpec, names: Iterable[str])
     Raises NoSuchObjectError if there is none, ColumnError as `spec_values`.
     """
     values = spec_values(table, partition)
-    found = [name for name in names if _known_values(table, name)[: len(values)] == values]
+    found = [name for name in names if values_of(table, name)[: len(values)] == values]
     if not found:
         raise NoSuchObjectError(f"{table.full_name} has no partition ({_words(partition)})")
     return found
-
-
-def _known_values(table: Table, name: str) -> tuple[str | None, ...]:
-    """The values of a partition that is there, which others may have named by another text of the same value."""
-    pairs = zip(table.partition_keys, parse_partition_name(name), strict=True)
-    return tuple(known_text(key.type, value) for key, (_, value) in pairs)
 
 
 def _words(partition: PartitionSpec) -> str:

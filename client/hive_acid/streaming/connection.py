@@ -38,6 +38,7 @@ from hive_acid.streaming.delta import Delta
 from hive_acid.streaming.layout import Layout
 from hive_acid.streaming.records import RecordWriter
 from hive_acid.transaction import Transaction, TransactionKind, TransactionState
+from hive_acid.write.same_partitions import name_there
 from hive_acid.write.table_write import Intent, TableWrite
 
 COMPRESSIONS = ("zstd", "zlib", "snappy")
@@ -109,6 +110,7 @@ class StreamingConnection:
             self._definitions = Definitions(self._connection)
             self._table = _streamed(self._definitions.now(TableReference.of(table)))
             self._layout = Layout(self._table, static_partition or {})
+            self._partition = self._static_partition()
         except HiveAcidError as error:
             if self._owned is not None:
                 self._owned.close()
@@ -301,11 +303,14 @@ class StreamingConnection:
         self._waiting = opened[1:]
         return opened[0]
 
+    def _static_partition(self) -> str | None:
+        """The name of the one partition that all records go to; None if they tell."""
+        values = self._layout.static_values
+        return None if values is None else name_there(self._connection, self._table, values)
+
     def _begin(self, transaction: Transaction) -> None:
         table = self._table
-        values = self._layout.static_values
-        one = None if values is None else table.partition_name(values)
-        intent = Intent(Operation.INSERT, partition=lambda _: one)
+        intent = Intent(Operation.INSERT, partition=lambda _: self._partition)
         try:
             meant = TableReference.of(table)
             begun = TableWrite.begin(self._connection, self._definitions, transaction, meant, intent)

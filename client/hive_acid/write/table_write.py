@@ -14,7 +14,7 @@ the places of partitions.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from hive_acid.ids import WriteId
 from hive_acid.locks import Operation, overwrite_component, write_component
 from hive_acid.references import Definitions, TableReference
 from hive_acid.transaction import Transaction
+from hive_acid.write.same_partitions import by_values, may_be_named_otherwise, values_of
 from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values
 
 _UNPARTITIONED = ""
@@ -161,9 +162,7 @@ class TableWrite:
 
     def locate(self, wanted: Iterable[Values]) -> dict[Values, str]:
         """The directories of partitions, for files that are written there at once; new ones are registered."""
-        names = {values: self._name(values) for values in wanted}
-        self._find(names.values())
-        return {values: self._places[name] for values, name in names.items()}
+        return {values: self._places[name] for values, name in self._found(wanted).items()}
 
     def directory_name(self, staged: StagedFiles) -> str:
         """The name of the directory that files go to, in their partition."""
@@ -183,9 +182,8 @@ class TableWrite:
         transaction has overwritten, and for files of which two would go to one directory. The transaction is to be
         aborted then, which removes what was put into place.
         """
-        names = {staged.values: self._name(staged.values) for staged in found}
-        self._refuse_gone({names[staged.values] for staged in found if staged.kind == DELETE})
-        self._find(names.values())
+        self._refuse_gone({self._name(staged.values) for staged in found if staged.kind == DELETE})
+        names = self._found({staged.values for staged in found})
         published = [
             Published(name, files.join(self._places[name], self.directory_name(staged)), staged)
             for staged in found
@@ -230,27 +228,54 @@ class TableWrite:
         if self.table.partition_keys and (unread := sorted(deleted - self._places.keys())):
             raise TableChangedError(f"partition {unread[0]} of {self.table.full_name} is none of those that were read")
 
-    def _find(self, names: Iterable[str]) -> None:
-        """Find out where partitions are; those that are not there are registered.
+    def _found(self, wanted: Iterable[Values]) -> dict[Values, str]:
+        """The names of partitions by their values; those that are not there are registered.
 
         What counts is where a partition is once it is registered: somebody else may have done that at the same time,
-        and elsewhere.
+        and elsewhere. Nor does it count how its values are written in its name.
         """
         table = self.table
-        wanted = sorted(set(names) - self._places.keys())
-        if not wanted or not table.partition_keys:
-            return
-        found = self._connection.partitions_named(table, wanted)
-        if new := [name for name in wanted if name not in found]:
+        names = {values: self._name(values) for values in wanted}
+        unknown = sorted({*names.values()} - self._places.keys())
+        if not table.partition_keys:
+            return names
+        found = self._connection.partitions_named(table, unknown) if unknown else {}
+        new = {name for name in unknown if name not in found}
+        if may_be_named_otherwise(table) and (new or (self.intent.overwrites and names)):
+            same = self._named_otherwise(new, names.values())
+            names = {values: same.get(name, name) for values, name in names.items()}
+            found |= self._connection.partitions_named(table, sorted({*same.values()} - self._places.keys()))
+            new -= same.keys()
+        if new:
             wire = self._unchanged()
-            default = {name: files.join(table.location, name) for name in new}
+            default = {name: files.join(table.location, name) for name in sorted(new)}
             self._connection.add_partitions(table, default, wire=wire)
-            registered = self._connection.partitions_named(table, new)
-            if lost := [name for name in new if name not in registered]:
+            registered = self._connection.partitions_named(table, sorted(new))
+            if lost := sorted(new - registered.keys()):
                 raise TableChangedError(f"partition {lost[0]} of {table.full_name} was dropped as soon as it was made")
             self.created += sum(registered[name] == default[name] for name in new)
             found |= registered
         self._places |= found
+        return names
+
+    def _named_otherwise(self, new: Collection[str], written: Collection[str]) -> dict[str, str]:
+        """Those of the `new` names whose values a partition has that is there, with its name.
+
+        It is not taken twice: rows that have its name already are files of their own. Raises UnsupportedTableError for
+        an overwrite of values that several partitions have.
+        """
+        table = self.table
+        there = by_values(table, self._connection.partition_names(table))
+        if self.intent.overwrites:
+            for name in written:
+                same = {*there.get(values_of(table, name), ())}
+                if len(same) > 1:
+                    raise UnsupportedTableError(
+                        f"{table.full_name} has partitions of the same values, {' and '.join(sorted(same))}: an "
+                        "overwrite would replace one of them. Truncate them before, or move the rows by an UPDATE"
+                    )
+        free = {name: sorted({*there.get(values_of(table, name), ())} - {*written}) for name in sorted(new)}
+        return {name: same[0] for name, same in free.items() if same}
 
     def _verify(self, published: Sequence[Published]) -> None:
         """Raise TableChangedError or NoSuchObjectError unless readers find what is in place now."""

@@ -175,7 +175,7 @@ def _planned(run: Run, table: Table, destination: _Destination, frame: DataFrame
     spec = (
         partition_clause(run, table, destination.partition) if destination.partition else PartitionClause(table, {}, ())
     )
-    if destination.if_not_exists and spec.is_whole and spec.name in run.acid.connection.partitions(table):
+    if destination.if_not_exists and spec.is_whole and spec.covered(run.acid.connection.partition_names(table)):
         return lambda: 0
     values = _shaped(table, destination, spec, frame)
     if destination.overwrite:

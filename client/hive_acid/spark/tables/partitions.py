@@ -18,6 +18,7 @@ from hive_acid.spark.tables.load import take_in
 from hive_acid.spark.tables.placement import Placement
 from hive_acid.spark.tables.raw import check_files, find_files
 from hive_acid.transaction import Transaction
+from hive_acid.write.same_partitions import names_there
 from hive_acid.write.staging import Values
 from hive_acid.write.table_write import Intent
 
@@ -40,7 +41,9 @@ def add_partitions(
     if any(location is not None for location in given.values()):
         begun = context.begin(transaction, meant, Intent(Operation.INSERT))
     table = begun.table if begun is not None else context.locked_for_reading(transaction, meant)
-    names = {table.partition_name(_values(table, name)): location for name, location in given.items()}
+    by_us = {table.partition_name(_values(table, name)): location for name, location in given.items()}
+    there = names_there(context.connection, table, by_us)
+    names = {there[name]: location for name, location in by_us.items()}
     known = context.connection.partitions_named(table, list(names))
     if known and not if_not_exists:
         raise AlreadyExistsError(f"partition {min(known)} of {table.full_name} exists already")
