@@ -183,3 +183,40 @@ def test_keys_of_streams(chars, spark):
     )
     sink(batch, 0)
     assert [(row.id, row.name) for row in chars.table("d.t").where("c = 'ab'").collect()] == [(21, "newer")]
+
+
+def test_what_is_made_of_a_frame_has_its_chars(acid, spark):
+    """As texts they would have the blanks at their ends, and a condition would not find them."""
+    acid.create_table("d.t", {"id": "int", "c": "char(4)"})
+    acid.insert("d.t", spark.sql("SELECT 1 id, 'ab' c UNION ALL SELECT 2, 'abcd'"))
+    acid.create_table_as("d.a", acid.table("d.t"))
+    acid.sql("CREATE TABLE d.b AS SELECT *, id AS n FROM d.t")
+    acid.create_table_as("d.c", acid.table("d.t"), partitioned_by=["c"])
+    acid.create_table("d.e", {"id": "int"})
+    acid.insert("d.e", acid.table("d.t"), schema_evolution=True)
+    acid.create_table("d.f", {"id": "int"})
+    acid.merge("d.f", acid.table("d.t"), "t.id = s.id").withSchemaEvolution().whenNotMatchedInsertAll().execute()
+    for name in "abcef":
+        table = acid.connection.table("d", name)
+        assert {of.name: of.type for of in (*table.columns, *table.partition_keys)}["c"] == "char(4)", name
+        assert ids(acid.table(f"d.{name}").where("c = 'ab'")) == [1], name
+        assert acid.delete(f"d.{name}", "c = 'ab'") == 1
+    acid.create_table_as("d.g", acid.table("d.t").selectExpr("id", "rtrim(c) c"))
+    assert acid.connection.table("d", "g").columns[1].type == "string"
+
+
+@pytest.mark.parametrize("kind", ["string", "varchar(9)", "char(2)", "char(9)"])
+def test_chars_of_a_source_meet_texts(acid, spark, kind):
+    """Whichever side the CHAR is on: a MERGE would insert what is there."""
+    acid.create_table("d.s", {"c": "char(4)", "n": "int"})
+    acid.insert("d.s", spark.sql("SELECT 'ab' c, 1 n UNION ALL SELECT 'cd', 2"))
+    acid.create_table("d.t", {"id": "int", "v": kind})
+    acid.insert("d.t", spark.sql("SELECT 1 id, 'ab' v UNION ALL SELECT 2, 'x'"))
+    for on in ("t.v = s.c", "s.c = v AND n > 0", "t.v IN (s.c)", F.col("t.v") == F.col("s.c")):
+        merge = acid.merge("d.t", acid.table("d.s"), on).whenMatchedUpdate(set={"id": "t.id + 10"})
+        assert tuple(merge.whenNotMatchedInsert("s.c <> 'cd'", {"id": "n", "v": "c"}).execute()) == (0, 1, 0), on
+    acid.sql("MERGE INTO d.t USING d.s s ON t.v = s.c WHEN MATCHED THEN UPDATE SET id = 100")
+    assert acid.update("d.t", {"id": "t.id + n"}, source=acid.table("d.s"), on="v = c") == 1
+    assert ids(acid.table("d.t")) == [2, 101]
+    assert acid.delete("d.t", source=acid.table("d.s"), on="t.v = s.c AND s.c = 'ab'") == 1
+    assert ids(acid.table("d.t")) == [2]

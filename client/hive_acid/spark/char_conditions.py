@@ -19,7 +19,7 @@ from sqlglot import exp
 from hive_acid.catalog import Table
 from hive_acid.format.hashing import type_parts
 from hive_acid.spark.conditions import condition_tree
-from hive_acid.spark.types import spark_type
+from hive_acid.spark.types import column_type, spark_type
 
 TypeOf = Callable[[str, str], str | None]
 """The Hive type of a column by its qualifier, which may be empty, and its name; None where it is not known."""
@@ -38,20 +38,20 @@ def has_chars(table: Table) -> bool:
 def without_blanks(
     condition: Column | str, table: Table, alias: str | None = None, source: DataFrame | None = None, called: str = ""
 ) -> Column | str:
-    """`condition` with the CHAR columns of `table` compared by Hive's rule.
+    """`condition` with the CHAR columns of `table` and of `source` compared by Hive's rule.
 
     Columns are named alone, or by `alias` or, without one, the table's name; those of a `source` that is joined alone,
     or as it is `called`.
     """
     own = {column.name: column.type for column in (*table.columns, *table.partition_keys)}
-    if not has_chars(table):
-        return condition
     fields = source.schema.fields if source is not None else []
+    # Of a source it matters which columns are texts.
+    others = {field.name.lower(): column_type(field) if field.dataType == t.StringType() else None for field in fields}
+    if not has_chars(table) and not any(map(_is_char, others.values())):
+        return condition
     tree = condition_tree(condition, [*own, *(field.name for field in fields)], with_escapes=True)
     if tree is None:
         return condition
-    # Of a source it matters which columns are texts.
-    others = {field.name.lower(): "string" if field.dataType == t.StringType() else None for field in fields}
     by_alias: dict[str, dict[str, str | None]] = {called.lower(): others, (alias or table.name).lower(): {**own}}
 
     def type_of(qualifier: str, name: str) -> str | None:

@@ -24,7 +24,7 @@ from hive_acid.spark.job_settings import NOT_INFERRED, configured
 from hive_acid.spark.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
 from hive_acid.spark.quoting import quoted
 from hive_acid.spark.texts import is_char
-from hive_acid.spark.types import check_distinct, spark_type
+from hive_acid.spark.types import check_distinct, column_type, spark_type
 
 SOURCE_ROW = "__acid_source_row"
 """The number of a source row, by which it is told apart from equal ones."""
@@ -139,11 +139,14 @@ def _comparable_keys(join: Join, table: Table) -> Iterator[tuple[Column, str]]:
     target = {column.name: column for column in (*table.columns, *table.partition_keys)}
     fields = _fields(join.source)
     for name, key in equal_columns(join.on, join.target_alias, join.source_alias, [*target, *join.source.columns]):
-        if name in target and key in fields and _is_comparable(spark_type(target[name].type), fields[key].dataType):
+        if name in target and key in fields and _is_comparable(target[name], fields[key]):
             yield target[name], fields[key].name
 
 
-def _is_comparable(left: t.DataType, right: t.DataType) -> bool:
+def _is_comparable(column: Column, field: t.StructField) -> bool:
+    left, right = spark_type(column.type), field.dataType
+    if right == t.StringType() and is_char(Column(field.name, column_type(field))) and not is_char(column):
+        return False  # with a CHAR texts are compared without the blanks at their ends
     if isinstance(left, t.IntegralType):
         return isinstance(right, t.IntegralType)
     return isinstance(left, t.DateType | t.DecimalType | t.StringType) and left == right

@@ -48,6 +48,9 @@ _DECIMAL = re.compile(r"(?:decimal|numeric|dec)(?:\((\d+)(?:,(-?\d+))?\))?")
 _TEXT = re.compile(r"(char|varchar)\((\d+)\)")
 _MAX_DECIMAL_PRECISION = 38
 
+DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark's analyser looks for the length of a column that is a string to it, in the metadata of its field."""
+
 SIGNS_OF_TYPES = re.compile(r"[(),<>:`]")
 """What no name of a struct's field may have, since it stands in Hive's type without quotes."""
 
@@ -128,6 +131,12 @@ def hive_type(spark: t.DataType) -> str:
     raise ColumnError(f"Spark's type {spark.simpleString()} has no counterpart on ACID tables: cast it first")
 
 
+def column_type(field: t.StructField) -> str:
+    """The Hive type of a frame's column; a text is a CHAR or VARCHAR where Spark knows that it is one."""
+    known = field.metadata.get(DECLARED) if field.dataType == t.StringType() else None
+    return known if isinstance(known, str) and _TEXT.fullmatch(known) else hive_type(field.dataType)
+
+
 def text_length(hive_type: str) -> tuple[str, int] | None:
     """("char" or "varchar", length in characters) of such a type, None for any other."""
     match = _TEXT.fullmatch(re.sub(r"\s+", "", hive_type).lower())
@@ -162,7 +171,7 @@ def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> 
     differ in case only.
     """
     if isinstance(given, t.StructType):
-        columns = tuple(Column(field.name.lower(), hive_type(field.dataType)) for field in given.fields)
+        columns = tuple(Column(field.name.lower(), column_type(field)) for field in given.fields)
     else:
         if isinstance(given, Mapping):
             given = [Column(name, type_) for name, type_ in given.items()]
