@@ -22,6 +22,7 @@ from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
+from hive_acid.spark import json_values
 from hive_acid.spark.listing import PartitionState, TableState
 from hive_acid.spark.originals import path_of
 from hive_acid.spark.quoting import quoted
@@ -145,6 +146,15 @@ def _loaded(table: Table, source: DataFrameReader, paths: list[str]) -> DataFram
         raise UnsupportedTableError(f"{table.full_name} cannot be read: {str(error).splitlines()[0]}") from error
 
 
+def _json(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+    fields = [
+        t.StructField(field.name, json_values.type_of_lines(field.dataType)) for field in row_type(table.columns).fields
+    ]
+    read = _loaded(table, reader_of(spark, "json").schema(t.StructType(fields)), paths)
+    values = (f"{json_values.read(column)} AS {quoted(column.name)}" for column in table.columns)
+    return read.select(*map(F.expr, values), path)
+
+
 # --- text ----------------------------------------------------------------------------------------
 
 
@@ -235,7 +245,7 @@ _READERS: Mapping[str, Reader] = {
     "OrcInputFormat": _by_spark("orc"),
     "MapredParquetInputFormat": _by_spark("parquet"),
     "AvroContainerInputFormat": _by_spark("avro"),
-    "JsonSerDe": _by_spark("json"),
+    "JsonSerDe": _json,
     "LazySimpleSerDe": _delimited,
     "OpenCSVSerde": _quoted_text,
 }

@@ -17,7 +17,7 @@ from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
 from hive_acid.spark.assign import assigned, key_text, match_columns
 from hive_acid.spark.listing import directory_of
 from hive_acid.spark.quoting import quoted
-from hive_acid.spark.sources import reader_of, writer_of
+from hive_acid.spark.sources import exact_times, reader_of, writer_of
 from hive_acid.spark.statement import Context
 from hive_acid.spark.texts import declared, shown
 from hive_acid.spark.types import row_type, spark_type
@@ -85,7 +85,8 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     values = assigned(table, columns, frame, names).selectExpr(*stored).observe(counts, F.count(F.lit(1)).alias("rows"))
     before = _data_files(table)
     output = writer_of(values, kind).mode("append")
-    output.partitionBy(*(key.name for key in table.partition_keys)).save(table.location)
+    with exact_times(context.spark):
+        output.partitionBy(*(key.name for key in table.partition_keys)).save(table.location)
     if table.partition_keys:
         written = {path.rpartition("/")[0] for path in _data_files(table) - before}
         if written:

@@ -8,7 +8,12 @@ leave it out: its rows would be missing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+
+from hive_acid.spark.job_settings import configured
 
 _PACKAGE = "org.apache.spark.sql.execution.datasources"
 _CLASSES = {
@@ -19,6 +24,7 @@ _CLASSES = {
     "csv": f"{_PACKAGE}.csv.CSVFileFormat",
     "avro": "avro",
 }
+_PARQUET_TIMES = "spark.sql.parquet.outputTimestampType"
 _NOTHING_LEFT_OUT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
 
 
@@ -30,3 +36,11 @@ def reader_of(spark: SparkSession, kind: str) -> DataFrameReader:
 def writer_of(frame: DataFrame, kind: str) -> DataFrameWriter:
     """A writer of files of this kind."""
     return frame.write.format(_CLASSES[kind])
+
+
+@contextmanager
+def exact_times(spark: SparkSession) -> Iterator[None]:
+    """Within the block files hold times by the microsecond, also where the session would cut them to milliseconds."""
+    cut = spark.conf.get(_PARQUET_TIMES, None) == "TIMESTAMP_MILLIS"
+    with configured(spark, {_PARQUET_TIMES: "TIMESTAMP_MICROS"} if cut else {}):
+        yield

@@ -8,6 +8,7 @@ from hive_acid.errors import ColumnError, TableNotAcidError, UnsupportedTableErr
 from hive_acid.wire import ttypes
 from tests.spark.checker import location_of
 
+INSERT_ONLY = {"transactional_properties": "insert_only"}
 COLUMNS = "id int, name string, price decimal(5,2)"
 INPUT = {
     "text": ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"),
@@ -138,3 +139,66 @@ def test_a_flat_table_of_any_format_becomes_insert_only(acid, rows):
     acid.insert("d.t", rows)
     assert acid.convert_table("d.t", insert_only=True) == []
     assert len(read(acid)) == 6
+
+
+NESTED = {
+    "at": "timestamp", "day": "date", "x": "double", "d": "decimal(38,18)", "b": "binary",
+    "by_number": "map<int,string>", "by_day": "map<date,timestamp>",
+    "all": "array<struct<at:timestamp,day:date,by_name:map<string,timestamp>>>",
+}  # fmt: skip
+MOMENTS = (
+    "0001-01-01 00:00:00.000001", "1582-10-04 23:59:59.999999", "1582-10-15 00:00:00", "1899-12-31 23:59:58.9",
+    "1970-01-01 00:00:00.123456", "2020-02-29 10:00:00.5", "9999-12-31 23:59:59.999999",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"spark.sql.legacy.timeParserPolicy": "LEGACY"}, {"spark.sql.ansi.enabled": "false"}]
+)
+@pytest.mark.parametrize("stored_as", ["JSONFILE", "PARQUET", "ORC"])
+def test_values_of_all_types_come_back(acid, spark, stored_as, settings):
+    """JSON lines had times by the millisecond only, and maps by others than texts could not be read."""
+    acid.create_table("d.t", {"id": "int", **NESTED}, properties=INSERT_ONLY, stored_as=stored_as)
+    moments = " UNION ALL ".join(f"SELECT timestamp'{moment}' at" for moment in MOMENTS)
+    frame = spark.sql(
+        f"SELECT int(row_number() OVER (ORDER BY at)) id, at, date(at) day, 0.1D x, "
+        f"cast(-1.000000000000000001 AS decimal(38,18)) d, X'00FF' b, map(-1, 'a', 2, '') by_number, "
+        f"map(date(at), at) by_day, array(null, struct(at, date(at) day, map('', at, 'k', null) by_name)) all "
+        f"FROM ({moments}) UNION ALL SELECT 0, null, null, null, null, null, null, map(date'2020-01-01', null), array()"
+    ).localCheckpoint()
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        assert acid.insert("d.t", frame) == len(MOMENTS) + 1
+        shown = [name if "timestamp" not in kind else f"to_json({name}) {name}" for name, kind in NESTED.items()]
+        del shown[0]
+        columns = ["id", "unix_micros(at) at", *shown]
+        found, expected = (sorted(map(str, of.selectExpr(*columns).collect())) for of in (acid.table("d.t"), frame))
+        assert found == expected
+        times = ["id", "unix_micros(element_at(by_day, day)) a", "unix_micros(get(all, 1).at) b"]
+        assert sorted(acid.table("d.t").selectExpr(*times).collect()) == sorted(frame.selectExpr(*times).collect())
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+
+
+@pytest.mark.parametrize("stored_as", ["JSONFILE", "TEXTFILE"])
+def test_a_time_whose_text_is_another_one_is_refused(acid, spark, monkeypatch, stored_as):
+    """The hour that clocks go back to is there twice, and its text once."""
+    acid.create_table("d.t", {"at": "timestamp"}, properties=INSERT_ONLY, stored_as=stored_as)
+    monkeypatch.setattr("hive_acid.spark.timezone.ZoneGuard.check", lambda *_: None)
+    twice = spark.sql("SELECT timestamp_micros(1699162200000000 + id * 3600000000) at FROM range(2)")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        assert acid.insert("d.t", twice.limit(1)) == 1
+        with pytest.raises(ColumnError, match="clocks go back"):
+            acid.insert("d.t", twice)
+        assert acid.table("d.t").selectExpr("unix_micros(at)").collect() == [(1699162200000000,)]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_a_map_whose_keys_have_no_text_is_refused_in_json(acid, spark):
+    acid.create_table("d.t", {"m": "map<binary,int>"}, properties=INSERT_ONLY, stored_as="JSONFILE")
+    with pytest.raises(UnsupportedTableError, match="a key of a map in JSON is a text"):
+        acid.insert("d.t", spark.sql("SELECT map(X'00', 1) m"))

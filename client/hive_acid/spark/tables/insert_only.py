@@ -17,14 +17,16 @@ from hive_acid.catalog import Table
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.spark import json_values
 from hive_acid.spark.events import directory_keys, key_column
 from hive_acid.spark.insert_only import Delimiters, by_format, delimiters
 from hive_acid.spark.quoting import quoted
-from hive_acid.spark.sources import writer_of
+from hive_acid.spark.sources import exact_times, writer_of
 from hive_acid.spark.specs import PartitionSpec, with_constants
 from hive_acid.spark.statement import Context, column_errors
 from hive_acid.spark.tables.placement import Placement
 from hive_acid.spark.types import spark_type
+from hive_acid.spark.wall_clock import wall_clock
 from hive_acid.spark.write import stored
 from hive_acid.write.staging import Values
 from hive_acid.write.table_write import TableWrite
@@ -67,7 +69,7 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
     ).observe(counts, F.count(F.lit(1)).alias(_ROWS))
     names = [key_column(position) for position in range(depth)]
     location = files.join(placement.location, "written")
-    with column_errors(table):
+    with column_errors(table), exact_times(placement.context.spark):
         writer(placement, shaped, names).option("maxRecordsPerFile", 0).partitionBy(*names).save(location)
     rows = int(counts.get[_ROWS] or 0)
     if rows:
@@ -106,7 +108,9 @@ def _orc(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFra
 
 
 def _json(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
-    return writer_of(frame, "json").option("ignoreNullFields", "false")
+    table = placement.table
+    values = (f"{json_values.written(table, column)} AS {quoted(column.name)}" for column in table.columns)
+    return writer_of(frame.selectExpr(*keys, *values), "json").option("ignoreNullFields", "false")
 
 
 def _delimited(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
@@ -128,6 +132,8 @@ def _text(table: Table, name: str, kind: t.DataType, between: Delimiters) -> Col
     value = F.col(quoted(name))
     if isinstance(kind, t.BinaryType):
         return F.base64(value)
+    if isinstance(kind, t.TimestampType):
+        return F.expr(wall_clock(quoted(name), f"{table.full_name}.{name}"))
     text = value.cast("string")
     if not isinstance(kind, t.StringType):
         return text
