@@ -218,6 +218,28 @@ def test_rows_of_which_none_is_the_last_fail_the_batch(simple, given, order_by, 
     assert last_batch(simple.connection.table("d", "t").parameters, "q") is None
 
 
+KEYS_AS_TEXTS = {
+    "int": ["1", "01", " 1"],
+    "date": ["2020-01-02", "2020-1-2"],
+    "decimal(6,2)": ["1.5", "1.50"],
+    "char(4)": ["ab", "ab "],
+}
+
+
+@pytest.mark.parametrize("kind", KEYS_AS_TEXTS)
+def test_keys_are_values_of_the_table(acid, kind):
+    """A batch of texts, as of a CSV: two texts of one value would be two rows with one key."""
+    acid.create_table("d.t", {"k": kind, "n": "int"})
+    texts = KEYS_AS_TEXTS[kind]
+    sink = acid.sink("d.t", query="q", mode="upsert", keys=["K"], order_by="n")
+    for batch in range(2):
+        given = [(text, batch * 10 + n) for n, text in enumerate(texts)]
+        sink(frame(acid, given, "k string, n int"), batch)
+        assert [row.n for row in acid.table("d.t").collect()] == [batch * 10 + len(texts) - 1]
+    with pytest.raises(ColumnError, match="no column K, which is a key"):
+        sink(frame(acid, [(1,)], "n int"), 2)
+
+
 def test_changes_say_what_they_are(simple):
     sink = simple.sink("d.t", query="q", mode="changes", keys=["id"], order_by="at", change_column="op")
     schema = "id int, name string, op string, at int"

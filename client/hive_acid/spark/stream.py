@@ -31,6 +31,7 @@ from hive_acid.connection import Connection, connect
 from hive_acid.errors import ColumnError, MetastoreInternalError, StreamFencedError, WriteConflictError
 from hive_acid.format.progress import last_batch, progress_parameter
 from hive_acid.references import Definitions, TableReference
+from hive_acid.spark.assign import assign, is_stored_as_is
 from hive_acid.spark.quoting import quoted
 from hive_acid.spark.texts import is_char
 from hive_acid.spark.types import check_distinct
@@ -95,7 +96,7 @@ class SinkPlan:
             acid.insert(table, frame, schema_evolution=self.schema_evolution)
             return
         on = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in self.keys)
-        merging = acid.merge(table, self._distinct(table, frame), on)
+        merging = acid.merge(table, self._distinct(table, self._typed(table, frame)), on)
         if self.schema_evolution:
             merging = merging.withSchemaEvolution()
             merging.left_out = frozenset([self.change_column.lower()] if self.mode is SinkMode.CHANGES else [])
@@ -105,6 +106,23 @@ class SinkPlan:
         else:
             merging = merging.whenMatchedUpdateAll().whenNotMatchedInsertAll()
         merging.execute()
+
+    def _typed(self, table: Table, frame: DataFrame) -> DataFrame:
+        """`frame` with keys of the table's types: the texts 1 and 01 are one key of numbers.
+
+        Raises ColumnError for one that the frame lacks, or whose values the table cannot have.
+        """
+        columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
+        given = {field.name.lower(): field for field in frame.schema.fields}
+        if missing := [key for key in self.keys if key.lower() not in given]:
+            raise ColumnError(f"a batch for {table.full_name} has no column {', '.join(missing)}, which is a key")
+        fields = [(columns[key.lower()], given[key.lower()]) for key in self.keys]
+        values = {
+            field.name: F.expr(assign(table, column, quoted(field.name), field.dataType))
+            for column, field in fields
+            if not is_stored_as_is(table, column, field.dataType)
+        }
+        return frame.withColumns(values) if values else frame
 
     def _distinct(self, table: Table, frame: DataFrame) -> DataFrame:
         """One row per key, the last if there is an order; the job fails for rows of which none is the last."""
