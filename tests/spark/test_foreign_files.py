@@ -137,3 +137,70 @@ def test_files_that_must_not_be_there(acid, spark, at):
     (at / "delta_0000001_0000002" / "bucket_00000").unlink()
     with pytest.raises(UnsupportedTableError, match="which of the writes"):
         acid.table("d.t")
+
+
+FRACTIONS = (0, 1, 999, 1_000, 1_001, 500_000, 998_999, 999_000, 999_001, 999_999)
+MOMENTS = [
+    # Before 1970 pyarrow has no fractions that others read.
+    *(second * 1_000_000 for second in range(-40, 0)),
+    *(second * 1_000_000 + fraction for second in range(3) for fraction in FRACTIONS),
+]
+DAYS = range(-141_470, -141_470 + len(MOMENTS))
+"""From 1582-09-02 to 11-10 in a calendar without a gap."""
+
+
+def stored(directories):
+    """What pyarrow reads of the rows in the files of some directories, by id."""
+    rows = {}
+    for directory in directories:
+        for path in () if directory.name.startswith("delete") else directory.glob("bucket_*"):
+            rows |= {row.pop("id"): row for row in pyarrow.orc.read_table(path).column("row").to_pylist()}
+    return {number: {name: value for name, value in row.items() if name != "v"} for number, row in rows.items()}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("change", ["minor", "major", "update", "update by Spark", "merge"])
+def test_days_and_times_at_the_edges_stay_as_others_have_stored_them(acid, spark, change, nested, request):
+    """Java's writer cannot store all of them, but its reader never gives those; so they are rewritten as they were.
+
+    Days are numbers in a file, and those that two calendars share no name for are others to Spark than to their writer.
+    """
+    inner = pyarrow.struct([("at", pyarrow.timestamp("us")), ("day", pyarrow.date32())])
+    fields = [("id", pyarrow.int64()), ("v", pyarrow.int64()), *((of.name, of.type) for of in inner)]
+    columns = {"id": "bigint", "v": "bigint", "at": "timestamp", "day": "date"}
+    if nested:
+        fields.append(("pairs", pyarrow.list_(inner)))
+        columns["pairs"] = "array<struct<at:timestamp,day:date>>"
+    acid.create_table("d.t", columns)
+    at = commit_writes(acid, "d.t", 2)
+    moments = pyarrow.array(MOMENTS, pyarrow.timestamp("us")).to_pylist()
+    days = pyarrow.array(DAYS, pyarrow.int32()).cast(pyarrow.date32()).to_pylist()
+    events = []
+    for n, (moment, day) in enumerate(zip(moments, days, strict=True)):
+        row = {"id": n, "v": 0, "at": moment, "day": day} | ({"pairs": [{"at": moment, "day": day}]} if nested else {})
+        events.append((0, 1 + n % 2, BUCKET_0, n // 2, 1 + n % 2, row))
+    for write in (1, 2):
+        of_write = [event for event in events if event[1] == write]
+        write_events(at / f"delta_000000{write}_000000{write}_0000" / "bucket_00000", of_write, pyarrow.struct(fields))
+
+    def seen():
+        frame = acid.table("d.t").selectExpr("id", "unix_micros(at)", "unix_date(day)", "* EXCEPT (id, v, at, day)")
+        return sorted(map(str, frame.collect()))
+
+    before = {*at.iterdir()}
+    seen_before, stored_before = seen(), stored(before)
+    assert len(seen_before) == len(stored_before) == len(MOMENTS)
+    if change == "update by Spark":
+        request.getfixturevalue("written_by_spark")
+    if change in ("minor", "major"):
+        acid.delete("d.t", "id = 0")
+        del seen_before[0], stored_before[0]
+        assert compact_table(spark, acid, "d.t", change)
+    elif change == "merge":
+        every = acid.table("d.t").selectExpr("id", "1L AS v")
+        assert acid.merge("d.t", every, "t.id = s.id").whenMatchedUpdate(set={"v": "s.v"}).execute().updated
+    else:
+        assert acid.update("d.t", {"v": "1"}, "v = 0") == len(MOMENTS)
+    assert seen() == seen_before
+    stored_now = stored({*at.iterdir()} - before)
+    assert {number: stored_now[number] for number in stored_before} == stored_before
