@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hive_acid import files
-from hive_acid.files import FileEntry, join, parent, plain, rename_is_copy
+from hive_acid.files import FileEntry, is_local, join, parent, plain, rename_is_copy
 from metastore.filework.lanes import FILE_SYSTEMS
 
 __all__ = [
@@ -28,6 +28,9 @@ __all__ = [
     "write",
 ]
 
+_AWAKE_S = 10.0
+"""Who has answered so recently is not asked whether it answers."""
+
 
 def exists(location: str) -> bool:
     """Whether a file or directory is there."""
@@ -41,6 +44,7 @@ def make_directory(location: str) -> None:
 
 def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
     """All files and directories below `location`, sorted by path; an absent location has none."""
+    _knock(location)
     return FILE_SYSTEMS.run(location, files.list_tree, location, max_depth, takes_long=True)
 
 
@@ -48,6 +52,7 @@ def list_trees(locations: Sequence[str]) -> list[list[FileEntry]]:
     """`list_tree` of each location, many at a time where a listing is a request."""
     if not locations:
         return []
+    _knock(locations[0])
     return FILE_SYSTEMS.run(locations[0], files.list_trees, tuple(locations), takes_long=True)
 
 
@@ -62,6 +67,8 @@ def rename(source: str, target: str) -> None:
 
 def remove(location: str, *, takes_long: bool = True) -> bool:
     """Remove a file or a directory with all below it; False if there was nothing."""
+    if takes_long:
+        _knock(location)
     return FILE_SYSTEMS.run(location, files.remove, location, takes_long=takes_long)
 
 
@@ -73,6 +80,12 @@ def write(location: str, content: bytes) -> None:
 def read(location: str) -> bytes:
     """The content of a small file."""
     return FILE_SYSTEMS.run(location, files.read, location)
+
+
+def _knock(location: str) -> None:
+    """Before what may take long: whether a file system that is not local answers at all, within the short limit."""
+    if not is_local(location) and not FILE_SYSTEMS.has_answered(location, _AWAKE_S):
+        exists(location)
 
 
 def is_below(location: str, root: str) -> bool:

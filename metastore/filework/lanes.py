@@ -141,6 +141,12 @@ class FileSystems:
             raise work.error
         return work.result  # type: ignore[no-any-return]
 
+    def has_answered(self, location: str, within_s: float) -> bool:
+        """Whether the file system of a location has answered anything in the last seconds."""
+        with self._lock:
+            lane = self._lanes.get(_system(location))
+            return lane is not None and time.monotonic() - lane.answered_s < within_s
+
     def _enter(self, system: tuple[str, str], work: _Work) -> _Work:
         with self._lock:
             lane = self._lanes.get(system)
@@ -194,7 +200,8 @@ class FileSystems:
             except BaseException as error:
                 work.error = error
             with self._lock:
-                lane.answered_s = time.monotonic()
+                if not work.is_given_up:
+                    lane.answered_s = time.monotonic()
                 work.is_undone = work.undo is not None and work.is_given_up and work.error is None
             if work.is_undone:
                 _undo(work)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaErro
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
 from metastore.store.database import Database
+from tests.caller import Caller, Refused
 from tests.catalog.conftest import ACID, Rpc, column, partition, storage, table
 
 ROW = "a row"
@@ -150,6 +152,33 @@ VERBS: list[Callable[[Rpc, str], None]] = [
     exchange_and_drop,
     become_transactional,
 ]
+
+
+class Server:
+    """The calls of one client over a socket, in the form of `Rpc`."""
+
+    def __init__(self, client: Caller) -> None:
+        self._client = client
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        return partial(self._client.call, method)
+
+
+def test_no_verb_of_a_server_takes_the_data_of_others(metastore: Callable[..., str], tmp_path: Path) -> None:
+    """Every verb with every spelling of somebody else's place, over a socket."""
+    victim = tmp_path / "far" / "victim"
+    data = victim / "part" / "data"
+    with Caller(metastore()) as client:
+        rpc: Any = Server(client)
+        _victim(rpc, victim, "acid")
+        data.parent.mkdir()
+        data.write_text(ROW)
+        for verb, location in itertools.product(VERBS, spellings(victim)):
+            with suppress(Refused):
+                verb(rpc, location)
+            assert [entry.name for entry in data.parent.iterdir()] == ["data"], f"{verb.__name__} at {location}"
+            _clean_up(rpc)
+    assert data.read_text() == ROW
 
 
 @pytest.mark.parametrize("kind", ["acid", "plain", "external", "partition"])

@@ -11,6 +11,7 @@ import pytest
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
+from metastore.filework import files
 from metastore.filework.lanes import FILE_SYSTEMS
 from metastore.store.database import Database
 from tests.caller import Caller, Refused
@@ -68,6 +69,15 @@ def test_a_silent_file_system_stops_nobody_else(metastore: Callable[..., str], s
     assert sorted(waits)[len(waits) * 9 // 10] < 0.25
 
 
+def test_what_may_take_long_does_not_wait_long_for_a_silent_one(silent: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FILE_SYSTEMS, "limit_ms", 300)
+    for work in (files.list_tree, files.remove, lambda location: files.list_trees([location, location])):
+        started = time.monotonic()
+        with pytest.raises(TimeoutError, match=r"has not answered within 0\.3 s"):
+            work(f"hdfs://127.0.0.1:{silent}/x")
+        assert time.monotonic() - started < 3
+
+
 def test_a_drop_there_ends_and_its_removal_keeps_no_other_one(
     make_catalog: Callable[..., CatalogService],
     db: Database,
@@ -75,7 +85,6 @@ def test_a_drop_there_ends_and_its_removal_keeps_no_other_one(
     silent: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("metastore.filework.lanes.LONG", 2)
     catalog = make_catalog()
     rpc = Rpc(catalog)
     monkeypatch.setattr(FILE_SYSTEMS, "limit_ms", 500)
