@@ -18,7 +18,7 @@ from pathlib import Path
 import sqlalchemy.exc
 
 import hive_acid
-from hive_acid.errors import HiveAcidError
+from hive_acid.errors import HiveAcidError, MetaError
 from metastore.config import Config
 from metastore.filework import files
 from metastore.observe.calls import CallCounts
@@ -31,17 +31,27 @@ from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop, new_work
 from metastore.schedule import Schedule
 from metastore.slices import Slices
 from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
-from metastore.store.migrate import upgrade
+from metastore.store.embedded import EmbeddedPostgres, EmbeddedPostgresError, has_data
+from metastore.store.fitness import examine
+from metastore.store.migrate import has_schema, upgrade
+from metastore.store.watch import DatabaseWatch
 
 LOG = logging.getLogger("metastore")
 MAX_OPEN_FILES = 65_536
 HEALTH_WAIT_S = 2.0
-"""A server whose event loop does not turn for so long is not healthy."""
+"""A server whose event loop does not turn for so long is not live."""
+EMBEDDED_CONNECTIONS, RESERVED_CONNECTIONS = 100, 20
+"""What the embedded Postgres allows: so many, or so many more than the server may have, for commands beside it."""
+ADDRESS_FILE = "address"
+"""In the data directory: where the server that has it listens."""
 
 
 class StartError(RuntimeError):
     """The metastore cannot start; the sentence says why."""
+
+
+class DatabaseLostError(RuntimeError):
+    """The metastore ends, since its own Postgres keeps ending; the sentence says why."""
 
 
 @dataclass(frozen=True)
@@ -57,29 +67,45 @@ class ServeOptions:
 
 
 @contextlib.contextmanager
-def open_database(options: ServeOptions, loop: asyncio.AbstractEventLoop | None = None) -> Iterator[Database]:
+def open_database(
+    options: ServeOptions,
+    loop: asyncio.AbstractEventLoop | None = None,
+    given_up: Callable[[str], None] = lambda reason: None,
+    must_exist: bool = False,
+) -> Iterator[Database]:
     """The database of the options, migrated; an embedded Postgres runs as long as the context.
 
-    Raises StartError.
+    `given_up` is told, on another thread, when the embedded Postgres ends again and again. With `must_exist` nothing is
+    made where no metastore has been. Raises StartError.
     """
     with contextlib.ExitStack() as stack:
         url = options.database_url
         if url is None:
             assert options.data_dir is not None
+            if must_exist and not has_data(options.data_dir):
+                raise StartError(
+                    f"there is no metastore's data in {options.data_dir}: give the --data-dir or --database-url that "
+                    "`metastore serve` was given"
+                )
             try:
-                url = stack.enter_context(EmbeddedPostgres(options.data_dir))
+                most = max(EMBEDDED_CONNECTIONS, options.config.store.max_connections + RESERVED_CONNECTIONS)
+                settings = {"max_connections": str(most)}
+                url = stack.enter_context(EmbeddedPostgres(options.data_dir, settings, given_up))
             except (EmbeddedPostgresError, OSError) as error:
                 raise StartError(str(error)) from error
         try:
-            db = stack.enter_context(contextlib.closing(_connected(url, options, loop)))
+            db = stack.enter_context(contextlib.closing(_connected(url, options, loop, must_exist)))
         except (sqlalchemy.exc.SQLAlchemyError, HiveAcidError, ValueError) as error:
             raise StartError(f"the database cannot be used: {_first_line(error)}") from error
         yield db
 
 
-def _connected(url: str, options: ServeOptions, loop: asyncio.AbstractEventLoop | None) -> Database:
-    db = Database(url, options.config.server.worker_threads, loop, options.config.store)
+def _connected(url: str, options: ServeOptions, loop: asyncio.AbstractEventLoop | None, must_exist: bool) -> Database:
+    db = Database(url, loop, options.config.store)
     try:
+        examine(db, options.config.store)
+        if must_exist and not has_schema(db):
+            raise MetaError("no metastore has used it yet: give the database that `metastore serve` was given")
         upgrade(db)
     except BaseException:
         db.close()
@@ -93,21 +119,32 @@ class App:
     def __init__(self, options: ServeOptions) -> None:
         self._options = options
         self._stack = contextlib.ExitStack()
+        self._ended = threading.Event()
+        self._lost: str | None = None
+        self._db: Database | None = None
         self.counts = CallCounts()
 
     def run(self, announce: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT; `announce` is given the address when the first call can be answered.
 
-        Raises StartError when it cannot start.
+        Raises StartError when it cannot start, DatabaseLostError when its Postgres was given up.
         """
-        ended = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: ended.set())
+            signal.signal(number, lambda *_: self._ended.set())
         try:
             announce(self.start())
-            ended.wait()
+            self._ended.wait()
+            if self._lost is not None and self._db is not None:
+                self._db.close()  # nobody shall wait for it
         finally:
             self.stop()
+        if self._lost is not None:
+            raise DatabaseLostError(self._lost)
+        event(LOG, logging.INFO, "stopped")
+
+    def _give_up(self, reason: str) -> None:
+        self._lost = reason
+        self._ended.set()
 
     def start(self) -> str:
         """Make everything, listen, start the services; returns ``thrift://host:port``. Raises StartError."""
@@ -117,13 +154,18 @@ class App:
             loop = self._event_loop()
             listener = self._listener()
             self._prepare_warehouse()
-            db = stack.enter_context(open_database(options, loop))
+            db = self._db = stack.enter_context(open_database(options, loop, self._give_up))
             workers = new_workers(config.server.worker_threads)
             stack.callback(workers.shutdown, wait=True)
             loop.set_default_executor(workers)
+            watch = DatabaseWatch(db)
+            watch.start()
+            stack.callback(watch.stop)
             slices = Slices(db, options.warehouse, config)
             stack.callback(slices.close)
-            dispatcher = Dispatcher(slices.handlers(self.counts), workers, self.counts)
+            dispatcher = Dispatcher(
+                slices.handlers(self.counts, watch.trouble), workers, self.counts, db.patience_s, watch.has_no_room
+            )
             stack.callback(dispatcher.close)
             server = ThriftServer(
                 dispatcher,
@@ -139,7 +181,8 @@ class App:
                 schedule.start()
                 stack.callback(schedule.stop)
             stack.callback(slices.interrupt)
-            self._serve_metrics(slices, server, loop)
+            self._serve_metrics(slices, server, watch, loop)
+            self._leave_address(f"thrift://{address}")
             _collect_seldom()
         except BaseException:
             self.stop()
@@ -176,14 +219,16 @@ class App:
             listener.listen(BACKLOG)  # who connects from now on waits for the start instead of being refused
         except OverflowError:
             raise StartError(f"{options.port} is not a port: give one from 0 to 65535") from None
-        except OSError as error:
+        except (OSError, ValueError, TypeError) as error:  # the last two of a name that is none
             raise StartError(
-                f"cannot listen on {options.host}:{options.port}: {error.strerror or error}; "
+                f"cannot listen on {options.host}:{options.port}: {getattr(error, 'strerror', None) or error}; "
                 f"is another metastore running there? Choose another one with --port"
             ) from None
         return listener
 
-    def _serve_metrics(self, slices: Slices, server: ThriftServer, loop: asyncio.AbstractEventLoop) -> None:
+    def _serve_metrics(
+        self, slices: Slices, server: ThriftServer, watch: DatabaseWatch, loop: asyncio.AbstractEventLoop
+    ) -> None:
         """Open the port for figures and health, if one is asked for."""
         config = self._options.config.server
         if not config.metrics_port:
@@ -192,34 +237,48 @@ class App:
 
         def metrics() -> str:
             connections = Sample("open_connections", len(server.connections))
-            return exposition([*slices.samples(), *self.counts.samples(), connections, version])
+            ready = Sample("ready", trouble() is None)
+            return exposition([*slices.samples(), *self.counts.samples(), connections, version, ready])
 
-        def is_healthy() -> bool:
+        def is_live() -> bool:
             alive = threading.Event()
             loop.call_soon_threadsafe(alive.set)
-            return alive.wait(HEALTH_WAIT_S) and not server.stopping
+            return alive.wait(HEALTH_WAIT_S)
+
+        def trouble() -> str | None:
+            return "the server is stopping" if server.stopping else watch.trouble()
 
         try:
-            port = MetricsServer(config.metrics_host, config.metrics_port, metrics, is_healthy)
-        except OSError as error:
+            port = MetricsServer(config.metrics_host, config.metrics_port, metrics, is_live, trouble)
+        except (OSError, ValueError, TypeError) as error:
+            words = getattr(error, "strerror", None) or error
             raise StartError(
-                f"cannot listen on {config.metrics_host}:{config.metrics_port} for metrics: {error.strerror or error}; "
+                f"cannot listen on {config.metrics_host}:{config.metrics_port} for metrics: {words}; "
                 "give another metastore.metrics.port, or 0 for none"
             ) from None
         self._stack.callback(port.close)
         event(LOG, logging.INFO, "metrics served", address=port.address)
 
+    def _leave_address(self, uri: str) -> None:
+        """Write down where we listen, for whoever finds the data directory in use."""
+        if self._options.data_dir is not None:
+            file = self._options.data_dir / ADDRESS_FILE
+            file.write_text(f"{uri}\n")
+            self._stack.callback(file.unlink, missing_ok=True)
+
     def _prepare_warehouse(self) -> None:
+        root = self._options.warehouse
+        if not root.isprintable():
+            raise StartError(f"the warehouse {root!r} is no name for a directory: give another --warehouse")
         if not self._options.config.catalog.directories:
             return
-        root = self._options.warehouse
         probe = files.join(root, f".writable-{os.getpid()}")
         try:
             files.make_directory(root)
             files.write(probe, b"")
             files.remove(probe)
-        except (OSError, ValueError, ImportError) as error:
-            raise StartError(f"the warehouse {root} is not writable: {error}") from None
+        except Exception as error:  # each file system has errors of its own, as for want of credentials
+            raise StartError(f"the warehouse {root} is not writable: {_first_line(error)}") from error
 
 
 def _allow_many_connections() -> None:

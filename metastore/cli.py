@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 import hive_acid
 from hive_acid.errors import HiveAcidError
 from metastore import doctor, orphan_commands, sources
 from metastore import operator_commands as operators
 from metastore import transfer_commands as transfer
-from metastore.app import App, ServeOptions, StartError
+from metastore.app import App, DatabaseLostError, ServeOptions, StartError
 from metastore.config import Loaded, describe, load
 from metastore.observe import log
 from metastore.operator_commands import DEFAULT_URI
 from metastore.settings import SettingError
+from metastore.store.address import with_password
 
+DATABASE_URL = "HIVE_ACID_DATABASE_URL"
+"""The variable of the environment that stands for --database-url."""
 LEAST_WIDTH_OF_SETTINGS = 160
 """Narrower, the long names would be folded and no search would find them; a pager scrolls to the side."""
 
@@ -34,12 +39,21 @@ def default_data_dir() -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0 when all is well, 1 with one sentence on stderr when not."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an argument that is not UTF-8 shall be shown in some way
+            stream.reconfigure(errors="backslashreplace")
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
         run: Callable[[argparse.Namespace], int] = options.run
         return run(options)
-    except (StartError, SettingError, HiveAcidError) as error:
+    except (StartError, DatabaseLostError, SettingError, HiveAcidError) as error:
+        print(f"metastore: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # who reads our answer has enough of it
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left is flushed there at the end
+        return 1
+    except OSError as error:
         print(f"metastore: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -60,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("doctor", help="check database, warehouse, Java and Spark")
     _add_place(check)
+    check.add_argument("--uri", help="a running metastore to ask, too; one on the data directory is asked anyway")
     check.set_defaults(run=_doctor)
 
     transfer.add_commands(commands, _add_place, _options)
@@ -82,7 +97,15 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--warehouse", metavar="DIR", help="root of the tables (DATA_DIR/warehouse)")
     database = parser.add_mutually_exclusive_group()
     database.add_argument("--data-dir", metavar="DIR", type=Path, help=f"embedded Postgres ({default_data_dir()})")
-    database.add_argument("--database-url", metavar="URL", help="an external Postgres: postgresql://user@host/name")
+    database.add_argument(
+        "--database-url",
+        metavar="URL",
+        help=f"an external Postgres: postgresql://user@host/name; else ${DATABASE_URL}. Its password may be in "
+        "--database-password-file, $PGPASSWORD or ~/.pgpass",
+    )
+    parser.add_argument(
+        "--database-password-file", metavar="FILE", type=Path, help="a file with the password of the external Postgres"
+    )
     _add_settings(parser)
 
 
@@ -117,30 +140,49 @@ def _loaded(options: argparse.Namespace) -> Loaded:
 def _options(options: argparse.Namespace) -> ServeOptions:
     loaded = _loaded(options)
     loaded.log()
-    data_dir = None if options.database_url else options.data_dir or default_data_dir()
+    url = _database_url(options)
+    data_dir = None if url else options.data_dir or default_data_dir()
     return ServeOptions(
         host=getattr(options, "host", "127.0.0.1"),
         port=getattr(options, "port", 9083),
         data_dir=data_dir,
-        database_url=options.database_url,
+        database_url=url,
         warehouse=options.warehouse or str((data_dir or default_data_dir()) / "warehouse"),
         config=loaded.config,
     )
 
 
+def _database_url(options: argparse.Namespace) -> str | None:
+    """The external Postgres, with its password if that is in a file of its own."""
+    url: str | None = options.database_url
+    if url is None and options.data_dir is None:
+        url = os.environ.get(DATABASE_URL) or None
+    file: Path | None = options.database_password_file
+    if file is None:
+        return url
+    if url is None:
+        raise SettingError("--database-password-file is for an external Postgres: give its --database-url, too")
+    try:
+        return with_password(url, file.read_text().strip())
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+
+
 def _serve(options: argparse.Namespace) -> int:
     log.configure(options.log_level)
-    App(_options(options)).run(announce=lambda uri: print(f"listening on {uri}", flush=True))
+    chosen = _options(options)
+    log.configure(options.log_level, chosen.config.server.log_format)
+    App(chosen).run(announce=lambda uri: print(f"listening on {uri}", flush=True))
     return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:
     log.configure("error")
     console = Console()
-    findings = doctor.examine(_options(options))
+    findings = doctor.examine(_options(options), options.uri)
     for finding in findings:
-        mark = "[green]ok[/]  " if finding.fine else "[red]BAD[/] "
-        console.print(f"{mark} {finding.what}: {finding.words}", highlight=False, soft_wrap=True)
+        mark = Text("ok  ", "green") if finding.fine else Text("BAD ", "red")
+        console.print(mark.append(f" {finding.what}: {finding.words}", "default"), highlight=False, soft_wrap=True)
     return 0 if all(finding.fine for finding in findings) else 1
 
 

@@ -11,12 +11,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from metastore.app import ServeOptions, StartError, open_database
+import hive_acid
+from hive_acid.errors import HiveAcidError
+from hive_acid.wire import ttypes
+from metastore.app import ADDRESS_FILE, ServeOptions, StartError, open_database
 from metastore.filework import files
 from metastore.housekeeping.metrics import take_gauges
-from metastore.store.embedded import DataDirectoryInUseError
+from metastore.store.embedded import DataDirectoryInUseError, EmbeddedPostgres, has_data
 
 JAVA_TIMEOUT_S = 30
+ASK_MS = 5_000
 _FIGURES = {
     "num_open_transactions": "transactions open",
     "num_aborted_transactions": "aborted",
@@ -34,36 +38,65 @@ class Finding:
     words: str
 
 
-def examine(options: ServeOptions) -> list[Finding]:
-    """Look at everything that serving and compacting need; nothing is left changed but missing directories."""
+def examine(options: ServeOptions, uri: str | None = None) -> list[Finding]:
+    """Look at everything that serving and compacting need; nothing is left changed but missing directories.
+
+    The metastore at `uri` is asked how it is, and one that has the data directory.
+    """
     checks: list[tuple[str, Callable[[ServeOptions], str]]] = [
         ("database", _database),
         ("warehouse", _warehouse),
         ("spark", _spark),
         ("java", _java),
     ]
+    if uri is not None:
+        checks.insert(0, ("metastore", lambda options: _asked(uri)))
     return [_run(what, check, options) for what, check in checks]
 
 
 def _run(what: str, check: Callable[[ServeOptions], str], options: ServeOptions) -> Finding:
     try:
         return Finding(what, True, check(options))
-    except (StartError, OSError, subprocess.SubprocessError, LookupError, ValueError) as error:
-        return Finding(what, False, str(error))
+    except Exception as error:  # whatever is wrong is what is asked for
+        return Finding(what, False, next(iter(str(error).strip().splitlines()), type(error).__name__))
 
 
 def _database(options: ServeOptions) -> str:
+    if options.data_dir is not None and options.database_url is None and not has_data(options.data_dir):
+        with tempfile.TemporaryDirectory() as scratch, EmbeddedPostgres(scratch):
+            return f"the embedded Postgres starts; there is no data in {options.data_dir} yet, the first start makes it"
     try:
-        with open_database(options) as db, db.engine.connect() as connection:
+        with open_database(options, must_exist=True) as db, db.engine.connect() as connection:
             version = connection.exec_driver_sql("SHOW server_version").scalar_one()
             figures = take_gauges(db, options.config.housekeeping)
     except StartError as error:
         if isinstance(error.__cause__, DataDirectoryInUseError):
-            return f"{str(error).partition(':')[0]}, a running metastore"
+            return _running(options)
         raise
     where = "embedded" if options.database_url is None else "external"
     state = ", ".join(f"{figures[name]:.0f} {words}" for name, words in _FIGURES.items())
     return f"{where} Postgres {version} answers, its schema is up to date; {state}"
+
+
+def _running(options: ServeOptions) -> str:
+    """What the metastore says that has the data directory."""
+    assert options.data_dir is not None
+    try:
+        uri = (options.data_dir / ADDRESS_FILE).read_text().strip()
+    except FileNotFoundError:
+        raise LookupError(f"a metastore has {options.data_dir} and does not listen yet") from None
+    return _asked(uri)
+
+
+def _asked(uri: str) -> str:
+    """What a metastore says of itself. Raises LookupError if it is not well."""
+    try:
+        with hive_acid.connect(uri, timeout_ms=ASK_MS) as connection:
+            if connection.call("getStatus") == ttypes.fb_status.ALIVE:
+                return f"the metastore at {uri} is alive, its database answers"
+            raise LookupError(f"the metastore at {uri} is in trouble: {connection.call('getStatusDetails')}")
+    except HiveAcidError as error:
+        raise LookupError(str(error)) from None
 
 
 def _warehouse(options: ServeOptions) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import os
 import socket
 from collections.abc import Callable, Collection, Mapping
@@ -174,7 +175,13 @@ class Slices:
         self._event_cleaner = EventCleaner(fenced, config.events, config.housekeeping)
         self.gauges = Gauges()
         self._metrics = AcidMetrics(
-            fenced, config.housekeeping, self.gauges, config.alerts.versions_ms, config.compaction.counted_places
+            fenced,
+            config.housekeeping,
+            self.gauges,
+            config.alerts.versions_ms,
+            config.compaction.counted_places,
+            # Who scrapes them needs no long line of the log as well.
+            logging.DEBUG if config.server.metrics_port else logging.INFO,
         )
         self._alerts = AlertLogger(self.gauges, config.alerts, partial(self.meters.age_s, INITIATOR_CYCLE))
         self._compactions = CompactionService(db, config.compaction, self._queued)
@@ -220,10 +227,10 @@ class Slices:
             for number, pool in enumerate(slots_by_pool(config))
         ]
 
-    def handlers(self, counts: CallCounts) -> Mapping[str, Handler]:
-        """RPC name to handler; `counts` are those of the calls to this server."""
+    def handlers(self, counts: CallCounts, trouble: Callable[[], str | None]) -> Mapping[str, Handler]:
+        """RPC name to handler; `counts` are those of the calls to this server, `trouble` what is wrong with it."""
         return {
-            **session.handlers(self._config.values(), counts, self._catalog.uuid),
+            **session.handlers(self._config.values(), counts, self._catalog.uuid, trouble),
             **databases.handlers(self._catalog),
             **tables.handlers(self._catalog),
             **table_lists.handlers(self._catalog),

@@ -50,7 +50,9 @@ def add_commands(
             default=REFUSE,
             help="what to do while transactions are open: refuse, wait for their end, or count them as aborted",
         )
-        parser.add_argument("--wait", metavar="SECONDS", type=float, default=300.0, help="wait at most so long (300)")
+        parser.add_argument(
+            "--wait", metavar="SECONDS", type=_seconds, default=300.0, help="wait at most so long (300)"
+        )
         add_place(parser)
         parser.set_defaults(run=lambda options: _quietly(run, options, options_of(options)))
         return parser
@@ -75,6 +77,14 @@ def add_commands(
     returned.add_argument("--dry-run", action="store_true", help="only say what would be done")
 
 
+def _seconds(text: str) -> float:
+    """A length of time; argparse tells who gives another text."""
+    value = float(text)
+    if not 0 <= value <= 1e9:
+        raise ValueError
+    return value
+
+
 def _quietly(run: Callable[[argparse.Namespace, ServeOptions], int], options: Any, place: ServeOptions) -> int:
     log.configure("warning")
     try:
@@ -92,18 +102,23 @@ def _import(options: argparse.Namespace, place: ServeOptions) -> int:
 
 
 def _export(options: argparse.Namespace, place: ServeOptions) -> int:
+    if options.file.is_dir():
+        raise TransferError(f"{options.file} is a directory: give the name of a file to write to")
     policy = (options.open_transactions, options.wait)
     if options.source:
         with places.source_of(options.source) as source:
             return _show(export_to_file(source, options.file, _selection(options), *policy, _Progress()), options)
-    with open_database(place) as db, places.own_source(db) as source:
+    with open_database(place, must_exist=True) as db, places.own_source(db) as source:
         return _show(export_to_file(source, options.file, _selection(options), *policy, _Progress()), options)
 
 
 def _hand_back(options: argparse.Namespace, place: ServeOptions) -> int:
     selection = Selection(tuple(options.database), (*options.table, *options.tables))
     chosen = HandBackOptions(selection, options.dry_run, options.forget)
-    with open_database(place) as db, closing(hive_acid.connect(options.to, timeout_ms=places.TIMEOUT_MS)) as connection:
+    with (
+        open_database(place, must_exist=True) as db,
+        closing(hive_acid.connect(options.to, timeout_ms=places.TIMEOUT_MS)) as connection,
+    ):
         catalog = CatalogService(db, place.warehouse, place.config.catalog)
 
         def forget(database: str, name: str) -> None:

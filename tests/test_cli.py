@@ -17,6 +17,15 @@ def test_doctor_finds_a_sound_place_sound(db_url, tmp_path, capsys):
     assert not list((tmp_path / "w").iterdir())
 
 
+def test_doctor_asks_a_running_metastore(metastore, db_url, tmp_path, capsys):
+    uri = metastore()
+    arguments = ["doctor", "--database-url", db_url, "--warehouse", str(tmp_path / "w")]
+    assert main([*arguments, "--uri", uri]) == 0
+    assert f"ok   metastore: the metastore at {uri} is alive, its database answers" in capsys.readouterr().out
+    assert main([*arguments, "--uri", "thrift://127.0.0.1:1"]) == 1
+    assert "BAD  metastore: no metastore answers at thrift://127.0.0.1:1" in capsys.readouterr().out
+
+
 def test_doctor_names_what_is_wrong(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     url = "postgresql://nobody@127.0.0.1:1/none"

@@ -1,5 +1,6 @@
 """``metastore serve`` as a user runs it: a process, one line when it is ready, one sentence when it cannot start."""
 
+import contextlib
 import os
 import resource
 import signal
@@ -7,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import psycopg2
@@ -14,7 +16,10 @@ import pytest
 
 from hive_acid import connect
 from hive_acid.errors import MetastoreUnreachableError
+from hive_acid.wire import ttypes
 from metastore.cli import main
+from tests.observe.scrape import get
+from tests.ports import free_port
 
 
 class Serve:
@@ -119,10 +124,57 @@ def test_a_second_server_on_the_same_data_is_refused(serve, data_dir):
     )
 
 
-def test_doctor_takes_a_running_metastore_for_well(serve, data_dir, capsys):
+def doctor(data_dir, capsys):
+    status = main(["doctor", "--data-dir", str(data_dir), "--warehouse", str(data_dir.parent / "w")])
+    return status, capsys.readouterr().out
+
+
+def test_doctor_asks_the_running_metastore(serve, data_dir, capsys):
     running = serve("--data-dir", data_dir)
-    assert main(["doctor", "--data-dir", str(data_dir), "--warehouse", str(data_dir.parent / "w")]) == 0
-    assert f"in use by the process {running.process.pid}, a running metastore" in capsys.readouterr().out
+    status, said = doctor(data_dir, capsys)
+    assert status == 0
+    assert f"the metastore at {running.uri} is alive, its database answers" in said
+    stopped = _postmaster(data_dir)
+    os.kill(stopped, signal.SIGSTOP)  # what is asked of it now is not answered
+    for child in _children(stopped):
+        os.kill(child, signal.SIGSTOP)
+    try:
+        _until(lambda: doctor(data_dir, capsys)[0] == 1)
+        status, said = doctor(data_dir, capsys)
+        assert "the database has not answered for 5 s" in said
+    finally:
+        for one in (*_children(stopped), stopped):
+            os.kill(one, signal.SIGCONT)
+    _until(lambda: doctor(data_dir, capsys)[0] == 0)
+
+
+def test_a_postgres_that_dies_is_started_again_and_in_the_end_given_up(serve, data_dir):
+    port = free_port()
+    running = serve("--data-dir", data_dir, "--set", f"metastore.metrics.port={port}")
+    with connect(running.uri) as connection:
+        connection.create_database("kept")
+        assert get(port, "/readyz")[0] == 200
+        os.kill(_postmaster(data_dir), signal.SIGKILL)
+        assert "kept" in connection.call("get_all_databases")  # it waits
+        assert connection.call("open_txns", ttypes.OpenTxnRequest(num_txns=1, user="u", hostname="h")).txn_ids
+        _until(lambda: get(port, "/readyz")[0] == 200)
+        statuses = set()
+        killed = 0
+        while running.process.poll() is None:
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                if _postmaster(data_dir) != killed:
+                    killed = _postmaster(data_dir)
+                    os.kill(killed, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                statuses.add((get(port, "/livez")[0], get(port, "/readyz")[0]))
+            time.sleep(0.05)
+    code, words = running.end()
+    assert code == 1
+    last = words.strip().splitlines()[-1]
+    assert last.startswith("metastore: the embedded Postgres in ")
+    assert "has ended 6 times within 10 min" in last
+    assert "Traceback" not in last
+    assert (200, 503) in statuses
 
 
 def test_a_taken_port_is_refused(tmp_path, db_url):
@@ -193,6 +245,21 @@ def test_a_stopped_server_takes_no_more_calls(serve, db_url):
         assert code == 0, words
         with pytest.raises(MetastoreUnreachableError):
             connection.call("get_all_databases")
+
+
+def _until(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def _postmaster(data_dir):
+    return int((data_dir / "cluster" / "postmaster.pid").read_text().split()[0])
+
+
+def _children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _postgres_processes(data_dir):

@@ -24,6 +24,7 @@ from thriftpy2.transport import TCyBufferedTransport, TSocket, TTransportExcepti
 from hive_acid.catalog import Table, table_from_wire
 from hive_acid.errors import (
     THRIFT_ERRORS,
+    AddressError,
     AnswersMixedError,
     HiveAcidError,
     MetastoreError,
@@ -168,7 +169,7 @@ class Connection:
             self._sockets.add(transport.sock)
             client = TClient(service, NumberedProtocol(TCyBufferedTransport(transport)))
             client.set_ugi(self.user, [])
-        except (TException, AnswersMixedError, OSError, EOFError) as error:
+        except (TException, AnswersMixedError, OSError, EOFError, ValueError) as error:  # of a name that is none
             words = getattr(error, "message", None) or str(error)
             raise MetastoreUnreachableError(
                 f"no metastore answers at {self.uri}: {words}. Start one with `metastore serve`, or check the address."
@@ -398,15 +399,12 @@ def connect(
     """Connect to a metastore, which will know us as `user` and as `application` (the program, if nothing is said).
 
     `uri` is ``thrift://host:port`` (port 9083 by default); several, with commas between, are tried in order.
-    Raises MetastoreUnreachableError when none answers, ValueError for an address of another form.
+    Raises MetastoreUnreachableError when none answers, AddressError for an address of another form.
     """
     failure: MetastoreUnreachableError | None = None
     for one in uri.split(","):
-        parts = urlsplit(one.strip())
-        if parts.scheme != "thrift" or not parts.hostname:
-            raise ValueError(f"'{one}' is not a metastore address: give thrift://host:port")
-        port = parts.port or DEFAULT_PORT
-        connection = Connection(parts.hostname, port, timeout_ms=timeout_ms, user=user, application=application)
+        host, port = _address(one)
+        connection = Connection(host, port, timeout_ms=timeout_ms, user=user, application=application)
         try:
             connection.call("getStatus")
         except MetastoreUnreachableError as error:
@@ -416,6 +414,17 @@ def connect(
         return connection
     assert failure is not None
     raise failure
+
+
+def _address(text: str) -> tuple[str, int]:
+    parts = urlsplit(text.strip())
+    try:
+        port = parts.port or DEFAULT_PORT
+    except ValueError:
+        port = None
+    if parts.scheme != "thrift" or not parts.hostname or port is None:
+        raise AddressError(f"'{text}' is not the address of a metastore: give thrift://host:port")
+    return parts.hostname, port
 
 
 def _login_name() -> str:

@@ -111,6 +111,10 @@ THRIFT_ERRORS: dict[str, type[MetastoreError]] = {error.thrift_name: error for e
 # --- the connection ------------------------------------------------------------------------------
 
 
+class AddressError(HiveAcidError, ValueError):
+    """What was given is not the address of a metastore."""
+
+
 class MetastoreUnreachableError(HiveAcidError):
     """No answer from the metastore at the given address."""
 

@@ -126,7 +126,12 @@ def values_of_name(name: str) -> list[str]:
 
 
 def spec_of_name(name: str) -> list[tuple[str, str]]:
-    """(key, value) pairs of a partition name, the null value in its written form."""
+    """(key, value) pairs of a partition name, the null value in its written form.
+
+    Raises InvalidObjectError if it is absent or not of the form ``k=v/k2=v2``.
+    """
+    if not name:
+        raise InvalidObjectError("the name of the partition is missing")
     try:
         return [(key, DEFAULT_PARTITION if value is None else value) for key, value in parse_partition_name(name)]
     except FormatError as error:

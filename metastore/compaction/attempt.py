@@ -16,7 +16,7 @@ from metastore.compaction.job import JobProgress
 from metastore.compaction.models import Compaction
 from metastore.compaction.service import CompactionService, NotInHandError
 from metastore.filework import files
-from metastore.store.database import DATABASE_ERRORS
+from metastore.store.failures import DATABASE_ERRORS
 from metastore.txn.service import TxnService
 
 log = logging.getLogger(__name__)

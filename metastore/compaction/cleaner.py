@@ -50,7 +50,7 @@ from metastore.compaction.verdicts import Decider, Look
 from metastore.compaction.waiting import ERROR, FAILED, NO_CLEANUP, STAYING, given_up, kept_by_property, to_be_repeated
 from metastore.filework import files
 from metastore.observe.meters import Meters
-from metastore.store.database import DATABASE_ERRORS
+from metastore.store.failures import DATABASE_ERRORS
 from metastore.store.leases import LeaseLostError
 
 log = logging.getLogger(__name__)

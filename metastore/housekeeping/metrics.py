@@ -19,9 +19,19 @@ class AcidMetrics:
     """Takes the figures; cheap enough for any number of transactions."""
 
     def __init__(
-        self, db: Calls, config: HousekeepingConfig, gauges: Gauges, versions_ms: int, most_targets: int
+        self,
+        db: Calls,
+        config: HousekeepingConfig,
+        gauges: Gauges,
+        versions_ms: int,
+        most_targets: int,
+        log_level: int = logging.INFO,
     ) -> None:
-        """Versions of workers are counted as far back as `versions_ms`; see `take_compaction_gauges`."""
+        """Versions of workers are counted as far back as `versions_ms`; see `take_compaction_gauges`.
+
+        The figures are logged at `log_level`.
+        """
+        self._log_level = log_level
         self._db = db
         self._config = config
         self._gauges = gauges
@@ -34,7 +44,7 @@ class AcidMetrics:
         of_compactions = take_compaction_gauges(self._db, self._versions_ms, self._most_targets, COUNTED_AT_MOST)
         values |= {sample.name: sample.value for sample in of_compactions if not sample.labels}
         self._gauges.replace(values, [sample for sample in of_compactions if sample.labels])
-        event(LOG, logging.INFO, "gauges", **{name: int(value) for name, value in values.items()})
+        event(LOG, self._log_level, "gauges", **{name: int(value) for name, value in values.items()})
 
 
 def take_gauges(db: Calls, config: HousekeepingConfig) -> dict[str, float]:

@@ -1,4 +1,7 @@
-"""The HTTP port for figures and health: ``/metrics`` and ``/healthz``, nothing else.
+"""The HTTP port for figures and health: ``/metrics``, ``/livez`` and ``/readyz``, nothing else.
+
+Live is a process that need not be started anew; ready is a server that can serve calls now, so its database has
+answered within seconds. ``/healthz`` is another name of ``/readyz``.
 
 One request at a time, each with a few seconds, so that nobody can make many threads or keep the port. What is answered
 was counted before: a scrape asks the database nothing.
@@ -17,13 +20,24 @@ from metastore.observe.prometheus import CONTENT_TYPE
 
 LOG = logging.getLogger("metastore.metrics")
 REQUEST_TIMEOUT_S = 5
+NOT_LIVE = "the event loop does not turn"
 
 
 class MetricsServer:
     """Serves until `close`."""
 
-    def __init__(self, host: str, port: int, metrics: Callable[[], str], is_healthy: Callable[[], bool]) -> None:
-        """Listens from now on. Raises OSError if the port is taken, OverflowError if it is none."""
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        metrics: Callable[[], str],
+        is_live: Callable[[], bool],
+        trouble: Callable[[], str | None],
+    ) -> None:
+        """Listens from now on; `trouble` says why the server is not ready, None if it is.
+
+        Raises OSError if the port is taken, OverflowError if it is none.
+        """
 
         class Handler(BaseHTTPRequestHandler):
             timeout = REQUEST_TIMEOUT_S  # of the socket
@@ -32,11 +46,15 @@ class MetricsServer:
                 match self.path.partition("?")[0]:
                     case "/metrics":
                         self._answer(200, CONTENT_TYPE, metrics())
-                    case "/healthz":
-                        healthy = is_healthy()
-                        self._answer(200 if healthy else 503, "text/plain", "ok\n" if healthy else "not answering\n")
+                    case "/livez":
+                        self._answer_whether(None if is_live() else NOT_LIVE)
+                    case "/readyz" | "/healthz":
+                        self._answer_whether(trouble() if is_live() else NOT_LIVE)
                     case _:
-                        self._answer(404, "text/plain", "/metrics and /healthz are here\n")
+                        self._answer(404, "text/plain", "/metrics, /livez and /readyz are here\n")
+
+            def _answer_whether(self, trouble: str | None) -> None:
+                self._answer(503 if trouble else 200, "text/plain; charset=utf-8", f"{trouble or 'ok'}\n")
 
             def _answer(self, status: int, kind: str, text: str) -> None:
                 body = text.encode()

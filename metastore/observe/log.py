@@ -1,16 +1,22 @@
-"""Structured log lines: one event name, then key=value pairs, on stderr."""
+"""Structured log lines on stderr: one event name, then key=value pairs; or all of it as JSON, an object a line."""
 
 from __future__ import annotations
 
+import datetime
+import json
 import logging
 import sys
+from collections.abc import Mapping
 from typing import Any
 
+TEXT, JSON = "text", "json"
+FORMATS = (TEXT, JSON)
 
-def configure(level: str) -> None:
-    """Send the log to stderr at `level`; stdout is for answers only."""
+
+def configure(level: str, form: str = TEXT) -> None:
+    """Send the log to stderr at `level`, in one of `FORMATS`; stdout is for answers only."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(_JsonLines() if form == JSON else _TextLines("%(asctime)s %(levelname)s %(name)s %(message)s"))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
@@ -21,7 +27,32 @@ def configure(level: str) -> None:
 def event(log: logging.Logger, level: int, name: str, **fields: Any) -> None:
     """One line about one thing that happened."""
     if log.isEnabledFor(level):
-        log.log(level, "%s %s", name, " ".join(f"{key}={_text(value)}" for key, value in fields.items()))
+        words = " ".join((name, *(f"{key}={_text(value)}" for key, value in fields.items())))
+        log.log(level, "%s", words, extra={"event": name, "fields": fields})
+
+
+class _TextLines(logging.Formatter):
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - logging's name
+        return _time(record)
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {"time": _time(record), "level": record.levelname, "logger": record.name}
+        fields: Mapping[str, Any] | None = getattr(record, "fields", None)
+        if fields is None:
+            line["message"] = record.getMessage()
+        else:
+            line["event"] = getattr(record, "event", "")
+            line |= {key: value for key, value in fields.items() if key not in line}
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+def _time(record: logging.LogRecord) -> str:
+    """To the millisecond, with the zone."""
+    return datetime.datetime.fromtimestamp(record.created).astimezone().isoformat(timespec="milliseconds")
 
 
 def _text(value: Any) -> str:

@@ -15,6 +15,7 @@ _MEANINGS = {
     "api_duration_seconds": "How long calls took, by method and outcome.",
     "service_cycle_seconds": "How long runs of the background services took.",
     "leader": "1 while this server runs the background services; figures of the present state are the leader's.",
+    "ready": "1 while the server can serve calls: it is not stopping, and its database has answered within seconds.",
     "build_info": "The version of the server.",
     "open_connections": "Clients connected.",
     "database_trips_total": "Round trips to the database.",

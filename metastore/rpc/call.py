@@ -8,6 +8,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from metastore.store.undertaking import repeated
+
 T = TypeVar("T")
 
 Handler = Callable[..., Any] | Callable[..., Awaitable[Any]]
@@ -34,6 +36,8 @@ class Call:
     method: str
     session: Session
     workers: Executor
+    patience_s: float = 20.0
+    """How long it waits for a database that is away."""
 
     @property
     def user(self) -> str | None:
@@ -46,5 +50,9 @@ class Call:
         return self.session.peer
 
     async def run(self, function: Callable[..., T], *args: Any) -> T:
-        """Run blocking work on a worker thread; for coroutine handlers."""
-        return await asyncio.get_running_loop().run_in_executor(self.workers, function, *args)
+        """Run blocking work on a worker thread; for coroutine handlers.
+
+        It is begun anew if its connection to the database is lost before it has done anything.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.workers, repeated, self.patience_s, function, *args)

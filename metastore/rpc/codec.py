@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from thriftpy2.protocol import TCyBinaryProtocol
@@ -16,11 +17,15 @@ from thriftpy2.transport import TCyBufferedTransport, TCyMemoryBuffer
 
 from hive_acid.errors import InvalidInputError, MetastoreError
 from hive_acid.wire import service, ttypes
+from metastore.rpc.completeness import missing
 from metastore.rpc.generations import amend
 from metastore.rpc.list_keys import has_list_keys, read_arguments
+from metastore.rpc.texts import undecoded
 
 ONEWAY = frozenset({"shutdown", "reinitialize"})
 _VERSION_1 = 0x80010000
+_DISPENSABLE = frozenset({"EnvironmentContext", "CreationMetadata"})
+"""Structs that clients leave out of their arguments, or whose absence the catalogue has an error of its own for."""
 _VOID = b"\x00"
 """The body of a reply without a result: a struct that ends at once."""
 
@@ -38,7 +43,8 @@ class Prepared:
 def decode_arguments(method: str, message: bytes) -> list[Any]:
     """The arguments of a call, in the order of their ids.
 
-    Raises InvalidInputError when a required field is missing or a text is not UTF-8.
+    Raises InvalidInputError when a struct or a required field of one is missing, or a text of theirs is not UTF-8; what
+    lies deeper is looked at by who needs it, see `fault_of`.
     """
     shape = _shape(method)
     arguments = shape.arguments()
@@ -49,13 +55,32 @@ def decode_arguments(method: str, message: bytes) -> list[Any]:
         protocol.read_message_begin()
         protocol.read_struct(arguments)
     amend(method, message, arguments)
+    _check(arguments)
     values = [getattr(arguments, name) for name in shape.names]
-    if shape.is_one_request and values[0] is None:
-        raise InvalidInputError(f"{method} was called without its request")
+    for name in shape.needed:
+        if getattr(arguments, name) is None:
+            raise InvalidInputError(f"{method} was called without its {name}")
     for value in values:
         if hasattr(value, "thrift_spec"):
             _check(value)
     return values
+
+
+def fault_of(arguments: Iterable[Any]) -> str | None:
+    """What is wrong with a request, however deep, that a handler has stumbled over; None if nothing is found.
+
+    Asked afterwards, since nearly all requests are sound and hot calls shall not pay for it.
+    """
+    for value in arguments:
+        for one in value if isinstance(value, list) else (value,):
+            if hasattr(one, "thrift_spec"):
+                for name in missing(one):
+                    return f"{name} is required and was not sent"
+                for name in undecoded(one):
+                    return f"{name} is not UTF-8 text"
+            elif isinstance(one, bytes):
+                return "a text is not UTF-8"
+    return None
 
 
 def encode_result(method: str, sequence: int, value: Any) -> bytes:
@@ -93,9 +118,9 @@ def encode_error(method: str, sequence: int, error: MetastoreError) -> bytes:
     return encode_internal_error(method, sequence, str(error))
 
 
-def encode_internal_error(method: str, sequence: int, text: str = "") -> bytes:
-    """The reply for a failure that the method does not declare."""
-    words = f"Internal error processing {method}" + (f": {text}" if text else "")
+def encode_internal_error(method: str, sequence: int, text: str) -> bytes:
+    """The reply for an error that the method does not declare."""
+    words = f"Internal error processing {method}: {text}"
     error = TApplicationException(TApplicationException.INTERNAL_ERROR, words)
     return _message(method, TMessageType.EXCEPTION, sequence, error)
 
@@ -128,18 +153,19 @@ def _body(value: Any) -> bytes:
 
 
 class _Shape(NamedTuple):
-    """The arguments of a method: their struct, their names in the order of the ids, whether they are one struct."""
+    """The arguments of a method: their struct, their names in the order of the ids, and those that must be there."""
 
     arguments: Any
     names: tuple[str, ...]
-    is_one_request: bool
+    needed: tuple[str, ...]
 
 
 @functools.cache
 def _shape(method: str) -> _Shape:
     arguments = getattr(service, method + "_args")
     fields = [field for _, field in sorted(arguments.thrift_spec.items())]
-    return _Shape(arguments, tuple(field[1] for field in fields), [field[0] for field in fields] == [TType.STRUCT])
+    needed = [field[1] for field in fields if field[0] == TType.STRUCT and field[2].__name__ not in _DISPENSABLE]
+    return _Shape(arguments, tuple(field[1] for field in fields), tuple(needed))
 
 
 @functools.cache
@@ -166,6 +192,6 @@ def _check(struct: Any) -> None:
         value = getattr(struct, name)
         if value is None:
             if required:
-                raise InvalidInputError(f"{type(struct).__name__}.{name} is required and was not sent")
+                raise InvalidInputError(f"{struct_type.__name__}.{name} is required and was not sent")
         elif is_text and type(value) is bytes:
-            raise InvalidInputError(f"{type(struct).__name__}.{name} is not UTF-8 text")
+            raise InvalidInputError(f"{struct_type.__name__.removesuffix('_args')}.{name} is not UTF-8 text")

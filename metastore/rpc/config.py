@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.settings import duration, integer, text
+from metastore.observe.log import FORMATS, TEXT
+from metastore.settings import choice, duration, integer, text
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,12 @@ class ServerConfig:
     metrics_port: int = integer(
         "metastore.metrics.port",
         "0",
-        "Port of Prometheus' figures (/metrics) and of /healthz; 0 for none.",
+        "Port of Prometheus' figures (/metrics), of /livez and of /readyz; 0 for none.",
         most=65_535,
     )
     metrics_host: str = text(
         "metastore.metrics.host", "127.0.0.1", "Address to listen on for those; 0.0.0.0 for all of the machine."
+    )
+    log_format: str = choice(
+        "metastore.log.format", TEXT, "Lines of the log: text, or json with one object for each.", FORMATS
     )

@@ -1,7 +1,7 @@
 """One wrapper round every call: find the handler, run it, time it, log it, turn its end into a reply.
 
-Three ends are told apart: fine, refused (an error of `hive_acid.errors`, which the client expects) and crashed
-(anything else, which the log keeps with its traceback). No end closes the connection, since Java clients repeat their
+Three ends are told apart: fine, refused (an error of `hive_acid.errors`, or what `refusals` makes one of) and crashed
+(a fault of ours, which the log keeps with its traceback). No end closes the connection, since Java clients repeat their
 call on a closed one (metastore-wire.md §3, point 2); but for a long reply that ends in its middle (`streaming`).
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
@@ -20,7 +20,9 @@ from metastore.observe.log import event
 from metastore.rpc import codec
 from metastore.rpc.call import Call, Handler, Session
 from metastore.rpc.generations import is_since_hive_4
+from metastore.rpc.refusals import confession, refusal
 from metastore.rpc.streaming import BrokenOffError, Outlet, Streamed, Streams
+from metastore.store.failures import NO_ROOM, code_of
 
 LOG = logging.getLogger("metastore.rpc")
 SLOW_MS = 1_000.0
@@ -31,14 +33,24 @@ POLLING = frozenset({"lock", "check_lock"})
 class Dispatcher:
     """Serves calls by method name from a table of handlers."""
 
-    def __init__(self, handlers: Mapping[str, Handler], workers: Executor, counts: CallCounts) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        workers: Executor,
+        counts: CallCounts,
+        patience_s: float = 20.0,
+        has_no_room: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        """A call waits for a database that is away for `patience_s`; `has_no_room` is told when its disk is full."""
         self._handlers = {
             name: (handler, inspect.iscoroutinefunction(handler), is_since_hive_4(name))
             for name, handler in handlers.items()
         }
         self._workers = workers
         self._counts = counts
-        self._streams = Streams()
+        self._patience_s = patience_s
+        self._has_no_room = has_no_room
+        self._streams = Streams(patience_s)
 
     def close(self) -> None:
         """Wait for the long replies under way; the server has stopped."""
@@ -65,7 +77,8 @@ class Dispatcher:
         handler, is_coroutine, tells_hive_4 = found
         if tells_hive_4:
             session.is_hive_4 = True
-        call = Call(method, session, self._workers)
+        call = Call(method, session, self._workers, self._patience_s)
+        arguments: list[Any] = []
         try:
             arguments = codec.decode_arguments(method, message)
             if is_coroutine:
@@ -87,9 +100,15 @@ class Dispatcher:
                 LOG.exception("reply broken off method=%s", method)
             return Outcome.BROKEN_OFF, {"text": str(error)}, None
         except Exception as error:
+            refused = refusal(method, error, arguments)
+            if refused is not None:
+                if code_of(error) == NO_ROOM:
+                    self._has_no_room(str(refused))
+                detail = {"error": refused.thrift_name, "text": str(refused)}
+                return Outcome.REFUSED, detail, codec.encode_error(method, sequence, refused)
             LOG.exception("call failed method=%s", method)
             detail = {"error": type(error).__name__}
-            return Outcome.CRASHED, detail, codec.encode_internal_error(method, sequence)
+            return Outcome.CRASHED, detail, codec.encode_error(method, sequence, confession(method, error))
 
 
 def _level(method: str, outcome: Outcome, duration_ms: float) -> int:

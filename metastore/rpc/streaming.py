@@ -14,11 +14,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Protocol
 
 from hive_acid.errors import MetaError
 from metastore.rpc import codec
 from metastore.store.database import STREAMS
+from metastore.store.undertaking import repeated
 
 PART_BYTES = 64 * 1024
 TURN_S = 60.0
@@ -71,7 +73,9 @@ def listed(rows: Lazy, wrap: Callable[[Any], Any] = lambda found: found) -> Any:
 class Streams:
     """Sends long replies, a few at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float = 20.0) -> None:
+        """A reply that has not begun waits for a database that is away for `patience_s`."""
+        self._patience_s = patience_s
         self._workers = ThreadPoolExecutor(STREAMS, thread_name_prefix="stream")
         self._turns = asyncio.Semaphore(STREAMS)
 
@@ -94,11 +98,8 @@ class Streams:
             raise MetaError(f"the server is busy sending {STREAMS} other long lists: try again later") from None
         sink = _Sink(outlet, asyncio.get_running_loop())
         try:
-            await sink.loop.run_in_executor(self._workers, _write, method, sequence, result, sink)
-        except Exception as error:
-            if not sink.has_begun:
-                raise
-            raise BrokenOffError(f"{type(error).__name__}: {error}") from error
+            write = partial(_write, method, sequence, result, sink)
+            await sink.loop.run_in_executor(self._workers, repeated, self._patience_s, write)
         finally:
             self._turns.release()
 
@@ -123,5 +124,10 @@ class _Sink:
 
 
 def _write(method: str, sequence: int, result: Streamed, sink: _Sink) -> None:
-    with result.rows.opened() as found:
-        codec.write_result(method, sequence, result.wrap(found), sink, PART_BYTES)
+    try:
+        with result.rows.opened() as found:
+            codec.write_result(method, sequence, result.wrap(found), sink, PART_BYTES)
+    except Exception as error:
+        if not sink.has_begun:
+            raise
+        raise BrokenOffError(f"{type(error).__name__}: {error}") from error

@@ -1,26 +1,28 @@
-"""Connections to Postgres: lanes for hot calls, a pool for single function calls, a SQLAlchemy engine for the rest."""
+"""The ways to Postgres: lanes for hot calls, and connections for single function calls and for SQLAlchemy."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import random
-import select
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-import psycopg
 import psycopg2
 import psycopg2.errors
 import sqlalchemy
+from sqlalchemy.pool import NullPool
 
 from hive_acid.errors import MetaError
+from metastore.store.address import conninfo_of, with_options
 from metastore.store.arrays import select_from, values_of
 from metastore.store.config import StoreConfig
+from metastore.store.connections import Connections
+from metastore.store.failures import cause_of, is_lost
 from metastore.store.hot import HotCall, Lanes
-from metastore.store.link import LOST_CODES
+from metastore.store.undertaking import commit_is_sent, deadline
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -37,13 +39,9 @@ _GREETING = (
     "DO $$ BEGIN IF to_regproc('recover_from_crash') IS NOT NULL THEN PERFORM recover_from_crash(); END IF; END $$"
 )
 """What every connection begins with: after a crash of Postgres there are only new ones, so nothing comes before it."""
-_WAIT_FOR_CONNECTION_S = 30.0
-_ENGINE_CONNECTIONS = 8
 STREAMS = 4
 """Long lists that are read at a time, each on a connection of its own: their readers may take their time."""
-
-DATABASE_ERRORS = (psycopg2.Error, psycopg.Error)
-"""What the database says of a call, a cold or a hot one."""
+_MAKE_ROOM_PAUSE_S = 0.05
 _CONFLICTS = (psycopg2.errors.SerializationFailure, psycopg2.errors.DeadlockDetected)
 
 
@@ -53,22 +51,30 @@ class Database:
     def __init__(
         self,
         url: str,
-        pool_size: int = 16,
         loop: asyncio.AbstractEventLoop | None = None,
         config: StoreConfig = StoreConfig(),  # noqa: B008 - frozen
     ) -> None:
-        """`url` is a libpq URL, ``postgresql://user@/name?host=/socket/directory``.
+        """`url` is a libpq URL, ``postgresql://user@/name?host=/socket/directory``; there may be several hosts.
 
-        `engine` is for cold work; `streams` for lists that are read while they are sent (`rows`).
+        Never more than ``config.max_connections`` connections are open. `engine` is for cold work.
 
         Hot calls run on `loop`; without one the database runs a loop of its own when the first is made.
+
+        Raises MetaError for what is no address of a Postgres.
         """
+        self.patience_s = config.patience_s
         self._config = config
-        self._dsn = url.replace("postgresql+psycopg2://", "postgresql://", 1)
-        self.engine = self._engine(_ENGINE_CONNECTIONS)
-        self.streams = self._engine(STREAMS)
-        self._free = threading.BoundedSemaphore(pool_size)
-        self._idle: list[Any] = []  # last in, first out: the fewest connections stay warm
+        self._conninfo = conninfo_of(url)
+        self._connections = Connections(
+            with_options(self._conninfo, _CALL_OPTIONS), _greet, config.cold_connections, config.patience_s
+        )
+        self._connections.make_room = self._end_idle_link
+        self.engine = sqlalchemy.create_engine(
+            "postgresql+psycopg2://",
+            creator=lambda: self._connections.take(autocommit=False),
+            poolclass=NullPool,  # the connections are pooled below
+            use_native_hstore=False,
+        )
         self._closed = False
         self._loop = loop
         self._own_loop_thread: threading.Thread | None = None
@@ -88,7 +94,10 @@ class Database:
 
     def ask(self, call: HotCall[Q, A], question: Q) -> A:
         """The answer to a hot call; from any thread but the event loop's. Raises what the answer says."""
-        return self.wait(_asked(self._hot()[0], call, question))
+        answer = self.wait(_asked(self._hot()[0], call, question))
+        if not call.is_repeatable(question):
+            commit_is_sent()
+        return answer
 
     def ask_soon(self, call: HotCall[Q, A], question: Q) -> asyncio.Future[A]:
         """The answer to a hot call, to be awaited; on the event loop."""
@@ -109,7 +118,9 @@ class Database:
 
     def call_once(self, function: str, *args: object) -> list[tuple[Any, ...]]:
         """As `call`, for a function whose repetition would do harm: a connection lost meanwhile is an error."""
-        return self._call(function, args, repeatable=False)
+        rows = self._call(function, args, repeatable=False)
+        commit_is_sent()
+        return rows
 
     def call_behind(
         self, guard: str, guarded_by: Sequence[object], function: str, *args: object
@@ -127,19 +138,23 @@ class Database:
         return rows[0] if rows else None
 
     def dedicated_connection(self) -> Any:
-        """An autocommit psycopg2 connection outside of the pool, as for session-level locks; the caller closes it."""
-        connection = psycopg2.connect(self._dsn, options=_CALL_OPTIONS)
+        """An autocommit psycopg2 connection of its own, as for session-level locks; the caller closes it."""
+        conninfo = with_options(self._conninfo, _CALL_OPTIONS)
+        try:
+            connection = psycopg2.connect(conninfo)
+        except psycopg2.OperationalError:
+            # The database may have no slot left, or no place for us, while there are connections that nobody uses.
+            self._connections.end_idle()
+            time.sleep(_MAKE_ROOM_PAUSE_S)
+            connection = psycopg2.connect(conninfo)
         connection.autocommit = True
         _greet(connection)
         return connection
 
     def close(self) -> None:
-        """Close every connection; calls under way end as usual."""
+        """Close every connection; calls under way end as usual. May be repeated."""
         self._closed = True
-        while self._idle:
-            self._idle.pop().close()
-        self.engine.dispose()
-        self.streams.dispose()
+        self._connections.close()
         lanes, self._lanes = self._lanes, None
         if lanes is not None and self._loop is not None:
             asyncio.run_coroutine_threadsafe(_closed(lanes), self._loop).result()
@@ -148,17 +163,6 @@ class Database:
             self._own_loop_thread.join()
             self._loop.close()
             self._own_loop_thread = None
-
-    def _engine(self, connections: int) -> sqlalchemy.Engine:
-        engine = sqlalchemy.create_engine(
-            self._dsn.replace("postgresql://", "postgresql+psycopg2://", 1),
-            connect_args={"options": _OPTIONS},
-            pool_size=connections,
-            max_overflow=0,
-            pool_pre_ping=True,
-        )
-        sqlalchemy.event.listen(engine, "connect", lambda connection, _: _greet(connection))
-        return engine
 
     def _hot(self) -> tuple[Lanes, asyncio.AbstractEventLoop]:
         lanes, loop = self._lanes, self._loop
@@ -172,7 +176,8 @@ class Database:
                 self._own_loop_thread = threading.Thread(target=self._loop.run_forever, name="hot-calls", daemon=True)
                 self._own_loop_thread.start()
             if self._lanes is None:
-                self._lanes = Lanes(self._dsn, _HOT_OPTIONS, _GREETING, self._loop, self._config)
+                self._lanes = Lanes(self._conninfo, _HOT_OPTIONS, _GREETING, self._loop, self._config)
+                self._lanes.make_room = self._connections.end_idle
             return self._lanes, self._loop
 
     def _call(
@@ -185,85 +190,49 @@ class Database:
         statement = select_from(function, args)
         if guard is not None:
             statement, args = f"{select_from(*guard)}; {statement}", (*guard[1], *args)
-        if not self._free.acquire(timeout=_WAIT_FOR_CONNECTION_S):
-            raise MetaError(f"no database connection became free within {_WAIT_FOR_CONNECTION_S:.0f} s: try again")
-        try:
-            return self._attempt(function, statement, values_of(args), repeatable)
-        finally:
-            self._free.release()
+        return self._attempt(function, statement, values_of(args), repeatable)
 
     def _attempt(self, function: str, statement: str, values: list[object], repeatable: bool) -> list[tuple[Any, ...]]:
         conflicts = 0
-        deadline = time.monotonic() + self._config.patience_s
+        until = deadline(self.patience_s)
         pause_s = 0.005
         while True:
-            connection = None
+            connection = self._connections.take(autocommit=True)
             try:
-                connection = self._connection()
                 with connection.cursor() as cursor:
                     self._calls = next(self._round_trips)
                     cursor.execute(statement, values)
                     rows: list[tuple[Any, ...]] = cursor.fetchall()
+                    return rows
             except _CONFLICTS as error:
-                self._put_back(connection)
                 conflicts += 1
                 if conflicts > self._config.retry_attempts:
                     raise MetaError(f"{function} met {conflicts} conflicts in the database: try again") from error
-                time.sleep(random.uniform(0, 0.002 * 2**conflicts))
+                pause_s = random.uniform(0, 0.002 * 2**conflicts)
             except psycopg2.Error as error:
-                if connection is not None and not is_lost(connection, error):
-                    self._put_back(connection)
+                if not is_lost(connection, error):
                     raise  # an error of the statement, not of the connection
-                if connection is not None:
-                    connection.close()
-                if connection is not None and not repeatable:
-                    raise MetaError(f"the database connection was lost during {function}: outcome unknown") from error
-                if time.monotonic() > deadline:
-                    raise MetaError(f"the database does not answer: {str(error).strip()}") from error
-                time.sleep(pause_s)
+                connection.end()
+                if not repeatable:
+                    words = f"the database connection was lost during {function}, the outcome is unknown"
+                    raise MetaError(f"{words}: {cause_of(error)}") from error
+                if time.monotonic() > until:
+                    words = "the database does not answer, the outcome is unknown"
+                    raise MetaError(f"{words}: {cause_of(error)}") from error
                 pause_s = min(2 * pause_s, 0.25)
-            except BaseException:
-                self._put_back(connection)
-                raise
-            else:
-                self._put_back(connection)
-                return rows
+            finally:
+                connection.close()
+            time.sleep(pause_s)
 
-    def _connection(self) -> Any:
-        if self._closed:
-            raise MetaError("the metastore is shutting down")
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:  # another thread was faster
-                break
-            # An idle connection has nothing to say unless the server closed it.
-            if not connection.closed and not _has_news(connection):
-                return connection
-            connection.close()
-        return self.dedicated_connection()
-
-    def _put_back(self, connection: Any) -> None:
-        if connection is None:
-            return
-        if self._closed:
-            connection.close()
-        elif not connection.closed:
-            self._idle.append(connection)
+    def _end_idle_link(self) -> None:
+        lanes, loop = self._lanes, self._loop
+        if lanes is not None and loop is not None:
+            loop.call_soon_threadsafe(lanes.end_idle)
 
 
 def _greet(connection: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_GREETING)
-    if not connection.autocommit:
-        connection.commit()
-
-
-def _has_news(connection: Any) -> bool:
-    """Whether there is something to read; `poll`, since `select` fails beside a thousand client sockets."""
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 async def _asked(lanes: Lanes, call: HotCall[Q, A], question: Q) -> A:
@@ -272,14 +241,3 @@ async def _asked(lanes: Lanes, call: HotCall[Q, A], question: Q) -> A:
 
 async def _closed(lanes: Lanes) -> None:
     lanes.close()
-
-
-def is_lost(connection: Any, error: psycopg2.Error) -> bool:
-    """Whether an error is the end of its connection; psycopg2 notices some ends only at the next use.
-
-    What the server says of a statement has an SQLSTATE; a broken connection has none, or one of its own.
-    """
-    if error.pgcode is None:
-        lost = (psycopg2.DatabaseError, psycopg2.OperationalError, psycopg2.InterfaceError)
-        return bool(connection.closed) or type(error) in lost
-    return bool(connection.closed) or error.pgcode.startswith(LOST_CODES)

@@ -3,12 +3,16 @@
 Layout below the data directory: ``cluster/`` (Postgres' own), ``postgres.log``, ``owner.lock``. Access is by a Unix
 socket in a private directory only. As root the server runs as the user ``postgres``, or ``nobody`` where there is
 none (see `metastore.store.unprivileged`).
+
+A server that ends by itself, as when the machine is out of memory, is started again at the same address, at most
+`RESTARTS` times within `RESTARTS_WITHIN_S`.
 """
 
 from __future__ import annotations
 
 import fcntl
 import importlib.util
+import logging
 import os
 import pwd
 import shutil
@@ -19,26 +23,34 @@ import tempfile
 import threading
 import time
 import urllib.parse
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 import psycopg2
 
+from metastore.observe.log import event
 from metastore.store import leftovers, unprivileged
 
+LOG = logging.getLogger("metastore.store")
+RESTARTS = 5
+RESTARTS_WITHIN_S = 600.0
+"""A server that has ended so often within this time is given up."""
+_PAUSES_S = (0.0, 1.0, 2.0, 4.0, 8.0)
+"""Before each of the restarts: the first is at once."""
 _SUPERUSER = "metastore"
 _DATABASE = "metastore"
 _SOCKET_PREFIX = "hive-acid-"
 _READY_TIMEOUT_S = 300.0  # crash recovery of a large log comes before the first connection
+_STARTS = 3
 _STOP_TIMEOUT_S = 15.0
 _LOG_LIMIT_BYTES = 8 << 20
 
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
     "shared_buffers": "64MB",
-    "max_connections": "100",
     "work_mem": "4MB",
     "maintenance_work_mem": "32MB",
     "max_parallel_workers_per_gather": "0",  # needs /dev/shm, small in containers; all queries are short
@@ -78,19 +90,37 @@ def binaries() -> Path:
     return directory.resolve()
 
 
+def has_data(data_dir: Path) -> bool:
+    """Whether there is a Postgres' data in the directory."""
+    return (data_dir / "cluster" / "PG_VERSION").exists()
+
+
 class EmbeddedPostgres:
     """One Postgres server on `data_dir`, which it owns from `start` to `stop`."""
 
-    def __init__(self, data_dir: str | Path, settings: Mapping[str, str] | None = None) -> None:
-        """`settings` are Postgres settings that come on top of `SETTINGS`."""
+    def __init__(
+        self,
+        data_dir: str | Path,
+        settings: Mapping[str, str] | None = None,
+        given_up: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        """`settings` are Postgres settings that come on top of `SETTINGS`.
+
+        `given_up` is told, on another thread, why a server that keeps ending is not started again.
+        """
         self._home = Path(data_dir).resolve()
         self._cluster = self._home / "cluster"
         self._log = self._home / "postgres.log"
         self._settings = {**SETTINGS, **(settings or {})}
         self._owner: IO[str] | None = None
         self._sockets: Path | None = None
+        self._given_up = given_up
         self._server: subprocess.Popen[bytes] | None = None
+        self._guard = threading.Lock()
+        self._is_ready = False
+        self._stopping = threading.Event()
         self._ended = threading.Event()
+        """Set when there is no server and there will be none."""
 
     def start(self) -> str:
         """Start the server, creating its data first if there is none; returns its URL once it answers.
@@ -100,22 +130,34 @@ class EmbeddedPostgres:
         if self._owner is not None:
             raise EmbeddedPostgresError(f"the Postgres in {self._home} has been started already")
         self._take_ownership()
+        self._is_ready = False
+        self._stopping.clear()
         try:
-            if not leftovers.clear(self._cluster):
-                raise EmbeddedPostgresError(f"a former Postgres in {self._home} does not stop: end its processes")
-            if not self._cluster.exists():
-                self._create()
-            self._launch()
-            return self._wait_ready()
+            for attempt in range(1, _STARTS + 1):
+                self._clear()
+                if not self._cluster.exists():
+                    self._create()
+                self._launch()
+                try:
+                    url = self._wait_ready()
+                    break
+                except EmbeddedPostgresError:
+                    # One that its owner had just begun to start, before it was killed, is seen only now.
+                    if attempt == _STARTS or not leftovers.are_there(self._cluster):
+                        raise
+            self._is_ready = True
+            return url
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
         """Shut the server down at once but cleanly: open database transactions are rolled back. May be repeated."""
+        self._stopping.set()
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
-            if self._server is None or self._ended.is_set():
-                break
+            with self._guard:
+                if self._server is None or self._ended.is_set():
+                    break
             # A fast shutdown asked for in the middle of a crash recovery may never end; an immediate one does, and the
             # next start recovers.
             self._server.send_signal(number)
@@ -133,6 +175,10 @@ class EmbeddedPostgres:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+
+    def _clear(self) -> None:
+        if not leftovers.clear(self._cluster):
+            raise EmbeddedPostgresError(f"a former Postgres in {self._home} does not stop: end its processes")
 
     def _take_ownership(self) -> None:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -171,6 +217,8 @@ class EmbeddedPostgres:
 
     def _launch(self) -> None:
         assert self._owner is not None
+        if self._sockets is not None:
+            shutil.rmtree(self._sockets, ignore_errors=True)
         self._sockets = Path(tempfile.mkdtemp(prefix=_SOCKET_PREFIX, dir=_short_directory()))
         self._hand_over(self._sockets)
         self._owner.write(f"{self._sockets}\n")  # for the next owner to remove, should we be killed
@@ -184,22 +232,48 @@ class EmbeddedPostgres:
         self._ended.clear()
 
         def keep() -> None:
-            """Start the server and wait for its end: this thread is the parent whose death it would follow."""
+            """Run the server: this thread is the parent whose death it would follow."""
             try:
-                with open(self._log, "ab") as log:
-                    self._server = subprocess.Popen(
-                        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
-                    )
-                launched.set()
-                self._server.wait()
+                self._keep(command, launched)
             finally:
                 self._ended.set()
                 launched.set()
 
-        if self._log.exists() and self._log.stat().st_size > _LOG_LIMIT_BYTES:
-            self._log.replace(self._log.with_suffix(".log.1"))
         threading.Thread(target=keep, name="embedded-postgres", daemon=True).start()
         launched.wait()
+
+    def _keep(self, command: list[str], launched: threading.Event) -> None:
+        """Start the server, wait for its end, and start it again, until it is stopped or given up."""
+        ends: deque[float] = deque(maxlen=RESTARTS + 1)
+        while True:
+            if self._log.exists() and self._log.stat().st_size > _LOG_LIMIT_BYTES:
+                self._log.replace(self._log.with_suffix(".log.1"))
+            with self._guard:
+                if self._stopping.is_set():
+                    return
+                with open(self._log, "ab") as log:
+                    self._server = subprocess.Popen(
+                        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
+                    )
+            launched.set()
+            status = self._server.wait()
+            if self._stopping.is_set() or not self._is_ready:
+                return
+            ends.append(time.monotonic())
+            recent = sum(ends[-1] - at < RESTARTS_WITHIN_S for at in ends)
+            event(LOG, logging.ERROR, "Postgres ended", status=status, file=self._log, restarts=recent - 1, of=RESTARTS)
+            if recent > RESTARTS:
+                self._given_up(
+                    f"the embedded Postgres in {self._home} has ended {recent} times within "
+                    f"{RESTARTS_WITHIN_S / 60:.0f} min: {_one_line(self._last_words())}"
+                )
+                return
+            self._stopping.wait(_PAUSES_S[recent - 1])
+            # Its other processes end as soon as they notice, and a new server waits for none of them.
+            if not leftovers.clear(self._cluster, self._stopping.is_set):
+                if not self._stopping.is_set():
+                    self._given_up(f"processes of the Postgres in {self._home} that has ended do not stop: end them")
+                return
 
     def _wait_ready(self) -> str:
         """Wait until the server answers, create our database if it is the first time, and return its URL."""

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+from weakref import WeakSet
 
 import psycopg
 
 from hive_acid.errors import MetaError, MetastoreError
+from metastore.store.address import in_any_order
 from metastore.store.arrays import texts_of
 from metastore.store.config import StoreConfig
+from metastore.store.failures import cause_of
 from metastore.store.link import Link, Rows
 
 Q = TypeVar("Q")
@@ -39,9 +41,10 @@ TOGETHER = 2
 PATIENCE_S = 0.01
 """A call that has waited for so long goes before longer queues."""
 SLOW_S = 0.01
-MAX_LINKS = 8
-"""A batch that takes longer than `SLOW_S`, as a commit of many partitions, does not hold the others up: up to so many
-connections it is passed by."""
+"""A batch that takes longer, as a commit of many partitions, does not hold the others up: it is passed by, as long as
+another connection is allowed."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.25
+"""Between two tries to connect while nobody is let in."""
 
 LOOK_S = 1.0
 """How often what is under way is looked at without a call to do so. When a socket fails, as with a statement that
@@ -88,13 +91,16 @@ class _Asked:
     answer: asyncio.Future[Any]
     since_s: float
     deferred: int = 0
+    is_sent: bool = False
+    """Whether it has been asked before on a connection that was lost, so that it may have taken effect."""
 
 
 @dataclass(slots=True)
 class _Batch:
     asked: list[_Asked]
+    is_alone: bool = False
+    """Whether its only call was parted from others with which it had failed."""
     conflicts: int = 0
-    away_since: float | None = None
 
 
 class _Lane:
@@ -141,17 +147,20 @@ class _Lane:
     def start(self, link: Link) -> None:
         """Send the next batch."""
         if self._alone:
-            asked = [self._alone.popleft()]
+            batch = _Batch([self._alone.popleft()], is_alone=True)
         else:
-            asked = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))]
+            batch = _Batch([self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))])
         self._under_way += 1
-        self._send(_Batch(asked), link)
+        self._send(batch, link)
 
     def _send(self, batch: _Batch, link: Link) -> None:
         if self._is_closed:
             self._refuse_all(batch, MetaError("the metastore is shutting down"))
             return
-        link = self._lanes.usable(link)
+        if link.is_broken:  # while a conflict was waited out
+            link.has_carried = False
+            self._lost(batch, link, psycopg.OperationalError("the connection was closed"))
+            return
         self.trips += 1
         try:
             parameters = texts_of(self._call.arguments([one.question for one in batch.asked]))
@@ -161,6 +170,8 @@ class _Lane:
         link.send(self._call.function, parameters, lambda rows, error: self._done(batch, link, rows, error))
 
     def _done(self, batch: _Batch, link: Link, rows: Rows | None, error: Exception | None) -> None:
+        if not link.is_broken:
+            self._lanes.has_answered()
         if error is not None:
             self._failed(batch, link, error)
             return
@@ -212,27 +223,34 @@ class _Lane:
             self._release(link)
 
     def _lost(self, batch: _Batch, link: Link, error: Exception) -> None:
-        """The connection broke: what may be repeated is, until the database has been away for too long."""
+        """The connection broke, or never came up: what may be repeated waits again, before all others."""
         lasting = []
         for one in batch.asked:
             # A link that never connected has carried nothing.
             if link.has_carried and not self._call.is_repeatable(one.question):
-                words = f"the database connection was lost during {self._call.function}: outcome unknown"
-                _refuse(one, MetaError(words))
+                words = f"the database connection was lost during {self._call.function}, the outcome is unknown"
+                _refuse(one, MetaError(f"{words}: {cause_of(error)}"))
             else:
+                one.is_sent = one.is_sent or link.has_carried
                 lasting.append(one)
-        batch.asked = lasting
-        now = time.monotonic()
-        if batch.away_since is None:
-            batch.away_since = now
-        waited_s = now - batch.away_since
-        if waited_s > self._config.patience_s or self._is_closed:
-            self._refuse_all(batch, MetaError(f"the database does not answer: {str(error).strip()}"))
-            batch.asked = []
-        if batch.asked:
-            self._loop.call_later(min(0.25, 0.005 + waited_s / 4), self._send, batch, link)
+        (self._alone if batch.is_alone else self._waiting).extendleft(reversed(lasting))
+        if self._is_closed:
+            self.close()
         else:
-            self._release(link)
+            self._lanes.is_away(cause_of(error))
+        self._release(link)
+
+    def refuse_waiting(self, since_s: float, words: str) -> None:
+        """Refuse who has waited since then or longer."""
+        for queue in (self._alone, self._waiting):
+            lasting = [one for one in queue if one.since_s > since_s]
+            if len(lasting) < len(queue):
+                for one in queue:
+                    if one.since_s <= since_s:
+                        known = "the outcome is unknown" if one.is_sent else "nothing was done"
+                        _refuse(one, MetaError(f"the database does not answer, {known}: {words}"))
+                queue.clear()
+                queue.extend(lasting)
 
     def _refuse_all(self, batch: _Batch, error: Exception) -> None:
         for one in batch.asked:
@@ -246,13 +264,22 @@ class Lanes:
         self, dsn: str, options: str, greeting: str, loop: asyncio.AbstractEventLoop, config: StoreConfig
     ) -> None:
         self._dsn, self._options, self._greeting, self._config = dsn, options, greeting, config
+        self._away_since: float | None = None
+        """When the database failed to answer for the first time since its last answer."""
+        self._may_grow_at = 0.0
+        self._pause_s = FIRST_PAUSE_S
+        self.make_room: Callable[[], None] = lambda: None
+        """Called when nobody is let in and no link is left, to end a connection that is idle elsewhere."""
         self.loop = loop
         self._lanes: dict[Hashable, _Lane] = {}
         self._idle: list[Link] = []
         self._busy: dict[Link, float] = {}
         """Links by when their batch was begun."""
+        self._proven: WeakSet[Link] = WeakSet()
+        """Links that have carried a batch."""
         self._is_woken = False
         self._is_late = False
+        self._is_paused = False
         self._timer: asyncio.TimerHandle | None = None
 
     def ask(self, call: HotCall[Q, A], question: Q) -> asyncio.Future[A]:
@@ -273,18 +300,38 @@ class Lanes:
             self._is_woken = True
             self.loop.call_soon(self._start)
 
-    def usable(self, link: Link) -> Link:
-        """The link itself, or a new one in its place if it is broken."""
-        if not link.is_broken:
-            return link
-        fresh = self._new_link()
-        self._busy[fresh] = self._busy.pop(link)
-        return fresh
+    def has_answered(self) -> None:
+        """The database is there."""
+        self._away_since = None
+
+    def is_away(self, words: str) -> None:
+        """A link was lost or did not come up. What there is goes on; another one is made after a pause.
+
+        Who has waited for as long as the patience lasts, while the database was away, is refused.
+        """
+        now = self.loop.time()
+        if self._away_since is None:
+            self._away_since = now
+        self._may_grow_at = now + self._pause_s
+        self._pause_s = min(LONGEST_PAUSE_S, 2 * self._pause_s)
+        if now - self._away_since > self._config.patience_s:
+            for lane in self._lanes.values():
+                lane.refuse_waiting(now - self._config.patience_s, words)
+        if not self._idle and len(self._busy) <= 1:
+            self.make_room()
+
+    def end_idle(self) -> None:
+        """End a link that carries nothing, so that a connection may be made elsewhere."""
+        if self._idle:
+            self._idle.pop(0).close()
 
     def release(self, link: Link) -> None:
         """Take a link back that has nothing under way."""
         del self._busy[link]
         if not link.is_broken:
+            if link not in self._proven:
+                self._proven.add(link)
+                self._pause_s = FIRST_PAUSE_S
             self._idle.append(link)  # last in, first out: what is warm is used
         self._start()  # at once: Postgres works on the next batch while the answers of this one are made
 
@@ -305,7 +352,9 @@ class Lanes:
                 return
             if self._busy and not self._may_pass(max(lane.ready for lane in ready)):
                 return
-            link = self._idle.pop() if self._idle else self._new_link()
+            link = self._link()
+            if link is None:
+                return
             self._busy[link] = self.loop.time()
             self._next(ready).start(link)
 
@@ -322,7 +371,7 @@ class Lanes:
         """Whether another batch may be begun beside those under way, of which slow ones do not count."""
         now = self.loop.time()
         quick = sum(now - since < SLOW_S for since in self._busy.values())
-        if len(self._busy) < MAX_LINKS and quick < (TOGETHER if longest >= WORTH_A_SECOND else 1):
+        if len(self._busy) < self._config.hot_connections and quick < (TOGETHER if longest >= WORTH_A_SECOND else 1):
             return True
         if not self._is_late:
             self._is_late = True
@@ -338,10 +387,26 @@ class Lanes:
             link.look()
         self._timer = self.loop.call_later(LOOK_S, self._look_at_all)
 
-    def _new_link(self) -> Link:
+    def _link(self) -> Link | None:
+        """One that is idle, or a new one; None while it is too early to try again."""
+        while self._idle:
+            link = self._idle.pop()
+            if not link.is_broken:
+                return link
+        pause_s = self._may_grow_at - self.loop.time()
+        if pause_s > 0:
+            if not self._is_paused:
+                self._is_paused = True
+                self.loop.call_later(pause_s, self._try_again)
+            return None
         if self._timer is None:
             self._timer = self.loop.call_later(LOOK_S, self._look_at_all)
-        return Link(self._dsn, self._options, self.loop, self._greeting)
+        dsn = self._dsn if self._away_since is None else in_any_order(self._dsn)
+        return Link(dsn, self._options, self.loop, self._greeting)
+
+    def _try_again(self) -> None:
+        self._is_paused = False
+        self.wake()
 
 
 def _refuse(asked: _Asked, error: Exception) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +20,15 @@ _KILL_AFTER_S = 45.0
 _GIVE_UP_AFTER_S = 60.0
 
 
-def clear(cluster: Path) -> bool:
+def are_there(cluster: Path) -> bool:
+    """Whether a Postgres has left its trace, or works here."""
+    return _Trace.read(cluster) is not None
+
+
+def clear(cluster: Path, is_stopping: Callable[[], bool] = lambda: False) -> bool:
     """Stop what still runs on this data directory and remove stale traces; False if something will not stop.
 
-    The caller holds the lock of the data directory, so whatever runs here has lost its owner.
+    The caller holds the lock of the data directory, so whatever runs here has lost its owner. It may break off.
     """
     if not Path("/proc/self").exists():
         return True  # elsewhere than on Linux Postgres' own checks have to do
@@ -35,7 +41,7 @@ def clear(cluster: Path) -> bool:
             trace.remove(cluster)
             break
         waited_s = time.monotonic() - started
-        if waited_s > _GIVE_UP_AFTER_S:
+        if waited_s > _GIVE_UP_AFTER_S or is_stopping():
             return False
         number = _signal_after(waited_s)
         if alive and number is not signalled:

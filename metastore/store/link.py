@@ -14,16 +14,17 @@ from typing import Any, Final
 import psycopg
 from psycopg import errors, pq
 from psycopg.adapt import Transformer
-from psycopg.conninfo import make_conninfo
+
+from metastore.store.address import CONNECT_S, with_options
+from metastore.store.failures import LOST_CODES
 
 Rows = list[tuple[Any, ...]]
 Done = Callable[[Rows | None, Exception | None], None]
 """Told the rows of a call, or why there are none."""
 
-_STALE: Final = frozenset({"0A000", "26000"})
-"""A function has another signature now, or the prepared statements are gone: a new connection knows better."""
-LOST_CODES: Final = ("08", "57P")
-"""SQLSTATE classes by which the server takes leave: connection failures, shutdowns, and crashes of a neighbour."""
+_STALE: Final = frozenset({"0A000", "26000", "25006"})
+"""A function has another signature now, the prepared statements are gone, or the server is a standby now: a new
+connection knows better."""
 
 
 class Link:
@@ -34,12 +35,13 @@ class Link:
 
     def __init__(self, dsn: str, options: str, loop: asyncio.AbstractEventLoop, greeting: str = "SELECT 1") -> None:
         """`greeting` is a statement that a new connection begins with; if it fails, the connection is broken."""
-        self._conninfo = make_conninfo(dsn, options=options, client_encoding="utf8").encode()
+        self._conninfo = with_options(dsn, options)
         self._greeting = greeting.encode()
         self._loop = loop
         self._connection: pq.abc.PGconn | None = None
         self._descriptor = -1
         self._is_connected = False
+        self._began_s = 0.0
         self._is_greeted = False
         self._writes = False
         self._prepared: set[str] = set()
@@ -65,7 +67,8 @@ class Link:
         self.has_carried = False
         try:
             if self._connection is None:
-                self._connection = pq.PGconn.connect_start(self._conninfo)
+                self._began_s = self._loop.time()
+                self._connection = pq.PGconn.connect_start(self._conninfo.encode())
                 self._connect(pq.PollingStatus.WRITING)
             else:
                 self._execute()
@@ -74,9 +77,20 @@ class Link:
             self._loop.call_soon(self._finish, None, error)
 
     def look(self) -> None:
-        """See how the call under way is doing, as if something had been heard."""
-        if self._done is not None and self._connection is not None:
-            self._advance()
+        """See how the call under way is doing, as if something had been heard; give up connecting after a while."""
+        if self._done is None or self._connection is None:
+            return
+        if not self._is_greeted and self._loop.time() - self._began_s > CONNECT_S:
+            # libpq leaves this limit to whoever connects by steps; the next try may begin with another host.
+            self._end()
+            self._finish(None, psycopg.OperationalError(f"no connection within {CONNECT_S} s"))
+            return
+        self._advance()
+
+    @property
+    def has_come_up(self) -> bool:
+        """Whether a connection was made and greeted."""
+        return self._is_greeted
 
     def close(self) -> None:
         """Let go of the connection; a call under way is told so."""

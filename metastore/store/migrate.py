@@ -31,6 +31,13 @@ def upgrade(db: Database) -> None:
         functions.install(connection)
 
 
+def has_schema(db: Database) -> bool:
+    """Whether a metastore has used the database."""
+    with db.engine.connect() as connection:
+        found = connection.execute(text("SELECT to_regclass(:table)"), {"table": f"{SCHEMA}.alembic_version"})
+        return found.scalar_one() is not None
+
+
 def _alembic_config(connection: Connection) -> Config:
     config = Config()
     config.set_main_option("script_location", str(importlib.resources.files("metastore.migrations")).replace("%", "%%"))

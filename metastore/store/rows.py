@@ -81,7 +81,7 @@ class Rows(Generic[T]):
     @contextmanager
     def opened(self) -> Iterator[Snapshot[T]]:
         """The list as it is now, on a connection of its own until the end of the body."""
-        with self._db.streams.connect() as connection:
+        with self._db.engine.connect() as connection:
             settings = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
             with connection.execution_options(**settings, stream_results=True, max_row_buffer=self._batch).begin():
                 yield Snapshot(self._count(connection), lambda: self._items(connection.execute(self._limited())))

@@ -1,5 +1,7 @@
 """The catalogue on a fresh database and warehouse, called as the dispatcher calls it."""
 
+import asyncio
+import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -39,6 +41,7 @@ class Rpc(SimpleNamespace):
 
     def __init__(self, catalog: CatalogService) -> None:
         super().__init__()
+        settings = {"hive.txn.timeout": "300s", "javax.secret": "s"}
         self.handlers = (
             databases.handlers(catalog)
             | tables.handlers(catalog)
@@ -47,7 +50,7 @@ class Rpc(SimpleNamespace):
             | partition_lists.handlers(catalog)
             | statistics.handlers(catalog)
             | functions.handlers(catalog.functions)
-            | session.handlers({"hive.txn.timeout": "300s", "javax.secret": "s"}, CallCounts(), catalog.uuid)
+            | session.handlers(settings, CallCounts(), catalog.uuid, lambda: None)
         )
         self.session = Session(peer="test", user="ann")
         self.workers = ThreadPoolExecutor(1)
@@ -62,7 +65,8 @@ class Rpc(SimpleNamespace):
             spec = getattr(service, f"{method}_args").thrift_spec
             filled = [*args, *[None] * (len(spec) - len(args))]
             try:
-                return handler(Call(method, self.session, self.workers), *filled)
+                found = handler(Call(method, self.session, self.workers), *filled)
+                return asyncio.run(found) if inspect.iscoroutine(found) else found
             except MetastoreError as error:
                 slots = getattr(service, f"{method}_result").thrift_spec.values()
                 declared = {slot[2].__name__ for slot in slots if slot[0] == 12}

@@ -124,7 +124,9 @@ def test_a_running_server(port: tuple[int, str], db: Database) -> None:
     for kind in ("minor", "major", "rebalance", "abort_txn_cleanup"):
         assert values["hive_compaction_cleaner_cycle_seconds_count", labels(type=kind)] == 0
     assert values["hive_compaction_initiator_failure_counter", ()] == 0
-    assert get(number, "/healthz") == (200, "text/plain", "ok\n")
+    for path in ("/livez", "/readyz", "/healthz"):
+        assert get(number, path) == (200, "text/plain; charset=utf-8", "ok\n")
+    assert values["hive_ready", ()] == 1
     assert get(number, "/")[0] == 404
 
 
@@ -153,12 +155,14 @@ def test_a_port_that_is_taken_is_one_sentence(metastore: Callable[..., str]) -> 
 
 def test_nobody_can_keep_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metastore.observe.http.REQUEST_TIMEOUT_S", 0.2)
-    server = MetricsServer("127.0.0.1", 0, lambda: "x 1\n", lambda: False)
+    server = MetricsServer("127.0.0.1", 0, lambda: "x 1\n", lambda: True, lambda: "not yet")
     try:
         number = int(server.address.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", number)) as silent:
             silent.send(b"GET /met")
             assert get(number, "/metrics")[2] == "x 1\n"
-        assert get(number, "/healthz")[0] == 503
+        assert get(number, "/healthz") == (503, "text/plain; charset=utf-8", "not yet\n")
+        assert get(number, "/readyz")[0] == 503
+        assert get(number, "/livez")[0] == 200
     finally:
         server.close()

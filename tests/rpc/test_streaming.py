@@ -23,7 +23,7 @@ from metastore.rpc.codec import encode_result
 from metastore.rpc.streaming import PART_BYTES, Streamed, listed
 from metastore.store.database import STREAMS, Database
 from metastore.store.rows import SHORT, Rows, Snapshot
-from tests.caller import INTERNAL, Caller, refused
+from tests.caller import Caller, refused
 from tests.rpc.test_server import Running, base_handlers
 
 NUMBERS = func.generate_series(1, text(":n")).column_valued("number")
@@ -206,7 +206,7 @@ def test_an_error_before_the_first_part_is_answered(running: Any) -> None:
     with caller(server) as ann:
         with refused("NoSuchObjectException", "table not found"):
             ann.call("get_partition_names", "d", "t", -1)
-        with refused(INTERNAL, "get_all_tables"):
+        with refused("MetaException", "get_all_tables has failed in the metastore"):
             ann.call("get_all_tables", "d")
         assert ann.call("getStatus") == 2
     assert server.counts.total(Outcome.REFUSED) == 1
@@ -240,7 +240,7 @@ def test_a_list_of_another_length_is_no_half_message(running: Any, size: int) ->
 def test_a_value_that_does_not_fit_is_no_half_message(running: Any) -> None:
     server = running(get_partition_names=lambda call, *args: streamed(2, lambda: iter(["x", 1])))
     with caller(server) as ann:
-        with refused(INTERNAL):
+        with refused("MetaException", "get_partition_names has failed in the metastore"):
             ann.call("get_partition_names", "d", "t", -1)
         assert ann.call("getStatus") == 2
 

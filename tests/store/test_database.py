@@ -1,5 +1,6 @@
 """The pool of connections and its retries, on faults that are real."""
 
+import contextlib
 import os
 import signal
 import time
@@ -12,8 +13,10 @@ import pytest
 
 from hive_acid.errors import MetaError
 from metastore.store.config import StoreConfig
-from metastore.store.database import Database, is_lost
+from metastore.store.connections import RESERVE
+from metastore.store.database import Database
 from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.failures import is_lost
 
 NO_FSYNC = {"fsync": "off"}
 
@@ -64,11 +67,12 @@ def test_other_errors_are_not_repeated(schema: Database) -> None:
 
 
 def test_connections_are_reused_and_limited(db_url: str) -> None:
-    db = Database(db_url, pool_size=2)
-    with ThreadPoolExecutor(8) as pool:
+    config = StoreConfig(max_connections=16)
+    db = Database(db_url, config=config)
+    with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda _: db.call("pg_backend_pid"), range(50)))
         pids = {pid for rows in pool.map(lambda _: db.call("pg_backend_pid"), range(50)) for (pid,) in rows}
-    assert 1 <= len(pids) <= 2
+    assert 1 <= len(pids) <= config.cold_connections - RESERVE
     assert db.calls == 100
     db.close()
     with pytest.raises(MetaError, match="shutting down"):
@@ -79,8 +83,8 @@ def test_broken_idle_connections_are_replaced(db: Database) -> None:
     """Even for calls that may not be repeated."""
     for _ in range(3):
         (pid,) = db.call_once("pg_backend_pid")[0]
-        with db.engine.connect() as connection:
-            connection.exec_driver_sql("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+        with contextlib.closing(db.dedicated_connection()) as other, other.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
 
 
 def test_connection_lost_in_a_call(schema: Database) -> None:
@@ -90,7 +94,7 @@ def test_connection_lost_in_a_call(schema: Database) -> None:
         " PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(1); END IF;"
         " RETURN currval('attempts'); END $$",
     )
-    with pytest.raises(MetaError, match="lost during lose: outcome unknown"):
+    with pytest.raises(MetaError, match="lost during lose, the outcome is unknown"):
         schema.call_once("lose")
     assert schema.call_one("lose") == (3,)
 

@@ -1,10 +1,12 @@
 """The embedded Postgres: its data outlives everything, its processes do not."""
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +113,50 @@ def test_recovers_from_kill(home: Path, victim: str) -> None:
         assert query(url, "SELECT * FROM kept") == [(1,)]
     assert time.monotonic() - started < 15
     assert not left_sockets.exists()
+
+
+def ask(url: str) -> int:
+    """The process of the server that answers, which may take its time."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return int(str(query(url, "SELECT pg_backend_pid()")[0][0]))
+        except psycopg2.OperationalError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_a_server_that_ends_is_started_again_at_the_same_address(home: Path) -> None:
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        query(url, "CREATE TABLE kept AS SELECT 1 AS one")
+        for _ in range(2):
+            started = time.monotonic()
+            former = postmaster(home)
+            os.kill(former, signal.SIGKILL)
+            while not (home / "cluster" / "postmaster.pid").exists() or postmaster(home) == former:
+                time.sleep(0.02)
+            assert ask(url)
+            assert time.monotonic() - started < 10
+            assert query(url, "SELECT * FROM kept") == [(1,)]
+
+
+def test_a_server_that_keeps_ending_is_given_up(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "_PAUSES_S", (0.0,) * embedded.RESTARTS)
+    told: list[str] = []
+    ended = threading.Event()
+    server = EmbeddedPostgres(home, NO_FSYNC, given_up=lambda reason: (told.append(reason), ended.set()))
+    with server as url:
+        former = 0
+        while not ended.is_set():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                if postmaster(home) != former and Path(f"/proc/{postmaster(home)}").exists():
+                    former = postmaster(home)
+                    os.kill(former, signal.SIGKILL)
+            time.sleep(0.02)
+    assert len(told) == 1
+    assert f"has ended {embedded.RESTARTS + 1} times within 10 min" in told[0]
+    with pytest.raises(psycopg2.OperationalError):
+        query(url, "SELECT 1")
 
 
 def test_server_follows_its_owner(home: Path, tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_a_connection_lost_under_way(noted: Database, is_repeatable: bool) -> No
         if is_repeatable:
             assert asked.result() > 0
         else:
-            with pytest.raises(MetaError, match="outcome unknown"):
+            with pytest.raises(MetaError, match="outcome is unknown"):
                 asked.result()
     assert noted.ask(Note(), 5) > 0  # the lane works on
 

@@ -90,7 +90,7 @@ class World:
         """Postgres' own writer of the log would flush what we do not, a moment later. Waits for a new one."""
         former = self.writer
         for _ in range(600):
-            with contextlib.suppress(psycopg2.OperationalError):
+            with contextlib.suppress(psycopg2.Error):
                 self.writer = log_writer(self.url)
                 if self.writer not in (0, former):
                     os.kill(self.writer, signal.SIGSTOP)

@@ -20,6 +20,7 @@ from metastore.rpc.call import Call, Handler
 from metastore.rpc.handlers.statistics import partition_statistics
 from metastore.rpc.partition_specs import PartitionSpecs
 from metastore.rpc.partition_structs import projected, structs
+from metastore.rpc.plain import checked_text
 from metastore.rpc.statistics_structs import engine_of, marked, reader_of
 from metastore.rpc.streaming import listed
 from metastore.store.rows import Rows
@@ -164,7 +165,7 @@ def _naming(catalog: CatalogService) -> dict[str, Handler]:
         found = partitions.values(
             owner,
             ValuesRequest(
-                keys=[field.name for field in request.partitionKeys],
+                keys=[checked_text(field.name, "a partition column") for field in request.partitionKeys],
                 text=request.filter or "",
                 distinct=request.applyDistinct is not False,  # Hive's default is true, and so is that of the next
                 ascending=request.ascending is not False,

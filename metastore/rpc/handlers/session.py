@@ -39,14 +39,21 @@ _META_CONF = {
 """The keys that getMetaConf and setMetaConf may name, and what holds here (metastore-wire.md §5)."""
 
 
-def handlers(settings: Mapping[str, str], counts: CallCounts, uuid: Callable[[], str]) -> dict[str, Handler]:
-    """RPC name to function; `settings` are those of the running server, key to text, `uuid` tells who it is."""
+def handlers(
+    settings: Mapping[str, str], counts: CallCounts, uuid: Callable[[], str], trouble: Callable[[], str | None]
+) -> dict[str, Handler]:
+    """RPC name to function.
+
+    `settings` are those of the running server, key to text, `uuid` tells who it is and `trouble` what is wrong with it.
+    """
     known = {spelling(key): value for key, value in settings.items()}
-    return _connection() | _configuration(known) | _service(counts, uuid) | _options() | _dataconnectors()
+    return _connection() | _configuration(known) | _service(counts, uuid, trouble) | _options() | _dataconnectors()
 
 
 def _connection() -> dict[str, Handler]:
-    def set_ugi(call: Call, user: str, groups: list[str] | None) -> list[str]:
+    def set_ugi(call: Call, user: str | None, groups: list[str] | None) -> list[str]:
+        if user is None:
+            raise MetaError("set_ugi was called without a user")
         call.session.user = user
         call.session.groups = list(groups or [])
         return [*call.session.groups, user]  # the user must come last
@@ -81,7 +88,7 @@ def _configuration(known: Mapping[str, str]) -> dict[str, Handler]:
     return {"getMetaConf": get_meta_conf, "setMetaConf": set_meta_conf, "get_config_value": get_config_value}
 
 
-def _service(counts: CallCounts, uuid: Callable[[], str]) -> dict[str, Handler]:
+def _service(counts: CallCounts, uuid: Callable[[], str], trouble: Callable[[], str | None]) -> dict[str, Handler]:
     """The server as an instance of Facebook's service."""
     started_s = int(time.time())
 
@@ -92,9 +99,16 @@ def _service(counts: CallCounts, uuid: Callable[[], str]) -> dict[str, Handler]:
             found[method] = found.get(method, 0) + count.calls
         return found
 
+    # On the event loop, which no call holds up: of status one hears when all else stands still.
+    async def get_status(call: Call) -> int:
+        return int(ttypes.fb_status.ALIVE if trouble() is None else ttypes.fb_status.WARNING)
+
+    async def get_status_details(call: Call) -> str:
+        return trouble() or ""
+
     return {
-        "getStatus": lambda call: ttypes.fb_status.ALIVE,
-        "getStatusDetails": lambda call: "",
+        "getStatus": get_status,
+        "getStatusDetails": get_status_details,
         "getName": lambda call: "metastore",
         "getVersion": lambda call: HIVE_VERSION,
         "aliveSince": lambda call: started_s,

@@ -26,6 +26,7 @@ from sqlalchemy import event
 from hive_acid import files
 from metastore.filework.lanes import FileSystems
 from metastore.store import functions
+from metastore.store.connections import Connections
 from metastore.store.database import Database
 from metastore.store.hot import Lanes, _Lane
 from metastore.store.leases import Lease
@@ -160,14 +161,14 @@ class Steps:
         return watched
 
     def _watch_calls(self) -> None:
-        call, connection_of = Database._call, Database.dedicated_connection
+        call, made_by = Database._call, Connections._made
         steps = self
 
         class Cursor(psycopg2.extensions.cursor):
             def fetchall(self) -> list[tuple[Any, ...]]:
                 if steps._cut == "call":
                     steps._cut = None
-                    self.connection.close()
+                    self.connection.end()
                     raise psycopg2.OperationalError("the connection was cut before the answer came")
                 return super().fetchall()
 
@@ -176,13 +177,14 @@ class Steps:
                 self._cut = "call"
             return call(db, function, *args, **kwargs)
 
-        def connection(db: Database) -> Any:
-            made = connection_of(db)
-            made.cursor_factory = Cursor
+        def connection(pool: Connections, deadline: float) -> Any:
+            made = made_by(pool, deadline)
+            if made is not None:
+                made.cursor_factory = Cursor
             return made
 
         Database._call = watched  # type: ignore[method-assign, assignment]
-        Database.dedicated_connection = connection  # type: ignore[method-assign]
+        Connections._made = connection  # type: ignore[method-assign]
 
     def _watch_hot_calls(self) -> None:
         ask, done = Lanes.ask, _Lane._done

@@ -1,0 +1,72 @@
+"""The address of a database as libpq takes it, with what makes a dead server or way noticed within seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from hive_acid.errors import MetaError
+
+CONNECT_S = 5
+"""How long one host may take to let us in."""
+_DEFAULTS = {
+    "connect_timeout": str(CONNECT_S),
+    # A host that is gone says nothing: so long without an answer to what was sent, or to a probe, it counts as lost.
+    "tcp_user_timeout": "15000",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "2",
+    "client_encoding": "utf8",
+    "application_name": "hive-acid",
+}
+
+
+def conninfo_of(url: str) -> str:
+    """Libpq's own form of a URL ``postgresql://user@host1:5432,host2:5432/name?target_session_attrs=read-write``.
+
+    What the URL says wins over what is added. Of several hosts one that takes writes is wanted. Raises MetaError for
+    what is no address of a Postgres.
+    """
+    try:
+        given = conninfo_to_dict(url.replace("postgresql+psycopg2://", "postgresql://", 1))
+    except psycopg.Error as error:
+        raise MetaError(
+            f"'{without_password(url)}' is not the address of a Postgres, as postgresql://user@host:5432/name: "
+            f"{str(error).strip().replace(url, 'it')}"
+        ) from None
+    defaults = dict(_DEFAULTS)
+    if has_several_hosts(given):
+        defaults["target_session_attrs"] = "read-write"
+    return make_conninfo(**{**defaults, **{key: str(value) for key, value in given.items() if value is not None}})
+
+
+def with_password(url: str, password: str) -> str:
+    """The address with a password that is kept elsewhere. Raises MetaError for what is no address."""
+    return make_conninfo(conninfo_of(url), password=password)
+
+
+def has_several_hosts(given: Mapping[str, object] | str) -> bool:
+    """Whether libpq has a choice."""
+    parts = conninfo_to_dict(given) if isinstance(given, str) else given
+    return any("," in str(parts.get(name) or "") for name in ("host", "hostaddr"))
+
+
+def with_options(conninfo: str, options: str) -> str:
+    """The address with settings of the session, behind those that it has."""
+    given = conninfo_to_dict(conninfo).get("options")
+    return make_conninfo(conninfo, options=f"{given} {options}" if given else options)
+
+
+def in_any_order(conninfo: str) -> str:
+    """The address with its hosts tried in random order, for one of them may let us wait in vain."""
+    return make_conninfo(conninfo, load_balance_hosts="random") if has_several_hosts(conninfo) else conninfo
+
+
+def without_password(url: str) -> str:
+    """A URL as it may be shown."""
+    head, at, tail = url.rpartition("@")
+    scheme, slashes, login = head.partition("://")
+    user, colon, _ = login.partition(":")
+    return f"{scheme}{slashes}{user}{':***' if colon else ''}{at}{tail}" if at else url

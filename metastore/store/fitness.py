@@ -1,0 +1,88 @@
+"""Whether a database is one that we can keep our tables in, said before anything is made in it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import Any
+
+import psycopg2
+
+from hive_acid.errors import MetaError
+from metastore.observe.log import event
+from metastore.store.config import StoreConfig
+from metastore.store.database import SCHEMA, Database
+from metastore.store.failures import cause_of
+
+LOG = logging.getLogger("metastore.store")
+OLDEST = 140_000
+"""Postgres 14: what is older is not tested, and its maintainers have given it up."""
+_POOLER = (
+    "a connection pooler stands before the database, such as PgBouncer, that drops the settings of a session or gives "
+    "each transaction another connection (pool_mode=transaction); prepared statements and LISTEN do not work there: "
+    "give the address of Postgres itself, the server has a pool of its own (metastore.database.connections.max)"
+)
+_POOLERS_WORDS = ("unsupported startup parameter", "statement pooling mode")
+"""How PgBouncer refuses us."""
+_MARK = "hive_acid.mark"
+_TRIES = 3
+
+
+def examine(db: Database, config: StoreConfig) -> None:
+    """Raises MetaError with the reason if the database does not answer or will not do."""
+    try:
+        with contextlib.closing(db.dedicated_connection()) as connection, connection.cursor() as cursor:
+            _examine_server(cursor, config)
+            # A pooler has keys of its own; without one there is nothing to find out.
+            has_pooler = connection.info.backend_pid != _ask(cursor, "SELECT pg_backend_pid()")
+            if _ask(cursor, "SHOW search_path") != SCHEMA or (has_pooler and _is_shared(db, cursor)):
+                raise MetaError(_POOLER)
+    except psycopg2.Error as error:
+        if any(words in str(error) for words in _POOLERS_WORDS):
+            raise MetaError(_POOLER) from error
+        raise MetaError(f"the database does not answer: {cause_of(error)}") from error
+
+
+def _examine_server(cursor: Any, config: StoreConfig) -> None:
+    cursor.execute(
+        "SELECT current_database(), current_setting('server_encoding'), current_setting('server_version_num')::integer,"
+        " current_setting('server_version'), pg_is_in_recovery(), current_setting('max_connections')::integer"
+    )
+    name, encoding, number, version, is_standby, most = cursor.fetchone()
+    if encoding != "UTF8":
+        raise MetaError(
+            f"the database {name} keeps text as {encoding}, which has no room for most names: make another one by "
+            f"CREATE DATABASE {name}_utf8 ENCODING 'UTF8' TEMPLATE template0"
+        )
+    if number < OLDEST:
+        raise MetaError(f"the database is a Postgres {version}: hive-acid needs 14 or newer")
+    if is_standby:
+        raise MetaError(f"the database {name} is a standby, which takes no changes: give the address of its primary")
+    if most < config.max_connections:
+        event(
+            LOG,
+            logging.WARNING,
+            "database allows few connections",
+            max_connections=most,
+            wanted=config.max_connections,
+            hint="raise it there, or lower metastore.database.connections.max",
+        )
+
+
+def _ask(cursor: Any, question: str) -> Any:
+    cursor.execute(question)
+    return cursor.fetchone()[0]
+
+
+def _is_shared(db: Database, cursor: Any) -> bool:
+    """Whether what belongs to a session is found in another one, or is not where it was left."""
+    for _ in range(_TRIES):
+        _ask(cursor, f"SELECT set_config('{_MARK}', 'here', false)")
+        question = f"SELECT current_setting('{_MARK}', true)"
+        with contextlib.closing(db.dedicated_connection()) as other:
+            other.autocommit = False
+            with other.cursor() as reader:
+                if _ask(reader, question) == "here" or _ask(cursor, question) != "here":  # `other` keeps what it got
+                    return True
+            other.rollback()
+    return False

@@ -1,0 +1,317 @@
+"""A real server whose Postgres goes away, has no room or no slots: all calls wait alike and answer truthfully."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+
+from hive_acid.wire import ttypes
+from metastore.app import App, ServeOptions
+from metastore.config import Config
+from metastore.store import embedded
+from metastore.store.embedded import EmbeddedPostgres
+from tests.caller import Caller, Refused
+from tests.conftest import _admin
+from tests.observe.scrape import get
+from tests.ports import free_port
+
+OUTAGE_S = 1.5
+UNKNOWN = "the outcome is unknown"
+DATABASE = "d"
+ORC = {
+    "inputFormat": "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+    "outputFormat": "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+}
+
+
+def table(name: str) -> Any:
+    storage = ttypes.StorageDescriptor(
+        cols=[ttypes.FieldSchema(name="a", type="int")], serdeInfo=ttypes.SerDeInfo(parameters={}), **ORC
+    )
+    keys = [ttypes.FieldSchema(name="p", type="string")]
+    return ttypes.Table(dbName=DATABASE, tableName=name, sd=storage, partitionKeys=keys, parameters={})
+
+
+def function(name: str) -> Any:
+    return ttypes.Function(
+        functionName=name, dbName=DATABASE, className="c", ownerName="ann", ownerType=1, functionType=1
+    )
+
+
+def opening() -> Any:
+    return ttypes.OpenTxnRequest(num_txns=1, user="ann", hostname="h")
+
+
+READS: dict[str, tuple[Any, ...]] = {
+    "get_databases": ("*",),
+    "get_all_databases": (),
+    "get_database": (DATABASE,),
+    "get_all_tables": (DATABASE,),
+    "get_tables": (DATABASE, "*"),
+    "get_table": (DATABASE, "kept"),
+    "get_table_meta": (DATABASE, "*", []),
+    "get_partition_names": (DATABASE, "kept", -1),
+    "get_partitions": (DATABASE, "kept", -1),
+    "get_functions": (DATABASE, "*"),
+    "get_all_functions": (),
+    "get_catalogs": (),
+    "get_role_names": (),
+    "get_master_keys": (),
+    "get_open_txns": (),
+    "get_open_txns_info": (),
+    "show_locks": (ttypes.ShowLocksRequest(),),
+    "show_compact": (ttypes.ShowCompactRequest(),),
+    "get_current_notificationEventId": (),
+    "get_next_notification": (ttypes.NotificationEventRequest(lastEvent=0),),
+    "get_metastore_db_uuid": (),
+}
+WRITES: dict[str, Callable[[str], tuple[Any, ...]]] = {
+    "create_table": lambda name: (table(name),),
+    "create_function": lambda name: (function(name),),
+    "create_database": lambda name: (ttypes.Database(name=name),),
+    "create_role": lambda name: (ttypes.Role(roleName=name, ownerName="ann"),),
+    "add_master_key": lambda name: (name,),
+    "open_txns": lambda name: (opening(),),
+    "compact2": lambda name: (ttypes.CompactionRequest(dbname=DATABASE, tablename=name, type=2),),
+}
+
+
+@contextlib.contextmanager
+def serving(url: str, warehouse: Path, **settings: str) -> Iterator[str]:
+    pairs = {"metastore.housekeeping.threads.on": "false", **settings}
+    config = Config.parse([f"{key.replace('__', '.')}={value}" for key, value in pairs.items()])
+    app = App(ServeOptions("127.0.0.1", 0, None, url, str(warehouse), config))
+    try:
+        yield app.start()
+    finally:
+        app.stop()
+
+
+class Postgres:
+    """One that is started again `OUTAGE_S` after it was killed."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.server = EmbeddedPostgres(home, {"fsync": "off"})
+        self.url = self.server.start()
+
+    def kill(self) -> None:
+        os.kill(int((self.home / "cluster" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+
+    def end_connections(self) -> None:
+        with contextlib.closing(psycopg2.connect(self.url)) as connection, connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedded, "RESTARTS", 100)
+        patch.setattr(embedded, "_PAUSES_S", (OUTAGE_S,) * 100)
+        found = Postgres(tmp_path_factory.mktemp("mortal"))
+        yield found
+        found.server.stop()
+
+
+@pytest.fixture(scope="module")
+def uri(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(postgres.url, tmp_path_factory.mktemp("warehouse")) as address:
+        with Caller(address) as ann:
+            ann.call("create_database", ttypes.Database(name=DATABASE))
+            ann.call("create_table", table("kept"))
+        yield address
+
+
+@pytest.mark.parametrize("is_warm", [True, False])
+def test_every_call_waits_for_the_database_alike(postgres: Postgres, uri: str, is_warm: bool) -> None:
+    callers = [Caller(uri) for _ in (*READS, *WRITES)]
+    calls = {**READS, **{name: make(f"{name}_{is_warm}".lower()) for name, make in WRITES.items()}}
+    if is_warm:
+        for caller, (method, arguments) in zip(callers, READS.items(), strict=False):
+            caller.call(method, *arguments)
+    postgres.kill()
+    time.sleep(0.1)
+    started = time.monotonic()
+    try:
+        for caller, (method, arguments) in zip(callers, calls.items(), strict=True):
+            caller.send(method, *arguments)
+        for caller in callers:
+            caller.receive()
+        assert time.monotonic() - started > OUTAGE_S / 2, "there was no outage"
+    finally:
+        for caller in callers:
+            caller.close()
+
+
+def test_connections_that_are_lost_under_way(postgres: Postgres, uri: str) -> None:
+    """Reads always succeed, writes are done, or not known to be; what is done is there afterwards."""
+    ended = threading.Event()
+    done: dict[str, set[str]] = {method: set() for method in WRITES}
+
+    def work(number: int) -> int:
+        chance = random.Random(number)
+        count = 0
+        with Caller(uri) as caller:
+            while not ended.is_set():
+                count += 1
+                if chance.random() < 0.5:
+                    method = chance.choice(sorted(READS))
+                    caller.call(method, *READS[method])
+                    continue
+                method = chance.choice(sorted(WRITES))
+                name = f"n{number}_{count}"
+                try:
+                    caller.call(method, *WRITES[method](name))
+                except Refused as refused:
+                    if UNKNOWN not in refused.message:
+                        raise
+                else:
+                    done[method].add(name)
+        return count
+
+    with ThreadPoolExecutor(12) as pool:
+        workers = [pool.submit(work, number) for number in range(12)]
+        try:
+            for turn in range(30):
+                time.sleep(0.1)
+                with contextlib.suppress(psycopg2.OperationalError):
+                    postgres.end_connections()
+                if turn in (10, 20):
+                    postgres.kill()
+                    time.sleep(OUTAGE_S)
+        finally:
+            ended.set()
+        counts = [worker.result() for worker in workers]
+    assert min(counts) > 3
+    with Caller(uri) as caller:
+        assert done["create_table"] <= set(caller.call("get_all_tables", DATABASE))
+        assert done["create_database"] <= set(caller.call("get_all_databases"))
+        assert done["create_function"] <= set(caller.call("get_functions", DATABASE, "*"))
+        assert done["create_role"] <= set(caller.call("get_role_names"))
+        assert done["compact2"] <= {
+            one.tablename for one in caller.call("show_compact", READS["show_compact"][0]).compacts
+        }
+    assert all(done.values())
+
+
+def test_a_database_that_stays_away_is_one_sentence(tmp_path: Path) -> None:
+    server = EmbeddedPostgres(tmp_path / "data", {"fsync": "off"})
+    port = free_port()
+    patience = {"hive__hmshandler__retry__interval": "100ms", "metastore__metrics__port": str(port)}
+    with serving(server.start(), tmp_path / "w", **patience) as uri:
+        callers = [Caller(uri) for _ in (*READS, *WRITES)]
+        with Caller(uri) as ann:
+            ann.call("create_database", ttypes.Database(name=DATABASE))
+            ann.call("create_table", table("kept"))
+            assert get(port, "/readyz")[0] == 200
+            server.stop()
+            calls = {**READS, **{name: make(name) for name, make in WRITES.items()}}
+            started = time.monotonic()
+            for caller, (method, arguments) in zip(callers, calls.items(), strict=True):
+                caller.send(method, *arguments)
+            for caller, method in zip(callers, calls, strict=True):
+                with pytest.raises(Refused, match="the database does not answer, nothing was done: ") as refused:
+                    caller.receive()
+                assert not re.fullmatch("Internal error processing [a-z_]*", refused.value.message), method
+            assert time.monotonic() - started < 6
+            assert ann.call("getStatus") == ttypes.fb_status.WARNING
+            assert "connection" in ann.call("getStatusDetails")
+            assert get(port, "/readyz")[0] == 503
+            assert get(port, "/livez")[0] == 200
+        for caller in callers:
+            caller.close()
+
+
+def test_few_slots_are_made_do_with(postgres_url: str, db_url: str, tmp_path: Path) -> None:
+    """As with a CONNECTION LIMIT, or when others have taken nearly all of them."""
+    name = db_url.rpartition("/")[2].partition("?")[0]
+    _admin(postgres_url, f"CREATE ROLE few LOGIN CONNECTION LIMIT 5; ALTER DATABASE {name} OWNER TO few")
+    _admin(
+        db_url,
+        "DO $$ DECLARE one text; BEGIN FOR one IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables"
+        " WHERE schemaname = 'hive_acid' LOOP EXECUTE 'ALTER TABLE ' || one || ' OWNER TO few'; END LOOP;"
+        " FOR one IN SELECT p.oid::regprocedure::text FROM pg_proc p WHERE pronamespace = 'hive_acid'::regnamespace"
+        " LOOP EXECUTE 'ALTER FUNCTION ' || one || ' OWNER TO few'; END LOOP;"
+        " ALTER SCHEMA hive_acid OWNER TO few; END $$",
+    )
+    try:
+        with serving(db_url.replace("metastore@", "few@"), tmp_path / "w") as uri:
+            with Caller(uri) as ann:
+                ann.call("create_database", ttypes.Database(name=DATABASE))
+                ann.call("create_table", table("kept"))
+
+            def work(number: int) -> float:
+                longest = 0.0
+                with Caller(uri) as caller:
+                    for turn in range(12):
+                        started = time.monotonic()
+                        for method, arguments in list(READS.items())[turn % 3 :: 3]:
+                            caller.call(method, *arguments)
+                        caller.commit(caller.begin())
+                        longest = max(longest, time.monotonic() - started)
+                return longest
+
+            with ThreadPoolExecutor(16) as pool:
+                assert max(pool.map(work, range(16))) < 15
+    finally:
+        _admin(postgres_url, f"ALTER DATABASE {name} OWNER TO metastore")
+        _admin(db_url, "REASSIGN OWNED BY few TO metastore; DROP OWNED BY few")
+        _admin(postgres_url, "DROP ROLE few")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=220m", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("needs to mount a file system")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_is_the_reason_until_there_is_room_again(small_disk: Path, tmp_path: Path) -> None:
+    port = free_port()
+    with (
+        EmbeddedPostgres(small_disk / "data", {"fsync": "off", "max_wal_size": "64MB"}) as url,
+        serving(url, tmp_path / "w", metastore__metrics__port=str(port)) as uri,
+        Caller(uri) as ann,
+    ):
+        ann.call("create_database", ttypes.Database(name=DATABASE))
+        filler = small_disk / "filler"
+        with open(filler, "wb") as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"x" * 65536)
+                file.flush()
+        with pytest.raises(Refused, match=r"no disk space left, nothing was done: .*No space left on device"):
+            for number in range(2000):
+                ann.call("create_table", table(f"t{number}"))
+        assert get(port, "/readyz")[0] == 503
+        assert "No space left" in get(port, "/readyz")[2]
+        assert ann.call("getStatus") == ttypes.fb_status.WARNING
+        time.sleep(2)
+        assert get(port, "/readyz")[0] == 503, "it has asked since"
+        filler.unlink()
+        deadline = time.monotonic() + 10
+        while get(port, "/readyz")[0] != 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        ann.call("create_table", table("later"))
