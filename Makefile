@@ -12,7 +12,7 @@ SPARK_VENV := .venv-spark-$(VERSION)
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash test-spark test-connect isolation serve doctor lock clean
+.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash fuzz test-spark test-connect isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -89,6 +89,9 @@ kill: install ## Writers and streams killed by SIGKILL at random moments (SEED=1
 
 crash: install ## Clients and services killed before every step of all that they do
 	@HIVE_ACID_TEST_ALL_STEPS=1 $(BIN)/python -m pytest tests/crash tests/compaction/crash $(ARGS)
+
+fuzz: install ## A server under a million hostile messages of every method (SEED=1 ARGS="--messages 10000 --only lock")
+	@$(BIN)/python -m tests.fuzz --seed $(SEED) $(ARGS)
 
 test-spark: $(SPARK_VENV)/spark.classes ## The data path's tests on another PySpark (VERSION=4.1), in an environment of its own
 	@$(SPARK_VENV)/bin/python -m pytest -p no:cacheprovider $(DATA_TESTS) $(ARGS)

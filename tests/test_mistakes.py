@@ -1,0 +1,215 @@
+"""Whatever is mistyped on the command line is answered by one sentence, and nothing is made by it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+
+from metastore import cli
+from metastore.app import App
+from metastore.cli import main
+from metastore.observe import log
+from tests.conftest import _admin
+
+HOSTILE = (
+    "",
+    " ",
+    "x",
+    "-1",
+    "9" * 30,
+    "nan",
+    "\udcff",
+    "a" * 5000,
+    "é[red]💥",
+    "a=b",
+    "*",
+    "../x",
+    "/proc/nix/x",
+    "http://h",
+)
+NEEDED = {"import": ["thrift://127.0.0.1:1"], "export": ["x.json"], "hand-back": ["d.t", "thrift://127.0.0.1:1"]}
+TABLES = {"undrop": ["d.t"], "orphans": ["d.t"], "sql": ["SHOW LOCKS"], "why": ["d.t"]}
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    """Exit status, and what was said; nothing but an exit leaves the command."""
+    try:
+        status = main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        status = int(str(end.code))
+    captured = capsys.readouterr()
+    return status, captured.err + captured.out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    status, words = said(capsys, *arguments)
+    assert status == 1, words
+    lines = words.strip().splitlines()
+    assert len(lines) == 1, words
+    assert lines[0].startswith("metastore: ")
+    return lines[0]
+
+
+def commands() -> Iterator[tuple[str, argparse.Action]]:
+    """Each option, and each argument, of each command."""
+    parser = cli._parser()
+    (subparsers,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    for name, command in subparsers.choices.items():
+        for action in command._actions:
+            if not isinstance(action, argparse._HelpAction):
+                yield name, action
+
+
+@pytest.mark.parametrize("command", sorted({name for name, _ in commands()}))
+def test_every_option_with_every_bad_value(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, db_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(App, "run", lambda app, announce: (announce(app.start()), app.stop()))
+    monkeypatch.setattr("metastore.doctor._java", lambda options: "")
+    monkeypatch.setattr("metastore.cli.default_data_dir", lambda: tmp_path / "none")
+    sane = [*NEEDED.get(command, []), *TABLES.get(command, [])]
+    here = [] if command not in ("serve", "doctor", *NEEDED) else ["--database-url", db_url, "--warehouse", "w"]
+    for name, action in commands():
+        if name != command or action.nargs == 0 or action.dest in ("data_dir",):
+            continue
+        for value in HOSTILE:
+            given = [*here]
+            if action.option_strings:
+                if action.dest == "database_url":
+                    given = given[2:]
+                given += [*sane, f"{action.option_strings[0]}={value}"]
+            else:
+                given += ["--", value, *sane[1:]]
+            if command == "serve" and action.dest != "port":
+                given += ["--port", "0"]
+            status, words = said(capsys, command, *given)
+            assert status in (0, 1, 2), (given, words)
+            assert "Traceback" not in words, (given, words)
+            if status == 1 and command not in ("doctor", *NEEDED):
+                assert words.strip().splitlines()[-1].startswith("metastore: "), (given, words)
+
+
+def test_no_data_is_made_by_a_typo(capsys: pytest.CaptureFixture[str], tmp_path: Path, postgres_url: str) -> None:
+    for arguments in (("export", tmp_path / "x.json"), ("hand-back", "d.t", "thrift://127.0.0.1:1")):
+        words = refused(capsys, *arguments, "--data-dir", tmp_path / "typo")
+        assert f"there is no metastore's data in {tmp_path / 'typo'}" in words
+    _, words = said(capsys, "doctor", "--data-dir", tmp_path / "typo", "--warehouse", tmp_path / "w")
+    assert f"there is no data in {tmp_path / 'typo'} yet" in words
+    assert not (tmp_path / "typo").exists()
+    assert not (tmp_path / "x.json").exists()
+    _admin(postgres_url, "CREATE DATABASE empty")
+    url = postgres_url.replace("/metastore?", "/empty?")
+    try:
+        assert "no metastore has used it yet" in refused(capsys, "export", tmp_path / "x.json", "--database-url", url)
+        with psycopg2.connect(url) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_namespace WHERE nspname = 'hive_acid'")
+            assert cursor.fetchone() == (0,)
+        connection.close()
+    finally:
+        _admin(postgres_url, "DROP DATABASE empty WITH (FORCE)")
+
+
+@pytest.mark.parametrize(
+    "uri", ["127.0.0.1:9083", "http://h:1", "thrift://", "thrift://h:port", "thrift://h:99999", ""]
+)
+def test_addresses_of_metastores(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"'{uri}' is not the address of a metastore: give thrift://host:port" in refused(
+        capsys, "locks", "--uri", uri
+    )
+
+
+def test_addresses_of_databases(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for url in ("mysql://ann:secret@h/d", "h:5432", "postgresql://u@h/d?nosuch=1"):
+        words = refused(capsys, "serve", "--port", 0, "--warehouse", tmp_path, "--database-url", url)
+        assert "is not the address of a Postgres" in words
+        assert "secret" not in words
+
+
+def test_a_warehouse_without_credentials(capsys: pytest.CaptureFixture[str], db_url: str, monkeypatch: Any) -> None:
+    pytest.importorskip("s3fs")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    words = refused(capsys, "serve", "--port", 0, "--warehouse", "s3://bucket/w", "--database-url", db_url)
+    assert "the warehouse s3://bucket/w is not writable: Unable to locate credentials" in words
+
+
+def test_without_the_servers_packages() -> None:
+    code = "import sys; sys.modules['rich'] = None; from metastore.entry import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("metastore: the server's part is not installed")
+    assert done.stderr.endswith("pip install 'hive-acid[server]'\n")
+
+
+def test_doctor_swallows_nothing(capsys: pytest.CaptureFixture[str], db_url: str, tmp_path: Path) -> None:
+    (tmp_path / "[red]file").write_text("")
+    _, words = said(capsys, "doctor", "--database-url", db_url, "--warehouse", tmp_path / "[red]file" / "w")
+    assert "/[red]file/w" in words
+
+
+def test_the_password_may_be_elsewhere(
+    capsys: pytest.CaptureFixture[str], db_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests' Postgres asks for none, so what libpq is given is looked at."""
+    given: list[str] = []
+    connect = psycopg2.connect
+    monkeypatch.setattr(psycopg2, "connect", lambda dsn, **kw: (given.append(dsn), connect(dsn, **kw))[1])
+    (tmp_path / "password").write_text("s3cret word\n")
+    place = ["--warehouse", tmp_path / "w"]
+    file = ["--database-password-file", tmp_path / "password"]
+    assert said(capsys, "doctor", "--database-url", db_url, *file, *place)[0] == 0
+    assert "s3cret word" in given[0]
+    monkeypatch.setenv("HIVE_ACID_DATABASE_URL", db_url)
+    assert said(capsys, "doctor", *place)[0] == 0
+    given.clear()
+    assert said(capsys, "doctor", *file, *place)[0] == 0
+    assert "s3cret word" in given[0]
+    assert "cannot read" in refused(capsys, "serve", "--database-password-file", tmp_path / "none")
+    monkeypatch.delenv("HIVE_ACID_DATABASE_URL")
+    assert "give its --database-url" in refused(capsys, "serve", *file)
+
+
+def test_lines_of_the_log_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure("info", log.JSON)
+    log.event(logging.getLogger("a.b"), logging.INFO, "it happened", what='a "word"', number=3, time="mine")
+    logging.getLogger("a.b").warning("plain %s", "words")
+    try:
+        raise KeyError("x")
+    except KeyError:
+        logging.getLogger("a.b").exception("broken")
+    first, second, third = (json.loads(line) for line in capsys.readouterr().err.splitlines())
+    assert {key: first[key] for key in ("level", "logger", "event", "what", "number")} == {
+        "level": "INFO", "logger": "a.b", "event": "it happened", "what": 'a "word"', "number": 3,
+    }  # fmt: skip
+    assert second["message"] == "plain words"
+    assert "KeyError: 'x'" in third["traceback"]
+    log.configure("info")
+    log.event(logging.getLogger("a.b"), logging.INFO, "it happened", what='a "word"')
+    line = capsys.readouterr().err
+    assert line.endswith(""" INFO a.b it happened what='a "word"'\n""")
+    for time in (first["time"], line.split()[0]):
+        assert len(time) == len("2026-11-26T16:00:00.000+00:00")
+
+
+def test_a_server_says_when_it_has_stopped(db_url: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "metastore.cli", "serve", "--port", "0", "--database-url", db_url]
+    command += ["--warehouse", str(tmp_path / "w"), "--set", "metastore.log.format=json"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    assert server.stdout is not None
+    assert server.stdout.readline().startswith("listening")
+    server.send_signal(signal.SIGTERM)
+    lines = [json.loads(line) for line in server.communicate(timeout=60)[1].splitlines()]
+    assert [line["event"] for line in lines if line["logger"] == "metastore"] == ["started", "stopped"]
