@@ -133,7 +133,7 @@ def test_dynamic_partitions_of_hive_2(proxy, ann):
 
 
 def test_a_request_that_is_missing_is_named(ann):
-    with refused("MetaException", "get_table_req was called without its request"):
+    with refused("MetaException", "get_table_req was called without its req$"):
         ann.call("get_table_req")
 
 
