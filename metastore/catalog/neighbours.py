@@ -142,9 +142,20 @@ class Neighbours:
 
         `kinds` are those that are looked for, None for all; REMOVAL takes MOVING along.
         """
-        if not places:
-            return {}
+        return self._looked(connection, places, own, lock, kinds)[0]
+
+    def _looked(
+        self,
+        connection: Connection,
+        places: Sequence[str],
+        own: Own,
+        lock: bool,
+        kinds: Collection[str] | None = None,
+    ) -> tuple[dict[str, list[Neighbour]], list[Alias]]:
+        """What `near` tells, and the links that are known."""
         aliases: list[Alias] = []
+        if not places:
+            return {}, aliases
         look = partial(_candidates, connection, places, own=own, lock=lock, kinds=kinds)
         rows, known = look(aliases)
         if set(known) != set(aliases):
@@ -161,24 +172,29 @@ class Neighbours:
                 table = tables.get(row.id) if row.kind in (TABLE, PARTITION) else None
                 found[place].append(Neighbour(row.kind, relation, row.id or 0, row.label, row.location, theirs, table))
         root = identity(self._directories.root, aliases)
-        return {place: _unsheltered(there, identities[place], root, own) for place, there in found.items()}
+        return {place: _unsheltered(there, identities[place], root, own) for place, there in found.items()}, aliases
 
     def in_the_way(self, connection: Connection, places: Sequence[str], own: Own = NOBODY) -> dict[str, Neighbour]:
         """Those of some places that must not be removed or moved, each with what of others lies there."""
-        found = self.near(connection, places, own, lock=True)
+        return self._blocked(connection, places, own)[0]
+
+    def _blocked(
+        self, connection: Connection, places: Sequence[str], own: Own
+    ) -> tuple[dict[str, Neighbour], list[Alias]]:
+        """What `in_the_way` tells, and the links that are known."""
+        found, aliases = self._looked(connection, places, own, lock=True)
         blocked = {place: [one for one in there if one.kind in _KEPT] for place, there in found.items()}
         root = self._directories.root
-        warehouse = Neighbour(WAREHOUSE, AT, 0, "", root, identity(root))
+        warehouse = Neighbour(WAREHOUSE, AT, 0, "", root, identity(root, aliases))
         for place, there in blocked.items():
-            if _relation(warehouse.identity, identity(place)) in (AT, BELOW):
+            if _relation(warehouse.identity, identity(place, aliases)) in (AT, BELOW):
                 there.append(warehouse)
-        return {place: there[0] for place, there in blocked.items() if there}
+        return {place: there[0] for place, there in blocked.items() if there}, aliases
 
     def whole(self, connection: Connection, places: Sequence[str], foreign: Sequence[str]) -> list[str]:
         """Those of some places below the warehouse in which nobody else has anything, nor any of the `foreign` lies."""
-        aliases = _aliases(connection)
+        blocked, aliases = self._blocked(connection, places, NOBODY)
         root = identity(self._directories.root, aliases)
-        blocked = self.in_the_way(connection, places)
         others = [identity(place, aliases) for place in foreign]
         found = []
         for place in places:

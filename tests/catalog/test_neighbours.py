@@ -287,6 +287,20 @@ def test_a_link_is_removed_and_not_what_it_leads_to(rpc: Rpc, warehouse: Path, t
     assert (tmp_path / "unknown" / "data").read_text() == ROW
 
 
+def test_the_warehouse_stays_however_it_is_spelt(rpc: Rpc, warehouse: Path, tmp_path: Path) -> None:
+    """Also what no table has there, when not even the default database is at home in it."""
+    default = rpc.get_database("default")
+    default.locationUri = str(tmp_path / "elsewhere")
+    rpc.alter_database("default", default)
+    (warehouse / "unknown").mkdir(parents=True)
+    (warehouse / "unknown" / "file").write_text(ROW)
+    for spelled in spellings(warehouse):
+        with suppress(MetastoreError):
+            drop_table(rpc, spelled)
+        _clean_up(rpc)
+        assert (warehouse / "unknown" / "file").read_text() == ROW, spelled
+
+
 def test_a_table_over_the_whole_warehouse_keeps_no_other_one(rpc: Rpc, warehouse: Path) -> None:
     _managed(rpc, "over", str(warehouse), tableType="EXTERNAL_TABLE")
     rpc.create_table(table("t", parameters=ACID))
