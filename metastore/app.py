@@ -32,6 +32,7 @@ from metastore.schedule import Schedule
 from metastore.slices import Slices
 from metastore.store.database import Database
 from metastore.store.embedded import EmbeddedPostgres, EmbeddedPostgresError, has_data
+from metastore.store.failures import first_line
 from metastore.store.fitness import examine
 from metastore.store.migrate import has_schema, upgrade
 from metastore.store.watch import DatabaseWatch
@@ -96,7 +97,7 @@ def open_database(
         try:
             db = stack.enter_context(contextlib.closing(_connected(url, options, loop, must_exist)))
         except (sqlalchemy.exc.SQLAlchemyError, HiveAcidError, ValueError) as error:
-            raise StartError(f"the database cannot be used: {_first_line(error)}") from error
+            raise StartError(f"the database cannot be used: {first_line(error)}") from error
         yield db
 
 
@@ -278,7 +279,7 @@ class App:
             files.write(probe, b"")
             files.remove(probe)
         except Exception as error:  # each file system has errors of its own, as for want of credentials
-            raise StartError(f"the warehouse {root} is not writable: {_first_line(error)}") from error
+            raise StartError(f"the warehouse {root} is not writable: {first_line(error)}") from error
 
 
 def _allow_many_connections() -> None:
@@ -294,7 +295,3 @@ def _collect_seldom() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

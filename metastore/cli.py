@@ -22,6 +22,7 @@ from metastore.config import Loaded, describe, load
 from metastore.observe import log
 from metastore.operator_commands import DEFAULT_URI
 from metastore.settings import SettingError
+from metastore.sources import read_text
 from metastore.store.address import with_password
 
 DATABASE_URL = "HIVE_ACID_DATABASE_URL"
@@ -162,10 +163,7 @@ def _database_url(options: argparse.Namespace) -> str | None:
         return url
     if url is None:
         raise SettingError("--database-password-file is for an external Postgres: give its --database-url, too")
-    try:
-        return with_password(url, file.read_text().strip())
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+    return with_password(url, read_text(file).strip())
 
 
 def _serve(options: argparse.Namespace) -> int:

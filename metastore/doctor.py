@@ -18,6 +18,7 @@ from metastore.app import ADDRESS_FILE, ServeOptions, StartError, open_database
 from metastore.filework import files
 from metastore.housekeeping.metrics import take_gauges
 from metastore.store.embedded import DataDirectoryInUseError, EmbeddedPostgres, has_data
+from metastore.store.failures import first_line
 
 JAVA_TIMEOUT_S = 30
 ASK_MS = 5_000
@@ -58,7 +59,7 @@ def _run(what: str, check: Callable[[ServeOptions], str], options: ServeOptions)
     try:
         return Finding(what, True, check(options))
     except Exception as error:  # whatever is wrong is what is asked for
-        return Finding(what, False, next(iter(str(error).strip().splitlines()), type(error).__name__))
+        return Finding(what, False, first_line(error))
 
 
 def _database(options: ServeOptions) -> str:

@@ -54,7 +54,7 @@ def from_toml(path: Path) -> list[Given]:
     Raises SettingError for a file that cannot be read and for a value that is no string, number or boolean.
     """
     try:
-        document = tomllib.loads(_read(path))
+        document = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise SettingError(f"{path} is not TOML: {error}") from None
     return [Given(key, _scalar(key, value, path), str(path)) for key, value in _leaves(document)]
@@ -67,7 +67,7 @@ def from_site(path: Path, environ: Mapping[str, str]) -> list[Given]:
     that cannot be read, and for one that includes others.
     """
     try:
-        root = ElementTree.fromstring(_read(path))
+        root = ElementTree.fromstring(read_text(path))
     except ElementTree.ParseError as error:
         raise SettingError(f"{path} is not XML: {error}") from None
     if root.tag != "configuration":
@@ -93,7 +93,8 @@ def site_files(path: Path) -> list[Path]:
     return found
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a file. Raises SettingError if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from hive_acid.errors import InvalidOperationError, MetaError, MetastoreError
 from metastore.catalog.models import DatabaseInfo, Table
 from metastore.catalog.names import DEFAULT_DATABASE
-from metastore.catalog.places import SCHEMES, Alias, Place, has_scheme, is_below, is_local, local_aliases, qualified
+from metastore.catalog.places import SCHEMES, Alias, Place, has_scheme, is_below, local_aliases, qualified
 from metastore.filework import files
 from metastore.filework.lanes import FILE_SYSTEMS
 
@@ -44,7 +44,7 @@ class Directories:
 
     def aliases(self, location: str) -> list[Alias]:
         """The links on the way to a location (`places.local_aliases`). Raises OSError."""
-        return FILE_SYSTEMS.run(location, local_aliases, location) if is_local(location) else []
+        return FILE_SYSTEMS.run(location, local_aliases, location) if files.is_local(location) else []
 
     def of_database(self, name: str) -> str:
         return self.root if name == DEFAULT_DATABASE else files.join(self.root, f"{name}.db")

@@ -98,11 +98,6 @@ def has_scheme(location: str) -> bool:
     return _SCHEME.match(location) is not None
 
 
-def is_local(location: str) -> bool:
-    """Whether a stored location is on the local disk."""
-    return Place.of(location).scheme == LOCAL
-
-
 def scheme_list(text: str) -> tuple[str, ...]:
     """The schemes that a setting names, with commas between. Raises ValueError for what is no name of a scheme."""
     found = tuple(part for part in (part.strip().lower() for part in text.split(",")) if part)

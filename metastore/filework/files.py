@@ -15,6 +15,7 @@ __all__ = [
     "FileEntry",
     "exists",
     "is_below",
+    "is_local",
     "join",
     "list_tree",
     "list_trees",

@@ -121,7 +121,7 @@ class FileSystems:
         Raises TimeoutError, OSError for a file system that is full and does not answer, and what the function raises.
         """
         limit_ms = self.limit_ms * (LONG if takes_long else 1)
-        system = _system(location)
+        system = system_of(location)
         work = self._enter(system, _Work((function, args), lambda: function(*args), undo))
         permit: Permit | None = getattr(_local, "permit", None)
         try:
@@ -134,7 +134,7 @@ class FileSystems:
             self._leave(system, work)
         if not work.done.is_set():
             raise TimeoutError(
-                f"{_name(system)} has not answered within {limit_ms / 1000:g} s, so it is not known what was done at"
+                f"{name_of(system)} has not answered within {limit_ms / 1000:g} s, so it is not known what was done at"
                 f" {location}: try again when it answers"
             )
         if work.error is not None:
@@ -144,7 +144,7 @@ class FileSystems:
     def has_answered(self, location: str, within_s: float) -> bool:
         """Whether the file system of a location has answered anything in the last seconds."""
         with self._lock:
-            lane = self._lanes.get(_system(location))
+            lane = self._lanes.get(system_of(location))
             return lane is not None and time.monotonic() - lane.answered_s < within_s
 
     def _enter(self, system: tuple[str, str], work: _Work) -> _Work:
@@ -157,7 +157,9 @@ class FileSystems:
                 lane = self._lanes[system] = _Lane(self._lock)
             is_alive = time.monotonic() - lane.answered_s < _MOMENT_S
             if not is_alive and (lane.callers >= MOST_CALLERS or self._waiting >= MOST_WAITING):
-                raise OSError(f"{_name(system)} does not answer, and {lane.callers} calls wait for it: try again later")
+                raise OSError(
+                    f"{name_of(system)} does not answer, and {lane.callers} calls wait for it: try again later"
+                )
             lane.callers += 1
             self._waiting += 1
             same = lane.running.get(work.key)
@@ -231,13 +233,15 @@ FILE_SYSTEMS = FileSystems()
 os.register_at_fork(after_in_child=FILE_SYSTEMS.begin)
 
 
-def _system(location: str) -> tuple[str, str]:
+def system_of(location: str) -> tuple[str, str]:
+    """Scheme and host of the file system that a location is on."""
     parts = urlsplit(location) if "://" in location else None
     if parts is None:
         return "file", ""
     return parts.scheme.lower(), parts.netloc.lower()
 
 
-def _name(system: tuple[str, str]) -> str:
+def name_of(system: tuple[str, str]) -> str:
+    """What people call a file system."""
     scheme, host = system
     return f"the file system {scheme}://{host}" if host else "the local file system" if scheme == "file" else scheme

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from metastore.store.config import StoreConfig
 from metastore.store.undertaking import repeated
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ class Call:
     method: str
     session: Session
     workers: Executor
-    patience_s: float = 20.0
+    patience_s: float = StoreConfig().patience_s
     """How long it waits for a database that is away."""
 
     @property

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from thriftpy2.protocol import TCyBinaryProtocol
@@ -17,10 +16,8 @@ from thriftpy2.transport import TCyBufferedTransport, TCyMemoryBuffer
 
 from hive_acid.errors import InvalidInputError, MetastoreError
 from hive_acid.wire import service, ttypes
-from metastore.rpc.completeness import missing
 from metastore.rpc.generations import amend
 from metastore.rpc.list_keys import has_list_keys, read_arguments
-from metastore.rpc.texts import undecoded
 
 ONEWAY = frozenset({"shutdown", "reinitialize"})
 _VERSION_1 = 0x80010000
@@ -44,7 +41,7 @@ def decode_arguments(method: str, message: bytes) -> list[Any]:
     """The arguments of a call, in the order of their ids.
 
     Raises InvalidInputError when a struct or a required field of one is missing, or a text of theirs is not UTF-8; what
-    lies deeper is looked at by who needs it, see `fault_of`.
+    lies deeper is looked at by who needs it, see `faults`.
     """
     shape = _shape(method)
     arguments = shape.arguments()
@@ -64,23 +61,6 @@ def decode_arguments(method: str, message: bytes) -> list[Any]:
         if hasattr(value, "thrift_spec"):
             _check(value)
     return values
-
-
-def fault_of(arguments: Iterable[Any]) -> str | None:
-    """What is wrong with a request, however deep, that a handler has stumbled over; None if nothing is found.
-
-    Asked afterwards, since nearly all requests are sound and hot calls shall not pay for it.
-    """
-    for value in arguments:
-        for one in value if isinstance(value, list) else (value,):
-            if hasattr(one, "thrift_spec"):
-                for name in missing(one):
-                    return f"{name} is required and was not sent"
-                for name in undecoded(one):
-                    return f"{name} is not UTF-8 text"
-            elif isinstance(one, bytes):
-                return "a text is not UTF-8"
-    return None
 
 
 def encode_result(method: str, sequence: int, value: Any) -> bytes:

@@ -22,6 +22,7 @@ from metastore.rpc.call import Call, Handler, Session
 from metastore.rpc.generations import is_since_hive_4
 from metastore.rpc.refusals import confession, refusal
 from metastore.rpc.streaming import BrokenOffError, Outlet, Streamed, Streams
+from metastore.store.config import StoreConfig
 from metastore.store.failures import NO_ROOM, code_of
 
 LOG = logging.getLogger("metastore.rpc")
@@ -38,7 +39,7 @@ class Dispatcher:
         handlers: Mapping[str, Handler],
         workers: Executor,
         counts: CallCounts,
-        patience_s: float = 20.0,
+        patience_s: float = StoreConfig().patience_s,
         has_no_room: Callable[[str], None] = lambda reason: None,
     ) -> None:
         """A call waits for a database that is away for `patience_s`; `has_no_room` is told when its disk is full."""

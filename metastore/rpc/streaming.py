@@ -73,7 +73,7 @@ def listed(rows: Lazy, wrap: Callable[[Any], Any] = lambda found: found) -> Any:
 class Streams:
     """Sends long replies, a few at a time."""
 
-    def __init__(self, patience_s: float = 20.0) -> None:
+    def __init__(self, patience_s: float) -> None:
         """A reply that has not begun waits for a database that is away for `patience_s`."""
         self._patience_s = patience_s
         self._workers = ThreadPoolExecutor(STREAMS, thread_name_prefix="stream")

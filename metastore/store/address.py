@@ -11,6 +11,8 @@ from hive_acid.errors import MetaError
 
 CONNECT_S = 5
 """How long one host may take to let us in."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.25
+"""Between two tries while nobody is let in, or after a lost connection: each is twice the one before."""
 _DEFAULTS = {
     "connect_timeout": str(CONNECT_S),
     # A host that is gone says nothing: so long without an answer to what was sent, or to a probe, it counts as lost.

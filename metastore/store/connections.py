@@ -16,11 +16,10 @@ import psycopg2
 import psycopg2.extensions
 
 from hive_acid.errors import MetaError
+from metastore.store.address import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from metastore.store.failures import cause_of
 from metastore.store.undertaking import commit_is_sent, deadline
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.25
-"""Between two tries to connect while nobody is let in."""
 RESERVE = 4
 """Connections that only those take who have one already, so that they do not wait for each other."""
 

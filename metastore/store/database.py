@@ -16,7 +16,7 @@ import sqlalchemy
 from sqlalchemy.pool import NullPool
 
 from hive_acid.errors import MetaError
-from metastore.store.address import conninfo_of, with_options
+from metastore.store.address import FIRST_PAUSE_S, LONGEST_PAUSE_S, conninfo_of, with_options
 from metastore.store.arrays import select_from, values_of
 from metastore.store.config import StoreConfig
 from metastore.store.connections import Connections
@@ -195,7 +195,7 @@ class Database:
     def _attempt(self, function: str, statement: str, values: list[object], repeatable: bool) -> list[tuple[Any, ...]]:
         conflicts = 0
         until = deadline(self.patience_s)
-        pause_s = 0.005
+        pause_s = FIRST_PAUSE_S
         while True:
             connection = self._connections.take(autocommit=True)
             try:
@@ -219,7 +219,7 @@ class Database:
                 if time.monotonic() > until:
                     words = "the database does not answer, the outcome is unknown"
                     raise MetaError(f"{words}: {cause_of(error)}") from error
-                pause_s = min(2 * pause_s, 0.25)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             finally:
                 connection.close()
             time.sleep(pause_s)

@@ -46,7 +46,12 @@ def code_of(error: BaseException) -> str | None:
 
 def cause_of(error: BaseException) -> str:
     """The database's own words, of which the first line says it."""
-    return next(iter(str(of_the_driver(error)).strip().splitlines()), type(error).__name__)
+    return first_line(of_the_driver(error))
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's words, or its kind if it has none."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def is_lost(connection: Any, error: psycopg2.Error) -> bool:

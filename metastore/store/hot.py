@@ -20,7 +20,7 @@ from weakref import WeakSet
 import psycopg
 
 from hive_acid.errors import MetaError, MetastoreError
-from metastore.store.address import in_any_order
+from metastore.store.address import FIRST_PAUSE_S, LONGEST_PAUSE_S, in_any_order
 from metastore.store.arrays import texts_of
 from metastore.store.config import StoreConfig
 from metastore.store.failures import cause_of
@@ -43,8 +43,6 @@ PATIENCE_S = 0.01
 SLOW_S = 0.01
 """A batch that takes longer, as a commit of many partitions, does not hold the others up: it is passed by, as long as
 another connection is allowed."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.25
-"""Between two tries to connect while nobody is let in."""
 
 LOOK_S = 1.0
 """How often what is under way is looked at without a call to do so. When a socket fails, as with a statement that

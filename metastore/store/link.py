@@ -87,11 +87,6 @@ class Link:
             return
         self._advance()
 
-    @property
-    def has_come_up(self) -> bool:
-        """Whether a connection was made and greeted."""
-        return self._is_greeted
-
     def close(self) -> None:
         """Let go of the connection; a call under way is told so."""
         self._end()

@@ -43,8 +43,8 @@ from hive_acid.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.directories import Directories
 from metastore.catalog.neighbours import ABOVE, DATABASE, NOBODY, PARTITION, TABLE, Neighbours, being_removed
-from metastore.catalog.places import Place
 from metastore.catalog.schema import DIRECTORY_REMOVAL, DROPPED_DIRECTORY, DROPPED_TABLE
+from metastore.filework.lanes import name_of, system_of
 from metastore.store.database import Database
 
 CLAIM = "10 minutes"
@@ -145,13 +145,13 @@ class Removals:
 
         `takes_long` waits longer for each. Of a file system that does not answer only one is waited for.
         """
-        done, silent = 0, set[str]()
+        done, silent = 0, set[tuple[str, str]]()
         for start in range(0, len(removals), _TOGETHER):
             gone = []
             for removal in self._standing(removals[start : start + _TOGETHER]):
-                system = _system(removal)
+                system = system_of(removal.location)
                 if system in silent:
-                    self._put_off(removal, f"{system} has not answered")
+                    self._put_off(removal, f"{name_of(system)} has not answered")
                 elif (error := self._error_of(removal, takes_long)) is None:
                     gone.append(removal.id)
                 else:
@@ -172,9 +172,9 @@ class Removals:
         """
         if not self._directories.enabled:
             return 0
-        by_system: dict[str, list[Removal]] = {}
+        by_system: dict[tuple[str, str], list[Removal]] = {}
         for removal in self._claim(true()):
-            by_system.setdefault(_system(removal), []).append(removal)
+            by_system.setdefault(system_of(removal.location), []).append(removal)
         if len(by_system) < 2:
             return sum(self.run(removals, takes_long=True) for removals in by_system.values())
         with ThreadPoolExecutor(min(len(by_system), _SYSTEMS), thread_name_prefix="removals") as pool:
@@ -323,11 +323,6 @@ class Removals:
                 .returning(*_COLUMNS)
             )
             return sorted((Removal(*found) for found in claimed), key=lambda removal: removal.id)
-
-
-def _system(removal: Removal) -> str:
-    place = Place.of(removal.location)
-    return f"{place.scheme}://{place.authority}"
 
 
 def _is_running(pid: str) -> bool:
