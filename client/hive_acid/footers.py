@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from hive_acid import files
 from hive_acid.errors import FormatError
+from hive_acid.forks import renew_in_children
 from hive_acid.format.orc_tail import Tail, plain_section, read_tail, stripe_zone, tail_length
 from hive_acid.format.protobuf import read_varint
 
@@ -36,8 +37,13 @@ class Footers:
 
     def __init__(self, limit: int = CACHED_TAILS) -> None:
         self._limit = limit
-        self._guard = threading.Lock()
         self._tails: OrderedDict[DataFilePath, Tail] = OrderedDict()
+        self.renew_in_child()
+        renew_in_children(self)
+
+    def renew_in_child(self) -> None:
+        """Have a lock that no thread of the parent's holds."""
+        self._guard = threading.Lock()
 
     def read(self, wanted: Sequence[DataFilePath]) -> list[Tail]:
         """The tails of files, in their order.

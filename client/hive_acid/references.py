@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hive_acid.catalog import Table, table_from_wire, table_parts
 from hive_acid.errors import NoSuchObjectError, TableChangedError
+from hive_acid.forks import renew_in_children
 
 if TYPE_CHECKING:
     from hive_acid.connection import Connection
@@ -62,6 +63,11 @@ class Definitions:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._last: OrderedDict[str, Table] = OrderedDict()
+        self.renew_in_child()
+        renew_in_children(self)
+
+    def renew_in_child(self) -> None:
+        """Have a lock that no thread of the parent's holds."""
         self._guard = threading.Lock()
 
     def meant(self, table: str | Table) -> TableReference:

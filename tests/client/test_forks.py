@@ -20,7 +20,9 @@ import pytest
 from hive_acid.catalog import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import HiveAcidError, OtherProcessError
+from hive_acid.footers import Footers
 from hive_acid.locks import Operation, read_component, write_component
+from hive_acid.references import Definitions
 from hive_acid.transaction import Transaction, TransactionKind, TransactionState
 from hive_acid.wire import ttypes
 from tests.client import processes
@@ -324,3 +326,14 @@ def test_children_of_multiprocessing_end_what_they_leave_open(uri: str) -> None:
             assert writer in {one.id for one in connection.call("get_open_txns_info").open_txns}
         states = {one.id: one.state for one in connection.call("get_open_txns_info").open_txns}
     assert states == {writer: ttypes.TxnState.ABORTED}
+
+
+def test_what_another_thread_was_just_looking_up_does_not_stop_a_child(connection: Connection) -> None:
+    definitions, footers = Definitions(connection), Footers()
+
+    def look_up() -> int:
+        return 0 if definitions.meant("d.t0").known and footers.missing([]) == 0 else 1
+
+    with definitions._guard, footers._guard:
+        assert status_of(bounded(look_up)) == 0
+    assert look_up() == 0

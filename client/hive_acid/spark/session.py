@@ -27,7 +27,7 @@ from hive_acid.errors import ColumnError, TableNotAcidError, TransactionsOffErro
 from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.progress import progress_parameter
 from hive_acid.locks import Operation
-from hive_acid.references import TableReference
+from hive_acid.references import Definitions, TableReference
 from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark import dml, insert_only, merge_job, plain, write
 from hive_acid.spark import overwrite as overwriting
@@ -108,6 +108,11 @@ class AcidSession(DefinitionVerbs, TableVerbs):
     def _context(self) -> Context:
         check_spark(self._where.spark)
         return self._where
+
+    @property
+    def _definitions(self) -> Definitions:
+        """What is known of tables: from the metastore, so that a child that was forked has it too."""
+        return self._where.definitions
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -452,21 +457,21 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         return as_table(frame, self, table, narrowing) if where is None else frame.filter(narrowing.meant(where))
 
     def _lookup(self, table: str | Table) -> Table:
-        return self._context.definitions.now(TableReference.of(table))
+        return self._definitions.now(TableReference.of(table))
 
     def _held(self, table: str | Table) -> Table:
         """What a builder keeps of a table, until it runs: by a name, the one that has it now."""
         return table if isinstance(table, Table) else self._lookup(table)
 
     def _forget(self, full_name: str) -> None:
-        self._context.definitions.forget(full_name)
+        self._definitions.forget(full_name)
 
     def _meant(self, table: str | Table) -> TableReference:
-        return self._context.definitions.meant(table)
+        return self._definitions.meant(table)
 
     @property
     def _alterations(self) -> Alterations:
-        return Alterations(self.connection, self._context.definitions)
+        return Alterations(self.connection, self._definitions)
 
 
 def _names(tables: Iterable[str | Table]) -> list[str]:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hive_acid import files
+from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError
 from hive_acid.format.names import base_name
-from hive_acid.references import TableReference
+from hive_acid.references import Definitions, TableReference
 from hive_acid.spark.overwrite import overwriting
 from hive_acid.spark.specs import PartitionSpec, matching_names
-from hive_acid.spark.statement import Context
 from hive_acid.transaction import Transaction
 from hive_acid.wire import ttypes
+from hive_acid.write.table_write import TableWrite
 
 
 def truncate(
-    context: Context, transaction: Transaction | None, meant: TableReference, partition: PartitionSpec | None = None
+    connection: Connection,
+    definitions: Definitions,
+    transaction: Transaction | None,
+    meant: TableReference,
+    partition: PartitionSpec | None = None,
 ) -> None:
     """Remove all rows of the table, or of the partitions that `partition` covers.
 
@@ -24,11 +29,11 @@ def truncate(
     once. Raises NoSuchObjectError for a partition that there is not, ColumnError for what is no specification of some,
     LockTimeoutError for writers that do not end and InvalidOperationError for files that are not the table's own.
     """
-    connection = context.connection
     if transaction is not None and (meant.known is None or meant.known.is_transactional):
-        table = context.begin(transaction, meant, overwriting(connection, transaction, meant, {})).table
+        intent = overwriting(connection, transaction, meant, {})
+        table = TableWrite.begin(connection, definitions, transaction, meant, intent).table
     else:
-        table = context.definitions.now(meant, transaction)
+        table = definitions.now(meant, transaction)
     names: list[str] | None = None
     locations = {"": table.location}
     if partition and not table.partition_keys:

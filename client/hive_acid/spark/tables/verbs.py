@@ -13,7 +13,7 @@ from hive_acid import compactions
 from hive_acid.catalog import Table, table_parts
 from hive_acid.connection import Connection
 from hive_acid.locks import Operation
-from hive_acid.references import TableReference
+from hive_acid.references import Definitions, TableReference
 from hive_acid.spark.blocks import Blocks
 from hive_acid.spark.overwrite import overwriting
 from hive_acid.spark.specs import PartitionSpec
@@ -45,6 +45,10 @@ class TableVerbs(abc.ABC):
     @property
     @abc.abstractmethod
     def _context(self) -> Context: ...
+
+    @property
+    @abc.abstractmethod
+    def _definitions(self) -> Definitions: ...
 
     @abc.abstractmethod
     def insert(self, table: str | Table, frame: DataFrame) -> int: ...
@@ -161,9 +165,12 @@ class TableVerbs(abc.ABC):
         """
         meant = self._meant(table)
         if self._blocks.current() is None and meant.known is not None and not meant.known.is_transactional:
-            truncate(self._context, None, meant, partition)
+            truncate(self.connection, self._definitions, None, meant, partition)
         else:
-            self._on(table, lambda transaction, meant: truncate(self._context, transaction, meant, partition))
+            self._on(
+                table,
+                lambda transaction, meant: truncate(self.connection, self._definitions, transaction, meant, partition),
+            )
 
     # --- moving in and out ---------------------------------------------------------------------
 
