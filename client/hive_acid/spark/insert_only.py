@@ -111,10 +111,10 @@ def _shown(frame: DataFrame, table: Table, texts: list[Column]) -> DataFrame:
         *(F.expr(f"{shown(kind, name)} AS {name}") for kind, name in names),
         *(text.try_cast(spark_type(key.type)).alias(key.name) for text, key in keys),
     )
-    padded = rows.withColumns(
-        {key.name: F.expr(shown(key.type, quoted(key.name))) for key in table.partition_keys if is_char(key)}
-    )
-    return declared(padded, (*table.columns, *table.partition_keys))
+    padded = {key.name: F.expr(shown(key.type, quoted(key.name))) for key in table.partition_keys if is_char(key)}
+    # Connect takes no empty list of columns.
+    rows = rows.withColumns(padded) if padded else rows
+    return declared(rows, (*table.columns, *table.partition_keys))
 
 
 def by_format(table: Table, known: Mapping[str, Format], otherwise: str) -> Format:
