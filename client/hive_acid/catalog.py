@@ -112,6 +112,8 @@ class Table:
 
 def table_parts(name: str) -> tuple[str, str]:
     """Database and table of ``db.table`` or ``table``, in lower case. Raises ValueError for another form."""
+    if not isinstance(name, str):
+        raise TypeError(f"a table is meant by its name, 'database.table', or by a Table: not by {type(name).__name__}")
     database, _, table = name.lower().rpartition(".")
     if not table or "." in database:
         raise ValueError(f"'{name}' is not a table's name: give database.table")

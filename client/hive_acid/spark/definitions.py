@@ -12,6 +12,7 @@ from hive_acid.catalog import Column, Table, table_parts
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.references import TableReference
+from hive_acid.spark.argument_checks import names_of
 from hive_acid.spark.blocks import Blocks
 from hive_acid.spark.hashing import clustering
 from hive_acid.spark.plain import refuse_acid
@@ -93,15 +94,16 @@ class DefinitionVerbs(abc.ABC):
         if isinstance(partitioned_by, Mapping):
             keys = hive_columns(partitioned_by)
         else:
+            named = names_of("partitioned_by", partitioned_by)
             by_name = {column.name: column for column in given}
-            if unknown := [key for key in partitioned_by if key.lower() not in by_name]:
+            if unknown := [key for key in named if key.lower() not in by_name]:
                 raise ColumnError(f"partitioned_by names {', '.join(unknown)}, which the columns do not have")
-            keys = tuple(by_name[key.lower()] for key in partitioned_by)
+            keys = tuple(by_name[key.lower()] for key in named)
             given = tuple(column for column in given if column not in keys)
         check_distinct(column.name for column in (*given, *keys))
         if not given:
             raise ColumnError("a table needs a column beside its partition columns")
-        clustered = clustering(clustered_by, buckets, given)
+        clustered = clustering(names_of("clustered_by", clustered_by), buckets, given)
         database, table = table_parts(name)
         definition = Table(
             database=database,
@@ -131,7 +133,7 @@ class DefinitionVerbs(abc.ABC):
 
     def drop_partitions(self, table: str | Table, names: Sequence[str]) -> None:
         """Drop partitions (``k=v/…``) with their data, all or none. Raises NoSuchObjectError if one is not there."""
-        self.connection.drop_partitions(self._lookup(table), names)
+        self.connection.drop_partitions(self._lookup(table), names_of("names", names))
 
     def rename_table(self, table: str | Table, name: str) -> None:
         """Give a table another name, or another database; waits until nobody reads or writes it."""
@@ -168,7 +170,7 @@ class DefinitionVerbs(abc.ABC):
 
     def compact(self, name: str, kind: str = "major", partitions: Sequence[str] = ()) -> list[int]:
         """Ask for compactions, ``major`` or ``minor``, of the table or of some partitions; ids of those queued."""
-        return self.connection.compact(*table_parts(name), kind, partitions)
+        return self.connection.compact(*table_parts(name), kind, names_of("partitions", partitions))
 
     def _alter(self, table: str | Table, run: Callable[[Transaction, TableReference], object]) -> None:
         """Alter a table in this thread's transaction, or in one of its own."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from sqlglot import exp
 
+from hive_acid.errors import ColumnError
 from hive_acid.spark.conditions import condition_tree
 
 Expression = Column | str
@@ -16,10 +17,21 @@ Expression = Column | str
 
 
 def expression(value: object) -> Column:
-    """A value to assign: a Column as it is, a text as SQL, anything else as the constant that it is."""
+    """A value to assign: a Column as it is, a text as SQL, anything else as the constant that it is.
+
+    Raises ColumnError for what is none.
+    """
     if isinstance(value, str):
         return F.expr(value)
-    return value if isinstance(value, Column) else F.lit(value)
+    if isinstance(value, Column):
+        return value
+    kind = type(value).__name__
+    if isinstance(value, Mapping | Set | tuple):
+        raise ColumnError(f"{kind} is no value for a column: give a map, an array or a struct as SQL text or a Column")
+    try:
+        return F.lit(value)
+    except Exception as error:  # of what it does not know, each kind has an error of its own
+        raise ColumnError(f"{kind} is no value for a column: give SQL text, a Column or a constant") from error
 
 
 def equal_columns(condition: Expression, left: str, right: str, names: Sequence[str]) -> list[tuple[str, str]]:

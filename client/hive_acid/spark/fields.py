@@ -24,8 +24,12 @@ from hive_acid.spark.types import spark_type
 _PATH = re.compile(r"(?:`(?:[^`]|``)+`|[^`.]+)(?:\.(?:`(?:[^`]|``)+`|[^`.]+))*")
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
-_Assigned = dict[str, Any]
-"""Values by the names of fields, or again such a dictionary for what is assigned within a field."""
+
+class _Assigned(dict[str, Any]):
+    """Values by the names of fields, or again such a dictionary for what is assigned within a field.
+
+    A caller's own dictionary is none, but a value.
+    """
 
 
 def whole_columns(table: Table, given: Mapping[str, Expression], alias: str) -> dict[str, Expression]:
@@ -35,7 +39,7 @@ def whole_columns(table: Table, given: Mapping[str, Expression], alias: str) -> 
     Raises ColumnError for a name that is unknown, or assigned twice.
     """
     kinds = {column.name: column.type for column in (*table.columns, *table.partition_keys)}
-    assigned: _Assigned = {}
+    assigned = _Assigned()
     for name, value in given.items():
         path = (name.lower(),) if name.lower() in kinds else _path(name)
         if path[0] not in kinds:
@@ -43,15 +47,15 @@ def whole_columns(table: Table, given: Mapping[str, Expression], alias: str) -> 
         kind, at = spark_type(kinds[path[0]]), assigned
         for part, field in pairwise(path):
             kind = _field(table, name, kind, field)
-            at = at.setdefault(part, {})
-            if not isinstance(at, dict):
+            at = at.setdefault(part, _Assigned())
+            if not isinstance(at, _Assigned):
                 raise _twice(table, name)
         if path[-1] in at:
             raise _twice(table, name)
         at[path[-1]] = value
     return {
         name: _struct(spark_type(kinds[name]), value, F.col(f"{quoted(alias)}.{quoted(name)}"))
-        if isinstance(value, dict)
+        if isinstance(value, _Assigned)
         else value
         for name, value in assigned.items()
     }
@@ -80,7 +84,7 @@ def _struct(kind: t.DataType, assigned: _Assigned, old: Column) -> Column:
     fields = []
     for field in kind.fields:
         value = assigned.get(field.name)
-        if isinstance(value, dict):
+        if isinstance(value, _Assigned):
             new = _struct(field.dataType, value, old.getField(field.name))
         else:
             new = expression(value) if field.name in assigned else old.getField(field.name)

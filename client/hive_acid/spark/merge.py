@@ -9,6 +9,7 @@ from typing import NamedTuple
 from hive_acid import catalog
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
+from hive_acid.spark.argument_checks import check_condition, check_values
 from hive_acid.spark.assign import lacking, wider
 from hive_acid.spark.completion import completed
 from hive_acid.spark.expressions import Expression
@@ -157,6 +158,8 @@ class MergeBuilder:
         return Clause(clause.condition, {name.lower(): value for name, value in clause.values.items()})
 
     def _add(self, clauses: list[Clause], clause: Clause) -> MergeBuilder:
+        check_condition("condition", clause.condition)
+        check_values("set or values", clause.values)
         if clauses and clauses[-1].condition is None:
             raise ColumnError("a clause follows one without condition: it could never apply")
         clauses.append(clause)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
+from hive_acid.spark.argument_checks import check_condition, check_partition, check_values
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.listing import check_transactional
 from hive_acid.spark.statement import column_errors
@@ -68,6 +69,9 @@ class MultiInsert:
         then have not. With `overwrite`, the rows replace what there is, as `AcidSession.overwrite` does. A table may be
         named more than once.
         """
+        check_values("values", values)
+        check_condition("where", where)
+        check_partition(partition)
         found = self.lookup(table)
         check_transactional(found)
         self.branches.append(Branch(found, values, where, overwrite, partition))

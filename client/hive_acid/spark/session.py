@@ -31,6 +31,7 @@ from hive_acid.references import Definitions, TableReference
 from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark import dml, insert_only, merge_job, plain, write
 from hive_acid.spark import overwrite as overwriting
+from hive_acid.spark.argument_checks import check_condition, check_frame, check_partition, check_values, names_of
 from hive_acid.spark.blocks import Blocks, Result
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.counting import known_rows
@@ -49,7 +50,7 @@ from hive_acid.spark.predicates import Predicate, predicate_of
 from hive_acid.spark.read import ROW_ID, read_table
 from hive_acid.spark.running import check_running
 from hive_acid.spark.skipping import narrowed
-from hive_acid.spark.source import Join, joined
+from hive_acid.spark.source import Join, joined, joined_if_any
 from hive_acid.spark.spread import TARGET_FILE_SIZE_BYTES
 from hive_acid.spark.sql import Sql
 from hive_acid.spark.sql.arguments import Arguments
@@ -138,6 +139,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         files that cannot be read yet, and TimeZoneMismatchError; TransactionsOffError for an ACID table in a session
         without transactions.
         """
+        check_condition("where", where)
         if self._is_dummy:
             table = self._lookup(name)
             plain_frame = self._plain_frame(table, row_id=row_id)
@@ -193,6 +195,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
 
     def insert(self, table: str | Table, frame: DataFrame, *, schema_evolution: bool = False) -> int:
         """As `AcidTable.insert`, without a read of the table."""
+        check_frame("frame", frame)
         if self._is_dummy:
             found = self._lookup(table)
             refuse_acid(found)
@@ -215,6 +218,9 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         where: Expression | None = None,
     ) -> int:
         """As `AcidTable.overwrite`, without a read of the table."""
+        check_frame("frame", frame)
+        check_partition(partition)
+        check_condition("where", where)
         if where is not None:
             return self._replace(table, frame, partition, where)
 
@@ -239,8 +245,11 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         source_alias: str = "s",
     ) -> int:
         """As `AcidTable.update`, without a read of the table; SQL text may call the table by `target_alias`."""
-        if source is not None:
-            builder = self._merging("UPDATE", table, joined(source, on, target_alias, source_alias))
+        check_values("set", set)
+        check_condition("where", where)
+        join = joined_if_any(source, on, target_alias, source_alias)
+        if join is not None:
+            builder = self._merging("UPDATE", table, join)
             return builder.whenMatchedUpdate(where, set).execute().updated
         return self._change(
             table,
@@ -259,7 +268,8 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         source_alias: str = "s",
     ) -> int:
         """As `AcidTable.delete`, without a read of the table; SQL text may call the table by `target_alias`."""
-        join = None if source is None else joined(source, on, target_alias, source_alias)
+        check_condition("where", where)
+        join = joined_if_any(source, on, target_alias, source_alias)
         return self._change(
             table,
             Intent(Operation.DELETE),
@@ -276,10 +286,11 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         source_alias: str = "s",
     ) -> MergeBuilder:
         """As `AcidTable.merge`, without a read of the table."""
-        return self._merging("MERGE", table, Join(source, on, target_alias, source_alias))
+        return self._merging("MERGE", table, joined(source, on, target_alias, source_alias))
 
     def multi_insert(self, frame: DataFrame) -> MultiInsert:
         """Begin an INSERT of one frame into several tables, in one transaction: add `into` for each, then `execute`."""
+        check_frame("frame", frame)
         self._refuse_without_transactions()
         return MultiInsert(self, self._held, self._blocks.changing, frame)
 
@@ -309,7 +320,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         progress_parameter(query)
         found = self._lookup(table)
         (check_full_acid if schema_evolution else check_transactional)(found)
-        plan = SinkPlan(SinkMode(mode), tuple(keys), order_by, change_column, schema_evolution)
+        plan = SinkPlan(SinkMode(mode), tuple(names_of("keys", keys)), order_by, change_column, schema_evolution)
         plan.check(found)
         return Sink(self.connection, found, query, plan, self._derived)
 

@@ -16,6 +16,7 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
+from hive_acid.spark.argument_checks import check_condition, check_frame
 from hive_acid.spark.assign import total
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.expressions import Expression, equal_columns
@@ -52,10 +53,24 @@ class Join:
 
 
 def joined(source: DataFrame, on: Expression | None, target_alias: str | None, source_alias: str) -> Join:
-    """The join of an UPDATE … FROM or DELETE … USING. Raises ColumnError without a condition."""
+    """The join of a statement with a source. Raises TypeError for what is none, ColumnError without a condition."""
+    check_frame("source", source)
+    check_condition("on", on)
     if on is None:
         raise ColumnError('a source needs a condition that joins it with the table: on="t.id = s.id"')
     return Join(source, on, target_alias or "t", source_alias)
+
+
+def joined_if_any(
+    source: DataFrame | None, on: Expression | None, target_alias: str | None, source_alias: str
+) -> Join | None:
+    """The join of an UPDATE … FROM or DELETE … USING, None of a statement on the table alone.
+
+    Raises what `joined` does, and ColumnError for a condition without a source: the statement would be on all rows.
+    """
+    if source is None and on is not None:
+        raise ColumnError("on joins the table with a source, and none is given: add source=frame, or use where")
+    return None if source is None else joined(source, on, target_alias, source_alias)
 
 
 @dataclass(frozen=True, slots=True)

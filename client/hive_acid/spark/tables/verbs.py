@@ -14,6 +14,7 @@ from hive_acid.catalog import Table, table_parts
 from hive_acid.connection import Connection
 from hive_acid.locks import Operation
 from hive_acid.references import Definitions, TableReference
+from hive_acid.spark.argument_checks import check_partition, names_of
 from hive_acid.spark.blocks import Blocks
 from hive_acid.spark.overwrite import overwriting
 from hive_acid.spark.specs import PartitionSpec
@@ -133,6 +134,7 @@ class TableVerbs(abc.ABC):
         Full-ACID tables take ORC files that have the table's columns at their places. Raises FormatError, ColumnError
         and UnsupportedTableError for files that do not fit.
         """
+        check_partition(partition)
 
         def run(transaction: Transaction, meant: TableReference) -> int:
             intent = Intent(Operation.INSERT)
@@ -163,6 +165,7 @@ class TableVerbs(abc.ABC):
         It waits for writers under way, and raises LockTimeoutError if they do not end; NoSuchObjectError for an unknown
         partition.
         """
+        check_partition(partition)
         meant = self._meant(table)
         if self._blocks.current() is None and meant.known is not None and not meant.known.is_transactional:
             truncate(self.connection, self._definitions, None, meant, partition)
@@ -180,6 +183,7 @@ class TableVerbs(abc.ABC):
         `partition` limits it to some partitions. `location` must be free; what is there without a definition is the
         rest of an export that failed. Raises FileExistsError.
         """
+        check_partition(partition)
         self._refuse_without_transactions()
         meant = TableReference.of(table)
         with self._blocks.reading([meant.full_name]) as transaction:
@@ -248,6 +252,7 @@ class TableVerbs(abc.ABC):
 
         With `wait` it returns when they have merged the files. Raises CompactionFailedError.
         """
+        check_partition(partition)
         ids = compaction.request(self.connection, self._lookup(table), "major", partition)
         if wait:
             compactions.wait(self.connection, ids, timeout_ms)
@@ -271,9 +276,9 @@ class TableVerbs(abc.ABC):
 
         Of `columns`, if any are named, also minima, maxima, nulls and numbers of distinct values; all of one snapshot.
         """
-        return self._on(
-            table, lambda transaction, of: analyze(self._context, transaction, of, columns or (), partition)
-        )
+        check_partition(partition)
+        named = names_of("columns", columns or ())
+        return self._on(table, lambda transaction, of: analyze(self._context, transaction, of, named, partition))
 
     # --- transactions --------------------------------------------------------------------------
 
