@@ -12,7 +12,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import sqlalchemy.exc
@@ -27,7 +27,8 @@ from metastore.observe.log import event
 from metastore.observe.prometheus import exposition
 from metastore.observe.samples import Sample, labels
 from metastore.rpc.dispatch import Dispatcher
-from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop, new_workers
+from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
+from metastore.rpc.workers import new_workers
 from metastore.schedule import Schedule
 from metastore.slices import Slices
 from metastore.store.database import Database
@@ -39,6 +40,10 @@ from metastore.store.watch import DatabaseWatch
 
 LOG = logging.getLogger("metastore")
 MAX_OPEN_FILES = 65_536
+FILES_OF_OURS = 1_000
+"""Files and sockets that are not clients' connections, at most."""
+FEW_CONNECTIONS = 64
+"""Clients may have at least so many connections, however few files may be open."""
 HEALTH_WAIT_S = 2.0
 """A server whose event loop does not turn for so long is not live."""
 EMBEDDED_CONNECTIONS, RESERVED_CONNECTIONS = 100, 20
@@ -150,7 +155,7 @@ class App:
     def start(self) -> str:
         """Make everything, listen, start the services; returns ``thrift://host:port``. Raises StartError."""
         options, config, stack = self._options, self._options.config, self._stack
-        _allow_many_connections()
+        files_open = _allow_many_connections()
         try:
             loop = self._event_loop()
             listener = self._listener()
@@ -164,15 +169,20 @@ class App:
             stack.callback(watch.stop)
             slices = Slices(db, options.warehouse, config)
             stack.callback(slices.close)
+            served = replace(
+                config.server,
+                max_connections=min(config.server.max_connections, max(files_open - FILES_OF_OURS, FEW_CONNECTIONS)),
+            )
             dispatcher = Dispatcher(
-                slices.handlers(self.counts, watch.trouble), workers, self.counts, db.patience_s, watch.has_no_room
+                slices.handlers(self.counts, watch.trouble),
+                workers,
+                self.counts,
+                db.patience_s,
+                watch.has_no_room,
+                served,
             )
             stack.callback(dispatcher.close)
-            server = ThriftServer(
-                dispatcher,
-                max_message_bytes=config.server.max_message_bytes,
-                stay_awake_ms=config.server.stay_awake_ms,
-            )
+            server = ThriftServer(dispatcher, served)
             address = asyncio.run_coroutine_threadsafe(server.listen(listener), loop).result()
             stack.callback(lambda: asyncio.run_coroutine_threadsafe(server.stop(), loop).result())
             stack.callback(slices.release_waiters, loop)
@@ -282,12 +292,17 @@ class App:
             raise StartError(f"the warehouse {root} is not writable: {first_line(error)}") from error
 
 
-def _allow_many_connections() -> None:
-    """Raise the soft limit of open files, often 1024, as far as is allowed: idle clients keep their sockets open."""
+def _allow_many_connections() -> int:
+    """Raise the soft limit of open files, often 1024, as far as is allowed: idle clients keep their sockets open.
+
+    Returns how many may be open.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    now, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_OPEN_FILES if now == resource.RLIM_INFINITY else now
 
 
 def _collect_seldom() -> None:

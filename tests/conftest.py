@@ -3,6 +3,7 @@
 import itertools
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg2
@@ -37,6 +38,13 @@ def template(postgres_url: str) -> str:
 @pytest.fixture
 def db_url(postgres_url: str, template: str) -> Iterator[str]:
     """URL of a fresh migrated database of the test's own."""
+    with fresh_database(postgres_url, template) as url:
+        yield url
+
+
+@contextmanager
+def fresh_database(postgres_url: str, template: str) -> Iterator[str]:
+    """URL of a migrated database that lasts as long as the body."""
     name = f"test_{next(_names)}"
     _admin(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template}")
     yield url_of(postgres_url, name)

@@ -16,9 +16,9 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 T = TypeVar("T")
@@ -41,29 +41,20 @@ _local = threading.local()
 _log = logging.getLogger(__name__)
 
 
-class Permit:
-    """Lets a number of threads work at a time; who waits for files is not counted."""
+class Permit(Protocol):
+    """What a thread has that counts among those that work."""
 
-    def __init__(self, threads: int) -> None:
-        self._free = threading.Semaphore(threads)
-
-    def run(self, function: Callable[..., T], *args: Any) -> T:
-        """The result of a call, made when it is this thread's turn."""
-        with self._free:
-            _local.permit = self
-            try:
-                return function(*args)
-            finally:
-                _local.permit = None
-
-    @contextmanager
-    def given_back(self) -> Iterator[None]:
+    def given_back(self) -> AbstractContextManager[None]:
         """Let another thread work in the meantime."""
-        self._free.release()
-        try:
-            yield
-        finally:
-            self._free.acquire()
+
+
+def run_with_permit(permit: Permit, function: Callable[[], T]) -> T:
+    """The result of a call; while it waits for files its permit is given back."""
+    _local.permit = permit
+    try:
+        return function()
+    finally:
+        _local.permit = None
 
 
 class _Work:

@@ -3,24 +3,32 @@
 Live is a process that need not be started anew; ready is a server that can serve calls now, so its database has
 answered within seconds. ``/healthz`` is another name of ``/readyz``.
 
-One request at a time, each with a few seconds, so that nobody can make many threads or keep the port. What is answered
-was counted before: a scrape asks the database nothing.
+An event loop of its own, on a thread. A client has a few seconds for its request and for reading the answer, however
+it divides them, and there are some dozens at most: of more the one that has been there longest is cut off, those first
+that have not asked yet, so nobody can keep the port. What is answered was counted before: a scrape asks the database
+nothing. Answers are made on a second thread, one at a time, since liveness waits for the event loop of the calls.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 
 from metastore.observe.log import event
 from metastore.observe.prometheus import CONTENT_TYPE
 
 LOG = logging.getLogger("metastore.metrics")
-REQUEST_TIMEOUT_S = 5
+REQUEST_TIMEOUT_S = 5.0
+MOST_CLIENTS = 64
+MOST_REQUEST_BYTES = 16 * 1024
 NOT_LIVE = "the event loop does not turn"
+_TEXT = "text/plain; charset=utf-8"
+_Answer = tuple[int, str, str]
 
 
 class MetricsServer:
@@ -38,53 +46,124 @@ class MetricsServer:
 
         Raises OSError if the port is taken, OverflowError if it is none.
         """
-
-        class Handler(BaseHTTPRequestHandler):
-            timeout = REQUEST_TIMEOUT_S  # of the socket
-
-            def do_GET(self) -> None:
-                match self.path.partition("?")[0]:
-                    case "/metrics":
-                        self._answer(200, CONTENT_TYPE, metrics())
-                    case "/livez":
-                        self._answer_whether(None if is_live() else NOT_LIVE)
-                    case "/readyz" | "/healthz":
-                        self._answer_whether(trouble() if is_live() else NOT_LIVE)
-                    case _:
-                        self._answer(404, "text/plain", "/metrics, /livez and /readyz are here\n")
-
-            def _answer_whether(self, trouble: str | None) -> None:
-                self._answer(503 if trouble else 200, "text/plain; charset=utf-8", f"{trouble or 'ok'}\n")
-
-            def _answer(self, status: int, kind: str, text: str) -> None:
-                body = text.encode()
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-                event(LOG, logging.DEBUG, "scrape", peer=self.address_string(), request=format % args)
-
-        class Server(HTTPServer):
-            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-
-            def handle_error(self, request: object, client_address: object) -> None:
-                LOG.debug("a scrape was broken off", exc_info=True)
-
-        self._server = Server((host, port), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._metrics, self._is_live, self._trouble = metrics, is_live, trouble
+        self._listener = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=MOST_CLIENTS
+        )
+        self._clients: dict[_Client, None] = {}  # the eldest comes first
+        self._answers = ThreadPoolExecutor(1, thread_name_prefix="metrics-answer")
+        self._loop = asyncio.new_event_loop()
+        self._loop.run_until_complete(self._loop.create_server(lambda: _Client(self), sock=self._listener))
+        self._thread = threading.Thread(target=self._loop.run_forever, name="metrics", daemon=True)
         self._thread.start()
 
     @property
     def address(self) -> str:
         """Where it listens: ``host:port``."""
-        host, port = self._server.server_address[:2]
+        host, port = self._listener.getsockname()[:2]
         return f"[{host!s}]:{port}" if ":" in str(host) else f"{host!s}:{port}"
 
     def close(self) -> None:
         """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        for client in list(self._clients):
+            client.cut_off()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
+        self._listener.close()
+        self._answers.shutdown()
+
+    def enter(self, client: _Client) -> None:
+        """A client has connected."""
+        self._clients[client] = None
+        if len(self._clients) > MOST_CLIENTS:
+            leaving = next((one for one in self._clients if not one.has_asked), next(iter(self._clients)))
+            del self._clients[leaving]
+            leaving.cut_off()
+
+    def leave(self, client: _Client) -> None:
+        """A client has gone."""
+        self._clients.pop(client, None)
+
+    async def answer(self, request: str) -> _Answer:
+        """Status, content type and text for the first line of a request."""
+        return await self._loop.run_in_executor(self._answers, self._answer, request)
+
+    def _answer(self, request: str) -> _Answer:
+        verb, _, rest = request.partition(" ")
+        if verb not in ("GET", "HEAD"):
+            return 405, _TEXT, "GET is answered here\n"
+        match rest.partition(" ")[0].partition("?")[0]:
+            case "/metrics":
+                return 200, CONTENT_TYPE, self._metrics()
+            case "/livez":
+                return _whether(None if self._is_live() else NOT_LIVE)
+            case "/readyz" | "/healthz":
+                return _whether(self._trouble() if self._is_live() else NOT_LIVE)
+            case _:
+                return 404, _TEXT, "/metrics, /livez and /readyz are here\n"
+
+
+class _Client(asyncio.Protocol):
+    """One connection: one request, one answer, and the end."""
+
+    def __init__(self, server: MetricsServer) -> None:
+        self._server = server
+        self._request = b""
+        self._transport: asyncio.Transport | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether its request has come."""
+        return self._task is not None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._deadline = asyncio.get_running_loop().call_later(REQUEST_TIMEOUT_S, self.cut_off)
+        self._server.enter(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._server.leave(self)
+        self._transport = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        if self._task is not None:
+            return
+        self._request += data
+        if b"\r\n\r\n" in self._request or b"\n\n" in self._request:
+            self._task = asyncio.ensure_future(self._reply(self._request.split(b"\n", 1)[0].decode("latin-1").strip()))
+        elif len(self._request) > MOST_REQUEST_BYTES:
+            self.cut_off()
+
+    def cut_off(self) -> None:
+        """The client has had its time."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def _reply(self, request: str) -> None:
+        try:
+            status, kind, text = await self._server.answer(request)
+        except Exception:
+            LOG.exception("a scrape has failed")
+            status, kind, text = 500, _TEXT, "the answer could not be made, the log says why\n"
+        if self._transport is None:
+            LOG.debug("a scrape was broken off")
+            return
+        event(LOG, logging.DEBUG, "scrape", peer=self._transport.get_extra_info("peername"), request=request)
+        body = text.encode()
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {kind}\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        self._transport.write(head.encode() + (b"" if request.startswith("HEAD ") else body))
+        self._transport.close()
+
+
+def _whether(trouble: str | None) -> _Answer:
+    return 503 if trouble else 200, _TEXT, f"{trouble or 'ok'}\n"

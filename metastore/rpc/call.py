@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
+from metastore.rpc.workers import Workers
 from metastore.store.config import StoreConfig
 from metastore.store.undertaking import repeated
 
@@ -22,6 +23,8 @@ class Session:
     """What a client has said about itself on one connection."""
 
     peer: str
+    client: str = ""
+    """The address without the port: what the server has is shared by these."""
     user: str | None = None
     groups: list[str] = field(default_factory=list)
     meta_conf: dict[str, str] = field(default_factory=dict)
@@ -36,7 +39,7 @@ class Call:
 
     method: str
     session: Session
-    workers: Executor
+    workers: Workers
     patience_s: float = StoreConfig().patience_s
     """How long it waits for a database that is away."""
 
@@ -55,5 +58,5 @@ class Call:
 
         It is begun anew if its connection to the database is lost before it has done anything.
         """
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.workers, repeated, self.patience_s, function, *args)
+        work = partial(repeated, self.patience_s, function, *args)
+        return await asyncio.wrap_future(self.workers.submit_for(self.session.client, work))

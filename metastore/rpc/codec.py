@@ -18,6 +18,7 @@ from hive_acid.errors import InvalidInputError, MetastoreError
 from hive_acid.wire import service, ttypes
 from metastore.rpc.generations import amend
 from metastore.rpc.list_keys import has_list_keys, read_arguments
+from metastore.rpc.pacing import paced
 
 ONEWAY = frozenset({"shutdown", "reinitialize"})
 _VERSION_1 = 0x80010000
@@ -61,6 +62,11 @@ def decode_arguments(method: str, message: bytes) -> list[Any]:
         if hasattr(value, "thrift_spec"):
             _check(value)
     return values
+
+
+def encode_paced(method: str, sequence: int, value: Any) -> bytes:
+    """The reply that carries a result which may be long; on a thread, others have their turn meanwhile."""
+    return encode_result(method, sequence, paced(value))
 
 
 def encode_result(method: str, sequence: int, value: Any) -> bytes:

@@ -11,21 +11,27 @@ import inspect
 import logging
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from typing import Any
 
-from hive_acid.errors import MetastoreError, UnknownMethodError
+from hive_acid.errors import MetaError, MetastoreError, UnknownMethodError
+from hive_acid.wire import service
 from metastore.observe.calls import CallCounts, Outcome
 from metastore.observe.log import event
 from metastore.rpc import codec
+from metastore.rpc.admission import Admission, Ticket
 from metastore.rpc.call import Call, Handler, Session
+from metastore.rpc.config import ServerConfig
 from metastore.rpc.generations import is_since_hive_4
 from metastore.rpc.refusals import confession, refusal
+from metastore.rpc.request import Request
 from metastore.rpc.streaming import BrokenOffError, Outlet, Streamed, Streams
+from metastore.rpc.workers import Workers
 from metastore.store.config import StoreConfig
 from metastore.store.failures import NO_ROOM, code_of
 
 LOG = logging.getLogger("metastore.rpc")
+MOST_HOT_ELEMENTS = 200_000
+"""Of a call of transactions, whose handlers run on the event loop: what 50,000 ids or names of partitions need."""
 SLOW_MS = 1_000.0
 POLLING = frozenset({"lock", "check_lock"})
 """These wait on purpose, so their length says nothing."""
@@ -37,10 +43,11 @@ class Dispatcher:
     def __init__(
         self,
         handlers: Mapping[str, Handler],
-        workers: Executor,
+        workers: Workers,
         counts: CallCounts,
         patience_s: float = StoreConfig().patience_s,
         has_no_room: Callable[[str], None] = lambda reason: None,
+        limits: ServerConfig = ServerConfig(),  # noqa: B008 - frozen
     ) -> None:
         """A call waits for a database that is away for `patience_s`; `has_no_room` is told when its disk is full."""
         self._handlers = {
@@ -51,16 +58,31 @@ class Dispatcher:
         self._counts = counts
         self._patience_s = patience_s
         self._has_no_room = has_no_room
-        self._streams = Streams(patience_s)
+        self._streams = Streams(patience_s, limits.reply_timeout_ms / 1000)
+        self._admission = Admission(limits.max_message_elements)
 
     def close(self) -> None:
         """Wait for the long replies under way; the server has stopped."""
         self._streams.close()
 
-    async def serve(self, method: str, sequence: int, message: bytes, session: Session, outlet: Outlet) -> bytes | None:
+    def knows(self, method: str) -> bool:
+        """Whether anybody reads the arguments of this method."""
+        return method in self._handlers
+
+    def refuse(self, method: str, sequence: int, words: str, session: Session) -> bytes:
+        """The reply to a message that is not even read to its end."""
+        error = MetaError(f"{method}: {words}")
+        self._counts.add(method if self.knows(method) else "?", Outcome.REFUSED, 0.0)
+        event(LOG, logging.WARNING, "request refused", method=method, peer=session.peer, reason=words)
+        if hasattr(service, f"{method}_result"):
+            return codec.encode_error(method, sequence, error)
+        return codec.encode_internal_error(method, sequence, words)
+
+    async def serve(self, request: Request, session: Session, outlet: Outlet) -> bytes | None:
         """The reply to one message; None for a oneway call, and for a long reply, which goes to `outlet` itself."""
         started = time.perf_counter()
-        outcome, detail, reply = await self._answer(method, sequence, message, session, outlet)
+        method = request.method
+        outcome, detail, reply = await self._answer(request, session, outlet)
         duration_ms = (time.perf_counter() - started) * 1000
         self._counts.add(method if outcome is not Outcome.UNKNOWN else "?", outcome, duration_ms)
         level = _level(method, outcome, duration_ms)
@@ -70,8 +92,9 @@ class Dispatcher:
         return None if method in codec.ONEWAY else reply
 
     async def _answer(
-        self, method: str, sequence: int, message: bytes, session: Session, outlet: Outlet
+        self, request: Request, session: Session, outlet: Outlet
     ) -> tuple[Outcome, dict[str, Any], bytes | None]:
+        method, sequence = request.method, request.sequence
         found = self._handlers.get(method)
         if found is None:
             return Outcome.UNKNOWN, {}, codec.encode_unknown_method(method, sequence)
@@ -79,17 +102,23 @@ class Dispatcher:
         if tells_hive_4:
             session.is_hive_4 = True
         call = Call(method, session, self._workers, self._patience_s)
-        arguments: list[Any] = []
+        ticket: Ticket | None = None
         try:
-            arguments = codec.decode_arguments(method, message)
-            if is_coroutine:
-                value = await handler(call, *arguments)
+            if request.is_large:
+                ticket = await self._admission.enter(session.client, request.elements, len(request.message))
+            if not is_coroutine:
+                value = await call.run(_handled, handler, call, request)
+            elif ticket is not None:
+                if request.elements > MOST_HOT_ELEMENTS:
+                    raise MetaError(f"{method} with more than {MOST_HOT_ELEMENTS} elements: send less at once")
+                await call.run(request.decode)
+                value = await handler(call, *request.arguments)
             else:
-                value = await call.run(handler, call, *arguments)
+                value = await handler(call, *request.decode())
             if isinstance(value, Streamed):
-                await self._streams.send(method, sequence, value, outlet)
+                await self._streams.send(method, sequence, value, session.client, outlet)
                 return Outcome.FINE, {}, None
-            return Outcome.FINE, {}, codec.encode_result(method, sequence, value)
+            return Outcome.FINE, {}, value if type(value) is bytes else codec.encode_result(method, sequence, value)
         except MetastoreError as error:
             detail = {"error": error.thrift_name, "text": str(error)}
             return Outcome.REFUSED, detail, codec.encode_error(method, sequence, error)
@@ -101,7 +130,10 @@ class Dispatcher:
                 LOG.exception("reply broken off method=%s", method)
             return Outcome.BROKEN_OFF, {"text": str(error)}, None
         except Exception as error:
-            refused = refusal(method, error, arguments)
+            if ticket is None:
+                refused = refusal(method, error, request.arguments)
+            else:
+                refused = await call.run(refusal, method, error, request.arguments)
             if refused is not None:
                 if code_of(error) == NO_ROOM:
                     self._has_no_room(str(refused))
@@ -110,6 +142,16 @@ class Dispatcher:
             LOG.exception("call failed method=%s", method)
             detail = {"error": type(error).__name__}
             return Outcome.CRASHED, detail, codec.encode_error(method, sequence, confession(method, error))
+        finally:
+            if ticket is not None:
+                request.arguments = []
+                self._admission.leave(ticket)
+
+
+def _handled(handler: Handler, call: Call, request: Request) -> Any:
+    """The reply of a handler that works on a thread, or what is sent while it is made."""
+    value = handler(call, *request.decode())
+    return value if isinstance(value, Streamed) else codec.encode_paced(call.method, request.sequence, value)
 
 
 def _level(method: str, outcome: Outcome, duration_ms: float) -> int:

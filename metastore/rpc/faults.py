@@ -6,22 +6,25 @@ A text that is not UTF-8 it leaves as bytes, wherever that is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from thriftpy2.thrift import TType
 
 from metastore.rpc.field_tables import field_parts, item_parts
 
+MOST_ITEMS = 1_000
 _MAY_HOLD_TEXT = frozenset({TType.STRING, TType.STRUCT, TType.MAP, TType.LIST, TType.SET})
 
 
 def fault_of(arguments: Iterable[Any]) -> str | None:
     """What is wrong with a request that a handler has stumbled over; None if nothing is found.
 
-    Asked afterwards, since nearly all requests are sound and hot calls shall not pay for it.
+    Asked afterwards, since nearly all requests are sound and hot calls shall not pay for it. Of a long list the first
+    items are looked at.
     """
     for value in arguments:
-        for one in value if isinstance(value, list) else (value,):
+        for one in value[:MOST_ITEMS] if isinstance(value, list) else (value,):
             if isinstance(one, bytes):
                 return "a text is not UTF-8"
             for fault in _faults(one) if hasattr(one, "thrift_spec") else ():
@@ -56,5 +59,5 @@ def _faults_within(kind: int, inner: Any, value: Any, where: str) -> Iterator[st
 
 def _faults_of_items(parts: Any, items: Iterable[Any], where: str) -> Iterator[str]:
     kind, inner = item_parts(parts)
-    for item in items if kind in _MAY_HOLD_TEXT else ():
+    for item in islice(items, MOST_ITEMS) if kind in _MAY_HOLD_TEXT else ():
         yield from _faults_within(kind, inner, item, where)

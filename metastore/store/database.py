@@ -39,8 +39,8 @@ _GREETING = (
     "DO $$ BEGIN IF to_regproc('recover_from_crash') IS NOT NULL THEN PERFORM recover_from_crash(); END IF; END $$"
 )
 """What every connection begins with: after a crash of Postgres there are only new ones, so nothing comes before it."""
-STREAMS = 4
-"""Long lists that are read at a time, each on a connection of its own: their readers may take their time."""
+STREAMS, WAITING_STREAMS = 4, 4
+"""Long lists that are read at a time, each on a connection of its own; and those that wait for a slow client."""
 _MAKE_ROOM_PAUSE_S = 0.05
 _CONFLICTS = (psycopg2.errors.SerializationFailure, psycopg2.errors.DeadlockDetected)
 

@@ -8,11 +8,11 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hive_acid.show import Listing
-from tests.bench import floor, growth, handover, report, single
+from tests.bench import floor, growth, handover, hostile, report, single
 from tests.bench.cycles import CYCLES, prepare
 from tests.bench.driver import Scenario, ask, connect
 from tests.bench.machine import memory_mb, real_time
@@ -35,6 +35,8 @@ class Sizes:
     finished: int = 200_000
     open: int = 50_000
     lock_tables: int = 100
+    crowd: int = 20_000
+    hostile_s: float = 10.0
     grown_rounds: int = 3
 
 
@@ -235,6 +237,31 @@ def grown(bench: Bench) -> Result:
     return Result([Listing(title, columns, tuple(rows))], records)
 
 
+def hostilities(bench: Bench) -> Result:
+    """What others notice of a client that wishes the server ill."""
+    sizes = bench.sizes
+    seconds = max(bench.options.seconds, sizes.hostile_s)
+    rows, records = [], []
+    with bench.server() as ours:
+        hostile.prepare(ours.uri)
+        for name, attack in hostile.attacks(sizes.crowd).items():
+            found = hostile.found(ours, name, attack, seconds)
+            times = (f"{one:,.1f}" for one in (found.p50_ms, found.p99_ms, found.worst_ms))
+            memory = (f"{one:,.0f}" for one in (found.memory_mb, found.peak_mb))
+            rows.append((name, f"{found.calls:,}", *times, *memory, str(found.errors)))
+            records.append({"scenario": f"hostile: {name}", "failures": found.errors, **asdict(found)})
+    columns = ("one client", "calls of another", "p50 ms", "p99 ms", "worst ms", "MB before", "MB at most", "failed")
+    listings = [Listing("Hostile clients", columns, tuple(rows))]
+    if bench.machine is not None:
+        with bench.machine.scraped() as address:
+            scrapes = hostile.scrapes(address, sizes.crowd // 10, seconds)
+        figures = statistics.median(scrapes), max(scrapes)
+        records.append({"scenario": "hostile: HTTP", "p50_ms": figures[0], "worst_ms": figures[1]})
+        told = (f"{sizes.crowd // 10:,} requests, a byte at a time", *(f"{one:,.1f}" for one in figures))
+        listings.append(Listing("The HTTP port", ("others", "/readyz p50 ms", "worst ms"), (told,)))
+    return Result(listings, records)
+
+
 def starts(bench: Bench) -> Result:
     """From the command to the first answered call, on an existing database."""
     if bench.machine is None:
@@ -268,6 +295,7 @@ _OTHERS: dict[str, Section] = {
     "hand-over": hand_overs,
     "idle": idle,
     "growth": grown,
+    "hostile": hostilities,
     "start": starts,
 }
 NAMES = (*_CYCLE_NAMES, *single.SINGLE_CALLS, *_OTHERS)

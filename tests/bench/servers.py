@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -82,6 +83,15 @@ class Machine:
         """``metastore serve`` on a database."""
         with Daemon(Path(tempfile.mkdtemp(dir=self._work)), settings, database_url) as daemon:
             yield daemon
+
+    @contextlib.contextmanager
+    def scraped(self) -> Iterator[tuple[str, int]]:
+        """Our metastore with an HTTP port for figures and health: its address."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address: tuple[str, int] = free.getsockname()
+        with self.daemon(self.fresh_database(), {**SETTINGS, "metastore.metrics.port": str(address[1])}):
+            yield address
 
     def start_seconds(self, database_url: str) -> float:
         """From the command to its first answered call."""

@@ -20,7 +20,16 @@ from tests.bench.messages import MARK, cut, encode, reply_header
 from tests.bench.sections import Bench, Sizes
 from tests.bench.servers import Machine, Server
 
-SIZES = Sizes(aborted=(0, 1000), idle_connections=20, finished=100, open=1000, lock_tables=3, grown_rounds=1)
+SIZES = Sizes(
+    aborted=(0, 1000),
+    idle_connections=20,
+    finished=100,
+    open=1000,
+    lock_tables=3,
+    crowd=50,
+    hostile_s=0.5,
+    grown_rounds=1,
+)
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from metastore.filework import lanes
-from metastore.filework.lanes import FileSystems, Permit
+from metastore.filework.lanes import FileSystems
+from metastore.rpc.workers import new_workers
 
 SILENT = "hdfs://silent/x"
 
@@ -86,14 +87,14 @@ def test_what_nobody_waits_for_any_more_is_undone_and_what_is_asked_again_is_joi
 
 
 def test_who_waits_does_not_count_among_those_that_work(systems: FileSystems) -> None:
-    permit, gate = Permit(1), Gate()
+    workers, gate = new_workers(1), Gate()
     systems.limit_ms = 10_000
-    waiting = threading.Thread(target=permit.run, args=(systems.run, SILENT, gate))
-    waiting.start()
+    waiting = workers.submit(systems.run, SILENT, gate)
     _until(lambda: gate.calls == 1)
-    assert permit.run(str, 1) == "1"
+    assert workers.submit(str, 1).result(10) == "1"
     gate.open.set()
-    waiting.join(10)
+    waiting.result(10)
+    workers.shutdown()
 
 
 def _until(done: Callable[[], bool]) -> None:

@@ -19,8 +19,10 @@ from hive_acid.errors import (
 )
 from hive_acid.wire import ttypes
 from metastore.observe.calls import CallCounts, Outcome
+from metastore.rpc.config import ServerConfig
 from metastore.rpc.dispatch import Dispatcher
-from metastore.rpc.server import ThriftServer, new_event_loop, new_workers
+from metastore.rpc.server import ThriftServer, new_event_loop
+from metastore.rpc.workers import new_workers
 
 
 class Running:
@@ -29,7 +31,8 @@ class Running:
     def __init__(self, handlers, **limits):
         self.counts = CallCounts()
         self.workers = new_workers(4)
-        self.server = ThriftServer(Dispatcher(handlers, self.workers, self.counts), **limits)
+        config = ServerConfig(stay_awake_ms=0, **limits)
+        self.server = ThriftServer(Dispatcher(handlers, self.workers, self.counts, limits=config), config)
         self.loop = new_event_loop()
         address = self.loop.run_until_complete(self.server.listen(socket.create_server(("127.0.0.1", 0))))
         self.port = int(address.rpartition(":")[2])
@@ -166,7 +169,7 @@ def test_a_large_message_is_served_and_one_beyond_the_limit_is_not(running):
     with client(server) as connection:
         connection.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=list(range(500_000))))
         assert got[0][-1] == 499_999
-        with pytest.raises(MetastoreUnreachableError):
+        with pytest.raises(MetastoreInternalError, match="1100000 items, beyond the message limit"):
             connection.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=list(range(1_100_000))))
         assert connection.call("getStatus") == 2
 

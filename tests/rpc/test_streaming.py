@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import threading
@@ -21,7 +22,7 @@ from metastore.rpc import server as server_module
 from metastore.rpc import streaming
 from metastore.rpc.codec import encode_result
 from metastore.rpc.streaming import PART_BYTES, Streamed, listed
-from metastore.store.database import STREAMS, Database
+from metastore.store.database import STREAMS, WAITING_STREAMS, Database
 from metastore.store.rows import SHORT, Rows, Snapshot
 from tests.caller import Caller, refused
 from tests.rpc.test_server import Running, base_handlers
@@ -53,8 +54,8 @@ def streamed(count: int, items: Callable[[], Iterator[Any]]) -> Streamed:
 def running() -> Iterator[Callable[..., Running]]:
     servers: list[Running] = []
 
-    def start(**handlers: Any) -> Running:
-        servers.append(Running(base_handlers() | handlers))
+    def start(limits: dict[str, int] | None = None, **handlers: Any) -> Running:
+        servers.append(Running(base_handlers() | handlers, **(limits or {})))
         return servers[-1]
 
     yield start
@@ -248,7 +249,7 @@ def test_a_value_that_does_not_fit_is_no_half_message(running: Any) -> None:
 @pytest.mark.parametrize("leaves", [True, False])
 def test_who_does_not_read_is_cut_off(running: Any, monkeypatch: pytest.MonkeyPatch, leaves: bool) -> None:
     """A client that goes away, or takes nothing for long, gives its place to others; a slow one keeps it."""
-    monkeypatch.setattr(server_module, "READER_PATIENCE_S", 60.0 if leaves else 0.3)
+    monkeypatch.setattr(streaming, "READER_PATIENCE_S", 60.0 if leaves else 0.3)
     server = running(get_partition_names=lambda call, *args: streamed(4000, lambda: iter(["x" * 10_000] * 4000)))
     connections = [asked(server, "get_partition_names", receive_bytes=1 << 16) for _ in range(STREAMS)]
     if leaves:
@@ -262,9 +263,11 @@ def test_who_does_not_read_is_cut_off(running: Any, monkeypatch: pytest.MonkeyPa
         connection.close()
 
 
-def test_a_slow_reader_has_its_time(running: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
-    monkeypatch.setattr(streaming, "LONGEST_S", 0.4)
-    server = running(get_partition_names=lambda call, *args: streamed(4000, lambda: iter(["x" * 10_000] * 4000)))
+def test_a_slow_reader_has_its_time(running: Any, caplog: Any) -> None:
+    server = running(
+        limits={"reply_timeout_ms": 400},
+        get_partition_names=lambda call, *args: streamed(4000, lambda: iter(["x" * 10_000] * 4000)),
+    )
     with asked(server, "get_partition_names", receive_bytes=1 << 16) as connection:
         while server.counts.total(Outcome.BROKEN_OFF) == 0:
             time.sleep(0.05)
@@ -274,18 +277,58 @@ def test_a_slow_reader_has_its_time(running: Any, monkeypatch: pytest.MonkeyPatc
 
 def test_a_list_waits_for_its_turn_but_not_forever(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "TURN_S", 0.3)
-    server = running(get_partition_names=lambda call, *args: streamed(4000, lambda: iter(["x" * 10_000] * 4000)))
-    connections = [asked(server, "get_partition_names", receive_bytes=1 << 16) for _ in range(STREAMS)]
+    goes_on = threading.Event()
+
+    def items() -> Iterator[str]:
+        for number in range(4000):
+            if number == 100:
+                goes_on.wait(20)
+            yield "x" * 10_000
+
+    server = running(get_partition_names=lambda call, *args: streamed(4000, items))
+    connections = [asked(server, "get_partition_names") for _ in range(STREAMS)]
     time.sleep(0.2)
     with caller(server) as ann:
         with refused("MetaException", "busy sending"):
             ann.call("get_partition_names", "d", "t", -1)
         assert ann.call("getStatus") == 2
-    assert len(read(connections[0], 40_000_000)) > 40_000_000
-    with caller(server) as ann:
+        goes_on.set()
+        for connection in connections:
+            assert len(read(connection, 40_000_000)) > 40_000_000
+            connection.close()
         assert len(ann.call("get_partition_names", "d", "t", -1)) == 4000
-    for connection in connections:
-        connection.close()
+
+
+@pytest.mark.parametrize("drips", [False, True])
+def test_slow_readers_keep_nobody_waiting(running: Any, drips: bool) -> None:
+    """However many there are, another one's list begins at once or after the first of them was cut off."""
+    server = running(get_partition_names=lambda call, *args: streamed(4000, lambda: iter(["x" * 10_000] * 4000)))
+    connections = [
+        asked(server, "get_partition_names", receive_bytes=1 << 16) for _ in range(STREAMS + WAITING_STREAMS + 4)
+    ]
+    ends = threading.Event()
+
+    def drip() -> None:
+        while not ends.wait(0.02):
+            for connection in connections:
+                with contextlib.suppress(OSError):
+                    connection.recv(1 << 12)
+
+    dripping = threading.Thread(target=drip)
+    if drips:
+        dripping.start()
+    try:
+        for _ in range(3):
+            began_at = time.monotonic()
+            with caller(server) as ann:
+                assert len(ann.call("get_partition_names", "d", "t", -1)) == 4000
+            assert time.monotonic() - began_at < 10
+    finally:
+        ends.set()
+        if drips:
+            dripping.join()
+        for connection in connections:
+            connection.close()
 
 
 @pytest.mark.parametrize("reads", [True, False])

@@ -209,5 +209,9 @@ class PartitionChanges:
 
 
 def stored_rows(owner: Table, partitions: Iterable[Partition]) -> str:
-    """The rows of partitions as ``catalog_add_partitions`` takes them."""
-    return json.dumps([records.partition_row(owner, partition) for partition in partitions], separators=(",", ":"))
+    """The rows of partitions as ``catalog_add_partitions`` takes them.
+
+    Each is encoded by itself: encoding many at once would keep the event loop waiting.
+    """
+    rows = (json.dumps(records.partition_row(owner, partition), separators=(",", ":")) for partition in partitions)
+    return f"[{','.join(rows)}]"
