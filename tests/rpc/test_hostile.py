@@ -126,6 +126,7 @@ def test_too_much_is_refused_early_with_a_sentence(daemon: Daemon, method: str) 
         reply = sock.recv(1 << 16)
         assert re.search(rb"more than 4000000 elements, send less at once", reply)
         sock.sendall(bytes(300_000))  # what was on its way is taken
+        time.sleep(0.5)
         sock.sendall(STATUS)
         with contextlib.suppress(ConnectionResetError):
             assert sock.recv(1 << 16) == b""
