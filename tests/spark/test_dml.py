@@ -9,6 +9,7 @@ import hive_acid.spark
 from hive_acid.errors import ColumnError, MergeCardinalityError, WriteConflictError
 from hive_acid.format.hashing import bucket_number
 from tests.spark.checker import check_table, location_of
+from tests.spark.compaction import compact_table
 
 BUCKET_0 = 536870912
 
@@ -104,11 +105,29 @@ def test_bad_updates_are_refused_and_leave_nothing(numbers):
         ({"n": "1 +"}, r"statement on d\.t: .*(?i:syntax)"),
         ({"n": "1", "N": "2"}, "given twice"),
         ({}, "sets no column"),
+        *(
+            ({"n": of}, "generator")
+            for of in (
+                "explode(array(1, 2))",
+                "explode_outer(array())",
+                "stack(2, 1, 2)",
+                "inline(array(struct(1)))",
+                F.explode(F.array(F.lit(1), F.lit(2))),
+            )
+        ),
+        ({"p": "explode(array(p))"}, "generator"),
     ):
         with pytest.raises(ColumnError, match=said):
             numbers.update("d.t", change)
+        with pytest.raises(ColumnError, match=said):
+            numbers.update("d.t", change, "id < 10")
     with pytest.raises(ColumnError, match="nothing"):
         numbers.delete("d.t", "nothing = 1")
+    for blank in ("", " ", "\t\n"):
+        with pytest.raises(ColumnError, match=r"statement on d\.t: .*(?i:syntax)"):
+            numbers.delete("d.t", blank)
+        with pytest.raises(ColumnError, match=r"statement on d\.t: .*(?i:syntax)"):
+            numbers.update("d.t", {"n": "1"}, blank)
     assert check_table(location_of(numbers, "d.t")) == before
     assert len(read(numbers)) == 100
 
@@ -197,6 +216,48 @@ def test_subqueries_in_conditions(numbers, spark):
     check_table(location_of(numbers, "d.t"))
 
 
+@pytest.mark.parametrize("by", ["the client", "a job"])
+def test_columns_may_be_called_as_those_of_events(acid, spark, by):
+    """A job writes where there is a nested column."""
+    odd = ["kind", "file", "key0", "operation", "bucket", "rowid", "row", "originaltransaction", "currenttransaction"]
+    odd += ["value", "s", "t", "source", "target", "row__id", "null"]
+    names = ["id", *odd]
+    nested = {"nested": "array<int>"} if by == "a job" else {}
+    acid.create_table("d.t", {**dict.fromkeys(names, "int"), **nested}, partitioned_by={"p": "int"})
+
+    def frame(ids, plus):
+        values = [f"int(id) * 100 + {plus + place} `{name}`" for place, name in enumerate(names[1:])]
+        return spark.range(*ids).selectExpr("int(id) id", *values, *(["array(1) nested"] if nested else []), "0 p")
+
+    acid.insert("d.t", frame((0, 10), 0))
+    rows = {row.id: {**row.asDict()} for row in frame((0, 10), 0).collect()}
+
+    def read():
+        return {row.id: row.asDict() for row in acid.table("d.t").collect()}
+
+    for place, name in enumerate(odd):
+        condition = f"`{name}` = {300 + place}"
+        assert acid.update("d.t", {f"`{name}`": f"`{name}` + 7", "p": "1"}, condition) == 1, name
+        rows[3] |= {name: rows[3][name] + 7, "p": 1}
+    assert acid.update("d.t", {"p": "p + 1"}) == 10
+    rows = {at: {**row, "p": row["p"] + 1} for at, row in rows.items()}
+    assert read() == rows
+    assert acid.delete("d.t", "kind = 500 AND t.row = 506") == 1
+    del rows[5]
+    source = frame((8, 12), 50)
+    merged = acid.merge("d.t", source, "t.id = s.id").whenMatchedUpdateAll("s.kind > t.kind")
+    assert tuple(merged.whenNotMatchedInsertAll("s.file > 0").execute()) == (2, 2, 0)
+    rows |= {row.id: row.asDict() for row in source.collect()}
+    assert read() == rows
+    merged = acid.merge("d.t", source.where("id = 8"), "t.kind = s.kind").whenMatchedUpdate(set={"kind": "s.s + t.t"})
+    assert tuple(merged.whenNotMatchedBySourceDelete("operation < 400").execute()) == (0, 1, 4)
+    rows = {at: row for at, row in rows.items() if row["operation"] >= 400}
+    rows[8] |= {"kind": rows[8]["s"] + rows[8]["t"]}
+    assert read() == rows
+    compact_table(spark, acid, "d.t", "major")
+    assert read() == rows
+
+
 def test_rows_of_the_same_transaction_are_changed_and_deleted(numbers, spark):
     with numbers.transaction():
         numbers.insert("d.t", spark.createDataFrame([(200, 0, 0), (201, 0, 1)], "id int, n bigint, p int"))
@@ -257,6 +318,19 @@ def test_fields_of_structs_are_set(nested, spark):
     assert nested.update("d.t", {"s.b": "'new'"}, "s IS NULL") == 1
     assert structs()[1] == {"a": None, "b": "new", "c": None}
     check_table(location_of(nested, "d.t"))
+
+
+def test_a_name_in_quotes_is_a_columns(nested):
+    with pytest.raises(ColumnError, match=r"no column `s\.b`"):
+        nested.sql("UPDATE d.t SET `s.b` = 'x'")
+    nested.sql("UPDATE d.t SET `s.A` = 5, s.a = 6 WHERE id = 1")
+    nested.sql("MERGE INTO d.t t USING (SELECT 3 id, 8 `s.a`) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET `s.a` = 8")
+    nested.sql(
+        "MERGE WITH SCHEMA EVOLUTION INTO d.t t USING (SELECT 2 id, 'n' `c.d`) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET `c.d` = s.`c.d`"
+    )
+    found = nested.sql("SELECT id, s.a, `s.a`, `c.d` FROM d.t").collect()
+    assert sorted(map(tuple, found)) == [(1, 6, 5, None), (2, None, 7, "n"), (3, 3, 8, None)]
 
 
 def test_a_merge_and_a_source_set_fields(nested, spark):

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from hive_acid.catalog import Column
-from hive_acid.errors import TimeZoneMismatchError, UnsupportedTableError
+from hive_acid.errors import ColumnError, TimeZoneMismatchError, UnsupportedTableError
 from hive_acid.spark.timezone import has_one_offset, refuse_zone_with_gaps
 from tests.spark.checker import check_table, location_of
 
@@ -53,6 +53,41 @@ def test_tables_without_timestamps_do_not_care(acid, spark, zone):
     zone("America/New_York")
     acid.insert("d.t", spark.sql("SELECT date'2020-06-01' day"))
     assert acid.table("d.t").collect()[0].day == datetime.date(2020, 6, 1)
+
+
+@pytest.mark.parametrize("kind", ["acid", "insert_only"])
+def test_a_partition_of_the_hour_that_comes_twice_is_refused(acid, spark, zone, kind):
+    """Its name would be that of the first time. (A partition's value is a wall clock of the session's zone.)"""
+    zone("America/New_York")
+    properties = {} if kind == "acid" else {"transactional_properties": "insert_only"}
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"at": "timestamp"}, properties=properties)
+    first, second, between = 1730611800, 1730615400, 1730613600
+    good = [(0, first - 3600), (1, first), (2, second + 3600)]
+
+    def frame(rows):
+        return spark.createDataFrame(rows, "id int, s bigint").selectExpr("id", "timestamp_seconds(s) at")
+
+    def read():
+        return sorted(map(tuple, acid.table("d.t").selectExpr("id", "unix_seconds(at)").collect()))
+
+    changes = [
+        lambda: acid.insert("d.t", frame([*good, (3, second)])),
+        lambda: acid.overwrite("d.t", frame([(3, second)])),
+    ]
+    if kind == "acid":
+        changes += [
+            lambda: acid.update("d.t", {"at": f"timestamp_seconds({second})"}),
+            lambda: acid.update("d.t", {"at": f"timestamp_seconds({second})"}, "id = 2"),
+            lambda: acid.merge("d.t", frame([(3, second)]), "t.id = s.id").whenNotMatchedInsertAll().execute(),
+            lambda: acid.merge("d.t", frame([(1, second)]), "t.id = s.id").whenMatchedUpdateAll().execute(),
+        ]
+    acid.insert("d.t", frame(good))
+    for change in changes:
+        with pytest.raises(ColumnError, match=r"clocks go back then, for partition key at: 2024-11-03 01:30:00"):
+            change()
+        assert read() == good
+    acid.insert("d.t", frame([(4, None), (5, between - 3600)]))
+    assert read() == [*good, (4, None), (5, between - 3600)]
 
 
 def test_zones_that_differ_in_history_only(acid, spark, zone):

@@ -15,7 +15,6 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.spark.quoting import quoted
 from hive_acid.spark.structs import matched, widened
 from hive_acid.spark.texts import fitted
@@ -104,20 +103,6 @@ def assigned(table: Table, columns: Sequence[Column], frame: DataFrame, names: M
     return frame.selectExpr(
         *(f"{assign(table, column, quoted(name), types[name])} AS {quoted(column.name)}" for column, name in given)
     )
-
-
-def key_text(key: Column, value: str) -> str:
-    """The SQL of the text that names a partition of `value`, SQL for a partition key; null for the default one.
-
-    The text that stands for null in names fails the statement, as it does in Hive: it would be read as null.
-    """
-    text = f"cast({value} AS string)"
-    if not isinstance(spark_type(key.type), t.StringType):
-        return text
-    words = f"{DEFAULT_PARTITION} is no value of partition key {key.name}: it stands for null there, so write null"
-    failure = f"raise_error({text_value(words)})"
-    # A char stands here with its whole length.
-    return f"if(rtrim({text}) = {text_value(DEFAULT_PARTITION)}, {failure}, {text})"
 
 
 def row_struct(table: Table, values: Sequence[str]) -> str:

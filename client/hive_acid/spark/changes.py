@@ -41,6 +41,9 @@ UPDATES = "updates"
 REPEATED = "repeated"
 """The count of rows that are deleted more than once, where `change_events` was asked for it."""
 
+_KIND = "__acid_kind"
+"""`KIND_COLUMN` beside the table's columns, one of which may be called `kind`."""
+
 _SPREAD = "__acid_spread"
 _TURN = "__acid_turn"
 _IS_NEW = f"{KIND_COLUMN} = '{INSERT}'"
@@ -83,14 +86,14 @@ class Replaced:
 
     def changes(self) -> DataFrame:
         """As changes that `change_events` takes: one for each kind. New rows are in the order of what they replace."""
-        twice = self.frame.selectExpr("*", f"explode({self.kinds}) AS {KIND_COLUMN}")
+        twice = self.frame.selectExpr("*", f"explode({self.kinds}) AS {_KIND}")
+        is_new = f"{_KIND} = '{INSERT}'"
         placed = [
-            old if new == old else f"if({_IS_NEW}, {new}, {old})"
+            old if new == old else f"if({is_new}, {new}, {old})"
             for old, new in zip(self.keys, self.new_keys, strict=True)
         ]
-        return twice.selectExpr(
-            KIND_COLUMN, *key_texts(placed), *_identity(), f"CASE WHEN {_IS_NEW} THEN {self.row} END AS {ROW_COLUMN}"
-        )
+        row = f"CASE WHEN {is_new} THEN {self.row} END AS {ROW_COLUMN}"
+        return twice.selectExpr(f"{_KIND} AS {KIND_COLUMN}", *key_texts(placed), *_identity(), row)
 
 
 def change_events(

@@ -12,15 +12,17 @@ from operator import and_
 
 from pyspark.sql import Column as Expr
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.assign import assign, is_stored_as_is, key_text, row_struct
+from hive_acid.spark.assign import assign, is_stored_as_is, row_struct
 from hive_acid.spark.changes import Replaced, change_events, deletions
 from hive_acid.spark.char_conditions import without_blanks
 from hive_acid.spark.collected import can_be_collected, collected, collected_changes
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.fields import whole_columns
+from hive_acid.spark.key_texts import key_text
 from hive_acid.spark.predicates import all_of, predicate_of
 from hive_acid.spark.quoting import quoted
 from hive_acid.spark.source import Join, kept
@@ -182,7 +184,8 @@ class Assignments:
         """
         columns = [column for column in (*self.table.columns, *self.table.partition_keys) if column.name in self.values]
         with column_errors(self.table):
-            raw = frame.withColumns({_new(name): value for name, value in self.values.items()})
+            # Of a value by itself Spark would make several rows, or none, if it is one of explode and its like.
+            raw = frame.withColumns({_new(name): F.coalesce(value) for name, value in self.values.items()})
             types = {field.name: field.dataType for field in raw.schema.fields}
         stored, names = [], {}
         for column in columns:

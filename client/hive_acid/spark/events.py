@@ -16,7 +16,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog import Column
 from hive_acid.format import rows
 from hive_acid.format.partitions import DEFAULT_PARTITION
-from hive_acid.spark.assign import key_text
+from hive_acid.spark.key_texts import key_text
 from hive_acid.spark.layout import Write
 from hive_acid.spark.quoting import quoted
 from hive_acid.spark.scan import ROW_COLUMN

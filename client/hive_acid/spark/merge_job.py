@@ -18,11 +18,12 @@ from pyspark.sql import functions as F
 from hive_acid import catalog
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, MergeCardinalityError
-from hive_acid.spark.assign import assign, is_stored_as_is, key_text
+from hive_acid.spark.assign import assign, is_stored_as_is
 from hive_acid.spark.changes import REPEATED, UPDATES, Replaced, Source, change_events
 from hive_acid.spark.collected import MOST_ROWS, can_be_collected, collected_changes
 from hive_acid.spark.dml import moved_key
 from hive_acid.spark.expressions import Expression, expression
+from hive_acid.spark.key_texts import key_text
 from hive_acid.spark.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.predicates import Predicate, all_of, any_of, predicate_of
 from hive_acid.spark.quoting import quoted

@@ -14,7 +14,8 @@ from hive_acid import files
 from hive_acid.catalog import Table
 from hive_acid.errors import TransactionsOffError, UnsupportedTableError
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
-from hive_acid.spark.assign import assigned, key_text, match_columns
+from hive_acid.spark.assign import assigned, match_columns
+from hive_acid.spark.key_texts import key_text
 from hive_acid.spark.listing import directory_of
 from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sources import exact_times, reader_of, writer_of
@@ -77,7 +78,9 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     names = match_columns(table, frame.columns)
     columns = (*table.columns, *table.partition_keys)
     counts = Observation()
-    texts = {key.name for key in table.partition_keys if spark_type(key.type) == t.StringType()}
+    texts = {
+        key.name for key in table.partition_keys if isinstance(spark_type(key.type), t.StringType | t.TimestampType)
+    }
     stored = (
         f"{key_text(one, quoted(one.name)) if one.name in texts else quoted(one.name)} AS {quoted(one.name)}"
         for one in columns

@@ -61,7 +61,9 @@ def _whole_numbers(columns: Iterable[Column]) -> set[str]:
 
 
 def _tokens(condition: str) -> list[str]:
-    """The tokens of a condition, blanks included; none if there is one of another kind."""
+    """The tokens of a condition, blanks included; none if there is one of another kind, or nothing but blanks."""
+    if condition.isspace():
+        return []
     found: list[str] = []
     at = 0
     while at < len(condition):
