@@ -113,6 +113,31 @@ def test_text_with_hives_defaults(acid):
     assert rows(acid) == [(1, 'say "hi", ok'), (2, None)]
 
 
+def test_properties_of_the_table_go_before_those_of_its_serde(acid):
+    """As Hive has it; TBLPROPERTIES is where most say what stands for null."""
+    given = {"field.delim": "|", "serialization.null.format": "-"}
+    at = create(acid, "text", {"id": "int", "name": "string"}, (), given, **{"serialization.null.format": ""})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("1|\n2|-\n|x\n")
+    found = sorted((tuple(row) for row in acid.table("d.t").collect()), key=str)
+    assert found == [(1, None), (2, "-"), (None, "x")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("serialization.encoding", "GBK"), ("serialization.last.column.takes.rest", "true")]
+)
+def test_text_that_would_be_read_as_another_is_refused(acid, spark, name, value):
+    at = create(acid, "text", {"id": "int", "name": "string"}, (), {"field.delim": "|", name: value})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("1|x\n")
+    frame = spark.createDataFrame([(1, "x")], "id int, name string")
+    for verb in (lambda: acid.table("d.t").collect(), lambda: acid.insert("d.t", frame)):
+        with pytest.raises(UnsupportedTableError, match=name.replace(".", r"\.")):
+            verb()
+
+
 def test_quoted_text(acid):
     at = create(acid, "csv", {"id": "string", "name": "string"})
     commit_writes(acid, "d.t", 1)

@@ -36,6 +36,10 @@ Reader = Callable[[SparkSession, Table, list[str], Column], DataFrame]
 """The columns of a table out of files, and the column given last, which tells the file's path."""
 
 _HEADER_LINES = ("skip.header.line.count", "skip.footer.line.count")
+_ENCODING, _REST = "serialization.encoding", "serialization.last.column.takes.rest"
+_BYTES = 128
+"""Java's bytes go up to here: a greater number is none to Hive, but begins with a character."""
+
 _LINE = "value"
 
 
@@ -167,13 +171,45 @@ class Delimiters(NamedTuple):
 
 
 def delimiters(table: Table) -> Delimiters:
-    """Those of a table with Hive's LazySimpleSerDe."""
-    of = table.serde_parameters
-    return Delimiters(
+    """Those of a table with Hive's LazySimpleSerDe.
+
+    Raises UnsupportedTableError for such as leave open what a line means, and for what Spark cannot follow.
+    """
+    of = _told_to_serde(table)
+    found = Delimiters(
         _separator(of.get("field.delim") or of.get("serialization.format"), "\x01"),
         _separator(of["escape.delim"], "\\") if "escape.delim" in of else None,
         of.get("serialization.null.format", r"\N"),
     )
+    if of.get(_REST, "").lower() == "true":
+        raise UnsupportedTableError(f"{table.full_name} has the property {_REST}, which Spark cannot follow")
+    signs = {found.field, found.escape, *"\r\n"}
+    if len(signs) < 4 or signs & {*found.null} - {found.escape} or not re.fullmatch(_field_of(found), found.null):
+        raise UnsupportedTableError(
+            f"{table.full_name}: its lines cannot be told, with {found.field!r} between fields, {found.null!r} for "
+            f"null{'' if found.escape is None else f', and {found.escape!r} before a delimiter in a text'}"
+        )
+    return found
+
+
+def _told_to_serde(table: Table) -> Mapping[str, str]:
+    """What a SerDe of text is told: its own parameters and the table's, which go before, as in Hive.
+
+    Raises UnsupportedTableError for an encoding that is not Spark's.
+    """
+    of = {**table.serde_parameters, **table.parameters}
+    encoding = of.get(_ENCODING, "UTF-8")
+    if encoding.upper() not in ("UTF-8", "UTF8", "US-ASCII"):
+        raise UnsupportedTableError(f"{table.full_name} has text in {encoding} ({_ENCODING}): here it is UTF-8")
+    return of
+
+
+def _field_of(between: Delimiters) -> str:
+    """The pattern of a field."""
+    if between.escape is None:
+        return f"[^{re.escape(between.field)}]*"
+    escape = re.escape(between.escape)
+    return f"(?:[^{escape}{re.escape(between.field)}]|{escape}.)*"
 
 
 def _delimited(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
@@ -181,12 +217,12 @@ def _delimited(spark: SparkSession, table: Table, paths: list[str], path: Column
     refuse_header(table)
     if nested := [one.name for one in table.columns if _is_nested(spark_type(one.type))]:
         raise UnsupportedTableError(f"{table.full_name}: nested columns ({', '.join(nested)}) are not read from text")
-    delimiter, escape, null = delimiters(table)
+    between = delimiters(table)
     lines = _loaded(table, reader_of(spark, "text"), paths).select(_LINE, path)
-    fields = _fields(F.col(_LINE), delimiter, escape)
-    texts = [F.nullif(F.get(fields, F.lit(place)), F.lit(null)) for place in range(len(table.columns))]
-    if escape is not None:
-        texts = [F.regexp_replace(text, f"{re.escape(escape)}(.)", "$1") for text in texts]
+    fields = _fields(F.col(_LINE), between)
+    texts = [F.nullif(F.get(fields, F.lit(place)), F.lit(between.null)) for place in range(len(table.columns))]
+    if between.escape is not None:
+        texts = [F.regexp_replace(text, f"{re.escape(between.escape)}(.)", "$1") for text in texts]
     values = [
         _value(text, spark_type(column.type)).alias(column.name)
         for text, column in zip(texts, table.columns, strict=True)
@@ -194,14 +230,13 @@ def _delimited(spark: SparkSession, table: Table, paths: list[str], path: Column
     return lines.select(*values, PATH_COLUMN)
 
 
-def _fields(line: Column, delimiter: str, escape: str | None) -> Column:
-    between = re.escape(delimiter)
-    if escape is None:
-        return F.split(line, between, -1)
+def _fields(line: Column, between: Delimiters) -> Column:
+    delimiter = re.escape(between.field)
+    if between.escape is None:
+        return F.split(line, delimiter, -1)
     # With one more delimiter each field, the last one too, is followed by one that is not escaped.
-    escaped = re.escape(escape)
-    field = f"((?:[^{escaped}{between}]|{escaped}.)*){between}"
-    return F.regexp_extract_all(F.concat(line, F.lit(delimiter)), F.lit(field), F.lit(1))
+    field = f"({_field_of(between)}){delimiter}"
+    return F.regexp_extract_all(F.concat(line, F.lit(between.field)), F.lit(field), F.lit(1))
 
 
 def _value(text: Column, kind: t.DataType) -> Column:
@@ -212,7 +247,7 @@ def _value(text: Column, kind: t.DataType) -> Column:
 
 def _quoted_text(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
     """Lines of Hive's OpenCSVSerde: all columns are text, quotes may stand around them."""
-    of = table.serde_parameters
+    of = _told_to_serde(table)
     refuse_header(table)
     texts = t.StructType([t.StructField(column.name, t.StringType()) for column in table.columns])
     source = reader_of(spark, "csv").schema(texts).option("sep", of.get("separatorChar", ","))
@@ -234,7 +269,7 @@ def _separator(given: str | None, default: str) -> str:
     """A separator as Hive writes it into the SerDe's parameters: a character, or its number."""
     if not given:
         return default
-    return chr(int(given)) if re.fullmatch(r"[0-9]+", given) else given[0]
+    return chr(int(given)) if re.fullmatch(r"[0-9]+", given) and int(given) < _BYTES else given[0]
 
 
 def _is_nested(kind: t.DataType) -> bool:

@@ -1,8 +1,10 @@
 """Insert-only tables: rows of any format, written and overwritten as whole directories."""
 
 from decimal import Decimal
+from functools import reduce
 
 import pytest
+from pyspark.sql import DataFrame
 
 from hive_acid.errors import ColumnError, TableNotAcidError, UnsupportedTableError
 from hive_acid.wire import ttypes
@@ -101,6 +103,44 @@ def test_text_that_delimiters_would_cut_is_escaped_or_refused(acid, spark):
             acid.insert("d.t", spark.createDataFrame([(1, text, Decimal(1))], COLUMNS))
     assert read(acid) == []
     assert list(location_of(acid, "d.t").iterdir()) == []
+
+
+VALUES = {
+    "i": ("int", "-1"), "x": ("double", "-1.0E-10D"), "n": ("decimal(9,2)", "-1.25BD"), "b": ("boolean", "true"),
+    "day": ("date", "DATE'2011-01-01'"), "at": ("timestamp", "TIMESTAMP'2011-01-01 10:11:12.5'"),
+    "bin": ("binary", "X'FBFFFE01'"), "long": ("binary", "cast(repeat('x', 200) AS binary)"), "s": ("string", "'N'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("escape", [None, "\\"])
+@pytest.mark.parametrize("delimiter", ["-", " ", "/", "1", "44", "N", "\\"])
+def test_values_of_all_types_are_whole_or_refused(acid, spark, delimiter, escape):
+    """A delimiter may be in the text of a number, a day or base64, and in what stands for null."""
+    types = {name: kind for name, (kind, _) in VALUES.items()}
+    acid.create_table("d.t", types, stored_as="TEXTFILE", properties=INSERT_ONLY)
+    table = acid.connection.wire_table("d", "t")
+    table.sd.serdeInfo.parameters = {"field.delim": delimiter} | ({"escape.delim": escape} if escape else {})
+    acid.connection.call("alter_table", "d", "t", table)
+    nulls = {name: f"cast(NULL AS {kind}) {name}" for name, kind in types.items()}
+    rows = [
+        spark.sql(f"SELECT {', '.join((nulls | {name: f'{value} {name}'}).values())}")
+        for name, (_, value) in VALUES.items()
+    ]
+    kept = []
+    for row in rows if escape is None else [reduce(DataFrame.union, rows)]:
+        try:
+            acid.insert("d.t", row)
+        except (ColumnError, UnsupportedTableError):
+            assert escape is None or delimiter in "N\\"
+        else:
+            kept += row.collect()
+    if delimiter in "N\\":
+        assert kept == []
+        with pytest.raises(UnsupportedTableError, match="its lines cannot be told"):
+            acid.insert("d.t", rows[0])
+    else:
+        assert sorted(map(str, acid.table("d.t").collect())) == sorted(map(str, kept))
+        assert escape is None or len(kept) == len(VALUES)
 
 
 def test_rows_without_ids_are_not_changed(acid, rows):

@@ -129,22 +129,22 @@ def _delimited(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> D
 
 
 def _text(table: Table, name: str, kind: t.DataType, between: Delimiters) -> Column:
-    value = F.col(quoted(name))
+    # A delimiter may be in values of all types: a minus in dates and numbers, a slash in base64.
     if isinstance(kind, t.BinaryType):
-        return F.base64(value)
-    if isinstance(kind, t.TimestampType):
-        return F.expr(wall_clock(quoted(name), f"{table.full_name}.{name}"))
-    text = value.cast("string")
-    if not isinstance(kind, t.StringType):
-        return text
-    breaks = text.contains("\n") | text.contains("\r") | (text == F.lit(between.null))
+        whole = F.replace(F.base64(F.col(quoted(name))), F.lit("\r\n"), F.lit(""))  # Spark breaks long ones into lines
+    elif isinstance(kind, t.TimestampType):
+        whole = F.expr(wall_clock(quoted(name), f"{table.full_name}.{name}"))
+    else:
+        whole = F.col(quoted(name)).cast("string")
+    text, breaks = whole, whole.contains("\n") | whole.contains("\r")
     if between.escape is None:
-        breaks |= text.contains(between.field)
+        breaks |= whole.contains(between.field)
     else:
         special = f"([{_in_class(between.escape)}{_in_class(between.field)}])"
-        text = F.regexp_replace(text, special, _in_replacement(between.escape) + "$1")
-    message = f"a text of {table.full_name}.{name} has a delimiter of the table's files in it: "
-    return F.when(breaks, F.raise_error(F.concat(F.lit(message), value))).otherwise(text)
+        text = F.regexp_replace(whole, special, _in_replacement(between.escape) + "$1")
+    breaks |= text == F.lit(between.null)
+    message = f"the text of a value of {table.full_name}.{name} has a delimiter of the table's files in it: "
+    return F.when(breaks, F.raise_error(F.concat(F.lit(message), whole))).otherwise(text)
 
 
 def _in_class(character: str) -> str:
