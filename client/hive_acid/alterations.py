@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hive_acid.catalog import Column, Table, table_from_wire
+from hive_acid.catalog import Column, Table, folded, table_from_wire
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError
 from hive_acid.references import Definitions, TableReference
@@ -127,6 +127,12 @@ class Alterations:
         change(table, fields, [*(one.name for one in fields), *(key.name.lower() for key in wire.partitionKeys or ())])
         if fields == wire.sd.cols:
             return table
+        alike = [folded(one.name) for one in (*fields, *(wire.partitionKeys or ()))]
+        if twice := [one.name for one in fields if alike.count(folded(one.name)) > 1]:
+            raise ColumnError(
+                f"{table.full_name}: {' and '.join(twice)} would be one name to Spark, which compares letter by letter "
+                "without regard to case"
+            )
         renamed = {before.name.lower(): after.name for before, after in zip(wire.sd.cols, fields, strict=False)}
         wire.sd.bucketCols = [renamed.get(name.lower(), name) for name in wire.sd.bucketCols or ()]
         for order in wire.sd.sortCols or ():

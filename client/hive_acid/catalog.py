@@ -16,6 +16,12 @@ DEFAULT_DATABASE = "default"
 ORC_INPUT, ORC_OUTPUT, ORC_SERDE = ORC
 
 
+def folded(name: str) -> str:
+    """A name as Spark compares names without regard to case: letter by letter, so that ``ı`` is ``i`` as well."""
+    upper = (letter.upper() if len(letter.upper()) == 1 else letter for letter in name)
+    return "".join(letter.lower()[0] for letter in upper)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column and its type in Hive's words (``bigint``, ``decimal(10,2)``, ``array<string>``)."""

@@ -157,6 +157,31 @@ def test_a_column_is_not_looked_into_where_a_name_is_odd(spark):
     assert predicate_of(F.col("i") == 5, TABLE, beside=["odd name"]) is None
 
 
+@pytest.mark.parametrize(("name", "kind"), [("true", "boolean"), ("false", "boolean"), ("null", "boolean")])
+def test_a_column_is_not_taken_for_the_constant_that_has_its_name(acid, spark, name, kind):
+    acid.create_table("d.t", {"flag": kind, name: kind})
+    rows = [(left, right) for left in (True, False, None) for right in (True, False, None)]
+    frame = spark.createDataFrame(rows, f"flag {kind}, `{name}` {kind}")
+    for row in rows:  # Each has a file of its own, which is skipped if its row is not wanted.
+        acid.insert("d.t", spark.createDataFrame([row], frame.schema))
+    for condition in (
+        F.col("flag") == F.col(name),
+        F.col(name).eqNullSafe(F.col("flag")),
+        F.col(name) & F.col("flag"),
+        f"flag = `{name}`",
+    ):
+        expected = sorted(map(tuple, frame.where(condition).collect()), key=repr)
+        assert sorted(map(tuple, acid.table("d.t").where(condition).collect()), key=repr) == expected
+        assert sorted(map(tuple, acid.table("d.t", where=condition).collect()), key=repr) == expected
+        merged = acid.merge("d.t", frame.limit(1), F.lit(True)).whenMatchedUpdate(
+            F.expr(f"t.flag = t.`{name}`"), {"flag": "t.flag"}
+        )
+        assert merged.execute().updated == 2
+    left = frame.where(~F.coalesce(F.col("flag") == F.col(name), F.lit(False)))
+    assert acid.delete("d.t", F.col("flag") == F.col(name)) == 2
+    assert sorted(map(tuple, acid.table("d.t").collect()), key=repr) == sorted(map(tuple, left.collect()), key=repr)
+
+
 VALUES = {
     "i": [None, -(2**31), -1, 0, 5, 16777217, 2**31 - 1],
     "l": [None, -(2**63) + 1, 5, 2**53 + 1, 2**63 - 1],

@@ -144,6 +144,21 @@ def test_columns_of_a_frame_and_of_what_is_filtered_from_it(stepped):
         table.where("no_such_column = 1 and k = 5")
 
 
+def test_a_struct_may_have_the_name_of_its_table(acid, spark):
+    """``t.k`` is the struct's field to a frame, and the table's column to SQL and to verbs."""
+    acid.create_table("d.t", {"k": "int", "t": "struct<k:int>"})
+    rows = [(k, (100 - k,)) for k in range(0, 100, 10)]
+    for row in rows:
+        acid.insert("d.t", spark.createDataFrame([row], "k int, t struct<k:int>"))
+    of_field = [row for row in rows if row[1][0] == 30]
+    assert [tuple(row) for row in acid.table("d.t", where="t.k = 30").collect()] == of_field
+    assert [tuple(row) for row in acid.table("d.t", where=F.col("t.k") == 30).collect()] == of_field
+    assert [tuple(row) for row in acid.table("d.t").where("t.k = 30").collect()] == of_field
+    assert [row.k for row in acid.sql("SELECT k FROM d.t WHERE t.k = 30").collect()] == [30]
+    assert acid.update("d.t", {"k": "-1"}, "t.k = 30") == acid.delete("d.t", "t.k = -1") == 1
+    assert sorted(row.k for row in acid.table("d.t").collect()) == [k for k, _ in rows if k != 30]
+
+
 def test_a_frame_whose_columns_were_given_is_filtered_as_it_is(stepped):
     table = stepped.table("d.t")
     column = table.k

@@ -3,8 +3,9 @@
 import pytest
 from pyspark.sql import types as t
 
+from hive_acid.catalog import Column
 from hive_acid.errors import ColumnError
-from hive_acid.spark.types import has_timestamp, hive_columns, hive_type, spark_type, text_length
+from hive_acid.spark.types import has_timestamp, hive_columns, hive_type, row_type, spark_type, text_length
 
 PAIRS = {
     "boolean": t.BooleanType(),
@@ -91,3 +92,36 @@ def test_names_are_lower_case_and_distinct():
     assert hive_columns({"Id": "INT"})[0].type == "int"
     with pytest.raises(ColumnError, match="'id' is given twice"):
         hive_columns({"Id": "int", "id": "int"})
+
+
+@pytest.mark.parametrize(("one", "other"), [("id", "ID"), ("i", "ı"), ("s", "ſ"), ("ς", "σ"), ("k", "\u212a")])
+def test_names_that_are_one_to_spark_are_refused(acid, one, other):
+    """Spark compares names letter by letter, in upper case and then in lower: a table with both could not be read."""
+    with pytest.raises(ColumnError, match="twice"):
+        acid.create_table("d.t", {one: "int", other: "int"})
+    with pytest.raises(ColumnError, match="twice"):
+        acid.create_table("d.t", {one: "int"}, partitioned_by={other: "int"})
+    with pytest.raises(ColumnError, match="twice"):
+        acid.create_table("d.t", {"x": f"struct<{one}:int,{other}:int>"})
+    acid.create_table("d.t", {one: "int", "x": "int"}, partitioned_by={"p": "int"})
+    for change in (
+        lambda: acid.add_columns("d.t", {other: "int"}),
+        lambda: acid.rename_column("d.t", "x", other),
+        lambda: acid.insert("d.t", acid.spark.sql(f"SELECT 1 `{one}`, 2 `{other}`, 3 x, 4 p"), schema_evolution=True),
+        lambda: (
+            acid.insert("d.t", acid.spark.sql(f"SELECT 2 `{other}`, 3 x, 4 p"), schema_evolution=True)
+            if one != other.lower()
+            else acid.add_columns("d.t", {"P": "int"})
+        ),
+    ):
+        with pytest.raises(ColumnError, match=r"twice|already|one name to Spark"):
+            change()
+    assert acid.table("d.t").columns == [one, "x", "p"]
+
+
+def test_names_of_our_own_columns_are_refused():
+    for name in ("__acid_new_id", "__ACID_clause"):
+        with pytest.raises(ColumnError, match=f"'{name.lower()}': names that begin with __acid_ are hive-acid's own"):
+            hive_columns({"id": "int", name: "int"})
+        with pytest.raises(ColumnError, match=f"'{name}': names that begin with __acid_ are hive-acid's own"):
+            row_type([Column(name, "int")])

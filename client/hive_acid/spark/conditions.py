@@ -23,6 +23,11 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TEXT_OF_COLUMN = re.compile(r"Column<'(.*)'>", re.DOTALL)
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[(),]|[^'(),]+", re.DOTALL)
 
+_CONSTANTS: dict[str, exp.Condition] = {
+    "true": exp.Boolean(this=True),
+    "false": exp.Boolean(this=False),
+    "null": exp.Null(),
+}
 _BINARY: dict[str, type[exp.Binary]] = {
     "=": exp.EQ, "==": exp.EQ, "<=>": exp.NullSafeEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
     "and": exp.And, "or": exp.Or,
@@ -38,13 +43,18 @@ def condition_tree(
     """
     if isinstance(condition, str):
         return _parsed(condition, with_escapes=with_escapes)
-    if not all(map(_PLAIN_NAME.fullmatch, names)):
+    if not all(map(_is_plain_name, names)):
         # In the text of a Column, names and literals stand without quotes.
         return None
     if is_of_connect(condition):
         return _of_connect(vars(condition)["_expr"])
     match = _TEXT_OF_COLUMN.fullmatch(str(condition))
     return _of_text(match[1]) if match else None
+
+
+def _is_plain_name(name: str) -> bool:
+    """Whether a name without quotes is surely a column's."""
+    return _PLAIN_NAME.fullmatch(name) is not None and name.lower() not in _CONSTANTS
 
 
 def is_of_connect(condition: Column) -> bool:
@@ -142,10 +152,8 @@ def _leaf(text: str) -> exp.Condition | None:
         return _signed(text)
     if _DATE.fullmatch(text):
         return exp.cast(exp.Literal.string(text), "date")
-    if text in ("true", "false"):
-        return exp.Boolean(this=text == "true")
-    if text.upper() == "NULL":
-        return exp.Null()
+    if (constant := _CONSTANTS.get(text.lower())) is not None:
+        return constant.copy()
     return _name(text) or _parsed(text)
 
 

@@ -61,6 +61,12 @@ def whole_columns(table: Table, given: Mapping[str, Expression], alias: str) -> 
     }
 
 
+def names_meant(name: str) -> set[str]:
+    """The names, in lower case, of the one column that an assignment by `name` may be to: as it is, or in quotes."""
+    path = _path(name) if _PATH.fullmatch(name) else ()
+    return {name.lower(), *(path if len(path) == 1 else ())}
+
+
 def _path(name: str) -> tuple[str, ...]:
     if not _PATH.fullmatch(name):
         raise ColumnError(f"'{name}' is no name of a column, or of a field in one: a.b, or `a b`.c")

@@ -13,7 +13,7 @@ from hive_acid.spark.argument_checks import check_condition, check_values
 from hive_acid.spark.assign import lacking, wider
 from hive_acid.spark.completion import completed
 from hive_acid.spark.expressions import Expression
-from hive_acid.spark.fields import whole_columns
+from hive_acid.spark.fields import names_meant, whole_columns
 from hive_acid.spark.quoting import quoted
 from hive_acid.spark.source import Join
 from hive_acid.spark.types import check_distinct, spark_type
@@ -129,7 +129,7 @@ class MergeBuilder:
 
         Raises ColumnError for a type that it cannot have.
         """
-        named = {name.lower() for clause in self.clauses for name in clause.values or {}}
+        named = {of for clause in self.clauses for name in clause.values or {} for of in names_meant(name)}
         everything = any(clause.all_columns for clause in self.clauses)
         fields = [
             one

@@ -32,10 +32,10 @@ _NUMBERS = itertools.count()
 
 
 @dataclass(slots=True)
-class _Family:
+class Family:
     """The frames of one snapshot of a table: the alias that all have, and what has been done with them."""
 
-    alias: str
+    alias: str = field(default_factory=lambda: f"__acid_table_{next(_NUMBERS)}")
     columns_given: bool = False
     narrowed: bool = False
 
@@ -54,7 +54,7 @@ class Narrowing:
     lease: Lease | None = None
     wanted: Predicate | None = None
     conditions: tuple[Column | str, ...] = ()
-    family: _Family = field(default_factory=lambda: _Family(f"__acid_table_{next(_NUMBERS)}"))
+    family: Family = field(default_factory=Family)
 
     def frame(self) -> DataFrame:
         """The rows of the snapshot that meet the conditions."""

@@ -44,7 +44,7 @@ from hive_acid.spark.lease import Lease
 from hive_acid.spark.listing import check_full_acid, check_transactional
 from hive_acid.spark.merge import MergeBuilder, RowCounts
 from hive_acid.spark.multi_insert import MultiInsert
-from hive_acid.spark.narrowing import Narrowing
+from hive_acid.spark.narrowing import Family, Narrowing
 from hive_acid.spark.plain import TURN_ON, refuse_acid
 from hive_acid.spark.predicates import Predicate, predicate_of
 from hive_acid.spark.read import ROW_ID, read_table
@@ -450,7 +450,8 @@ class AcidSession(DefinitionVerbs, TableVerbs):
         check_transactional(table)
         if not table.is_full_acid and row_id:
             raise TableNotAcidError(f"{table.full_name} is an insert-only table: its rows have no {ROW_ID}")
-        said = predicate_of(where, table)
+        family = Family()
+        said = predicate_of(where, table, family.alias)
         state = self._context.state(transaction, table, wanted=said)
 
         def read(wanted: Predicate | None) -> DataFrame:
@@ -461,7 +462,7 @@ class AcidSession(DefinitionVerbs, TableVerbs):
                 return self._known_frames.table(self.spark, some, row_id=row_id)
             return read_table(self.spark, some, row_id=row_id, wanted=wanted)
 
-        narrowing = Narrowing(table, read, partial(known_rows, state), lease)
+        narrowing = Narrowing(table, read, partial(known_rows, state), lease, family=family)
         if where is not None and (found := narrowing.filtered(where)) is not None:
             return found
         frame = narrowing.frame()

@@ -25,7 +25,7 @@ from hive_acid.spark.job_settings import NOT_INFERRED, configured
 from hive_acid.spark.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
 from hive_acid.spark.quoting import quoted
 from hive_acid.spark.texts import is_char
-from hive_acid.spark.types import check_distinct, column_type, spark_type
+from hive_acid.spark.types import check_distinct, column_type, refuse_our_names, spark_type
 
 SOURCE_ROW = "__acid_source_row"
 """The number of a source row, by which it is told apart from equal ones."""
@@ -97,9 +97,10 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     """Compute the source of a join with `table`, in one query that also measures it.
 
     With `once` it is looked at whether a row of the table can match two of the source. Raises ColumnError for a source
-    with two columns of one name.
+    with two columns of one name, or with one that has the name of ours.
     """
     check_distinct(name.lower() for name in join.source.columns)
+    refuse_our_names(join.source.columns)
     keys = list(_comparable_keys(join, table))
     numbered = join.source.selectExpr("*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
     names = [f"rtrim({quoted(key)})" if is_char(column) else quoted(key) for column, key in keys]

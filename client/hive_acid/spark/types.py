@@ -11,7 +11,7 @@ from types import UnionType
 
 from pyspark.sql import types as t
 
-from hive_acid.catalog import Column
+from hive_acid.catalog import Column, folded
 from hive_acid.errors import ColumnError
 
 _PRIMITIVES: dict[str, t.DataType] = {
@@ -53,6 +53,10 @@ DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
 
 SIGNS_OF_TYPES = re.compile(r"[(),<>:`]")
 """What no name of a struct's field may have, since it stands in Hive's type without quotes."""
+
+
+_OUR_NAMES = "__acid_"
+"""How names of columns begin that stand beside the user's while a statement runs."""
 
 
 def spark_type(hive_type: str) -> t.DataType:
@@ -146,9 +150,10 @@ def text_length(hive_type: str) -> tuple[str, int] | None:
 def row_type(columns: Iterable[Column]) -> t.StructType:
     """The struct of a table's columns as Spark reads it, names in lower case.
 
-    Raises ColumnError for names that Spark would not find in a file.
+    Raises ColumnError for names that Spark would not find in a file, and for those of our own columns.
     """
     columns = tuple(columns)
+    refuse_our_names(column.name for column in columns)
     if odd := [column.name for column in columns if "`" in column.name or "`" in column.type]:
         raise ColumnError(f"column {odd[0]} has a backquote in its name, and Spark does not find such in ORC files")
     return t.StructType([t.StructField(column.name.lower(), spark_type(column.type)) for column in columns])
@@ -167,8 +172,8 @@ def refuse_instants(columns: Iterable[Column]) -> None:
 def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> tuple[Column, ...]:
     """The columns of a table, from names with Hive's types, from columns or from a frame's schema; names in lower case.
 
-    Raises ColumnError for a type that is not supported, and for two names of columns, or of fields in one struct, that
-    differ in case only.
+    Raises ColumnError for a type that is not supported, for two names of columns, or of fields in one struct, that
+    differ in case only, and for a name that is one of our own columns.
     """
     if isinstance(given, t.StructType):
         columns = tuple(Column(field.name.lower(), column_type(field)) for field in given.fields)
@@ -177,6 +182,7 @@ def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> 
             given = [Column(name, type_) for name, type_ in given.items()]
         columns = tuple(Column(one.name.lower(), one.type.strip().lower(), one.comment) for one in given)
     check_distinct(column.name for column in columns)
+    refuse_our_names(column.name for column in columns)
     for column in columns:
         check_fields(column.name, spark_type(column.type))
     if odd := [column.name for column in columns if "`" in column.name]:
@@ -184,19 +190,26 @@ def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> 
     return columns
 
 
+def refuse_our_names(names: Iterable[str]) -> None:
+    """Raise ColumnError for a name, in whatever case, that may be one of our own columns."""
+    for name in names:
+        if name.lower().startswith(_OUR_NAMES):
+            raise ColumnError(f"column '{name}': names that begin with {_OUR_NAMES} are hive-acid's own; rename it")
+
+
 def check_distinct(names: Iterable[str]) -> None:
-    """Raise ColumnError if a lower-case name occurs twice."""
+    """Raise ColumnError if a name occurs twice, in whatever case."""
     seen: set[str] = set()
     for name in names:
-        if name in seen:
+        if folded(name) in seen:
             raise ColumnError(f"column '{name}' is given twice (names are compared without regard to case)")
-        seen.add(name)
+        seen.add(folded(name))
 
 
 def check_fields(where: str, of: t.DataType) -> None:
     """Raise ColumnError if a struct within a column has two fields of one name."""
     if isinstance(of, t.StructType):
-        names = [name.lower() for name in of.names]
+        names = [folded(name) for name in of.names]
         if twice := sorted(name for name in set(names) if names.count(name) > 1):
             raise ColumnError(f"{where} has the field '{twice[0]}' twice (names are compared without regard to case)")
         for field in of.fields:

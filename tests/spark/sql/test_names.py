@@ -215,3 +215,25 @@ def test_a_name_that_is_given_twice_is_refused(pair, spark, case_sensitive):
         spark.conf.unset("spark.sql.caseSensitive")
     assert {name: words for name, words in said.items() if not re.search("twice|as a whole", str(words))} == {}
     assert (rows(acid), rows(acid, "d.n")) == before
+
+
+def test_a_struct_may_have_the_name_of_the_database(acid, spark):
+    """As in Spark ``database.table.column`` is no name of a column of a table that has an alias: it is a field then."""
+    kind = "struct<t:struct<n:int>,u:struct<n:int>>"
+    acid.create_table("d.u", {"id": "int", "n": "int", "d": kind, "t": "struct<n:int>"})
+    row = (1, 5, ((50,), (500,)), (7,))
+    acid.insert("d.u", spark.createDataFrame([row], f"id int, n int, d {kind}, t struct<n:int>"))
+    matched = "MERGE INTO d.u AS t USING (SELECT 1 AS id) AS s ON t.id = s.id AND d.t.n = 50 WHEN MATCHED THEN UPDATE"
+    for statement, expected in (
+        ("UPDATE d.u AS t SET n = d.t.n WHERE d.u.n = 500", (1, 50, ((50,), (500,)), (7,))),
+        ("UPDATE d.u AS t SET d.t.n = t.n, t.n = t.t.n", (1, 7, ((5,), (500,)), (7,))),
+        ("UPDATE d.u AS t SET d.u.n = d.u.n + 1 WHERE t.n = 5", (1, 5, ((50,), (501,)), (7,))),
+        ("UPDATE d.u SET d.u.n = d.u.n + 1 WHERE d.u.n = 5", (1, 6, ((50,), (500,)), (7,))),
+        (f"{matched} SET n = d.u.n, t.t.n = t.n", (1, 500, ((50,), (500,)), (5,))),
+        ("UPDATE d.u AS t SET t.n = t.n + 1", (1, 6, ((50,), (500,)), (7,))),
+    ):
+        with undone(acid):
+            acid.sql(statement)
+            assert [tuple(row) for row in acid.table("d.u").collect()] == [expected], statement
+    with pytest.raises(ColumnError, match="No such struct field `id`"):
+        acid.sql("DELETE FROM d.u AS t WHERE d.u.id = 1")

@@ -97,14 +97,16 @@ def _assignment(run: Run, item: Cursor, target: Target) -> tuple[str, str]:
     name = item.name("a column's name")
     item.expect("=")
     path = assigned_path(name, target)
+    # A dot in a name is not one between names.
+    called = path[0].lower() if len(path) == 1 and "." not in path[0] else ".".join(map(quoted, path))
     if is_default(item):
         if path[1:]:
             raise item.error(f"DEFAULT is a value for a column, and {name} is a field of one")
-        return path[0].lower(), default_value(run, target.table, path[0])
+        return called, default_value(run, target.table, path[0])
     value = item.rest()
     if not value:
         raise item.error(f"a value for {name} was expected")
-    return ".".join(map(quoted, path)) if path[1:] else path[0].lower(), value
+    return called, value
 
 
 def assigned_path(name: Name, target: Target) -> tuple[str, ...]:
@@ -115,7 +117,8 @@ def assigned_path(name: Name, target: Target) -> tuple[str, ...]:
     table: Table = target.table
     columns = {column.name for column in (*table.columns, *table.partition_keys)}
     lower = [part.lower() for part in name.parts]
-    owners: tuple[list[str], ...] = ([table.database, table.name], [target.alias.lower()], [])
+    owners = [[table.database, table.name], [target.alias.lower()], []]
+    owners = owners[target.hides_database :]
     paths = [name.parts[len(owner) :] for owner in owners if lower[: len(owner)] == owner]
     path = next((path for path in paths if path and path[0].lower() in columns), paths[0])
     if not path or (path[1:] and path[0].lower() not in columns):

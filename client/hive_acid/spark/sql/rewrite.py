@@ -45,6 +45,12 @@ class Target:
     table: Table
     alias: str
 
+    @property
+    def hides_database(self) -> bool:
+        """Whether ``database.…`` means a column of that name: by it nobody calls a table that has an alias."""
+        columns = (*self.table.columns, *self.table.partition_keys)
+        return self.alias.lower() != self.table.name and any(one.name == self.table.database for one in columns)
+
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
@@ -305,13 +311,13 @@ def _except_row_id(star: exp.Star, shown: list[str], edits: _Edits) -> None:
 def _edit_target(tree: exp.Expr, target: Target, edits: _Edits) -> None:
     """Columns of the changed row by its alias alone, and its ROW__ID as the columns that hold it."""
     alias = target.alias.lower()
-    in_full = [target.table.database, alias]
     for column in tree.find_all(exp.Column):
         parts = column.parts
         names = [part.name.lower() for part in parts]
         if any("start" not in part.meta for part in parts) or _is_shadowed(column, alias):
             continue
-        qualified = 2 if names[:2] == in_full and len(names) > 2 else 1 if names[0] == alias and len(names) > 1 else 0
+        owners = [[alias]] if target.hides_database else [[target.table.database, alias], [alias]]
+        qualified = next((len(of) for of in owners if of == names[: len(of)] and names[len(of) :]), 0)
         start, rest = parts[0].meta["start"], parts[qualified]
         if rest.name.upper() == ROW_ID and (qualified or not _is_in_subquery(column)):
             fields = zip(("writeId", "bucketId", "rowId"), KEY_COLUMNS, strict=True)
