@@ -90,6 +90,29 @@ def test_a_partition_of_the_hour_that_comes_twice_is_refused(acid, spark, zone, 
     assert read() == [*good, (4, None), (5, between - 3600)]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "later"),
+    [
+        ("America/New_York", "TIMESTAMP_NTZ'2024-03-10 02:30:00'", "TIMESTAMP_NTZ'2024-03-10 03:00:00'"),
+        ("America/Sao_Paulo", "DATE'2018-11-04'", "DATE'2018-11-05'"),
+    ],
+)
+def test_a_time_that_clocks_skip_is_refused(acid, spark, zone, name, value, later):
+    """As a partition's value; the JVM of these tests is in UTC, so that a column cannot have it at all."""
+    zone(name)
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"at": "timestamp"})
+    acid.insert("d.t", spark.sql(f"SELECT 1 id, {later} at UNION ALL SELECT 2, NULL"))
+    before = acid.table("d.t").collect()
+    for change in (
+        lambda: acid.insert("d.t", spark.sql(f"SELECT 1 id, {value} at")),
+        lambda: acid.update("d.t", {"at": value}, "id = 1"),
+    ):
+        with pytest.raises(ColumnError, match=r"clocks are put forward past this time .*, for d\.t\.at timestamp: 20"):
+            change()
+    assert acid.table("d.t").collect() == before
+    assert spark.sql(f"SELECT {later} = at FROM {{t}} WHERE id = 1", t=acid.table("d.t")).collect()[0][0]
+
+
 def test_zones_that_differ_in_history_only(acid, spark, zone):
     """London and UTC agree half of each year."""
     acid.create_table("d.t", {"at": "timestamp"})

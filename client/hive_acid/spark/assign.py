@@ -163,7 +163,12 @@ def _converted(value: str, source: t.DataType, target: t.DataType, where: str, d
         return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(fields)}) END"
     cast = f"try_cast({value} AS {sql_type(target)})"
     failure = _failure(f"a value of {source.simpleString()} does not fit into {where}: ", value)
-    return f"CASE WHEN {value} IS NOT NULL AND {cast} IS NULL THEN {failure} ELSE {cast} END"
+    skipped = ""
+    if isinstance(target, t.TimestampType) and isinstance(source, t.TimestampNTZType | t.DateType):
+        # Spark would take a later time, for which the clocks go forward.
+        words = _failure(f"clocks are put forward past this time in the session's zone, for {where}: ", value)
+        skipped = f"WHEN NOT cast({cast} AS timestamp_ntz) <=> cast({value} AS timestamp_ntz) THEN {words} "
+    return f"CASE WHEN {value} IS NOT NULL AND {cast} IS NULL THEN {failure} {skipped}ELSE {cast} END"
 
 
 def _failure(message: str, value: str) -> str:
