@@ -18,7 +18,7 @@ from hive_acid.wire import service
 from metastore.observe.calls import CallCounts, Outcome
 from metastore.observe.log import event
 from metastore.rpc import codec
-from metastore.rpc.admission import Admission, Ticket
+from metastore.rpc.admission import LARGE_BYTES, LARGE_ELEMENTS, Admission, Ticket
 from metastore.rpc.call import Call, Handler, Session
 from metastore.rpc.config import ServerConfig
 from metastore.rpc.generations import is_since_hive_4
@@ -104,7 +104,7 @@ class Dispatcher:
         call = Call(method, session, self._workers, self._patience_s)
         ticket: Ticket | None = None
         try:
-            if request.is_large:
+            if request.elements > LARGE_ELEMENTS or len(request.message) > LARGE_BYTES:
                 ticket = await self._admission.enter(session.client, request.elements, len(request.message))
             if not is_coroutine:
                 value = await call.run(_handled, handler, call, request)
@@ -114,7 +114,8 @@ class Dispatcher:
                 await call.run(request.decode)
                 value = await handler(call, *request.arguments)
             else:
-                value = await handler(call, *request.decode())
+                request.arguments = codec.decode_arguments(method, request.message)
+                value = await handler(call, *request.arguments)
             if isinstance(value, Streamed):
                 await self._streams.send(method, sequence, value, session.client, outlet)
                 return Outcome.FINE, {}, None
@@ -144,7 +145,7 @@ class Dispatcher:
             return Outcome.CRASHED, detail, codec.encode_error(method, sequence, confession(method, error))
         finally:
             if ticket is not None:
-                request.arguments = []
+                request.arguments = ()
                 self._admission.leave(ticket)
 
 

@@ -48,7 +48,7 @@ class MessageScanner:
     """
 
     __slots__ = (
-        "_at", "_known", "_known_elements", "_limit", "_most_elements", "_rest", "_skipped", "_stack", "elements",
+        "_at", "_known", "_known_elements", "_limit", "_most_elements", "_skipped", "_stack", "elements",
         "is_tired", "kind", "name", "sequence",
     )  # fmt: skip
 
@@ -61,7 +61,6 @@ class MessageScanner:
         # left, and for one that may be repeated where it begins and the elements before it (else -1).
         self._stack: list[tuple[tuple[int, ...], int, int, int] | None] = []
         self._known, self._known_elements = b"", 0
-        self._rest = 0
         self.elements = 0
         self.is_tired = False
         self.name = ""
@@ -82,14 +81,8 @@ class MessageScanner:
             return None
         size = len(data)
         stack = self._stack
-        self.is_tired = False
-        self._rest = min(self._most_elements, self.elements + most)
-        while stack:
-            if self.elements > self._rest:
-                if self.elements > self._most_elements:
-                    raise BudgetError(f"a request of more than {self._most_elements} elements, send less at once")
-                self.is_tired = True
-                return None
+        until = self.elements + most
+        while stack and self.elements <= until:
             top = stack[-1]
             if top is None:
                 if not self._fields(data, size):
@@ -105,6 +98,11 @@ class MessageScanner:
             if not self._value(data, size, kinds[-left % len(kinds)], self._at):
                 return self._incomplete(size)
             stack[depth - 1] = (kinds, left - 1, begins_at, elements)
+        if self.elements > self._most_elements:
+            raise BudgetError(f"a request of more than {self._most_elements} elements, send less at once")
+        if stack:
+            self.is_tired = True
+            return None
         return self._at
 
     def skip(self) -> int:
@@ -134,6 +132,7 @@ class MessageScanner:
         return True
 
     def _incomplete(self, size: int) -> int | None:
+        self.is_tired = False
         if self._skipped + size > self._limit:
             raise BudgetError(f"a request of more than {self._limit} bytes, send less at once")
         return None
@@ -151,9 +150,7 @@ class MessageScanner:
         """
         at = self._at
         fields = 0
-        stop = at + _STRIDE_BYTES
-        if stop > size:
-            stop = size
+        stop = size if size <= _STRIDE_BYTES else min(at + _STRIDE_BYTES, size)
         while at < stop:
             kind = data[at]
             fixed = FIXED_SIZE.get(kind)

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from metastore.rpc import codec
-from metastore.rpc.admission import LARGE_BYTES, LARGE_ELEMENTS
 
 
 class Request:
     """Its bytes, and what the scanner has found out about them."""
 
-    __slots__ = ("arguments", "elements", "message", "method", "sequence")
+    arguments: Sequence[Any] = ()
+    """Once they are decoded."""
 
     def __init__(self, method: str, sequence: int, message: bytes, elements: int = 0) -> None:
         self.method = method
         self.sequence = sequence
         self.message = message
         self.elements = elements
-        self.arguments: list[Any] = []
 
-    @property
-    def is_large(self) -> bool:
-        """Whether it is worth waiting for a turn, and a thread, to decode it."""
-        return self.elements > LARGE_ELEMENTS or len(self.message) > LARGE_BYTES
-
-    def decode(self) -> list[Any]:
+    def decode(self) -> Sequence[Any]:
         """The arguments, decoded once; the bytes are let go. Raises InvalidInputError."""
         if self.message:
             message, self.message = self.message, b""

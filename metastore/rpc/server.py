@@ -57,7 +57,7 @@ class ThriftConnection(asyncio.Protocol):
     def __init__(self, server: ThriftServer) -> None:
         self._server = server
         self._buffer = bytearray()
-        self._scanner = server.new_scanner()
+        self._scanner = MessageScanner(*server.limits)
         self._call: Coroutine[Any, None, bytes | None] | None = None
         self._method = ""
         self._is_paused = False
@@ -169,7 +169,7 @@ class ThriftConnection(asyncio.Protocol):
         else:
             message = bytes(memoryview(self._buffer)[:length])
             del self._buffer[:length]
-        self._scanner = self._server.new_scanner()
+        self._scanner = MessageScanner(*self._server.limits)
         self._method = scanner.name
         self.used_at_s = time.monotonic()
         self._server.alertness.call_begins()
@@ -202,7 +202,7 @@ class ThriftConnection(asyncio.Protocol):
         self._settle()
         self._is_refused = True
         scanner = self._scanner
-        self._buffer, self._scanner = bytearray(), self._server.new_scanner()
+        self._buffer, self._scanner = bytearray(), MessageScanner(*self._server.limits)
         if self._transport is None:
             return
         if not scanner.name:
@@ -274,7 +274,7 @@ class ThriftConnection(asyncio.Protocol):
             self._transport.write(reply)
         if self._server.stopping or self._method == "shutdown":
             self.close()
-        elif self._taken is None:
+        elif (self._buffer or self._is_paused) and self._taken is None:
             self._go_on()
 
     def _go_on(self) -> None:
@@ -315,13 +315,11 @@ class ThriftServer:
         self.scans = Scans()
         self.stopping = False
         self.alertness = Alertness(config.stay_awake_ms)
+        self.limits = config.max_message_bytes, config.max_message_elements
+        """Of one message."""
         self._config = config
         self._listener: asyncio.Server | None = None
         self._looks_again: asyncio.TimerHandle | None = None
-
-    def new_scanner(self) -> MessageScanner:
-        """For the next message."""
-        return MessageScanner(self._config.max_message_bytes, self._config.max_message_elements)
 
     async def listen(self, listener: socket.socket) -> str:
         """Accept clients on a bound socket from now on; returns its address, ``host:port``."""

@@ -111,3 +111,12 @@ def test_limit_and_request_form(p: Rpc) -> None:
 def test_malformed(p: Rpc, text: str) -> None:
     with pytest.raises(MetaError, match=r"filter|does not compare"):
         p.get_partitions_by_filter("default", "p", text, -1)
+
+
+def test_a_filter_has_an_end(p: Rpc) -> None:
+    """Values of one key are one comparison, however many there are and however they are written."""
+    for sign, word in (("!=", "and"), (">", "or")):
+        with pytest.raises(MetaError, match="at most 1000 comparisons"):
+            p.get_partitions_by_filter("default", "p", f" {word} ".join(f"hr {sign} {n}" for n in range(1_001)), -1)
+    many = " or ".join(f"hr = {n}" for n in range(5_000))
+    assert len(p.get_partitions_by_filter("default", "p", many, -1)) == 3

@@ -162,6 +162,16 @@ def as_all_of(parts: Sequence[Condition]) -> Condition:
     return found[0] if len(found) == 1 else AllOf(found)
 
 
+def comparisons(condition: Condition) -> int:
+    """How many there are to be decided for each partition; a list of values is one."""
+    match condition:
+        case AllOf(parts) | AnyOf(parts):
+            return sum(map(comparisons, parts))
+        case Negation(part):
+            return comparisons(part)
+    return 1
+
+
 def _flat(parts: Iterable[Condition], kind: type[AllOf] | type[AnyOf]) -> Iterator[Condition]:
     """Brackets of the same kind make no difference, and Spark writes one for each pair."""
     for part in parts:

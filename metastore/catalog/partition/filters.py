@@ -23,10 +23,13 @@ from metastore.catalog.partition.conditions import (
     as_all_of,
     as_any_of,
     between,
+    comparisons,
 )
 
 MAX_LENGTH = 1_000_000
 MAX_DEPTH = 100
+MAX_COMPARISONS = 1_000
+"""Those of one key with values, joined by OR, are one. The database plans each of them, which takes a millisecond."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -77,7 +80,13 @@ def parsed(text: str, checked: Callable[[str], str]) -> Condition:
         raise MetaError(f"a filter is UTF-8 text of at most {MAX_LENGTH} characters")
     if "\0" in text:
         raise MetaError("a filter has no zero bytes")
-    return _Parser(text, checked).whole() if text.strip() else Literal(True)
+    found = _Parser(text, checked).whole() if text.strip() else Literal(True)
+    if comparisons(found) > MAX_COMPARISONS:
+        raise MetaError(
+            f"a filter has at most {MAX_COMPARISONS} comparisons: write equalities as a list, key in (…), which is "
+            "one, or ask several times"
+        )
+    return found
 
 
 def _tokens(text: str) -> list[_Token]:
