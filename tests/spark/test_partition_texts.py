@@ -2,6 +2,7 @@
 
 import pytest
 
+from hive_acid.errors import ColumnError
 from hive_acid.spark.scan import PATH_COLUMN, partition_texts, place_text, place_texts
 
 FILE = "delta_0000001_0000001_0000/bucket_00000"
@@ -86,3 +87,27 @@ def test_no_key_and_no_partition_have_no_text(spark):
     assert partition_texts(0, "/lake/t", []) == []
     frame = spark.range(1).selectExpr(*partition_texts(2, "/lake/t", []), place_text(2, "/lake/t", []))
     assert [*frame.collect()[0]] == [None] * 3
+
+
+@pytest.mark.parametrize("kind", ["string", "binary"])
+def test_bytes_that_no_name_holds_are_refused(acid, spark, kind):
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": kind})
+
+    def frame(*values):
+        return spark.sql(" UNION ALL ".join(f"SELECT {at} id, CAST({of} AS {kind}) p" for at, of in enumerate(values)))
+
+    def read():
+        return sorted(tuple(row) for row in acid.table("d.t").selectExpr("id", "hex(p)").collect())
+
+    good = ["X'61'", "X'C3A9'", "X'F09F9880'", "X'252F'"]
+    acid.insert("d.t", frame(*good))
+    expected = [(at, of[2:-1]) for at, of in enumerate(good)]
+    for bad in ("X'FF'", "X'61C3'", "X'00'", "X'610062'"):
+        words = "cannot be a value of partition key p"
+        with pytest.raises(ColumnError, match=words):
+            acid.insert("d.t", frame("X'61'", bad))
+        with pytest.raises(ColumnError, match=words):
+            acid.update("d.t", {"p": f"CAST({bad} AS {kind})"}, "id = 1")
+        with pytest.raises(ColumnError, match=words):
+            acid.merge("d.t", frame(bad), "t.p = s.p").whenNotMatchedInsertAll().execute()
+        assert read() == expected

@@ -79,7 +79,9 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     columns = (*table.columns, *table.partition_keys)
     counts = Observation()
     texts = {
-        key.name for key in table.partition_keys if isinstance(spark_type(key.type), t.StringType | t.TimestampType)
+        key.name
+        for key in table.partition_keys
+        if isinstance(spark_type(key.type), t.StringType | t.BinaryType | t.TimestampType)
     }
     stored = (
         f"{key_text(one, quoted(one.name)) if one.name in texts else quoted(one.name)} AS {quoted(one.name)}"
