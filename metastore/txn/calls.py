@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hive_acid.errors import MetaError, MetastoreError, NoSuchTxnError, TxnAbortedError
+from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import LockId, TxnId, WriteId
 from metastore.observe.meters import Meters
 from metastore.store.hot import AGAIN, Again, HotCall
 from metastore.store.link import Rows
+from metastore.txn.aborted_ids import AbortedIds, TableName
 from metastore.txn.models import UNDECLARED, Intent, OpenTxns, TableWriteIds, TxnOwner
 from metastore.txn.states import CONFLICT_REASON, TxnType
 
@@ -201,84 +202,72 @@ class AllocateCall(HotCall[Allocation, list[tuple[TxnId, WriteId]]]):
         return found
 
 
-class CurrentWriteIdsCall(HotCall[tuple[tuple[str, str], ...], list[TableWriteIds]]):
-    """What tables ``(db, table)`` show as of now (transactions.md §2.2).
-
-    Aborted write ids change seldom and may be many: they are kept here, and sent again only when they have changed.
-    """
+class CurrentWriteIdsCall(HotCall[tuple[TableName, ...], list[TableWriteIds]]):
+    """What tables show as of now (transactions.md §2.2). Aborted write ids are sent only when they have changed."""
 
     function = "current_write_ids"
     connections = 2
 
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], _Kept] = {}
+    def __init__(self, aborted_ids: AbortedIds) -> None:
+        self._aborted_ids = aborted_ids
 
-    def arguments(self, questions: Sequence[tuple[tuple[str, str], ...]]) -> list[object]:
+    def arguments(self, questions: Sequence[tuple[TableName, ...]]) -> list[object]:
         tables = _distinct(questions)
-        known = [kept.version if (kept := self._kept.get(table)) else None for table in tables]
+        known = [self._aborted_ids.version(table) for table in tables]
         return [[db for db, _ in tables], [table for _, table in tables], known]
 
-    def answers(
-        self, questions: Sequence[tuple[tuple[str, str], ...]], rows: Rows
-    ) -> Sequence[list[TableWriteIds] | Again]:
-        found: dict[tuple[str, str], TableWriteIds | None] = {}
+    def answers(self, questions: Sequence[tuple[TableName, ...]], rows: Rows) -> Sequence[list[TableWriteIds] | Again]:
+        found: dict[TableName, TableWriteIds | None] = {}
         for table, (last, open_ids, version, aborted, has_valid) in zip(_distinct(questions), rows, strict=True):
-            if aborted is None:
-                kept = self._kept.get(table)
-                if kept is None or kept.version != version:  # another batch has replaced it meanwhile
-                    found[table] = None
-                    continue
-            else:
-                kept = self._keep(table, _Kept(version, aborted))
-            found[table] = kept.shown(table, last, open_ids, has_valid)
-        answers: list[list[TableWriteIds] | Again] = []
-        for tables in questions:
-            shown = [found[table] for table in tables]
-            complete = [one for one in shown if one is not None]
-            answers.append(complete if len(complete) == len(shown) else AGAIN)
-        return answers
-
-    def _keep(self, table: tuple[str, str], kept: _Kept) -> _Kept:
-        self._kept.pop(table, None)
-        self._kept[table] = kept
-        total = sum(len(one.aborted) for one in self._kept.values()) if len(kept.aborted) > 1000 else 0
-        while len(self._kept) > MAX_KEPT_TABLES or (total > MAX_KEPT_IDS and len(self._kept) > 1):
-            oldest = next(iter(self._kept))
-            total -= len(self._kept.pop(oldest).aborted)
-        return kept
+            kept = self._aborted_ids.at(table, version, aborted)
+            found[table] = None if kept is None else kept.shown(table, last, open_ids, has_valid)
+        return [_complete([found[table] for table in tables]) for tables in questions]
 
 
-MAX_KEPT_TABLES = 10_000
-MAX_KEPT_IDS = 1_000_000
+class PastWriteIds(NamedTuple):
+    """A question for what tables show to a snapshot, or to the transaction that owns a write id of the first."""
+
+    tables: tuple[TableName, ...]
+    snapshot: ValidTxnList | None
+    as_of: WriteId | None
 
 
-@dataclass(slots=True)
-class _Kept:
-    """The aborted write ids of a table at a version of theirs, and what was last made of them."""
+class PastWriteIdsCall(HotCall[PastWriteIds, list[TableWriteIds] | None]):
+    """What tables show to a snapshot that the caller names; each has lists of its own, so they go one by one."""
 
-    version: int
-    aborted: list[WriteId]
-    last: tuple[object, ...] | None = None
-    last_shown: TableWriteIds | None = None
+    function = "get_valid_write_ids"
+    connections = 4
+    max_batch = 1
 
-    def shown(self, table: tuple[str, str], last: WriteId, open_ids: list[WriteId], has_valid: bool) -> TableWriteIds:
-        state = (last, tuple(open_ids), has_valid)
-        if self.last_shown is None or state != self.last:
-            self.last, self.last_shown = state, self._made(table, last, open_ids, has_valid)
-        return self.last_shown
+    def __init__(self, aborted_ids: AbortedIds) -> None:
+        self._aborted_ids = aborted_ids
 
-    def _made(self, table: tuple[str, str], last: WriteId, open_ids: list[WriteId], has_valid: bool) -> TableWriteIds:
-        aborted = self.aborted
-        invalid = sorted(open_ids + aborted) if open_ids else aborted
-        min_open = open_ids[0] if open_ids else None
-        if invalid and not has_valid:  # without any valid write everything from the lowest invalid one on is left out
-            last = invalid[0]
-            aborted = [last] if aborted and aborted[0] == last else []
-            invalid = [last]
-        return TableWriteIds(*table, last, invalid, aborted, min_open)
+    def arguments(self, questions: Sequence[PastWriteIds]) -> list[object]:
+        tables, snapshot, as_of = questions[0]
+        names: list[object] = [[db for db, _ in tables], [table for _, table in tables]]
+        known = [self._aborted_ids.version(table) for table in tables]
+        if snapshot is None:
+            return [*names, None, None, None, as_of, known]
+        last_is_aborted = snapshot.is_aborted(snapshot.high_water_mark)
+        return [*names, snapshot.high_water_mark, list(snapshot.open_ids), last_is_aborted, None, known]
+
+    def answers(self, questions: Sequence[PastWriteIds], rows: Rows) -> Sequence[list[TableWriteIds] | Again | None]:
+        if rows[0][0] is None:
+            return [None]
+        found: list[TableWriteIds | None] = []
+        for db, table, highest, not_ended, version, aborted, hidden, has_valid in rows:
+            kept = self._aborted_ids.at((db, table), version, aborted)
+            found.append(None if kept is None else kept.shown((db, table), highest, not_ended, has_valid, hidden))
+        return [_complete(found)]
 
 
-def _distinct(questions: Sequence[tuple[tuple[str, str], ...]]) -> list[tuple[str, str]]:
+def _complete(found: Sequence[TableWriteIds | None]) -> list[TableWriteIds] | Again:
+    """What was found, if it is all: else another batch has replaced some of it, and is to be asked again."""
+    complete = [one for one in found if one is not None]
+    return complete if len(complete) == len(found) else AGAIN
+
+
+def _distinct(questions: Sequence[tuple[TableName, ...]]) -> list[TableName]:
     return list(dict.fromkeys(table for tables in questions for table in tables))
 
 

@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hive_acid.ids import TxnId
+from hive_acid.errors import NoSuchLockError
+from hive_acid.ids import LockId, TxnId
 from metastore.store.database import Database
 from metastore.store.hot import HotCall
 from metastore.store.link import Rows
@@ -33,6 +34,20 @@ class _RangeCall(HotCall[Range, HeartbeatRange]):
 
     def answers(self, questions: Sequence[Range], rows: Rows) -> Sequence[HeartbeatRange]:
         return [HeartbeatRange(set(aborted), set(nosuch)) for aborted, nosuch in rows]
+
+
+class _LockCall(HotCall[LockId, bool]):
+    """Whether lock requests are there; those outside of transactions are kept alive."""
+
+    function = "beat_locks"
+    connections = 2
+
+    def arguments(self, questions: Sequence[LockId]) -> list[object]:
+        return [list(dict.fromkeys(questions))]
+
+    def answers(self, questions: Sequence[LockId], rows: Rows) -> Sequence[bool]:
+        found = {row[0] for row in rows}
+        return [lock_id in found for lock_id in questions]
 
 
 @dataclass(slots=True)
@@ -69,7 +84,7 @@ class Heartbeats:
         self._db = db
         self._flush_s = flush_ms / 1000
         self._beats: dict[Range, _Beat] = {}
-        self._state, self._range, self._flush = StateCall(), _RangeCall(), _FlushCall()
+        self._state, self._range, self._lock, self._flush = StateCall(), _RangeCall(), _LockCall(), _FlushCall()
         self._is_due = False
 
     async def beat(self, txn_id: TxnId) -> None:
@@ -77,11 +92,23 @@ class Heartbeats:
         await self.check(txn_id)
         self._note(txn_id, txn_id)
 
+    async def beat_lock(self, lock_id: LockId) -> None:
+        """Keep a lock outside of transactions alive. Raises NoSuchLockError."""
+        if not await self._db.ask_soon(self._lock, lock_id):
+            raise no_such_lock(lock_id)
+
+    async def beat_both(self, txn_id: TxnId, lock_id: LockId) -> None:
+        """Keep a transaction alive, and a lock that is there. Raises as `beat` and `beat_lock`."""
+        asked = self._db.ask_soon(self._lock, lock_id), self._db.ask_soon(self._state, txn_id)
+        is_there, state = await asyncio.gather(*asked)
+        if not is_there:
+            raise no_such_lock(lock_id)
+        _check_state(state, txn_id)
+        self._note(txn_id, txn_id)
+
     async def check(self, txn_id: TxnId) -> None:
         """Raise TxnAbortedError or NoSuchTxnError if a transaction is not open; this does not keep it alive."""
-        state = await self._db.ask_soon(self._state, txn_id)
-        if state != "o":
-            raise refusal(_REFUSALS[state], txn_id)
+        _check_state(await self._db.ask_soon(self._state, txn_id), txn_id)
 
     async def beat_range(self, first: TxnId, last: TxnId) -> HeartbeatRange:
         """Keep the open ones of ``first..last`` alive; what else is there is returned."""
@@ -132,3 +159,13 @@ class Heartbeats:
             await self.flush()
         except Exception:
             return  # kept, and tried again
+
+
+def no_such_lock(lock_id: LockId) -> NoSuchLockError:
+    """The error for an unknown lock."""
+    return NoSuchLockError(f"No such lock: lockid:{lock_id}")
+
+
+def _check_state(state: str | None, txn_id: TxnId) -> None:
+    if state != "o":
+        raise refusal(_REFUSALS[state], txn_id)

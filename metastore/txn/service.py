@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hive_acid.errors import MetaError, NoSuchLockError, NoSuchTxnError
+from hive_acid.errors import MetaError, NoSuchTxnError
 from hive_acid.ids import LockId, TxnId, WriteId
 from metastore.observe.meters import Meters
 from metastore.store.database import Database
@@ -103,14 +103,14 @@ class TxnService:
     async def heartbeat_soon(self, txn_id: TxnId | None, lock_id: LockId | None = None) -> None:
         """Keep a transaction or a lock or both alive; None and 0 mean not this one.
 
-        Raises TxnAbortedError, NoSuchTxnError or NoSuchLockError, and then neither is kept alive.
+        Raises TxnAbortedError, NoSuchTxnError or NoSuchLockError; the transaction is not kept alive then.
         """
-        if lock_id:
-            found: list[tuple[bool]] = await self._db.run(self._db.call, "heartbeat_lock", lock_id)
-            if not found[0][0]:
-                raise no_such_lock(lock_id)
-        if txn_id:
+        if txn_id and lock_id:
+            await self.heartbeats.beat_both(txn_id, lock_id)
+        elif txn_id:
             await self.heartbeats.beat(txn_id)
+        elif lock_id:
+            await self.heartbeats.beat_lock(lock_id)
 
     def heartbeat(self, txn_id: TxnId | None, lock_id: LockId | None = None) -> None:
         """See `heartbeat_soon`."""
@@ -207,8 +207,3 @@ def refuse(outcome: str, txn_id: TxnId | None) -> None:
     """Raise the error that an outcome of a stored function stands for; ``ok`` and the like raise nothing."""
     if outcome.startswith("txn_"):
         raise refusal(outcome, txn_id)
-
-
-def no_such_lock(lock_id: LockId | None) -> NoSuchLockError:
-    """The error for an unknown lock."""
-    return NoSuchLockError(f"No such lock: lockid:{lock_id}")

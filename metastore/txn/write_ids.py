@@ -8,34 +8,11 @@ from hive_acid.errors import MetaError, MetastoreError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId, WriteId
 from metastore.store.database import Database
-from metastore.store.hot import HotCall
 from metastore.store.link import Rows
-from metastore.txn.calls import AllocateCall, Allocation, CurrentWriteIdsCall
+from metastore.txn.aborted_ids import AbortedIds
+from metastore.txn.calls import AllocateCall, Allocation, CurrentWriteIdsCall, PastWriteIds, PastWriteIdsCall
 from metastore.txn.models import TableWriteIds
 from metastore.txn.names import split_table, stored_name
-
-Tables = tuple[tuple[str, str], ...]
-
-
-class _PastWriteIdsCall(HotCall[tuple[Tables, ValidTxnList | None, WriteId | None], list[TableWriteIds] | None]):
-    """What tables show to a snapshot that the caller names; each has lists of its own, so they go one by one."""
-
-    function = "get_valid_write_ids"
-    connections = 4
-    max_batch = 1
-
-    def arguments(self, questions: Sequence[tuple[Tables, ValidTxnList | None, WriteId | None]]) -> list[object]:
-        tables, snapshot, as_of = questions[0]
-        names: list[object] = [[db for db, _ in tables], [table for _, table in tables]]
-        if snapshot is None:
-            return [*names, None, None, None, as_of]
-        last_is_aborted = snapshot.is_aborted(snapshot.high_water_mark)
-        return [*names, snapshot.high_water_mark, list(snapshot.open_ids), last_is_aborted, None]
-
-    def answers(
-        self, questions: Sequence[tuple[Tables, ValidTxnList | None, WriteId | None]], rows: Rows
-    ) -> Sequence[list[TableWriteIds] | MetastoreError | None]:
-        return [None if rows[0][0] is None else [TableWriteIds(*row) for row in rows]]
 
 
 class WriteIdService:
@@ -43,7 +20,9 @@ class WriteIdService:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._allocate, self._current, self._past = AllocateCall(), CurrentWriteIdsCall(), _PastWriteIdsCall()
+        aborted_ids = AbortedIds()
+        self._allocate = AllocateCall()
+        self._current, self._past = CurrentWriteIdsCall(aborted_ids), PastWriteIdsCall(aborted_ids)
 
     async def allocate_soon(
         self, db: str, table: str, txn_ids: Sequence[TxnId], reallocate: bool = False
@@ -85,7 +64,7 @@ class WriteIdService:
             return []
         if snapshot is None and as_of is None:
             return await self._db.ask_soon(self._current, tables)
-        found = await self._db.ask_soon(self._past, (tables, snapshot, as_of))
+        found = await self._db.ask_soon(self._past, PastWriteIds(tables, snapshot, as_of))
         if found is None:
             raise MetaError(f"invalid write id {as_of} for table {full_names[0]}")
         return found

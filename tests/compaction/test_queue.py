@@ -118,10 +118,25 @@ def test_second_request_is_refused_while_the_first_is_in_its_way(world: World) -
     assert (again.accepted, again.id, again.state) == (False, first.id, S.INITIATED)
     reader = world.open()
     assert world.worker().run_once()
-    again = world.request(MAJOR)
+    again = world.request(MINOR)
     assert (again.accepted, again.id, again.state) == (False, first.id, S.READY_FOR_CLEANING)
     world.write()
-    assert world.request(MAJOR).accepted
+    assert world.request(MINOR).accepted
+    world.txns.abort_txn(reader)
+
+
+def test_a_stronger_request_is_queued_behind_one_that_waits_for_the_cleaner(world: World) -> None:
+    """A minor compaction leaves a major one something to do, both of them a rebalance; not the other way round."""
+    world.write()
+    world.write()
+    reader = world.open()
+    assert world.compact(MINOR).state is S.READY_FOR_CLEANING
+    major = world.compact(MAJOR)
+    assert major.state is S.READY_FOR_CLEANING
+    for weaker in (MINOR, MAJOR):
+        again = world.request(weaker)
+        assert (again.accepted, again.state) == (False, S.READY_FOR_CLEANING)
+    assert world.request(CompactionType.REBALANCE).accepted
     world.txns.abort_txn(reader)
 
 

@@ -1,6 +1,6 @@
--- Queues a compaction of a table or partition (transactions.md §4.2), unless one waits or is under way, or one that saw
--- all that there is to see now waits for the Cleaner, or whose commit queues another round: then `accepted` is false and
--- id and state are that one's.
+-- Queues a compaction of a table or partition (transactions.md §4.2), unless one waits or is under way, or one that did
+-- all that this would do waits for the Cleaner, or whose commit queues another round: then `accepted` is false and id and
+-- state are that one's. Behind a minor one a major one has something to do, and a rebalance behind both.
 CREATE OR REPLACE FUNCTION compact(
     in_type text, in_db text, in_tbl text, in_partition text, in_pool text, in_properties text, in_order_by text,
     in_buckets integer, in_run_as text, in_initiator text, in_initiator_version text, in_head_start_s integer,
@@ -10,8 +10,9 @@ LANGUAGE plpgsql AS $$
 DECLARE
     highest bigint;
 BEGIN
-    SELECT least(g.highest, g.min_open - 1) INTO highest
-      FROM get_valid_write_ids(ARRAY[in_db], ARRAY[in_tbl], NULL, NULL, NULL, NULL) g;
+    SELECT CASE WHEN g.has_valid THEN least(g.last_write_id, g.open_ids[1] - 1)
+                ELSE least(g.last_write_id, g.open_ids[1] - 1, g.aborted_ids[1]) END INTO highest
+      FROM current_write_ids(ARRAY[in_db], ARRAY[in_tbl], ARRAY[NULL::bigint]) g;
     accepted := false;
     FOR attempt IN 1 .. 10 LOOP
         SELECT c.id, c.state INTO compact.id, compact.state
@@ -19,6 +20,7 @@ BEGIN
          WHERE c.db = in_db AND c.tbl = in_tbl AND c.partition IS NOT DISTINCT FROM in_partition AND c.type <> 'c'
            AND (c.state IN ('i', 'w')
                 OR c.state = 'r' AND c.highest_write_id = highest AND NOT c.properties ? 'location'
+                   AND (c.type = in_type OR in_type = 'i' AND c.type = 'a')
                 OR c.state = 'r' AND c.committed_at IS NULL AND c.has_more)
          ORDER BY c.id LIMIT 1;
         IF FOUND THEN

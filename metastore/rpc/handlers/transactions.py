@@ -39,6 +39,9 @@ _OPERATIONS = {
 }
 """Of add_dynamic_partitions; nothing said is taken for the worst (transactions.md §1.8)."""
 MAX_KEPT_REPLIES = 16
+MAX_KEPT_SNAPSHOTS = 4
+_WORTH_KEEPING, _MOST_KEPT = 10_000, 2_000_000
+"""Characters of a text, and ids that it may stand for."""
 F = TypeVar("F")
 
 
@@ -59,9 +62,31 @@ class _Replies:
         return kept[1]
 
 
+class _Snapshots:
+    """Lists of transactions that clients send as text: a long one comes many times, and is parsed once."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, ValidTxnList] = {}
+
+    def of(self, text: str) -> ValidTxnList:
+        """The list. Raises MetaError for what is none."""
+        kept = self._kept.pop(text, None)
+        if kept is None:
+            try:
+                kept = ValidTxnList.parse(text)
+            except FormatError as error:
+                raise MetaError(str(error)) from None
+            if not _WORTH_KEEPING <= len(text) <= _MOST_KEPT or len(kept.aborted_ids) + len(kept.open_ids) > _MOST_KEPT:
+                return kept
+            if len(self._kept) >= MAX_KEPT_SNAPSHOTS:
+                del self._kept[next(iter(self._kept))]
+        self._kept[text] = kept
+        return kept
+
+
 def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls) -> dict[str, Handler]:
     """The handlers by RPC name."""
-    replies = _Replies()
+    replies, snapshots = _Replies(), _Snapshots()
 
     async def open_txns(call: Call, request: Any) -> Any:
         if is_replayed_opening(request):
@@ -137,7 +162,7 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
         snapshot = None
         as_of = WriteId(request.writeId) if request.writeId else None
         if as_of is None and request.validTxnList is not None:
-            snapshot = _parse_snapshot(request.validTxnList)
+            snapshot = snapshots.of(request.validTxnList)
         found = await write_ids.get_valid_soon(request.fullTableNames or [], snapshot, as_of)
         if len(found) == 1:
             return replies.of(found[0], lambda table: _write_ids_response([table]))
@@ -214,10 +239,3 @@ def _txn_type(number: int | None) -> TxnType:
         return TxnType(number or 0)
     except ValueError:
         raise MetaError(f"there is no transaction type {number}") from None
-
-
-def _parse_snapshot(text: str) -> ValidTxnList:
-    try:
-        return ValidTxnList.parse(text)
-    except FormatError as error:
-        raise MetaError(str(error)) from None

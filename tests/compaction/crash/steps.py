@@ -47,7 +47,7 @@ READING_FILES = frozenset(
         "rename_is_copy",
     }
 )
-UNTIMELY = frozenset({"heartbeat_txns", "heartbeat_lock", "heartbeat_locks", "keep_txns"})
+UNTIMELY = frozenset({"heartbeat_txns", "beat_locks", "heartbeat_locks", "keep_txns"})
 """Calls that come by the clock, so that they have no place among the steps; a lost one is made up for by the next."""
 
 KILL, CUT, TEAR = "kill", "cut", "tear"
