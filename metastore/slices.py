@@ -245,7 +245,7 @@ class Slices:
             **replication.handlers(self._replication),
             **min_history.handlers(self._min_history),
             **rebuilds.handlers(self._rebuilds),
-            **locks.handlers(self._locks, self._polling, self._trino_guard),
+            **locks.handlers(self._locks, self._polling, self._trino_guard, self._txns.abort_txn),
             **compactions.handlers(self._compactions, self._compaction_metrics, self._config.compaction.crowded_deltas),
             **why.handlers(self._why),
             **orphans.handlers(self._orphans),

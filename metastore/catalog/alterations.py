@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, func, null, select, update
 from sqlalchemy.exc import IntegrityError
@@ -30,6 +30,21 @@ from metastore.catalog.validation import altered_table, becomes_full_acid, becom
 from metastore.store.database import Database
 
 
+@dataclass(frozen=True, slots=True)
+class AlterRequest:
+    """How to alter a table.
+
+    With `expected` nothing changes unless the parameter still has that value. New columns count for existing partitions
+    only with `cascade`; `upkeep` is what the client says of statistics. `check_types` refuses column types by which the
+    files of a plain table could not be read, None if the server's setting says so.
+    """
+
+    expected: Expectation | None = None
+    cascade: bool = False
+    upkeep: Upkeep = Upkeep()  # noqa: RUF009 - frozen
+    check_types: bool | None = None
+
+
 class Alterations:
     """Changes of a table's definition."""
 
@@ -49,26 +64,16 @@ class Alterations:
         self._removals = removals
         self._config = config
 
-    def alter(
-        self,
-        database: str,
-        name: str,
-        new: Table,
-        expected: Expectation | None = None,
-        cascade: bool = False,
-        upkeep: Upkeep = Upkeep(),  # noqa: B008 - frozen
-    ) -> Table:
+    def alter(self, database: str, name: str, new: Table, request: AlterRequest) -> Table:
         """Replace a table's definition, renaming it if `new` has another name; returns what is stored.
 
-        With `expected` nothing changes unless the parameter still has that value. New columns count for existing
-        partitions only with `cascade`; `upkeep` is what the client says of statistics. Raises InvalidOperationError for
-        an unknown table, a name that is taken or a change that is not allowed; MetaError for a broken transactional
-        rule or expectation.
+        Raises InvalidOperationError for an unknown table, a name that is taken or a change that is not allowed;
+        MetaError for a broken transactional rule or expectation.
         """
         new = replace(
             new,
-            database=fold(new.database or database),
-            name=fold(new.name or name),
+            database=fold(new.database),
+            name=fold(new.name),
             columns=lowered(new.columns),
             partition_keys=lowered(new.partition_keys),
             location=self._directories.stored(new.location) if new.location else None,
@@ -76,27 +81,27 @@ class Alterations:
         self._neighbours.learn([new.location])
         try:
             old = self._tables.get(database, name)
-            if upkeep.is_all:
+            if request.upkeep.is_all:
                 new = _with_statistics(old, new)
             if (new.database, new.name) != (old.database, old.name):
-                return self._rename(old, new, expected, cascade, upkeep)
-            altered = self._altered(old, new)
+                return self._rename(old, new, request)
+            altered = self._altered(old, new, request)
             if becomes_transactional(old, altered) or becomes_full_acid(old, altered):
                 check_convertible(self._db, self._directories, old, altered)
 
             def change(connection: Connection) -> Table:
                 stands = locked(connection, old.database, old.name)
-                return self._apply(connection, stands, new, expected, cascade, upkeep)
+                return self._apply(connection, stands, new, request)
 
             return in_transaction(self._db, change)
         except (NoSuchObjectError, InvalidObjectError) as error:  # none of the alter methods declares them
             raise InvalidOperationError(f"table {database}.{name} cannot be altered: {error}") from None
 
-    def _rename(self, old: Table, new: Table, expected: Expectation | None, cascade: bool, upkeep: Upkeep) -> Table:
+    def _rename(self, old: Table, new: Table, request: AlterRequest) -> Table:
         """Move the directory, then change the rows. Killed in between, the same rename can be given again."""
         if split_key(old.database)[0] != split_key(new.database)[0]:
             raise InvalidOperationError(f"{old.full_name} cannot become {new.full_name}: tables stay in their catalog")
-        altered = self._altered(old, new)
+        altered = self._altered(old, new, request)
         if becomes_transactional(old, altered) or becomes_full_acid(old, altered):
             raise InvalidOperationError(f"rename {old.full_name} and make it transactional in two steps")
         if self._tables.find(new.database, new.name) is not None:
@@ -116,7 +121,7 @@ class Alterations:
             if (stands.id, stands.location) != (old.id, old.location):
                 raise InvalidOperationError(f"table {old.full_name} was changed by another one: try again")
             rename_table(connection, stands, new)
-            return self._apply(connection, stands, new, expected, cascade, upkeep)
+            return self._apply(connection, stands, new, request)
 
         try:
             return in_transaction(self._db, change)
@@ -156,19 +161,13 @@ class Alterations:
         place = self._directories.of_table(home, table.name)
         return table.location == place or re.fullmatch(re.escape(place) + r"\.v\d+", table.location or "") is not None
 
-    def _altered(self, old: Table, new: Table) -> Table:
-        return altered_table(old, new, self._config.check_column_types)
+    def _altered(self, old: Table, new: Table, request: AlterRequest) -> Table:
+        check_types = self._config.check_column_types if request.check_types is None else request.check_types
+        return altered_table(old, new, check_types)
 
-    def _apply(
-        self,
-        connection: Connection,
-        old: Table,
-        new: Table,
-        expected: Expectation | None,
-        cascade: bool,
-        upkeep: Upkeep,
-    ) -> Table:
+    def _apply(self, connection: Connection, old: Table, new: Table, request: AlterRequest) -> Table:
         """Check and store a change of the locked table `old`."""
+        expected, cascade, upkeep = request.expected, request.cascade, request.upkeep
         if upkeep.is_all:
             new = _with_statistics(old, new)
         if expected is not None and old.parameters.get(expected.key) != expected.value:
@@ -177,7 +176,7 @@ class Alterations:
                 f"The table has been modified. The parameter value for key '{expected.key}' is"
                 f" '{old.parameters.get(expected.key)}'. The expected value was '{expected.value}'"
             )
-        altered = self._altered(old, new)
+        altered = self._altered(old, new, request)
         self._claim(connection, old, altered)
         if becomes_transactional(old, altered):
             connection.execute(select(func.seed_write_id(altered.database, altered.name, CONVERTED_WRITE_ID)))

@@ -14,8 +14,21 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "decimal", "float", "double")
 _TEXTS = ("string", "varchar", "char")
 _PRIMITIVES = (*_NUMBERS, *_TEXTS, "boolean", "date", "timestamp", "binary", "timestamp with local time zone")
+_KNOWN = frozenset(
+    {
+        *(name for name in _PRIMITIVES if " " not in name),
+        *("void", "datetime", "interval_year_month", "interval_day_time", "array", "map", "struct", "uniontype"),
+    }
+)
+_OF_THE_SERDE = "<derived from deserializer>"
+_NAME = re.compile(r"\w*")
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _TEXT = re.compile(r"(?:var)?char\((\d+)\)")
+
+
+def is_known_type(text: str) -> bool:
+    """Whether a column can have this type. As in Hive the outermost name of it counts, whatever is in its brackets."""
+    return text == _OF_THE_SERDE or _NAME.match(text.lower())[0] in _KNOWN  # type: ignore[index] # it may be empty
 
 
 def check_acid_columns(old: Table, new: Table) -> bool:

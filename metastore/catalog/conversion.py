@@ -6,6 +6,8 @@ Spark's, and new rows begin at a write id that is larger than all that could be 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from sqlalchemy import select
 
 from hive_acid.errors import MetaError
@@ -19,6 +21,7 @@ from metastore.store.database import Database
 
 CONVERTED_WRITE_ID = 10_000_000
 """The write ids of a converted table begin after it, as Hive has it."""
+_TRINO_QUERY = ("trino_query_id", "presto_query_id")
 
 
 def check_convertible(db: Database, directories: Directories, old: Table, new: Table) -> None:
@@ -46,6 +49,22 @@ def check_convertible(db: Database, directories: Directories, old: Table, new: T
                 f"{old.full_name} holds data, so it cannot be made transactional: the file {files.join(place, path)} is"
                 f" not named as Hive names files, such as 000000_0; {advice}"
             )
+
+
+def is_written_by_trino(table: Table, paths: Collection[str]) -> bool:
+    """Whether a new table is one of Trino's CREATE TABLE AS SELECT, which writes its files before it makes the table.
+
+    It names its query, and all files as they are named that carry no write ids: in no delta, in partitions at most.
+    """
+    if not any(key in table.parameters for key in _TRINO_QUERY):
+        return False
+    return all(_is_original(path.split("/"), len(table.partition_keys)) for path in paths if not is_hidden(path))
+
+
+def _is_original(path: Sequence[str], depth: int) -> bool:
+    *directories, name = path
+    is_original = parse_original_file(name) is not None
+    return is_original and len(directories) == depth and all("=" in part for part in directories)
 
 
 def _is_known(name: str, *, is_clustered: bool) -> bool:

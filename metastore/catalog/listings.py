@@ -45,6 +45,12 @@ class Listings:
         """The tables of a database whose name matches a pattern (None: all)."""
         return self._tables(TBL.c.database == fold(database), *_matches(pattern), limit=limit, needed=needed)
 
+    def everywhere(
+        self, catalog: str, databases: str | None, pattern: str, needed: Collection[str] | None = None
+    ) -> Rows[Table]:
+        """The tables that match a pattern, of a catalog's databases that match one (None: all)."""
+        return self._tables(_in_databases(catalog, databases), *_matches(pattern), needed=needed)
+
     def names(self, database: str, pattern: str | None = None, table_type: str | None = None) -> Rows[str]:
         """The names of the tables of a database, by pattern and type (None: all)."""
         conditions = [TBL.c.database == fold(database), *_matches(pattern)]
@@ -70,7 +76,7 @@ class Listings:
             columns.owner_type,
         ).where(_in_databases(catalog, databases), *_matches(tables))
         if types:
-            query = query.where(columns.table_type.in_([table_type.upper() for table_type in types]))
+            query = query.where(columns.table_type.in_(list(types)))
         return Rows(self._db, query.order_by(columns.database, columns.name), lambda row: TableSummary(*tuple(row)))
 
     def _tables(

@@ -24,7 +24,12 @@ _EMPTY_DATABASE = "!"
 
 
 def fold(name: object) -> str:
-    """`name` in lower case. Raises InvalidObjectError for what is not text, such as bytes that are not UTF-8."""
+    """`name` in lower case.
+
+    Raises MetaError for a name that is absent, InvalidObjectError for what is not text, as bytes of another coding.
+    """
+    if name is None:
+        raise MetaError("the request lacks a name")
     if not isinstance(name, str):
         raise InvalidObjectError(f"{name!r} is not a name: a name is UTF-8 text")
     return name.lower()
@@ -65,9 +70,11 @@ def split_key(key: str) -> tuple[str, str]:
 
 
 def database_name(database: str | None, catalog: str | None = None) -> str:
-    """The key of the one database that a string names, as `decoded`; none given is the default database."""
+    """The key of the one database that a string names, as `decoded`. Raises MetaError if it names none."""
     catalog, name = decoded(database, catalog)
-    return database_key(catalog, DEFAULT_DATABASE if name is None else name)
+    if name is None:
+        raise MetaError("the request names no database")
+    return database_key(catalog, name)
 
 
 def table_text(database: str, table: str) -> str:
@@ -113,37 +120,54 @@ def _alternatives(pattern: str, any_one: str) -> str:
 
 
 def partition_values(values: Sequence[object]) -> list[str]:
-    """Partition values as they are stored: null and empty become the default partition's value."""
+    """Partition values as they are stored: null and empty become the default partition's value. Raises MetaError."""
     for value in values:
         if value is not None and (not isinstance(value, str) or "\0" in value):
-            raise InvalidObjectError(f"{value!r} is not a partition value: a value is UTF-8 text without zero bytes")
+            raise MetaError(f"{value!r} is not a partition value: a value is UTF-8 text without zero bytes")
     return [str(value) if value else DEFAULT_PARTITION for value in values]
 
 
 def values_of_name(name: str) -> list[str]:
-    """The values in a partition name. Raises InvalidObjectError if it is not of the form ``k=v/k2=v2``."""
+    """The values in a partition name. Raises MetaError if it is not of the form ``k=v/k2=v2``."""
     return [value for _, value in spec_of_name(name)]
+
+
+def values_by_key(keys: Sequence[str], name: str) -> list[str]:
+    """The values that a partition name has for these keys, whatever else it names.
+
+    Raises MetaError for an absent name, InvalidObjectError if it lacks a key.
+    """
+    if not name:
+        raise MetaError("the name of the partition is missing")
+    try:
+        given = {key.lower(): value for key, value in spec_of_name(name)}
+    except MetaError as error:
+        raise InvalidObjectError(str(error)) from None
+    for key in keys:
+        if key not in given:
+            raise InvalidObjectError(f"the partition name {name[:64]} lacks the column {key}")
+    return [given[key] for key in keys]
 
 
 def spec_of_name(name: str) -> list[tuple[str, str]]:
     """(key, value) pairs of a partition name, the null value in its written form.
 
-    Raises InvalidObjectError if it is absent or not of the form ``k=v/k2=v2``.
+    Raises MetaError if it is absent or not of the form ``k=v/k2=v2``.
     """
     if not name:
-        raise InvalidObjectError("the name of the partition is missing")
+        raise MetaError("the name of the partition is missing")
     try:
         return [(key, DEFAULT_PARTITION if value is None else value) for key, value in parse_partition_name(name)]
     except FormatError as error:
-        raise InvalidObjectError(str(error)) from None
+        raise MetaError(str(error)) from None
 
 
 def name_of_values(keys: Sequence[str], values: Sequence[str]) -> str:
-    """The partition name for stored values. Raises InvalidObjectError if it cannot be one."""
+    """The partition name for stored values. Raises MetaError if it cannot be one."""
     try:
         name = partition_name(keys, [None if value == DEFAULT_PARTITION else value for value in values])
     except FormatError as error:
-        raise InvalidObjectError(str(error)) from None
+        raise MetaError(str(error)) from None
     if len(name.encode()) > MAX_PARTITION_NAME_BYTES:
-        raise InvalidObjectError(f"the partition name {name[:64]}... has more than {MAX_PARTITION_NAME_BYTES} bytes")
+        raise MetaError(f"the partition name {name[:64]}... has more than {MAX_PARTITION_NAME_BYTES} bytes")
     return name

@@ -117,6 +117,11 @@ def _allowed(stored: str, schemes: Sequence[str] | None) -> str:
     return stored
 
 
+def is_root(location: str) -> bool:
+    """Whether a stored location is a whole file system."""
+    return not Place.of(location).path.strip("/")
+
+
 def is_below(location: str | None, above: str | None) -> bool:
     """Whether a stored location is `above` or lies in it, as the two are written."""
     return bool(location and above) and f"{location}/".startswith(f"{(above or '').rstrip('/')}/")

@@ -12,11 +12,13 @@ from sqlalchemy.exc import IntegrityError
 from hive_acid.errors import AlreadyExistsError, InvalidObjectError, NoSuchObjectError
 from metastore.catalog import changes, records
 from metastore.catalog.config import CatalogConfig
+from metastore.catalog.conversion import is_written_by_trino
 from metastore.catalog.directories import Directories
 from metastore.catalog.models import Table
 from metastore.catalog.names import fold, table_text
 from metastore.catalog.neighbours import READ, Neighbours, Own
-from metastore.catalog.removal.drops import DropRequest, drop_in, free_place
+from metastore.catalog.places import is_root
+from metastore.catalog.removal.drops import DropRequest, beside, drop_in, free_place
 from metastore.catalog.removal.removals import Removal, Removals
 from metastore.catalog.schema import TBL, is_missing_parent
 from metastore.catalog.transactions import in_transaction
@@ -61,7 +63,7 @@ class Tables:
         """Create a table or view and its directory, for a client with these `capabilities`.
 
         `companions` store what comes with the table in the same database transaction; what they raise undoes it all.
-        Raises AlreadyExistsError, NoSuchObjectError for an unknown database, InvalidObjectError or MetaError for a
+        Raises AlreadyExistsError, InvalidObjectError for an unknown database, InvalidObjectError or MetaError for a
         definition that is not acceptable (`validation`, `translation`) or another one's data in its place, MetaError
         for a location that cannot be a place, or if the directory cannot be made.
         """
@@ -85,7 +87,7 @@ class Tables:
     def completed(self, table: Table, capabilities: Collection[str] | None = None) -> Table:
         """A table as `create` stores it, but nothing is stored.
 
-        Raises NoSuchObjectError for an unknown database, InvalidObjectError or MetaError for a definition that is not
+        Raises InvalidObjectError for an unknown database, InvalidObjectError or MetaError for a definition that is not
         acceptable.
         """
         given = replace(
@@ -100,11 +102,14 @@ class Tables:
             table = translated(table, frozenset(capabilities or ()))
         row = self._db.call_one("catalog_database", table.database)
         if row is None:
-            raise NoSuchObjectError(f"database {table.database} does not exist")
+            raise InvalidObjectError(f"database {table.database} does not exist")
         if table.is_view:
             return table
         if table.location:
-            return replace(table, location=self._directories.stored(table.location))
+            location = self._directories.stored(table.location)
+            if is_root(location):
+                raise InvalidObjectError(f"{table.name} location must not be root path")
+            return replace(table, location=location)
         database = records.database_of(row)
         if is_translated(table):
             return replace(table, location=self._directories.of_translated_table(database, table.name))
@@ -125,7 +130,7 @@ class Tables:
         return table
 
     def _placed(self, given: Table, table: Table) -> Table:
-        """`table` in a place that is free; another default one if readers of a dropped table are still in that.
+        """`table` in a place that is free; another default one if readers of a dropped table, or files, are in that.
 
         Raises InvalidObjectError if the place cannot be taken, or a transactional table would lie on files.
         """
@@ -136,22 +141,29 @@ class Tables:
                 place = free_place(connection, self._neighbours, place)
         if in_the_way is not None:
             self._removals.wait_for(place)
-        if table.is_transactional and self._directories.enabled and self._directories.has_files(place):
-            self._check_begun(table, place)
+        if table.is_transactional and self._directories.enabled:
+            place = self._unburdened(table, place, may_move)
         return replace(table, location=place)
 
-    def _check_begun(self, table: Table, place: str) -> None:
-        """A new ACID table's write ids begin at 1 again: files of an earlier table would come to life as its own.
+    def _unburdened(self, table: Table, place: str, may_move: bool) -> str:
+        """`place`, or another one if it may be one and files of nobody's are in it.
 
-        Those of a table whose write ids were begun before, as for one that another metastore hands back, go on above.
+        A new ACID table's write ids begin at 1 again: files of an earlier table would come to life as its own. Those of
+        a table whose write ids were begun before, as for one that another metastore hands back, go on above; Trino's
+        CREATE TABLE AS SELECT writes files without write ids, and first.
         """
+        found = self._directories.files_below(place)
+        if not found or is_written_by_trino(table, found):
+            return place
         with self._db.engine.begin() as connection:
-            begun = connection.execute(select(func.get_max_write_id(table.database, table.name))).scalar_one() > 0
-        if not begun:
-            raise InvalidObjectError(
-                f"{table.full_name} is transactional, but its location {place} is in use:"
-                " choose an empty one that no other table has"
-            )
+            if connection.execute(select(func.get_max_write_id(table.database, table.name))).scalar_one() > 0:
+                return place
+            if may_move:
+                return beside(connection, place)
+        raise InvalidObjectError(
+            f"{table.full_name} is transactional, but its location {place} is in use:"
+            " choose an empty one that no other table has"
+        )
 
     def _insert(self, table: Table, companions: Sequence[Companion]) -> Table:
         statement = insert(TBL).values(records.table_row(table)).on_conflict_do_nothing().returning(TBL.c.id)
@@ -173,7 +185,7 @@ class Tables:
         except IntegrityError as error:
             if not is_missing_parent(error):
                 raise
-            raise NoSuchObjectError(f"database {table.database} does not exist") from error
+            raise InvalidObjectError(f"database {table.database} does not exist") from error
 
 
 def locked(connection: Connection, database: str, name: str) -> Table:

@@ -13,7 +13,7 @@ from typing import Any
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError
 from hive_acid.format.evolution import RENAMED, is_marked_renamed
 from hive_acid.format.progress import kept_progress
-from metastore.catalog.column_changes import check_acid_columns, check_column_types
+from metastore.catalog.column_changes import check_acid_columns, check_column_types, is_known_type
 from metastore.catalog.config import ALLOW, GUARD_PROPERTY, REFUSE, WARN
 from metastore.catalog.models import (
     EXTERNAL_TABLE,
@@ -48,7 +48,7 @@ def new_table(table: Table) -> Table:
     _check_guard(table)
     now_s = int(time.time())
     parameters = {LAST_DDL_TIME: str(now_s), **storable(table.parameters)}
-    return replace(table, created_s=table.created_s or now_s, parameters=parameters)
+    return replace(table, created_s=now_s, parameters=parameters)
 
 
 def altered_table(old: Table, new: Table, check_types: bool = True) -> Table:
@@ -67,7 +67,7 @@ def altered_table(old: Table, new: Table, check_types: bool = True) -> Table:
             table_type=new.table_type or old.table_type,
             owner=new.owner or old.owner,
             owner_type=new.owner_type or old.owner_type,
-            created_s=new.created_s or old.created_s,
+            created_s=old.created_s,
             location=new.location or old.location,
             details=new.details | _made_of(old),
         )
@@ -81,7 +81,7 @@ def altered_table(old: Table, new: Table, check_types: bool = True) -> Table:
             parameters[RENAMED] = "true"
     elif check_types:
         check_column_types(old, new)
-    if parameters.get(LAST_DDL_TIME) in (None, old.parameters.get(LAST_DDL_TIME)):
+    if parameters.get(LAST_DDL_TIME) in (None, "0"):  # as Hive: a client that gives the time has reason to
         parameters[LAST_DDL_TIME] = str(int(time.time()))
     return replace(new, parameters=parameters)
 
@@ -112,6 +112,8 @@ def _check_columns(table: Table) -> None:
     for column in [*table.columns, *table.partition_keys]:
         if not column.name or not column.type:
             raise InvalidObjectError(f"a column of {table.full_name} has no name or no type: {column}")
+        if not is_known_type(column.type):
+            raise InvalidObjectError(f"Invalid column type: {column.type}, of {column.name} of {table.full_name}")
         if fold(column.name) in seen:
             raise InvalidObjectError(f"column {column.name} of {table.full_name} is defined twice")
         seen.add(fold(column.name))

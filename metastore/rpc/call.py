@@ -29,6 +29,10 @@ class Session:
     groups: list[str] = field(default_factory=list)
     meta_conf: dict[str, str] = field(default_factory=dict)
     """What ``setMetaConf`` has set for this connection."""
+    listed: str | None = None
+    """The database whose tables the client has listed last, all of them; its key."""
+    last_method: str = ""
+    """What it has called before this call."""
     is_hive_4: bool = False
     """Whether it has called what only Hive 4 knows; an elder client stumbles over newer values of enums."""
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.catalog.models import MANAGED_TABLE, USER, CatalogInfo, Column, DatabaseInfo, Partition, Table
 from metastore.catalog.names import database_name, fold, split_key
 from metastore.rpc.plain import checked_text, from_plain, to_plain
 
 NO_BUCKETS = -1
+NO_WRITE_ID = -1
 
 _DATABASE_KEPT = {"type", "connector_name", "remote_dbname"}
 _TABLE_KEPT = {
@@ -64,7 +66,7 @@ def catalog_struct(catalog: CatalogInfo) -> Any:
 
 def database_of(struct: Any) -> DatabaseInfo:
     """A Database, or a CreateDatabaseRequest, which differs in two names."""
-    name = getattr(struct, "databaseName", None) or getattr(struct, "name", None)
+    name = struct.databaseName if isinstance(struct, ttypes.CreateDatabaseRequest) else struct.name
     plain = to_plain(struct, without={"privileges"})
     if "dataConnectorName" in plain:
         plain["connector_name"] = plain["dataConnectorName"]
@@ -98,19 +100,22 @@ def database_struct(database: DatabaseInfo) -> Any:
 def table_of(struct: Any, database: str | None = None) -> Table:
     """A table as a client defines it; in `database`, a key, where the struct does not say its own.
 
-    Raises InvalidObjectError for values that cannot be stored.
+    Raises MetaError for what is missing, InvalidObjectError for values that cannot be stored.
     """
     plain = to_plain(struct, without={"sd", "partitionKeys", "privileges", "colStats", "fileMetadata", "dictionary"})
-    storage = {} if struct.sd is None else to_plain(struct.sd, without=_STORAGE_OWN)
+    check_storage(struct.sd, f"table {struct.tableName}")
+    if struct.sd.cols is None:
+        raise MetaError(f"the columns of table {struct.tableName} are missing")
+    storage = to_plain(struct.sd, without=_STORAGE_OWN)
     return Table(
         database=_database_in(plain.get("dbName"), plain.get("catName"), database),
-        name=fold(plain.get("tableName", "")),
+        name=fold(struct.tableName),
         table_type=plain.get("tableType") or None,
         owner=plain.get("owner"),
         owner_type=plain.get("ownerType"),
         created_s=plain.get("createTime") or 0,
         location=_location(struct.sd),
-        columns=[] if struct.sd is None else columns_of(struct.sd.cols),
+        columns=columns_of(struct.sd.cols),
         partition_keys=columns_of(struct.partitionKeys),
         parameters=plain.get("parameters", {}),
         storage=storage,
@@ -129,9 +134,20 @@ def table_struct(table: Table) -> Any:
     struct.parameters = table.parameters
     struct.tableType = table.table_type or MANAGED_TABLE
     struct.rewriteEnabled = bool(struct.rewriteEnabled)
+    struct.writeId = NO_WRITE_ID if struct.writeId is None else struct.writeId
     struct.ownerType = table.owner_type or USER
     struct.id = table.id
     return struct
+
+
+def check_storage(storage: Any, what: str) -> None:
+    """Raise MetaError if the storage descriptor of a new object is not complete."""
+    if storage is None:
+        raise MetaError(f"the storage descriptor of {what} is missing")
+    if storage.serdeInfo is None:
+        raise MetaError(f"the storage descriptor of {what} lacks its serdeInfo")
+    if any(field.name is None or field.type is None for field in storage.cols or ()):
+        raise MetaError(f"a column of {what} lacks its name or its type")
 
 
 def partition_of(struct: Any) -> Partition:
@@ -158,6 +174,7 @@ def partition_struct(database: str, table: str, partition: Partition, without_co
     columns = [] if without_columns else partition.columns or []
     struct.sd = storage_struct(columns, partition.location, partition.storage or {})
     struct.parameters = partition.parameters
+    struct.writeId = NO_WRITE_ID if struct.writeId is None else struct.writeId
     return struct
 
 
@@ -173,19 +190,17 @@ def storage_struct(columns: Sequence[Column], location: str | None, storage: Map
     struct.bucketCols = struct.bucketCols or []
     struct.sortCols = struct.sortCols or []
     struct.parameters = struct.parameters or {}
-    struct.skewedInfo = struct.skewedInfo or ttypes.SkewedInfo(
-        skewedColNames=[], skewedColValues=[], skewedColValueLocationMaps={}
-    )
+    skewed = struct.skewedInfo = struct.skewedInfo or ttypes.SkewedInfo()
+    skewed.skewedColNames = skewed.skewedColNames or []
+    skewed.skewedColValues = skewed.skewedColValues or []
+    skewed.skewedColValueLocationMaps = skewed.skewedColValueLocationMaps or {}
     struct.storedAsSubDirectories = bool(struct.storedAsSubDirectories)
     return struct
 
 
 def _database_in(name: str | None, catalog: str | None, outer: str | None) -> str:
-    """The key of what a struct names; what it leaves out is that of `outer`."""
-    if outer is None:
-        return database_name(name, catalog)
-    outer_catalog, outer_name = split_key(outer)
-    return database_name(name or outer_name, catalog or outer_catalog)
+    """The key of what a struct names; a catalog that it leaves out is that of `outer`. Raises MetaError for no name."""
+    return database_name(name, catalog if outer is None else catalog or split_key(outer)[0])
 
 
 def _location(storage: Any) -> str | None:

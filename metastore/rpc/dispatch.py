@@ -144,6 +144,7 @@ class Dispatcher:
             detail = {"error": type(error).__name__}
             return Outcome.CRASHED, detail, codec.encode_error(method, sequence, confession(method, error))
         finally:
+            session.last_method = method
             if ticket is not None:
                 request.arguments = ()
                 self._admission.leave(ticket)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from hive_acid.errors import InvalidObjectError
+from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.catalog.models import Table
 from metastore.catalog.names import split_key
@@ -52,31 +52,35 @@ def partition_specs(owner: Table, found: Iterable[Any]) -> list[Any]:
 
 
 class PartitionSpecs:
-    """A list of partition structs as specs: grouped if it is short, else one spec for each run of `SPEC_RUN`.
+    """A list of partition structs as specs: one spec if it is short, or grouped; else one for each run of `SPEC_RUN`.
 
     So a long list is sent while it is read; see `streaming.listed`.
     """
 
-    def __init__(self, owner: Table, structs: Rows[Any]) -> None:
+    def __init__(self, owner: Table, structs: Rows[Any], is_grouped: bool = True) -> None:
         self._owner = owner
         self._structs = structs
+        self._is_grouped = is_grouped
 
     def short(self) -> list[Any] | None:
         """All specs; None if the list is long."""
         found = self._structs.short()
-        return None if found is None else partition_specs(self._owner, found)
+        if found is None:
+            return None
+        return partition_specs(self._owner, found) if self._is_grouped else [_list_spec(self._owner, list(found))]
 
     @contextmanager
     def opened(self) -> Iterator[_SpecRuns]:
         """The specs of a long list, until the end of the body."""
         with self._structs.opened() as found:
-            yield _SpecRuns(self._owner, found)
+            yield _SpecRuns(self._owner, found, self._is_grouped)
 
 
 class _SpecRuns:
-    def __init__(self, owner: Table, structs: Snapshot[Any]) -> None:
+    def __init__(self, owner: Table, structs: Snapshot[Any], is_grouped: bool) -> None:
         self._owner = owner
         self._structs = structs
+        self._is_grouped = is_grouped
 
     def __len__(self) -> int:
         return -(-len(self._structs) // SPEC_RUN)
@@ -85,7 +89,7 @@ class _SpecRuns:
         structs = iter(self._structs)
         while run := list(islice(structs, SPEC_RUN)):
             known: dict[tuple[int, ...], str] = {}
-            is_alike = len({_shared_storage(self._owner, struct, known) for struct in run}) == 1
+            is_alike = self._is_grouped and len({_shared_storage(self._owner, struct, known) for struct in run}) == 1
             yield partition_specs(self._owner, run)[0] if is_alike else _list_spec(self._owner, run)
 
 
@@ -109,23 +113,24 @@ def _spec(owner: Table, **content: Any) -> Any:
 
 
 def partitions_in(specs: Sequence[Any]) -> Iterator[Any]:
-    """The partition structs that partition specs stand for, each with database and table.
+    """The partition structs that partition specs stand for.
 
-    Raises InvalidObjectError for a spec without partitions or a storage descriptor.
+    Raises MetaError for a spec without partitions, or without the storage descriptor that they share.
     """
     for spec in specs:
         shared, composing = spec.sharedSDPartitionSpec, spec.partitionList
-        if shared is None and composing is None:
-            raise InvalidObjectError("a partition spec has neither a list of partitions nor a shared descriptor")
-        found = list(composing.partitions or []) if composing is not None else []
-        if shared is not None:
-            if shared.sd is None:
-                raise InvalidObjectError("a partition spec lacks the descriptor that its partitions share")
-            found += [_with_storage(shared.sd, spec.rootPath, partition) for partition in shared.partitions or []]
-        for struct in found:
-            struct.dbName = struct.dbName or spec.dbName
-            struct.tableName = struct.tableName or spec.tableName
-            struct.catName = struct.catName or spec.catName
+        if composing is not None:  # which counts, as in Hive, whatever is shared beside it
+            if composing.partitions is None:
+                raise MetaError("a partition spec lacks its list of partitions")
+            yield from composing.partitions
+            continue
+        if shared is None or shared.partitions is None:
+            raise MetaError("a partition spec has neither a list of partitions nor a shared descriptor")
+        if shared.sd is None or not shared.sd.location:
+            raise MetaError("a partition spec lacks the descriptor that its partitions share, or the place in it")
+        for partition in shared.partitions:
+            struct = _with_storage(shared.sd, spec.rootPath, partition)
+            struct.dbName, struct.tableName, struct.catName = spec.dbName, spec.tableName, spec.catName
             yield struct
 
 

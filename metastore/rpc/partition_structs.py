@@ -10,7 +10,7 @@ from typing import Any
 from hive_acid.wire import ttypes
 from metastore.catalog.models import Partition, Table
 from metastore.catalog.names import split_key
-from metastore.rpc.catalog_structs import field_schemas, partition_struct, storage_struct
+from metastore.rpc.catalog_structs import NO_WRITE_ID, field_schemas, partition_struct, storage_struct
 from metastore.rpc.projections import Projection
 
 _PARAMETER_RUN = re.compile(r"%|\*")
@@ -39,9 +39,11 @@ class PartitionStructs:
             sd=copy.copy(self._storage),
             parameters=partition.parameters,
             catName=self._catalog,
-            writeId=details.get("writeId"),
+            writeId=details.get("writeId", NO_WRITE_ID),
         )
         struct.sd.location = partition.location
+        if self._owner.is_view:
+            struct.sd = None  # it was given none
         return struct
 
 
@@ -62,7 +64,7 @@ def projected(owner: Table, spec: Any) -> Callable[[Partition], Any]:
     fields = [name for name in spec.fieldList or [] if name]
     if not fields:
         return whole
-    projection = Projection(fields)
+    projection = Projection(fields, ttypes.Partition)
     return lambda partition: projection.of(whole(partition))
 
 

@@ -120,7 +120,8 @@ class Bench:
     def _changing(self) -> Iterator[Trial]:
         values = [[f"2050-01-{1 + number // 1000:02}", str(number % 1000)] for number in range(ADDED)]
         names = [f"d={d}/hr={hr}" for d, hr in values]
-        added = [ttypes.Partition(values=pair, dbName="default", tableName="p") for pair in values]
+        sd = ttypes.StorageDescriptor(serdeInfo=ttypes.SerDeInfo())
+        added = [ttypes.Partition(values=pair, dbName="default", tableName="p", sd=sd) for pair in values]
         add = self._call(
             "add_partitions_req",
             ttypes.AddPartitionsRequest(

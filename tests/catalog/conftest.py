@@ -128,4 +128,4 @@ def table(name: Any, database: str = "default", *, keys: tuple[Any, ...] = (), s
 
 
 def partition(values: list[Any], table: str = "p", database: str = "default", **more: Any) -> Any:
-    return ttypes.Partition(values=values, dbName=database, tableName=table, **more)
+    return ttypes.Partition(values=values, dbName=database, tableName=table, **({"sd": storage()} | more))

@@ -24,9 +24,14 @@ def alter(rpc: Rpc, name: str, new: Any, **properties: str) -> None:
 def test_alter_keeps_what_the_client_leaves_out(rpc: Rpc, warehouse: Path) -> None:
     rpc.create_table(table("t", owner="bob", createTime=7))
     before = rpc.get_table("default", "t")
-    alter(rpc, "T", ttypes.Table(dbName="Default", tableName="T", sd=storage(), parameters={"k": "v"}))
+    alter(rpc, "T", ttypes.Table(dbName="Default", tableName="T", sd=storage(), parameters={"k": "v"}, createTime=8))
     after = rpc.get_table("default", "t")
-    assert (after.owner, after.createTime, after.id, after.tableType) == ("bob", 7, before.id, "MANAGED_TABLE")
+    assert (after.owner, after.createTime, after.id, after.tableType) == (
+        "bob",
+        before.createTime,
+        before.id,
+        "MANAGED_TABLE",
+    )
     assert after.sd.location == f"file:{warehouse}/t"
     assert after.parameters.keys() == {"k", "transient_lastDdlTime"}
 
@@ -132,7 +137,7 @@ def test_new_columns_do_not_change_old_partitions_unless_cascaded(rpc: Rpc) -> N
     rpc.add_partition(partition(["old"]))
     wider = storage(column("a"), column("b", "string"), column("c"))
     alter(rpc, "p", table("p", keys=KEYS, sd=wider))
-    rpc.add_partition(partition(["new"]))
+    rpc.add_partition(partition(["new"], sd=wider))
 
     def columns(value: str) -> list[str]:
         return [found.name for found in rpc.get_partition("default", "p", [value]).sd.cols]

@@ -8,6 +8,7 @@ import pytest
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
+from tests.caller import Caller, refused
 from tests.catalog.conftest import ACID, Rpc, storage, table
 
 INSERT_ONLY = ACID | {"transactional_properties": "insert_only"}
@@ -47,6 +48,36 @@ def test_the_property_must_make_sense(rpc: Rpc) -> None:
     with pytest.raises(MetaError) as caught:
         rpc.alter_table("default", "t", table("t", parameters=ACID | {GUARD: "maybe"}))
     assert str(caught.value) == text
+
+
+def test_hive_2_drops_a_database_with_acid_tables(metastore: Callable[..., str]) -> None:
+    """Its dropDatabase lists the tables, gets and drops each; whoever does not drop what it got is refused again."""
+    with Caller(metastore()) as spark:
+        spark.call("create_database", ttypes.Database(name="d"))
+        for name in ("a", "b", "c"):
+            spark.call("create_table", table(name, "d", parameters=ACID if name != "b" else {}))
+        with refused("MetaException", "is an ACID table"):
+            spark.call("get_table", "d", "a")
+        spark.call("get_all_tables", "d")
+        spark.call("get_all_databases")
+        with refused("MetaException", "is an ACID table"):
+            spark.call("get_table", "d", "a")
+        assert spark.call("get_all_tables", "d") == ["a", "b", "c"]
+        for name in ("a", "b", "c"):
+            assert spark.call("get_table", "d", name).tableName == name
+            spark.call("drop_table_with_environment_context", "d", name, True, None)
+        spark.call("drop_database", "d", True, True)
+
+
+def test_a_list_of_tables_is_no_pass(metastore: Callable[..., str]) -> None:
+    with Caller(metastore()) as spark:
+        spark.call("create_table", table("a", parameters=ACID))
+        spark.call("create_table", table("b", parameters=ACID))
+        spark.call("get_all_tables", "default")
+        assert spark.call("get_table", "default", "a").tableName == "a"
+        for name in ("a", "b"):
+            with refused("MetaException", "is an ACID table"):
+                spark.call("get_table", "default", name)
 
 
 # --- insert-only tables and the capabilities of Hive 3 ---

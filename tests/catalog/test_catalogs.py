@@ -225,7 +225,7 @@ def test_alterations_stay_in_the_catalog(rpc: Rpc, tmp_path: Path) -> None:
     for catalog in ("hive", "spark"):
         rpc.create_table(table("t", catName=catalog))
     rpc.alter_table("@spark#default", "t", table("t", parameters={"of": "spark"}))
-    rpc.alter_table("@spark#default", "t", table("renamed", None, parameters={"of": "spark"}))
+    rpc.alter_table("@spark#default", "t", table("renamed", parameters={"of": "spark"}))
     found = rpc.get_table("@spark#default", "renamed")
     assert (found.dbName, found.catName, found.parameters["of"]) == ("default", "spark", "spark")
     assert found.sd.location == f"file:{tmp_path}/spark/renamed"

@@ -36,10 +36,10 @@ def test_a_function_comes_back_as_it_was_sent(ann: Caller) -> None:
     assert ann.call("get_function", "default", "bare").resourceUris == []
 
 
-def test_an_owner_left_out_is_the_caller(ann: Caller) -> None:
+def test_an_owner_left_out_stays_so(ann: Caller) -> None:
     ann.call("set_ugi", "bob", [])
     ann.call("create_function", function(ownerName=None))
-    assert ann.call("get_function", "default", "f").ownerName == "bob"
+    assert ann.call("get_function", "default", "f").ownerName is None
 
 
 @pytest.mark.parametrize(

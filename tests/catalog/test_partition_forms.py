@@ -9,10 +9,8 @@ import pytest
 
 from hive_acid.errors import (
     AlreadyExistsError,
-    InvalidObjectError,
     InvalidOperationError,
     MetaError,
-    UnknownMethodError,
 )
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
@@ -28,7 +26,7 @@ BY_NAMES, BY_VALUES, BY_EXPR = range(3)
 
 @pytest.fixture
 def p(rpc: Rpc) -> Rpc:
-    rpc.create_table(table("p", keys=KEYS))
+    rpc.create_table(table("p", keys=KEYS, parameters={"partition.spec.grouping.enabled": "true"}))
     rpc.add_partitions([partition(values) for values in VALUES])
     return rpc
 
@@ -87,10 +85,25 @@ def test_what_was_got_as_specs_can_be_added_so(p: Rpc) -> None:
     assert [found.values for found in p.get_partitions("default", "q", -1)] == VALUES
     at_p = p.get_partition("default", "p", ["a", "1"]).sd.location
     assert p.get_partition("default", "q", ["a", "1"]).sd.location == at_p
-    listed = ttypes.PartitionListComposingSpec(partitions=[partition(["n", "1"], None, None)])
+    listed = ttypes.PartitionListComposingSpec(partitions=[partition(["n", "1"], "q")])
     assert p.add_partitions_pspec([ttypes.PartitionSpec(dbName="default", tableName="q", partitionList=listed)]) == 1
-    with pytest.raises(InvalidObjectError, match="neither"):
+    with pytest.raises(MetaError, match="neither"):
         p.add_partitions_pspec([ttypes.PartitionSpec(dbName="default", tableName="q")])
+
+
+def test_specs_are_one_list_unless_the_table_has_them_grouped(rpc: Rpc) -> None:
+    """By the table's property partition.spec.grouping.enabled, as in Hive; none is a list as well."""
+    rpc.create_table(table("p", keys=KEYS))
+    (none,) = rpc.get_partitions_pspec("default", "p", -1)
+    assert (none.partitionList.partitions, none.sharedSDPartitionSpec) == ([], None)
+    rpc.add_partitions([partition(values) for values in VALUES])
+    for specs in (
+        rpc.get_partitions_pspec("default", "p", -1),
+        rpc.get_part_specs_by_filter("default", "p", "", -1),
+    ):
+        (spec,) = specs
+        assert [found.values for found in spec.partitionList.partitions] == VALUES
+        assert spec.sharedSDPartitionSpec is None
 
 
 def with_specs(
@@ -174,12 +187,14 @@ def test_orders_that_cannot_be(p: Rpc, order: str) -> None:
 
 
 @pytest.mark.parametrize("release", ["2.3.10", "3.1.3", "4.0.1"])
-def test_names_by_an_expression_and_partitions_not(p: Rpc, release: str) -> None:
+def test_names_and_partitions_by_an_expression(p: Rpc, release: str) -> None:
+    """Hive 4's ALTER TABLE … DROP PARTITION asks for the partitions, and has no other way."""
     hive = vector(release, "d = 'a' and hr = 1")
     assert p.get_partition_names_req(expr_request(hive)) == ["d=a/hr=1"]
-    for read in (p.get_partitions_by_expr, p.get_partitions_spec_by_expr):
-        with pytest.raises(UnknownMethodError):
-            read(expr_request(hive))
+    found = p.get_partitions_by_expr(expr_request(hive))
+    assert ([one.values for one in found.partitions], found.hasUnknownPartitions) == ([["a", "1"]], False)
+    specs = p.get_partitions_spec_by_expr(expr_request(hive))
+    assert (shared(specs.partitionsSpec), specs.hasUnknownPartitions) == ([(["a", "1"], "/d=a/hr=1")], False)
     assert p.get_partition_names_req(expr_request(b"d = 'a'")) == ["d=a/hr=1", "d=a/hr=2"]
     found = p.get_partitions_by_expr(expr_request(b"d = 'a'", maxParts=1))
     assert ([one.values for one in found.partitions], found.hasUnknownPartitions) == ([["a", "1"]], False)

@@ -285,6 +285,34 @@ def test_what_a_user_may_do(ann: Caller) -> None:
     assert (nobody.userPrivileges, nobody.groupPrivileges, nobody.rolePrivileges) == ({}, {}, {})
 
 
+def test_partitions_are_told_with_their_privileges_if_the_table_has_them(ann: Caller) -> None:
+    """By the table's property PARTITION_LEVEL_PRIVILEGE, as in Hive; in every form that names a user."""
+    ann.call("grant_privileges", bag(privilege(ref("partition")), privilege(ref("table"), "UPDATE")))
+    ann.call("add_partition", partition(["2"], "t", "d"))
+
+    def told() -> list[list[Any]]:
+        request = ttypes.GetPartitionsPsWithAuthRequest(
+            dbName="d", tblName="t", partVals=[""], maxParts=-1, userName="bob", groupNames=["staff"]
+        )
+        return [
+            [ann.call("get_partition_with_auth", "d", "t", [value], "bob", ["staff"]) for value in "12"],
+            ann.call("get_partitions_with_auth", "d", "t", -1, "bob", ["staff"]),
+            ann.call("get_partitions_ps_with_auth", "d", "t", [""], -1, "bob", ["staff"]),
+            ann.call("get_partitions_ps_with_auth_req", request).partitions,
+        ]
+
+    assert [[one.privileges for one in found] for found in told()] == [[None, None]] * 4
+    with_property = ann.call("get_table", "d", "t")
+    with_property.parameters["PARTITION_LEVEL_PRIVILEGE"] = "TRUE"
+    ann.call("alter_table", "d", "t", with_property)
+    for first, second in told():
+        assert [info.privilege for info in first.privileges.userPrivileges["bob"]] == ["SELECT"]
+        assert second.privileges.userPrivileges == {"bob": []}
+        for one in (first, second):
+            assert one.privileges.groupPrivileges == {"staff": []}
+            assert one.privileges.rolePrivileges == {"public": []}
+
+
 def test_refresh_replaces_those_of_an_authorizer(ann: Caller) -> None:
     target = ref("table")
     ann.call(

@@ -89,7 +89,7 @@ TABLE = st.builds(
     temporary=st.booleans(),
     rewriteEnabled=st.booleans(),
     creationMetadata=st.none() | CREATION,
-    writeId=st.none() | st.integers(0, 2**62),
+    writeId=st.integers(-1, 2**62),
 )
 PARTITION = st.builds(
     ttypes.Partition,
@@ -101,7 +101,7 @@ PARTITION = st.builds(
     lastAccessTime=I32,
     sd=STORAGE.filter(lambda found: found.cols),
     parameters=MAP.map(lambda given: {**given, "transient_lastDdlTime": "1"}),
-    writeId=st.none() | st.integers(0, 2**62),
+    writeId=st.integers(-1, 2**62),
 )
 
 MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -126,7 +126,7 @@ def test_tables(rpc: Rpc, struct: Any) -> None:
     finally:
         rpc.drop_table("default", "t", False)
     assert found.id > 0
-    found.id = None
+    found.id, found.createTime = None, struct.createTime  # those of the server
     assert found == over_the_wire(struct)
 
 
@@ -135,11 +135,14 @@ def test_tables(rpc: Rpc, struct: Any) -> None:
 def test_partitions(rpc: Rpc, struct: Any) -> None:
     if not rpc.get_tables("default", "p"):
         keys = [ttypes.FieldSchema(name="k", type="string")]
-        columns = ttypes.StorageDescriptor(cols=[ttypes.FieldSchema(name="c", type="int")])
+        columns = ttypes.StorageDescriptor(
+            cols=[ttypes.FieldSchema(name="c", type="int")], serdeInfo=ttypes.SerDeInfo()
+        )
         rpc.create_table(ttypes.Table(tableName="p", dbName="default", sd=columns, partitionKeys=keys))
     rpc.add_partition(over_the_wire(struct))
     found = over_the_wire(rpc.get_partition("default", "p", struct.values))
     rpc.drop_partition("default", "p", struct.values, False)
+    found.createTime = struct.createTime  # that of the server
     assert found == over_the_wire(struct)
 
 
@@ -166,6 +169,20 @@ def test_databases(rpc: Rpc, struct: Any) -> None:
     rpc.drop_database("d", False, False)
     found.createTime = None  # that of the server
     assert found == over_the_wire(struct)
+
+
+@pytest.mark.parametrize("given", [None, ttypes.SkewedInfo(), ttypes.SkewedInfo(skewedColNames=["a"])])
+def test_what_is_absent_of_skewed_columns_is_empty(rpc: Rpc, given: Any) -> None:
+    """Hive's DESCRIBE FORMATTED stumbles over an absent list or map."""
+    columns = [ttypes.FieldSchema(name="a", type="int")]
+    sd = ttypes.StorageDescriptor(cols=columns, serdeInfo=ttypes.SerDeInfo(), skewedInfo=given)
+    keys = [ttypes.FieldSchema(name="k", type="string")]
+    rpc.create_table(over_the_wire(ttypes.Table(tableName="t", dbName="default", sd=sd, partitionKeys=keys)))
+    rpc.add_partition(over_the_wire(ttypes.Partition(values=["1"], dbName="default", tableName="t", sd=sd)))
+    for struct in (rpc.get_table("default", "t"), rpc.get_partition("default", "t", ["1"])):
+        found = struct.sd.skewedInfo
+        assert found.skewedColNames == (given.skewedColNames if given is not None and given.skewedColNames else [])
+        assert (found.skewedColValues, found.skewedColValueLocationMaps) == ([], {})
 
 
 def test_plain_values_keep_binary_and_odd_map_keys() -> None:

@@ -10,7 +10,7 @@ from hive_acid.wire import service, ttypes
 from metastore.rpc.call import Session
 from metastore.rpc.handlers import session
 from tests.caller import INTERNAL, Caller, refused
-from tests.catalog.conftest import Rpc
+from tests.catalog.conftest import Rpc, column, storage, table
 
 
 def test_set_ugi_names_the_user_last(rpc: Rpc) -> None:
@@ -66,6 +66,25 @@ def test_a_key_with_effect_is_fixed(metastore: Callable[..., str]) -> None:
         ann.call("setMetaConf", key, "[a-z]+")
         with refused("MetaException", "fixed while the server runs"):
             ann.call("setMetaConf", key, "x")
+
+
+def test_column_types_are_unchecked_for_the_connection_that_says_so(metastore: Callable[..., str]) -> None:
+    """As PyPI's hive-metastore-client does to drop columns of a plain table."""
+    key = "hive.metastore.disallow.incompatible.col.type.changes"
+    uri = metastore()
+    with Caller(uri) as ann, Caller(uri) as bob:
+        ann.call("create_table", table("t", sd=storage(column("a", "string"), column("b", "int"))))
+        without = table("t", sd=storage(column("b", "int")))
+        with refused("InvalidOperationException", "incompatible"):
+            ann.call("alter_table", "default", "t", without)
+        with refused("MetaException", "true or false"):
+            ann.call("setMetaConf", key, "maybe")
+        ann.call("setMetaConf", key, "false")
+        assert (ann.call("getMetaConf", key), bob.call("getMetaConf", key)) == ("false", "true")
+        with refused("InvalidOperationException", "incompatible"):
+            bob.call("alter_table", "default", "t", without)
+        ann.call("alter_table", "default", "t", without)
+        assert [one.name for one in bob.call("get_table", "default", "t").sd.cols] == ["b"]
 
 
 def test_the_metastore_has_an_identity_that_stays(metastore: Callable[..., str]) -> None:

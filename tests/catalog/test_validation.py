@@ -89,8 +89,48 @@ def test_a_transactional_table_needs_a_place_of_its_own(rpc: Rpc, warehouse: Pat
     (warehouse / "w").mkdir()
     (warehouse / "w" / "part-0.orc").write_text("rows")
     with pytest.raises(InvalidObjectError, match="is in use"):
-        rpc.create_table(table("w", parameters=ACID))
+        rpc.create_table(table("w", parameters=ACID, sd=storage(location=f"{warehouse}/w")))
     rpc.create_table(table("w"))
+
+
+def test_files_of_nobody_in_its_default_place_do_not_block_a_name(rpc: Rpc, warehouse: Path) -> None:
+    """As after a CREATE TABLE AS SELECT of another engine that has failed half way."""
+    (warehouse / "t/delta_0000001_0000001_0000").mkdir(parents=True)
+    (warehouse / "t/delta_0000001_0000001_0000/bucket_00000").write_text("rows")
+    rpc.create_table(table("t", parameters=ACID))
+    place = get(rpc, "t").sd.location.removeprefix("file:")
+    assert place.startswith(f"{warehouse}/t.v")
+    assert list(Path(place).iterdir()) == []
+    assert (warehouse / "t/delta_0000001_0000001_0000/bucket_00000").exists()
+
+
+@pytest.mark.parametrize("keys", [(), (column("k"),)])
+@pytest.mark.parametrize(
+    ("file", "query", "fits"),
+    [
+        ("000000_1380429234567890123417", "trino_query_id", True),
+        ("000003_0", "presto_query_id", True),
+        ("000003_0", "query_id", False),
+        ("part-00000-x.orc", "trino_query_id", False),
+        ("delta_0000001_0000001_0000/bucket_00000", "trino_query_id", False),
+        ("base_5/000000_0", "trino_query_id", False),
+    ],
+)
+def test_trino_writes_the_files_of_a_new_table_first(
+    rpc: Rpc, warehouse: Path, file: str, query: str, fits: bool, keys: tuple[Any, ...]
+) -> None:
+    """CREATE TABLE … WITH (transactional = true) AS SELECT: files without write ids, and the query in the table."""
+    path = warehouse / ("t/k=1" if keys else "t") / file
+    path.parent.mkdir(parents=True)
+    path.write_text("rows")
+    made = table("t", parameters=ACID | {query: "20261122_x"}, sd=storage(location=f"{warehouse}/t"), keys=keys)
+    if fits:
+        rpc.create_table(made)
+        assert get(rpc, "t").sd.location == f"file:{warehouse}/t"
+    else:
+        with pytest.raises(InvalidObjectError, match="is in use"):
+            rpc.create_table(made)
+    assert path.exists()
 
 
 @pytest.mark.parametrize("parameters", [{"transactional": "false"}, {}])

@@ -6,6 +6,7 @@ import pytest
 
 from hive_acid.catalog import Column, Table
 from hive_acid.connection import connect
+from hive_acid.wire import ttypes
 from metastore.compaction.trino import is_trino
 from tests.caller import INTERNAL, Caller, refused
 
@@ -50,6 +51,17 @@ def test_a_table_with_several_buckets_is_not_changed_by_trino(tables, letter):
         asks(trino, f"w d/t {letter}")
     assert asks(trino, "r d/t i") == asks(trino, "r d/t s") == "A"
     assert asks(trino, f"w d/t {letter}", agent="hive_20261122101530_x") == "A"
+
+
+def test_the_transaction_of_a_refused_change_is_aborted(tables):
+    """Trino would heartbeat it for ever, and the rebalance that the refusal recommends would give way to it."""
+    connection, trino = tables
+    write(connection, made(connection, "t"), "bucket_00003")
+    txn_id = trino.begin()
+    with refused(INTERNAL, "rebalance"):
+        trino.asks("w d/t u", txn=txn_id, agentInfo=QUERY)
+    with refused("TxnAbortedException"):
+        trino.call("heartbeat", ttypes.HeartbeatRequest(txnid=txn_id))
 
 
 def test_what_is_in_bucket_0_is_changed(tables):

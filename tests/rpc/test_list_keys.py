@@ -90,7 +90,8 @@ def test_fields_of_other_types_are_skipped():
 def skewed(locations: dict[tuple[str, ...], str]) -> Any:
     skew = ttypes.SkewedInfo(skewedColNames=["a", "b"], skewedColValues=[["1", "2"]])
     skew.skewedColValueLocationMaps = locations
-    return ttypes.Table(dbName="default", tableName="t", sd=ttypes.StorageDescriptor(cols=[], skewedInfo=skew))
+    sd = ttypes.StorageDescriptor(cols=[], serdeInfo=ttypes.SerDeInfo(), skewedInfo=skew)
+    return ttypes.Table(dbName="default", tableName="t", sd=sd)
 
 
 @pytest.mark.parametrize("locations", [{("1", "2"): "file:/a"}, {("1", "2"): "file:/a", (): "", ("ä",): "b"}])

@@ -11,6 +11,9 @@ from tests.served import served
 KEYS = (column("d"), column("hr", "int"))
 
 
+GROUPED = {"partition.spec.grouping.enabled": "true"}
+
+
 def test_long_lists_of_specs_come_in_runs(postgres_url: str, template: str, tmp_path: Path) -> None:
     odd = partition(["n1100", "1"], sd=storage(location=str(tmp_path / "elsewhere")))
     some = [partition([f"n{number:04}", "1"]) for number in range(2200) if number != 1100]
@@ -21,7 +24,7 @@ def test_long_lists_of_specs_come_in_runs(postgres_url: str, template: str, tmp_
         filterSpec=ttypes.GetPartitionsFilterSpec(),
     )
     with served(postgres_url, template, tmp_path / "warehouse") as running, running.caller() as ann:
-        ann.call("create_table", table("p", keys=list(KEYS)))
+        ann.call("create_table", table("p", keys=list(KEYS), parameters=GROUPED))
         ann.call("add_partitions", [*some, odd])
         for specs in (
             ann.call("get_partitions_pspec", "default", "p", -1),

@@ -137,7 +137,7 @@ def test_a_conflict_is_one_trip(counted: Counted) -> None:
 
 def test_the_most_frequent_questions_are_one_trip(counted: Counted) -> None:
     ann = counted.ann
-    storage = ttypes.StorageDescriptor(cols=[ttypes.FieldSchema(name="a", type="int")])
+    storage = ttypes.StorageDescriptor(cols=[ttypes.FieldSchema(name="a", type="int")], serdeInfo=ttypes.SerDeInfo())
     ann.call("create_table", ttypes.Table(dbName="default", tableName="often", sd=storage, parameters={}))
     asks: dict[str, Callable[[], object]] = {
         "get_table": lambda: ann.call("get_table", "default", "often"),

@@ -10,11 +10,11 @@ from dataclasses import replace
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import IntegrityError
 
-from hive_acid.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, NoSuchObjectError
+from hive_acid.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, MetaError, NoSuchObjectError
 from metastore.catalog import changes, records
 from metastore.catalog.directories import Directories
 from metastore.catalog.models import LAST_DDL_TIME, Partition, Table
-from metastore.catalog.names import name_of_values, partition_values
+from metastore.catalog.names import name_of_values, partition_values, values_by_key
 from metastore.catalog.neighbours import Neighbours, Own
 from metastore.catalog.partition.partitions import Partitions, is_named
 from metastore.catalog.places import is_below
@@ -50,17 +50,34 @@ class PartitionChanges:
     ) -> tuple[Table, list[Partition]]:
         """Add partitions, all or none, and make their directories; returns the table and those that are new.
 
-        Raises InvalidObjectError for an unknown table, values that do not fit or another one's data in the place of a
-        new one, AlreadyExistsError unless `if_not_exists`, MetaError for a location that cannot be a place, or if a
-        directory cannot be made.
+        Raises InvalidObjectError for an unknown table or another one's data in the place of a new one,
+        AlreadyExistsError unless `if_not_exists`, MetaError for values that do not fit, a location that cannot be a
+        place, or if a directory cannot be made.
         """
         try:
             owner = self._partitions.owner(database, table)
         except NoSuchObjectError as error:  # none of the add methods declares it
             raise InvalidObjectError(f"cannot add partitions: {error}") from None
+        if any(partition.storage is None for partition in given) and not owner.is_view:
+            raise MetaError(f"the storage descriptor of a new partition of {owner.full_name} is missing")
+        return owner, self._add(owner, given, if_not_exists)
+
+    def append(self, database: str, table: str, chosen: Sequence[str] | str) -> tuple[Table, list[Partition]]:
+        """Add the partition of these values or this name, with all else as its table has it; as `add`."""
+        try:
+            owner = self._partitions.owner(database, table)
+        except NoSuchObjectError as error:
+            raise InvalidObjectError(f"cannot append a partition: {error}") from None
+        if owner.is_view:
+            raise MetaError(f"{owner.full_name} is a view: no partition can be appended to it")
+        keys = [key.name for key in owner.partition_keys]
+        values = values_by_key(keys, chosen) if isinstance(chosen, str) else list(chosen)
+        return owner, self._add(owner, [Partition(values)], if_not_exists=False)
+
+    def _add(self, owner: Table, given: Sequence[Partition], if_not_exists: bool) -> list[Partition]:
         new = {partition.name: partition for partition in self._completed(owner, given)}
         if len(new) < len(given):
-            raise InvalidObjectError(f"a partition of {owner.full_name} is given twice in one request")
+            raise MetaError(f"a partition of {owner.full_name} is given twice in one request")
         existing = self._existing(owner, new)
         if existing and not if_not_exists:
             raise AlreadyExistsError(f"partition {min(existing)} of {owner.full_name} exists already")
@@ -76,7 +93,7 @@ class PartitionChanges:
                     self._removals.wait_for(partition.location or "")
                 if self._directories.make(partition.location or ""):
                     made.append(partition)
-            return owner, self._insert(owner, missing, if_not_exists)
+            return self._insert(owner, missing, if_not_exists)
         except Exception:
             existing = self._existing(owner, [partition.name for partition in made])
             for partition in made:
@@ -108,7 +125,7 @@ class PartitionChanges:
     def altered(self, old: Partition, given: Partition) -> Partition:
         """`old` with the definition that a client gives; what it leaves out stays."""
         parameters = dict(given.parameters)
-        if parameters.get(LAST_DDL_TIME) in (None, old.parameters.get(LAST_DDL_TIME)):
+        if parameters.get(LAST_DDL_TIME) in (None, "0"):
             parameters[LAST_DDL_TIME] = str(int(time.time()))
         return replace(
             given,
@@ -153,14 +170,16 @@ class PartitionChanges:
     def _completed(self, owner: Table, given: Iterable[Partition]) -> Iterable[Partition]:
         """New partitions with their names, locations, time stamps and whatever they take from their table."""
         if not owner.partition_keys:
-            raise InvalidObjectError(f"{owner.full_name} is not partitioned")
+            raise MetaError(f"{owner.full_name} is not partitioned")
         keys = [key.name for key in owner.partition_keys]
         now_s = int(time.time())
         for partition in given:
             values = partition_values(partition.values)
             invalid = self._partitions.first_invalid(values)
             if invalid is not None:
-                raise InvalidObjectError(f"partition value '{invalid}' does not match the server's whitelist")
+                raise MetaError(f"partition value '{invalid}' does not match the server's whitelist")
+            if owner.is_view and partition.location:
+                raise MetaError(f"{owner.full_name} is a view: its partitions have no location")
             name = name_of_values(keys, values)
             own = partition.location
             location = self._directories.stored(own) if own else self._directories.of_partition(owner, name)
@@ -169,7 +188,7 @@ class PartitionChanges:
                 values=values,
                 name=name,
                 location=None if owner.is_view else location,
-                created_s=partition.created_s or now_s,
+                created_s=now_s,
                 columns=partition_columns(partition.columns) or owner.columns,
                 parameters={LAST_DDL_TIME: str(now_s), **storable(partition.parameters)},
                 storage=partition.storage if partition.storage is not None else owner.storage,

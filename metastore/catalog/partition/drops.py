@@ -11,7 +11,6 @@ from hive_acid.errors import NoSuchObjectError
 from hive_acid.ids import WriteId
 from metastore.catalog import changes, records
 from metastore.catalog.models import Partition, Table
-from metastore.catalog.names import name_of_values, partition_values
 from metastore.catalog.neighbours import Neighbours, Own
 from metastore.catalog.partition.partitions import Partitions, expression_conditions, is_named
 from metastore.catalog.removal.drops import DropRequest
@@ -43,10 +42,10 @@ class PartitionDrops:
         self._removals = removals
         self._soft_drops = soft_drops
 
-    def one(self, database: str, table: str, values: Sequence[str], request: DropRequest) -> None:
-        """Drop the partition with these values. Raises NoSuchObjectError."""
+    def one(self, database: str, table: str, chosen: Sequence[str] | str, request: DropRequest) -> None:
+        """Drop the partition with these values, or of this name. Raises NoSuchObjectError, MetaError for no values."""
         owner = self._partitions.owner(database, table)
-        name = name_of_values([key.name for key in owner.partition_keys], partition_values(values))
+        name = self._partitions.normal_name(owner, chosen)
         self._drop(owner, {name}, request, if_exists=False)
 
     def named(

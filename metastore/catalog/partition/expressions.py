@@ -1,7 +1,8 @@
-"""Hive's partition expressions, as its drops send them: Kryo bytes, or filter text in their place.
+"""Hive's partition expressions, as its drops and its planner send them: Kryo bytes, or filter text in their place.
 
 Column, constant, field of a struct, AND, OR, NOT, the comparisons, IN, BETWEEN, IS NULL (metastore-wire.md §5,
-"Serialised expressions"); all else is refused, since a drop that goes by a half-understood condition loses data.
+"Serialised expressions"); all else is refused, since a drop that goes by a half-understood condition loses data, and a
+query rows.
 """
 
 from __future__ import annotations
@@ -46,6 +47,10 @@ _KRYO = b"\x01"
 """Kryo's mark of an object or a class, with which no filter text begins."""
 
 
+class UndecidedError(MetaError):
+    """Hive's expression is not understood here."""
+
+
 def filter_text(data: bytes | str) -> str | None:
     """The filter text that stands in place of Hive's expression; None for what is none."""
     if isinstance(data, str):
@@ -61,7 +66,7 @@ def filter_text(data: bytes | str) -> str | None:
 def expression_condition(data: bytes | str, keys: Sequence[Column]) -> tuple[Condition, bool]:
     """The condition that the bytes hold, and whether it is Hive's expression (or a filter text, which says false).
 
-    Raises MetaError for bytes that are neither, and for a condition that cannot be decided here.
+    Raises MetaError for a malformed filter text, UndecidedError for an expression that cannot be decided here.
     """
     text = filter_text(data)
     if text is not None:
@@ -70,7 +75,7 @@ def expression_condition(data: bytes | str, keys: Sequence[Column]) -> tuple[Con
     try:
         return _Reading(keys).condition(read_expression(data)), True
     except KryoError as error:
-        raise MetaError(f"cannot decide Hive's partition expression: {error}") from None
+        raise UndecidedError(f"cannot decide Hive's partition expression: {error}") from None
 
 
 class _Reading:

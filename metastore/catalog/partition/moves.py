@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,11 +12,12 @@ from sqlalchemy.exc import IntegrityError
 from hive_acid.errors import InvalidOperationError, MetaError, MetastoreError, NoSuchObjectError
 from metastore.catalog import changes, records
 from metastore.catalog.directories import Directories
-from metastore.catalog.models import LAST_DDL_TIME, Partition, Table
+from metastore.catalog.models import Partition, Table
 from metastore.catalog.names import name_of_values, partition_values
 from metastore.catalog.neighbours import Neighbours, Own
 from metastore.catalog.partition.changes import PartitionChanges, stored_rows
 from metastore.catalog.partition.partitions import Partitions, is_named, prefix_conditions
+from metastore.catalog.places import is_below
 from metastore.catalog.removal.removals import Removals
 from metastore.catalog.schema import PARTITION
 from metastore.catalog.tables import locked
@@ -45,7 +45,7 @@ class PartitionMoves:
         self._removals = removals
 
     def rename(self, database: str, table: str, values: Sequence[str], given: Partition, copy: bool = False) -> None:
-        """Give a partition other values, and move its directory if it is in the default place of a managed table.
+        """Give a partition other values, and move its directory to their default place if it is in a managed table's.
 
         What transactions have on record of it goes along. Killed between directory and rows, the same rename can be
         given again. Raises InvalidOperationError if the partition is unknown, the new one exists, or the client wants
@@ -58,7 +58,7 @@ class PartitionMoves:
             )
         try:
             owner = self._partitions.owner(database, table)
-            old = self._partitions.get(database, table, values)
+            old = self._partitions.get(owner, values)
         except (NoSuchObjectError, MetaError) as error:  # none of the rename methods declares the first
             raise InvalidOperationError(f"cannot rename: {error}") from None
         new_values = partition_values(given.values)
@@ -69,8 +69,8 @@ class PartitionMoves:
         moves = (
             self._directories.enabled
             and not owner.is_external
-            and given.location in (None, old.location)
-            and old.location == self._directories.of_partition(owner, old.name)
+            and old.location != owner.location
+            and is_below(old.location, owner.location)
             and name != old.name
         )
         if moves:
@@ -100,9 +100,9 @@ class PartitionMoves:
     def exchange(self, spec: Mapping[str, str], source: tuple[str, str], target: tuple[str, str]) -> list[Partition]:
         """Move the partitions of `source` (database and table) that a partial specification names to `target`.
 
-        All or none; directories in their default place move along. Returns the partitions as they are in the target.
-        Raises MetaError if the tables do not fit, one of them is transactional, no partition is found, or one is there
-        already.
+        All or none; their directories move along. Returns the partitions as they are in the target. Raises MetaError if
+        the tables do not fit, one of them is transactional, no partition is found, one is there already, or not in its
+        default place.
         """
         try:
             giving, taking = self._partitions.owner(*source), self._partitions.owner(*target)
@@ -110,9 +110,15 @@ class PartitionMoves:
             raise MetaError(f"cannot exchange partitions: {error}") from None
         values = _leading_values(giving, spec)
         _check_exchange(giving, taking)
-        moved = [(old, self._in(taking, giving, old)) for old in self._partitions.matching(giving, values).all()]
+        moved = [(old, self._in(taking, old)) for old in self._partitions.matching(giving, values).all()]
         if not moved:
             raise MetaError(f"no partition of {giving.full_name} is found with the values {dict(spec)}")
+        elsewhere = [old for old, _ in moved if old.location != self._directories.of_partition(giving, old.name)]
+        if elsewhere:
+            raise MetaError(
+                f"partition {elsewhere[0].name} of {giving.full_name} has a place of its own, {elsewhere[0].location}:"
+                " only those in their default place can be exchanged"
+            )
         taken = self._partitions.named(taking, [old.name for old, _ in moved]).all()
         if taken:
             raise MetaError(f"{taking.full_name} has the partition {taken[0].name} already")
@@ -143,13 +149,8 @@ class PartitionMoves:
         self._neighbours.check_removable(connection, [before.location or ""], own, what)
         self._neighbours.claim(connection, [after.location or ""], taking, Own(taking.id, (before.name, after.name)))
 
-    def _in(self, taking: Table, giving: Table, partition: Partition) -> Partition:
-        is_movable = self._directories.enabled and partition.location == self._directories.of_partition(
-            giving, partition.name
-        )
-        location = self._directories.of_partition(taking, partition.name) if is_movable else partition.location
-        parameters = {**partition.parameters, LAST_DDL_TIME: str(int(time.time()))}
-        return replace(partition, location=location, parameters=parameters)
+    def _in(self, taking: Table, partition: Partition) -> Partition:
+        return replace(partition, location=self._directories.of_partition(taking, partition.name))
 
 
 def _leading_values(table: Table, spec: Mapping[str, str]) -> list[str]:

@@ -14,12 +14,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, Text, any_, cast, func, literal, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from hive_acid.errors import FormatError, MetaError, NoSuchObjectError
+from hive_acid.errors import InvalidObjectError, MetaError, NoSuchObjectError
 from hive_acid.format.partitions import partition_name
 from metastore.catalog import records
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.models import Partition, Table
-from metastore.catalog.names import partition_values, spec_of_name
+from metastore.catalog.names import name_of_values, partition_values, spec_of_name, values_by_key
 from metastore.catalog.partition.conditions import Condition, KeyNames, Translation
 from metastore.catalog.partition.expressions import expression_condition
 from metastore.catalog.partition.filters import filter_condition
@@ -65,17 +65,31 @@ class Partitions:
         """The table."""
         return self._tables.get(database, table)
 
-    def get(self, database: str, table: str, values: Sequence[str]) -> Partition:
-        """The partition with these values. Raises NoSuchObjectError if there is none, MetaError for too few or many."""
-        owner = self.owner(database, table)
-        wanted = partition_values(values)
-        found = self._rows(owner, PARTITION.c.name == _name(owner, wanted)).all()
+    def get(self, owner: Table, chosen: Sequence[str] | str) -> Partition:
+        """The partition with these values, or of this name.
+
+        Raises NoSuchObjectError if there is none, MetaError for too few or many values.
+        """
+        name = self.normal_name(owner, chosen)
+        found = self._rows(owner, PARTITION.c.name == name).all()
         if not found:
-            raise NoSuchObjectError(f"partition {wanted} of {owner.full_name} does not exist")
+            raise NoSuchObjectError(f"partition {name} of {owner.full_name} does not exist")
         return found[0]
 
+    def normal_name(self, owner: Table, chosen: Sequence[str] | str) -> str:
+        """The name as it is stored, of values or of a name that has them by their columns.
+
+        Raises MetaError for too few or many values, NoSuchObjectError for a name that lacks one.
+        """
+        keys = [key.name for key in owner.partition_keys]
+        try:
+            values = values_by_key(keys, chosen) if isinstance(chosen, str) else partition_values(chosen)
+        except InvalidObjectError as error:
+            raise NoSuchObjectError(f"{owner.full_name}: {error}") from None
+        return name_of_values(keys, values)
+
     def find(self, owner: Table, name: str) -> Partition | None:
-        """The partition of that name; None if there is none. Raises InvalidObjectError for what cannot be a name."""
+        """The partition of that name; None if there is none. Raises MetaError for what cannot be a name."""
         spec = spec_of_name(name)
         found = self.named(owner, [partition_name([key for key, _ in spec], [value for _, value in spec])]).all()
         return found[0] if found else None
@@ -103,7 +117,17 @@ class Partitions:
 
         Raises MetaError for a malformed filter, or more partitions than one request may ask for.
         """
-        conditions = filter_conditions(owner, text)
+        return self._meeting(owner, filter_conditions(owner, text), limit)
+
+    def chosen(self, owner: Table, expression: bytes | str, limit: int | None = None) -> Rows[Partition]:
+        """The partitions that an expression chooses (`expressions`); an empty one chooses all.
+
+        Raises UndecidedError for one that is not understood, MetaError as `filtered`.
+        """
+        return self._meeting(owner, expression_conditions(owner, expression) if expression else [], limit)
+
+    def _meeting(self, owner: Table, conditions: Sequence[ColumnElement[bool]], limit: int | None) -> Rows[Partition]:
+        """The partitions that meet conditions. Raises MetaError for more than one request may ask for."""
         if len(conditions) != 1:  # none, or the index of names narrows it
             self._check_request(owner, conditions, limit)
             return self._rows(owner, *conditions, limit=limit)
@@ -213,7 +237,7 @@ def filter_conditions(owner: Table, text: str) -> list[ColumnElement[bool]]:
 
 
 def expression_conditions(owner: Table, expression: bytes | str) -> list[ColumnElement[bool]]:
-    """What an expression says of the table's partitions. Raises MetaError if it cannot be decided."""
+    """What an expression says of the table's partitions. Raises UndecidedError, or MetaError for a malformed text."""
     condition, is_hive_plan = expression_condition(expression, owner.partition_keys)
     return _conditions(owner, condition, default_is_null=is_hive_plan)
 
@@ -226,13 +250,6 @@ def _conditions(owner: Table, condition: Condition, default_is_null: bool = Fals
 
 def _names_of(owner: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
     return select(PARTITION.c.name).where(PARTITION.c.table_id == owner.id, *conditions)
-
-
-def _name(owner: Table, values: Sequence[str]) -> str:
-    try:
-        return partition_name([key.name for key in owner.partition_keys], values)
-    except FormatError as error:
-        raise MetaError(f"{owner.full_name}: {error}") from None
 
 
 def _first(row: Row[Any]) -> str:

@@ -168,25 +168,24 @@ class Privileges:
 
     def of_user(self, target: SecuredObject, user: str | None, groups: Collection[str]) -> PrivilegeSet:
         """What a user in these groups may do with exactly this object; an unknown object has no privileges."""
-        own = [Principal(user)] if user is not None else []
-        theirs = [Principal(group, IS_GROUP) for group in groups]
         with self._db.engine.connect() as connection:
-            roles = sorted(roles_above(connection, [*own, *theirs])) if own or theirs else []
-            if own:
-                roles = sorted({*roles, "public"})
-            principals = [*own, *theirs, *(Principal(role, IS_ROLE) for role in roles)]
-            pairs = [(principal.name, principal.type) for principal in principals]
-            among = tuple_(PRIVILEGE.c.principal, PRIVILEGE.c.principal_type).in_(pairs)
-            found = _select(connection, among, *_matches(target))
+            principals = _acting(connection, user, groups)
+            found = _select(connection, _is_granted_to(principals), *_matches(target))
+        return _set_of(principals, found)
 
-        def by_name(kind: int) -> dict[str, list[Grant]]:
-            return {
-                principal.name: [one for one in found if one.principal == principal]
-                for principal in principals
-                if principal.type == kind
-            }
-
-        return PrivilegeSet(by_name(USER), by_name(IS_GROUP), by_name(IS_ROLE))
+    def on_partitions(
+        self, table_id: int, user: str | None, groups: Collection[str]
+    ) -> Callable[[Sequence[str]], PrivilegeSet]:
+        """What a user in these groups may do with each partition of a table, by its values; asked for once."""
+        columns = PRIVILEGE.c
+        of_table = columns.object_type == ObjectType.PARTITION, columns.table_id == table_id
+        with self._db.engine.connect() as connection:
+            principals = _acting(connection, user, groups)
+            found = _select(connection, _is_granted_to(principals), *of_table)
+        by_values: dict[tuple[str, ...], list[Grant]] = {}
+        for one in found:
+            by_values.setdefault(one.object.partition or (), []).append(one)
+        return lambda values: _set_of(principals, by_values.get(tuple(values), ()))
 
 
 def adder(grants: Sequence[Grant]) -> Callable[[Connection, Table], None]:
@@ -208,6 +207,34 @@ def follow_columns(connection: Connection, old: Table, new: Table) -> None:
         connection.execute(delete(PRIVILEGE).where(of_table, columns.column_name.in_(dropped)))
     for before, after in renamed.items():
         connection.execute(update(PRIVILEGE).where(of_table, columns.column_name == before).values(column_name=after))
+
+
+def _acting(connection: Connection, user: str | None, groups: Collection[str]) -> list[Principal]:
+    """A user, its groups, and the roles of either."""
+    own = [Principal(user)] if user is not None else []
+    theirs = [Principal(group, IS_GROUP) for group in groups]
+    roles = sorted(roles_above(connection, [*own, *theirs])) if own or theirs else []
+    if own:
+        roles = sorted({*roles, "public"})
+    return [*own, *theirs, *(Principal(role, IS_ROLE) for role in roles)]
+
+
+def _is_granted_to(principals: Sequence[Principal]) -> Any:
+    pairs = [(principal.name, principal.type) for principal in principals]
+    return tuple_(PRIVILEGE.c.principal, PRIVILEGE.c.principal_type).in_(pairs)
+
+
+def _set_of(principals: Sequence[Principal], found: Sequence[Grant]) -> PrivilegeSet:
+    """Grants by the names of those who may have some."""
+
+    def by_name(kind: int) -> dict[str, list[Grant]]:
+        return {
+            principal.name: [one for one in found if one.principal == principal]
+            for principal in principals
+            if principal.type == kind
+        }
+
+    return PrivilegeSet(by_name(USER), by_name(IS_GROUP), by_name(IS_ROLE))
 
 
 _NOWHERE = {"database": None, "table_id": None, "partition_id": None, "column_name": None}

@@ -83,9 +83,13 @@ def drop_in(
 
 def free_place(connection: Connection, neighbours: Neighbours, place: str) -> str:
     """`place`, or one beside it if files of a dropped table that is still read are there."""
-    if not neighbours.is_read(connection, place):
-        return place
-    # As Hive names the directories of tables that can be dropped softly (acid-format.md §1.1).
+    return beside(connection, place) if neighbours.is_read(connection, place) else place
+
+
+def beside(connection: Connection, place: str) -> str:
+    """A place that nobody has had, named as Hive names those of tables that can be dropped softly (acid-format.md
+    §1.1).
+    """
     number = connection.execute(select(func.nextval("table_version"))).scalar_one()
     return f"{place}.v{number:07d}"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
-from hive_acid.errors import InvalidObjectError
+from hive_acid.errors import InvalidObjectError, MetaError
 from hive_acid.format.snapshot import ValidWriteIdList
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.models import Partition, Table
@@ -143,7 +143,7 @@ def canonical(table: Table, name: str) -> str:
     try:
         values = values_of_name(name)
         return name_of_values(keys, values) if len(values) == len(keys) else name
-    except InvalidObjectError:
+    except MetaError:
         return name
 
 

@@ -57,7 +57,6 @@ def _databases(catalog: CatalogService) -> dict[str, Handler]:
     databases = catalog.databases
 
     def create(call: Call, struct: Any) -> None:
-        _key(getattr(struct, "databaseName", None) or getattr(struct, "name", None))
         wanted = database_of(struct)
         if wanted.details.get("type") == ttypes.DatabaseType.REMOTE:
             raise InvalidObjectError(

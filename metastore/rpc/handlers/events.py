@@ -148,7 +148,7 @@ def _partition(catalog: CatalogService, table: Table, values: Sequence[str] | No
 
 
 def _found(catalog: CatalogService, table: Table, values: Sequence[str]) -> Partition:
-    return catalog.partitions.get(table.database, table.name, values)
+    return catalog.partitions.get(table, values)
 
 
 def _written(

@@ -16,11 +16,11 @@ def handlers(functions: Functions) -> dict[str, Handler]:
     """RPC name to function."""
 
     def create_function(call: Call, struct: Any) -> None:
-        functions.create(_function_of(struct, call.user))
+        functions.create(_function_of(struct))
 
     def alter_function(call: Call, database: str | None, name: str | None, struct: Any) -> None:
         key, name = _named(database, name)
-        functions.alter(key, name, _function_of(struct, call.user))
+        functions.alter(key, name, _function_of(struct))
 
     def drop_function(call: Call, database: str | None, name: str | None) -> None:
         functions.drop(*_named(database, name))
@@ -65,7 +65,7 @@ def _named(database: str | None, name: str | None) -> tuple[str, str]:
     return _database(database), name
 
 
-def _function_of(struct: Any, user: str | None) -> Function:
+def _function_of(struct: Any) -> Function:
     """A function as a client defines it. Raises MetaError for what is missing, as Hive does; a class is an object."""
     if struct is None:
         raise MetaError("the function is missing")
@@ -84,7 +84,7 @@ def _function_of(struct: Any, user: str | None) -> Function:
         database_name(plain["dbName"], plain.get("catName")),
         plain["functionName"],
         plain["className"],
-        plain.get("ownerName", user),
+        plain.get("ownerName"),
         plain["ownerType"],
         plain["functionType"],
         resources=[(one.get("resourceType"), one.get("uri")) for one in plain.get("resourceUris", [])],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hive_acid.errors import MetaError
@@ -42,12 +42,20 @@ _CHANGES = (ttypes.DataOperationType.UPDATE, ttypes.DataOperationType.DELETE)
 _WRITES_NOTHING = (ttypes.DataOperationType.SELECT, ttypes.DataOperationType.NO_TXN)
 
 
-def handlers(locks: LockService, polling: LockPolling, guard: TrinoGuard | None) -> dict[str, Handler]:
-    """The handlers by RPC name; `guard` is asked where Trino changes rows."""
+def handlers(
+    locks: LockService, polling: LockPolling, guard: TrinoGuard | None, abort: Callable[[TxnId], object]
+) -> dict[str, Handler]:
+    """The handlers by RPC name; `guard` is asked where Trino changes rows, and `abort` ends what it refuses."""
 
     async def lock(call: Call, request: Any) -> Any:
         if guard is not None and is_trino(request.agentInfo):
-            await call.run(_check_changes, guard, request)
+            try:
+                await call.run(_check_changes, guard, request)
+            except MetaError:
+                # Trino goes on heartbeating it after its query has failed, and it would hold back what helps.
+                if txn_id := _txn_id(request):
+                    await call.run(abort, txn_id)
+                raise
         return _lock_response(await polling.lock(_lock_request(request)))
 
     async def check_lock(call: Call, request: Any) -> Any:

@@ -1,22 +1,24 @@
 """RPCs that read partitions: old and ``_req`` forms are brought to one question, then answered in the form asked.
 
-Forms with a user and groups are answered without privileges: those are stored, but nothing is granted by partition
-here. Lists may be long and are then sent while they are read (`streaming`).
+Forms with a user and groups tell their privileges on each partition, if the table's property PARTITION_LEVEL_PRIVILEGE
+is true, as Hive does. Lists may be long and are then sent while they are read (`streaming`).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hive_acid.errors import InvalidObjectError, MetaError, UnknownMethodError
+from hive_acid.errors import MetaError, NoSuchObjectError, UnknownMethodError
 from hive_acid.wire import ttypes
 from metastore.catalog.models import Partition, Table
-from metastore.catalog.names import database_name, name_of_values, partition_values, values_of_name
-from metastore.catalog.partition.expressions import filter_text
+from metastore.catalog.names import database_name, name_of_values, split_key
+from metastore.catalog.partition.expressions import UndecidedError
 from metastore.catalog.partition.partitions import ValuesRequest
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
+from metastore.rpc.handlers.privileges import privilege_set_struct
 from metastore.rpc.handlers.statistics import partition_statistics
 from metastore.rpc.partition_specs import PartitionSpecs
 from metastore.rpc.partition_structs import projected, structs
@@ -25,6 +27,9 @@ from metastore.rpc.statistics_structs import engine_of, marked, reader_of
 from metastore.rpc.streaming import listed
 from metastore.store.rows import Rows
 
+_log = logging.getLogger(__name__)
+
+_LEVEL, _GROUPED = "PARTITION_LEVEL_PRIVILEGE", "partition.spec.grouping.enabled"
 _BY_NAMES, _BY_VALUES, _BY_EXPR = range(3)  # PartitionFilterMode
 
 
@@ -36,23 +41,30 @@ def handlers(catalog: CatalogService) -> dict[str, Handler]:
 def _getting(catalog: CatalogService) -> dict[str, Handler]:
     partitions = catalog.partitions
 
-    def get(database: str, table: str, values: Sequence[str]) -> Any:
+    def get(database: str, table: str, chosen: Sequence[str] | str) -> Any:
         owner = partitions.owner(database, table)
-        return structs(owner)(partitions.get(database, table, values))
+        return structs(owner)(partitions.get(owner, chosen))
 
-    def get_partition(call: Call, database: str, table: str, values: Sequence[str], *authorisation: Any) -> Any:
-        return get(database_name(database), table, storable(values or []))
+    def get_partition(call: Call, database: str, table: str, values: Sequence[str]) -> Any:
+        return get(database_name(database), table, values or [])
+
+    def get_partition_with_auth(
+        call: Call, database: str, table: str, values: Sequence[str], user: str | None, groups: Sequence[str] | None
+    ) -> Any:
+        owner = partitions.owner(database_name(database), table)
+        make = with_privileges(catalog, owner, user, groups or [], structs(owner))
+        return make(partitions.get(owner, values or []))
 
     def get_partition_req(call: Call, request: Any) -> Any:
-        found = get(database_name(request.dbName, request.catName), request.tblName, storable(request.partVals))
+        found = get(database_name(request.dbName, request.catName), request.tblName, request.partVals or [])
         return ttypes.GetPartitionResponse(partition=found)
 
     def get_partition_by_name(call: Call, database: str, table: str, name: str) -> Any:
-        return get(database_name(database), table, values_in(name))
+        return get(database_name(database), table, name or "")
 
     return {
         "get_partition": get_partition,
-        "get_partition_with_auth": get_partition,
+        "get_partition_with_auth": get_partition_with_auth,
         "get_partition_req": get_partition_req,
         "get_partition_by_name": get_partition_by_name,
     }
@@ -61,12 +73,29 @@ def _getting(catalog: CatalogService) -> dict[str, Handler]:
 def _listing(catalog: CatalogService) -> dict[str, Handler]:
     partitions = catalog.partitions
 
-    def answer(owner: Table, found: Rows[Partition], request: Any = None, wrap: Any = lambda found: found) -> Any:
-        return listed(for_reader(catalog, owner, found, request), wrap)
+    def answer(
+        owner: Table,
+        found: Rows[Partition],
+        request: Any = None,
+        wrap: Any = lambda found: found,
+        user: str | None = None,
+        groups: Sequence[str] | None = None,
+    ) -> Any:
+        make = structs(owner, request)
+        if user is not None and groups is not None:
+            make = with_privileges(catalog, owner, user, groups, make)
+        return listed(for_reader(catalog, owner, found, request, make), wrap)
 
-    def get_partitions(call: Call, database: str, table: str, limit: int | None, *authorisation: Any) -> Any:
+    def get_partitions(
+        call: Call,
+        database: str,
+        table: str,
+        limit: int | None,
+        user: str | None = None,
+        groups: Sequence[str] | None = None,
+    ) -> Any:
         owner = partitions.owner(database_name(database), table)
-        return answer(owner, partitions.matching(owner, limit=limit))
+        return answer(owner, partitions.matching(owner, limit=limit), user=user, groups=groups)
 
     def get_partitions_req(call: Call, request: Any) -> Any:
         owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
@@ -74,26 +103,40 @@ def _listing(catalog: CatalogService) -> dict[str, Handler]:
         return answer(owner, found, request, lambda found: ttypes.PartitionsResponse(partitions=found))
 
     def get_partitions_ps(
-        call: Call, database: str, table: str, values: Sequence[str] | None, limit: int | None, *authorisation: Any
+        call: Call,
+        database: str,
+        table: str,
+        values: Sequence[str] | None,
+        limit: int | None,
+        user: str | None = None,
+        groups: Sequence[str] | None = None,
     ) -> Any:
         owner = partitions.owner(database_name(database), table)
-        return answer(owner, partitions.matching(owner, values or [], limit))
+        return answer(owner, partitions.matching(owner, _prefix(values), limit), user=user, groups=groups)
 
     def get_partitions_ps_with_auth_req(call: Call, request: Any) -> Any:
         owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
         if request.partNames is not None:
             found = partitions.named(owner, request.partNames)
         else:
-            found = partitions.matching(owner, request.partVals or [], request.maxParts)
-        return answer(owner, found, request, lambda found: ttypes.GetPartitionsPsWithAuthResponse(partitions=found))
+            values = () if request.partVals is None else _prefix(request.partVals)
+            found = partitions.matching(owner, values, request.maxParts)
+        return answer(
+            owner,
+            found,
+            request,
+            lambda found: ttypes.GetPartitionsPsWithAuthResponse(partitions=found),
+            request.userName,
+            request.groupNames,
+        )
 
     def get_partitions_by_names(call: Call, database: str, table: str, names: Sequence[str] | None) -> Any:
         owner = partitions.owner(database_name(database), table)
-        return answer(owner, partitions.named(owner, names or []))
+        return answer(owner, partitions.named(owner, _given(names)))
 
     def get_partitions_by_names_req(call: Call, request: Any) -> Any:
         owner = partitions.owner(database_name(request.db_name), request.tbl_name)
-        found = partitions.named(owner, request.names or [])
+        found = partitions.named(owner, _given(request.names))
         structs_found = for_reader(catalog, owner, found, request)
         if request.get_col_stats:
             reader = reader_of(request.validWriteIdList)
@@ -112,7 +155,7 @@ def _listing(catalog: CatalogService) -> dict[str, Handler]:
         return answer(owner, partitions.filtered(owner, text or "", limit))
 
     def get_partitions_by_filter_req(call: Call, request: Any) -> Any:
-        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName or "")
+        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
         return answer(owner, partitions.filtered(owner, request.filter or "", request.maxParts), request)
 
     def get_num_partitions_by_filter(call: Call, database: str, table: str, text: str | None) -> int:
@@ -139,20 +182,29 @@ def _naming(catalog: CatalogService) -> dict[str, Handler]:
     def names(database: str, table: str, values: Sequence[str] | None, limit: int | None) -> Rows[str]:
         return partitions.names(partitions.owner(database, table), values or [], limit)
 
+    def all_names(database: str, table: str, limit: int | None) -> Any:
+        """Those of a table; as in Hive none of one that does not exist. Raises MetaError for an empty name."""
+        if not split_key(database)[1] or not table:
+            raise MetaError("the request does not name the table whose partitions it wants")
+        try:
+            return listed(names(database, table, None, limit))
+        except NoSuchObjectError:
+            return []
+
     def get_partition_names(call: Call, database: str, table: str, limit: int | None) -> Any:
-        return listed(names(database_name(database), table, None, limit))
+        return all_names(database_name(database), table, limit)
 
     def fetch_partition_names_req(call: Call, request: Any) -> Any:
-        return listed(names(database_name(request.dbName, request.catName), request.tblName, None, request.maxParts))
+        return all_names(database_name(request.dbName, request.catName), request.tblName, request.maxParts)
 
     def get_partition_names_ps(
         call: Call, database: str, table: str, values: Sequence[str] | None, limit: int | None
     ) -> Any:
-        return listed(names(database_name(database), table, values, limit))
+        return listed(names(database_name(database), table, _prefix(values), limit))
 
     def get_partition_names_ps_req(call: Call, request: Any) -> Any:
         database = database_name(request.dbName, request.catName)
-        found = names(database, request.tblName, request.partValues, request.maxParts)
+        found = names(database, request.tblName, _prefix(request.partValues), request.maxParts)
         return listed(found, lambda found: ttypes.GetPartitionNamesPsResponse(names=found))
 
     def get_partition_names_req(call: Call, request: Any) -> Any:
@@ -161,7 +213,10 @@ def _naming(catalog: CatalogService) -> dict[str, Handler]:
         return listed(partitions.chosen_names(owner, _expression(request.expr), order, request.maxParts))
 
     def get_partition_values(call: Call, request: Any) -> Any:
-        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
+        try:
+            owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
+        except NoSuchObjectError as error:  # as Hive's answer
+            raise MetaError(str(error)) from None
         found = partitions.values(
             owner,
             ValuesRequest(
@@ -188,27 +243,28 @@ def _naming(catalog: CatalogService) -> dict[str, Handler]:
 def _by_expression(catalog: CatalogService) -> dict[str, Handler]:
     partitions = catalog.partitions
 
-    def chosen(request: Any) -> tuple[Table, Rows[Partition]]:
-        """Those that a filter text chooses.
+    def chosen(call: Call, request: Any) -> tuple[Table, Rows[Partition]]:
+        """Those that an expression chooses.
 
-        Hive's own expressions are not known to these methods: it prunes by itself then, which is correct and costs it
-        one list of names (metastore-wire.md §3).
+        One that is not understood is answered as if the method were not there: Hive's planner prunes by itself then,
+        which is correct and costs it one list of names (metastore-wire.md §3).
         """
         owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
-        text = filter_text(request.expr)
-        if text is None:
-            raise UnknownMethodError("partitions are not chosen by Hive's expressions, but by filters and names")
-        return owner, partitions.filtered(owner, text, request.maxParts)
+        try:
+            return owner, partitions.chosen(owner, _expression(request.expr), request.maxParts)
+        except UndecidedError as error:
+            _log.info("%s of %s is left to the client: %s", call.method, owner.full_name, error)
+            raise UnknownMethodError(str(error)) from None
 
     def get_partitions_by_expr(call: Call, request: Any) -> Any:
-        owner, found = chosen(request)
+        owner, found = chosen(call, request)
         return listed(
             for_reader(catalog, owner, found, request),
             lambda found: ttypes.PartitionsByExprResult(partitions=found, hasUnknownPartitions=False),
         )
 
     def get_partitions_spec_by_expr(call: Call, request: Any) -> Any:
-        owner, found = chosen(request)
+        owner, found = chosen(call, request)
         return listed(
             PartitionSpecs(owner, found.each(structs(owner, request))),
             lambda specs: ttypes.PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=False),
@@ -225,11 +281,16 @@ def _specs(catalog: CatalogService) -> dict[str, Handler]:
 
     def get_partitions_pspec(call: Call, database: str, table: str, limit: int | None) -> Any:
         owner = partitions.owner(database_name(database), table)
-        return listed(PartitionSpecs(owner, partitions.matching(owner, limit=limit).each(structs(owner))))
+        return listed(specs_of(owner, partitions.matching(owner, limit=limit)))
 
     def get_part_specs_by_filter(call: Call, database: str, table: str, text: str | None, limit: int | None) -> Any:
         owner = partitions.owner(database_name(database), table)
-        return listed(PartitionSpecs(owner, partitions.filtered(owner, text or "", limit).each(structs(owner))))
+        return listed(specs_of(owner, partitions.filtered(owner, text or "", limit)))
+
+    def specs_of(owner: Table, found: Rows[Partition]) -> PartitionSpecs:
+        """One list, unless the table has them grouped by the storage descriptors that they share; as in Hive."""
+        is_grouped = (owner.parameter(_GROUPED) or "").lower() == "true"
+        return PartitionSpecs(owner, found.each(structs(owner)), is_grouped)
 
     def get_partitions_with_specs(call: Call, request: Any) -> Any:
         owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName or "")
@@ -274,20 +335,37 @@ def for_reader(
     return catalog.statistics.partitions_for(owner, found, reader).each(lambda pair: marked(make(pair[0]), pair[1]))
 
 
-def values_in(name: str) -> list[str]:
-    """The values in a partition name, for methods that do not declare InvalidObjectException."""
-    try:
-        return values_of_name(name)
-    except InvalidObjectError as error:
-        raise MetaError(str(error)) from None
+def with_privileges(
+    catalog: CatalogService,
+    owner: Table,
+    user: str | None,
+    groups: Sequence[str],
+    make: Callable[[Partition], Any],
+) -> Callable[[Partition], Any]:
+    """Makes structs with what a user in these groups may do, if the table has privileges by partition."""
+    if (owner.parameter(_LEVEL) or "").lower() != "true":
+        return make
+    privileges_on = catalog.privileges.on_partitions(owner.id, user, groups)
+
+    def made(partition: Partition) -> Any:
+        struct = make(partition)
+        struct.privileges = privilege_set_struct(privileges_on(partition.values))
+        return struct
+
+    return made
 
 
-def storable(values: Sequence[str]) -> list[str]:
-    """Partition values as they are stored, for methods that do not declare InvalidObjectException."""
-    try:
-        return partition_values(values)
-    except InvalidObjectError as error:
-        raise MetaError(str(error)) from None
+def _prefix(values: Sequence[str] | None) -> Sequence[str]:
+    """The first values of partitions, an empty one for any. Raises MetaError if there are none."""
+    if not values:
+        raise MetaError("the request lacks values of partitions")
+    return values
+
+
+def _given(names: Sequence[str] | None) -> Sequence[str]:
+    if names is None:
+        raise MetaError("the request lacks the names of partitions")
+    return names
 
 
 def _expression(data: bytes | str) -> bytes | str:

@@ -8,12 +8,19 @@ from typing import Any
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError
 from hive_acid.wire import ttypes
 from metastore.catalog.models import Partition, Table
-from metastore.catalog.names import database_name, fold, name_of_values, spec_of_name, values_of_name
+from metastore.catalog.names import (
+    database_name,
+    fold,
+    name_of_values,
+    partition_values,
+    spec_of_name,
+    split_key,
+    values_of_name,
+)
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.catalog_structs import partition_of
-from metastore.rpc.handlers.partition_lists import storable, values_in
+from metastore.rpc.catalog_structs import check_storage, partition_of
 from metastore.rpc.handlers.tables import properties_of
 from metastore.rpc.partition_specs import partitions_in
 from metastore.rpc.partition_structs import structs, table_columns
@@ -27,31 +34,36 @@ def handlers(catalog: CatalogService) -> dict[str, Handler]:
 
 def _adding(catalog: CatalogService) -> dict[str, Handler]:
     def add(
-        database: str, table: str, given: Sequence[Any], if_not_exists: bool = False, columns: Any = None
+        database: str,
+        table: str,
+        given: Sequence[Any],
+        if_not_exists: bool = False,
+        columns: Any = None,
+        in_same_words: bool = True,
     ) -> tuple[Table, list[Partition]]:
+        _check_owner(catalog, database, table, given, in_same_words)
+        for struct in given:
+            if struct.sd is not None:
+                check_storage(struct.sd, f"partition {struct.values}")
         found = [partition_of(struct) for struct in _with_columns(given, columns)]
         return catalog.partition_changes.add(database, table, found, if_not_exists)
 
-    def add_one(database: str, table: str, struct: Any) -> Any:
-        owner, (added,) = add(database, table, [struct])
-        return structs(owner)(added)
-
-    def add_all(given: Sequence[Any]) -> int:
-        if not given:
-            return 0
-        targets = {(database_name(struct.dbName, struct.catName), fold(struct.tableName)) for struct in given}
-        if len(targets) > 1:
-            raise InvalidObjectError("the partitions of one request must belong to one table")
-        return len(add(*targets.pop(), given)[1])
+    def add_to_first(given: Sequence[Any]) -> tuple[Table, list[Partition]]:
+        """All go to the table of the first."""
+        return add(database_name(given[0].dbName, given[0].catName), fold(given[0].tableName), given)
 
     def add_partition(call: Call, struct: Any, context: Any = None) -> Any:
-        return add_one(database_name(struct.dbName, struct.catName), struct.tableName, struct)
+        owner, (added,) = add_to_first([struct])
+        return structs(owner)(added)
 
     def add_partitions(call: Call, given: Sequence[Any] | None) -> int:
-        return add_all(given or [])
+        return len(add_to_first(given)[1]) if given else 0
 
     def add_partitions_pspec(call: Call, specs: Sequence[Any] | None) -> int:
-        return add_all(list(partitions_in(specs or [])))
+        if not specs:
+            return 0
+        database, table = database_name(specs[0].dbName, specs[0].catName), fold(specs[0].tableName)
+        return len(add(database, table, list(partitions_in(specs)), in_same_words=False)[1])
 
     def add_partitions_req(call: Call, request: Any) -> Any:
         database = database_name(request.dbName, request.catName)
@@ -65,19 +77,19 @@ def _adding(catalog: CatalogService) -> dict[str, Handler]:
                 result.partitionColSchema = table_columns(owner)
         return result
 
-    def append(database: str, table: str, values: Sequence[str]) -> Any:
-        return add_one(database, table, ttypes.Partition(values=list(values)))
+    def append(database: str, table: str, chosen: Sequence[str] | str) -> Any:
+        owner, (added,) = catalog.partition_changes.append(database, table, chosen)
+        return structs(owner)(added)
 
     def append_partition(call: Call, database: str, table: str, values: Sequence[str], context: Any = None) -> Any:
         return append(database_name(database), table, values or [])
 
     def append_partition_by_name(call: Call, database: str, table: str, name: str, context: Any = None) -> Any:
-        return append(database_name(database), table, values_of_name(name))
+        return append(database_name(database), table, name or "")
 
     def append_partition_req(call: Call, request: Any) -> Any:
         database = database_name(request.dbName, request.catalogName)
-        values = values_of_name(request.name) if request.name else request.partVals or []
-        return append(database, request.tableName, values)
+        return append(database, request.tableName, request.partVals or [] if request.name is None else request.name)
 
     return {
         "add_partition": add_partition,
@@ -97,6 +109,7 @@ def _altering(catalog: CatalogService) -> dict[str, Handler]:
     def alter(database: str, table: str, given: Sequence[Any], context: Any, *write: Any) -> None:
         upkeep = upkeep_of(context.properties if context is not None else None, *write)
         changes = catalog.partition_changes
+        _check_owner(catalog, database, table, given)
         _declared(lambda: changes.alter(database, table, [partition_of(struct) for struct in given], upkeep))
 
     def alter_partition(call: Call, database: str, table: str, struct: Any, context: Any = None) -> None:
@@ -132,10 +145,12 @@ def _moving(catalog: CatalogService) -> dict[str, Handler]:
 
     def rename_partition(call: Call, database: str, table: str, values: Sequence[str] | None, struct: Any) -> None:
         name = database_name(database)
+        _check_owner(catalog, name, table, [struct])
         _declared(lambda: moves.rename(name, table, values or [], partition_of(struct)))
 
     def rename_partition_req(call: Call, request: Any) -> Any:
         database = database_name(request.dbName, request.catName)
+        _check_owner(catalog, database, request.tableName, [request.newPart])
         _declared(
             lambda: moves.rename(
                 database, request.tableName, request.partVals, partition_of(request.newPart), bool(request.clonePart)
@@ -171,11 +186,8 @@ def _moving(catalog: CatalogService) -> dict[str, Handler]:
 def _dropping(catalog: CatalogService) -> dict[str, Handler]:
     drops = catalog.partition_drops
 
-    def drop(database: str, table: str, values: Sequence[str], delete_data: bool | None, context: Any) -> bool:
-        try:
-            drops.one(database, table, values, DropRequest.of_context(bool(delete_data), properties_of(context)))
-        except InvalidObjectError as error:  # not declared
-            raise MetaError(str(error)) from None
+    def drop(database: str, table: str, chosen: Sequence[str] | str, delete_data: bool | None, context: Any) -> bool:
+        drops.one(database, table, chosen, DropRequest.of_context(bool(delete_data), properties_of(context)))
         return True
 
     def drop_partition(
@@ -186,12 +198,12 @@ def _dropping(catalog: CatalogService) -> dict[str, Handler]:
     def drop_partition_by_name(
         call: Call, database: str, table: str, name: str, delete_data: bool | None, context: Any = None
     ) -> bool:
-        return drop(database_name(database), table, values_in(name), delete_data, context)
+        return drop(database_name(database), table, name or "", delete_data, context)
 
     def drop_partition_req(call: Call, request: Any) -> bool:
-        values = values_in(request.partName) if request.partName else request.partVals or []
+        chosen = request.partVals or [] if request.partName is None else request.partName
         database = database_name(request.dbName, request.catName)
-        return drop(database, request.tblName, values, request.deleteData, request.environmentContext)
+        return drop(database, request.tblName, chosen, request.deleteData, request.environmentContext)
 
     def drop_partitions_req(call: Call, request: Any) -> Any:
         database = database_name(request.dbName, request.catName)
@@ -221,16 +233,13 @@ def _dropping(catalog: CatalogService) -> dict[str, Handler]:
 
 def _names(catalog: CatalogService) -> dict[str, Handler]:
     def to_values(call: Call, name: str) -> list[str]:
-        return values_in(name) if name else []
+        return values_of_name(name) if name else []
 
     def to_spec(call: Call, name: str) -> dict[str, str]:
-        try:
-            return dict(spec_of_name(name)) if name else {}
-        except InvalidObjectError as error:  # not declared
-            raise MetaError(str(error)) from None
+        return dict(spec_of_name(name)) if name else {}
 
     def has_valid_characters(call: Call, values: Sequence[str], throw: bool | None) -> bool:
-        invalid = catalog.partitions.first_invalid(storable(values or []))
+        invalid = catalog.partitions.first_invalid(partition_values(values or []))
         if invalid is not None and throw:
             raise MetaError(f"partition value '{invalid}' does not match the server's whitelist")
         return invalid is None
@@ -240,6 +249,23 @@ def _names(catalog: CatalogService) -> dict[str, Handler]:
         "partition_name_to_spec": to_spec,
         "partition_name_has_valid_characters": has_valid_characters,
     }
+
+
+def _check_owner(
+    catalog: CatalogService, database: str, table: str, given: Sequence[Any], in_same_words: bool = False
+) -> None:
+    """Raise MetaError for a partition that does not name the table that the request is about, if that is there.
+
+    As Hive wants it, those that are added must all name it `in_same_words`.
+    """
+    target = fold(database), fold(table)
+    is_alike = not in_same_words or len({(struct.dbName, struct.tableName) for struct in given}) <= 1
+    for struct in given:
+        own = None
+        if struct.dbName is not None and struct.tableName is not None:
+            own = database_name(struct.dbName, struct.catName or split_key(database)[0]), fold(struct.tableName)
+        if not (is_alike and own == target) and catalog.tables.find(*target) is not None:
+            raise MetaError(f"Partition does not belong to target table {'.'.join(target)}: {struct.values} of {own}")
 
 
 def _with_columns(given: Sequence[Any], columns: Any) -> Sequence[Any]:
@@ -253,10 +279,7 @@ def _with_columns(given: Sequence[Any], columns: Any) -> Sequence[Any]:
 
 def _normal_name(owner: Table, name: str) -> str:
     """The name as it is stored, whatever the case of its keys. Raises MetaError if it is not of the table's keys."""
-    try:
-        return name_of_values([key.name for key in owner.partition_keys], values_in(name))
-    except InvalidObjectError as error:
-        raise MetaError(str(error)) from None
+    return name_of_values([key.name for key in owner.partition_keys], values_of_name(name))
 
 
 def _declared(change: Callable[[], None]) -> None:

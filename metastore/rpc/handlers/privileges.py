@@ -9,7 +9,7 @@ from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.catalog.models import USER
 from metastore.catalog.names import DEFAULT_CATALOG, database_name, split_key
-from metastore.catalog.registry.privileges import Grant, ObjectType, Privileges, SecuredObject
+from metastore.catalog.registry.privileges import Grant, ObjectType, Privileges, PrivilegeSet, SecuredObject
 from metastore.catalog.registry.roles import IS_GROUP, IS_ROLE, Principal, Role, RoleGrant, Roles
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.plain import checked_text, to_plain
@@ -89,12 +89,7 @@ def _roles(roles: Roles) -> dict[str, Handler]:
 
 def _privileges(privileges: Privileges) -> dict[str, Handler]:
     def get_privilege_set(call: Call, target: Any, user: str | None, groups: Sequence[str] | None) -> Any:
-        found = privileges.of_user(_secured_object(target), user, groups or [])
-        return ttypes.PrincipalPrivilegeSet(
-            userPrivileges=_infos(found.of_user),
-            groupPrivileges=_infos(found.of_groups),
-            rolePrivileges=_infos(found.of_roles),
-        )
+        return privilege_set_struct(privileges.of_user(_secured_object(target), user, groups or []))
 
     def list_privileges(call: Call, principal: str | None, principal_type: int | None, target: Any) -> list[Any]:
         whose = None if principal is None else _principal(principal, principal_type)
@@ -130,6 +125,15 @@ def _privileges(privileges: Privileges) -> dict[str, Handler]:
         refresh_privileges,
     )
     return {handler.__name__: handler for handler in served}
+
+
+def privilege_set_struct(found: PrivilegeSet) -> Any:
+    """A PrincipalPrivilegeSet."""
+    return ttypes.PrincipalPrivilegeSet(
+        userPrivileges=_infos(found.of_user),
+        groupPrivileges=_infos(found.of_groups),
+        rolePrivileges=_infos(found.of_roles),
+    )
 
 
 def owner_grants(struct: Any) -> list[Grant]:

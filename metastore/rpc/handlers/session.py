@@ -10,7 +10,7 @@ from typing import Any
 from hive_acid.errors import ConfigValSecurityError, MetaError, NoSuchObjectError
 from hive_acid.wire import ttypes
 from metastore.observe.calls import CallCounts
-from metastore.rpc.call import Call, Handler
+from metastore.rpc.call import Call, Handler, Session
 from metastore.rpc.plain import checked_text
 from metastore.settings import spelling
 
@@ -37,6 +37,8 @@ _META_CONF = {
     }.items()
 }
 """The keys that getMetaConf and setMetaConf may name, and what holds here (metastore-wire.md §5)."""
+_CHECKS_COLUMN_TYPES = spelling("metastore.disallow.incompatible.col.type.changes")
+"""What clients turn off for their connection to alter a table as they like, such as to drop columns."""
 
 
 def handlers(
@@ -48,6 +50,12 @@ def handlers(
     """
     known = {spelling(key): value for key, value in settings.items()}
     return _connection() | _configuration(known) | _service(counts, uuid, trouble) | _options() | _dataconnectors()
+
+
+def checks_column_types(session: Session) -> bool | None:
+    """What a client has said on its connection of the types that altered columns may have; None if nothing."""
+    said = session.meta_conf.get(_CHECKS_COLUMN_TYPES)
+    return None if said is None else said.lower() == "true"
 
 
 def _connection() -> dict[str, Handler]:
@@ -69,12 +77,15 @@ def _configuration(known: Mapping[str, str]) -> dict[str, Handler]:
         name = spelling(key or "")
         if name not in _META_CONF:
             raise MetaError(f"Invalid configuration key {key}")
-        return known.get(name) or call.session.meta_conf.get(name, _META_CONF[name])
+        return call.session.meta_conf.get(name) or known.get(name) or _META_CONF[name]
 
     def set_meta_conf(call: Call, key: str, value: str | None) -> None:
         if get_meta_conf(call, key) == value:
             return
-        if spelling(key) in known:
+        if spelling(key) == _CHECKS_COLUMN_TYPES:
+            if str(value).lower() not in ("true", "false"):
+                raise MetaError(f"{key} is true or false, not {value}")
+        elif spelling(key) in known:
             raise MetaError(f"{key} is fixed while the server runs: give it to the server as a setting")
         call.session.meta_conf[spelling(key)] = checked_text(value, key)
 

@@ -10,7 +10,7 @@ from hive_acid.wire import ttypes
 from metastore.catalog.capabilities import access_of
 from metastore.catalog.listings import DETAILS, PARAMETERS, STORAGE
 from metastore.catalog.models import Table, TableSummary
-from metastore.catalog.names import database_key, database_name, decoded, split_key
+from metastore.catalog.names import database_key, database_name, decoded, is_plain_name, split_key
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.catalog_structs import table_struct
@@ -39,7 +39,8 @@ def _names(catalog: CatalogService) -> dict[str, Handler]:
         return listed(listings.names(database_name(database), pattern, table_type))
 
     def get_all_tables(call: Call, database: str) -> Any:
-        return listed(listings.names(database_name(database)))
+        call.session.listed = database_name(database)
+        return listed(listings.names(call.session.listed))
 
     def get_table_meta(call: Call, databases: str | None, pattern: str | None, types: Sequence[str] | None) -> Any:
         found = listings.summaries(*decoded(databases), pattern, types or [])
@@ -75,13 +76,16 @@ def _objects(catalog: CatalogService) -> dict[str, Handler]:
 
     def get_table_objects_by_name_req(call: Call, request: Any) -> Any:
         catalog_name, name = decoded(request.dbName, request.catName)
-        if not name or catalog.databases.find(database_key(catalog_name, name)) is None:
+        is_pattern = request.tablesPattern is not None and name is not None and not is_plain_name(name)
+        if not is_pattern and (not name or catalog.databases.find(database_key(catalog_name, name)) is None):
             raise UnknownDBError(f"database {catalog_name}.{name} does not exist")
-        database = database_key(catalog_name, name)
+        database = database_key(catalog_name, name or "")
         projection = _projection(request.projectionSpec)
         capabilities = request.processorCapabilities
         needed = None if capabilities else _needed(projection)
-        if request.tablesPattern is not None:
+        if is_pattern:
+            found = listings.everywhere(catalog_name, name, request.tablesPattern, needed)
+        elif request.tablesPattern is not None:
             found = listings.matching(database, request.tablesPattern, needed=needed)
         elif request.tblNames is not None:
             found = listings.named(database, request.tblNames, needed=needed)
@@ -90,7 +94,11 @@ def _objects(catalog: CatalogService) -> dict[str, Handler]:
 
         def shown(table: Table) -> Any:
             struct = translated(table, capabilities)
-            return struct if projection is None else projection.of(struct)
+            if projection is None:
+                return struct
+            part = projection.of(struct)
+            part.createTime = struct.createTime  # always there, as in Hive
+            return part
 
         return listed(found.each(shown), lambda tables: ttypes.GetTablesResult(tables=tables))
 
@@ -139,7 +147,8 @@ def _projection(spec: Any) -> Projection | None:
         if spec is not None and (spec.includeParamKeyPattern or spec.excludeParamKeyPattern):
             raise InvalidOperationError("patterns of parameters are for partitions, not for tables")
         return None
-    return Projection(spec.fieldList)
+    projection = Projection(spec.fieldList, ttypes.Table)
+    return projection if projection.is_single else None  # as Hive, whose tables are whole then
 
 
 def _needed(projection: Projection | None) -> frozenset[str] | None:

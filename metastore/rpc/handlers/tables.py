@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from hive_acid.errors import (
@@ -19,6 +18,7 @@ from hive_acid.errors import (
     UnknownTableError,
 )
 from hive_acid.wire import ttypes
+from metastore.catalog.alterations import AlterRequest
 from metastore.catalog.capabilities import INSERT_ONLY_TABLES, access_of, guard_of
 from metastore.catalog.config import REFUSE, WARN
 from metastore.catalog.models import Expectation, Table
@@ -30,11 +30,14 @@ from metastore.catalog.views import just_materialized
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.catalog_structs import field_schemas, table_of, table_struct
 from metastore.rpc.handlers.companions import companions_of
+from metastore.rpc.handlers.session import checks_column_types
 from metastore.rpc.handlers.statistics import table_statistics
 from metastore.rpc.statistics_structs import engine_of, marked, reader_of, upkeep_of
 from metastore.txn.models import TxnOwner
 
 _log = logging.getLogger(__name__)
+
+_DROPS = ("drop_table", "drop_table_with_environment_context")
 
 
 def handlers(catalog: CatalogService) -> dict[str, Handler]:
@@ -47,7 +50,7 @@ def _reading(catalog: CatalogService) -> dict[str, Handler]:
 
     def get_table(call: Call, database: str, name: str) -> Any:
         table = tables.get(database_name(database), name)
-        if is_refused(catalog, call, table):
+        if is_refused(catalog, call, table) and not _is_dropping(call, table.database):
             raise MetaError(
                 f"{table.full_name} is an ACID table, which this client would read and write wrongly: use"
                 " hive_acid.connect and hive_acid.spark, a client that sends get_table_req, or the server setting or"
@@ -123,6 +126,14 @@ def is_refused(catalog: CatalogService, call: Call, table: Table) -> bool:
     return guard == REFUSE
 
 
+def _is_dropping(call: Call, database: str) -> bool:
+    """Whether a client gets the tables of a database to drop them one by one, as Hive 2.3's dropDatabase does.
+
+    It lists them all, then gets and drops each, and calls nothing else on that connection meanwhile.
+    """
+    return call.session.listed == database and call.session.last_method in ("get_all_tables", *_DROPS)
+
+
 def _creating(catalog: CatalogService) -> dict[str, Handler]:
     def create(
         call: Call,
@@ -136,7 +147,7 @@ def _creating(catalog: CatalogService) -> dict[str, Handler]:
             return
         table = just_materialized(table_of(struct))
         companions = companions_of(struct, table, constraints)
-        catalog.tables.create(replace(table, owner=table.owner or call.user), capabilities, *companions)
+        catalog.tables.create(table, capabilities, *companions)
 
     def create_table(call: Call, struct: Any, context: Any = None) -> None:
         create(call, struct, context)
@@ -157,9 +168,7 @@ def _creating(catalog: CatalogService) -> dict[str, Handler]:
 
     def translate_table_dryrun(call: Call, request: Any) -> Any:
         """The table as a create of it would be stored."""
-        table = table_of(request.table)
-        owned = replace(table, owner=table.owner or call.user)
-        return table_struct(catalog.tables.completed(owned, request.processorCapabilities))
+        return table_struct(catalog.tables.completed(table_of(request.table), request.processorCapabilities))
 
     return {
         "create_table": create_table,
@@ -172,6 +181,7 @@ def _creating(catalog: CatalogService) -> dict[str, Handler]:
 
 def _altering(catalog: CatalogService) -> dict[str, Handler]:
     def alter(
+        call: Call,
         database: str,
         name: str,
         struct: Any,
@@ -188,15 +198,16 @@ def _altering(catalog: CatalogService) -> dict[str, Handler]:
         try:
             new = table_of(struct, database)
             write = () if request is None else (request.writeId, request.validWriteIdList)
-            catalog.alterations.alter(database, fold(name), new, expected, cascade, upkeep_of(properties, *write))
+            how = AlterRequest(expected, cascade, upkeep_of(properties, *write), checks_column_types(call.session))
+            catalog.alterations.alter(database, fold(name), new, how)
         except InvalidObjectError as error:  # none of the alter methods declares it
             raise InvalidOperationError(str(error)) from None
 
     def alter_table(call: Call, database: str, name: str, struct: Any, context: Any = None) -> None:
-        alter(database_name(database), name, struct, context)
+        alter(call, database_name(database), name, struct, context)
 
     def alter_table_with_cascade(call: Call, database: str, name: str, struct: Any, cascade: bool | None) -> None:
-        alter(database_name(database), name, struct, None, cascade=bool(cascade))
+        alter(call, database_name(database), name, struct, None, cascade=bool(cascade))
 
     def alter_table_req(call: Call, request: Any) -> Any:
         struct = request.table
@@ -206,7 +217,7 @@ def _altering(catalog: CatalogService) -> dict[str, Handler]:
         if request.expectedParameterKey is not None and request.expectedParameterValue is not None:
             expected = Expectation(request.expectedParameterKey, request.expectedParameterValue)
         database = database_name(request.dbName, request.catName)
-        alter(database, request.tableName, struct, request.environmentContext, expected, request=request)
+        alter(call, database, request.tableName, struct, request.environmentContext, expected, request=request)
         return ttypes.AlterTableResponse()
 
     return {

@@ -41,7 +41,7 @@ class _Expressions:
 
 
 def serialised(walk: Walk) -> None:
-    """Drops are decoded; reads are answered UNKNOWN_METHOD, on which Hive prunes by itself."""
+    """Drops and reads are decoded; a read that is not understood is answered UNKNOWN_METHOD: Hive prunes by itself."""
     if walk.hive.generation != 2:  # only PySpark brings a Hive that makes such bytes
         return
     client, made = walk.client, _Expressions(walk)
@@ -54,8 +54,12 @@ def serialised(walk: Walk) -> None:
 
     jan = made.of("GenericUDFOPEqual", "month", ("jan",))
     late = made.of("GenericUDFOPGreaterThan", "year", (2024,))
+    found = walk.hive.list_of()
+    assert client.listPartitionsByExpr(walk.db, "t", made.bytes_of(jan), "", -1, found) is False
+    assert values(found) == ["2023/jan", "2024/jan", "2025/jan"]
+    unknown = made.of("GenericUDFOPEqual", made.of("GenericUDFUpper", "month"), ("JAN",))
     with refused("IncompatibleMetastoreException"):
-        client.listPartitionsByExpr(walk.db, "t", made.bytes_of(jan), "", -1, walk.hive.list_of())
+        client.listPartitionsByExpr(walk.db, "t", made.bytes_of(unknown), "", -1, walk.hive.list_of())
     assert drop(made.of("GenericUDFOPAnd", jan, late)) == ["2025/jan"]
     assert drop(made.of("GenericUDFIn", "year", (2022,), (2023,))) == ["2023/feb", "2023/jan"]
     assert drop(made.of("GenericUDFOPNot", jan)) == ["2024/feb", "2025/feb"]
