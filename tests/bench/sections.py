@@ -245,7 +245,8 @@ def hostilities(bench: Bench) -> Result:
     with bench.server() as ours:
         hostile.prepare(ours.uri)
         for name, attack in hostile.attacks(sizes.crowd).items():
-            found = hostile.found(ours, name, attack, seconds)
+            has_crowd = name.startswith(f"{sizes.crowd:,} ")  # which takes some seconds to gather
+            found = hostile.found(ours, name, attack, seconds + (sizes.crowd / 1000 if has_crowd else 0))
             times = (f"{one:,.1f}" for one in (found.p50_ms, found.p99_ms, found.worst_ms))
             memory = (f"{one:,.0f}" for one in (found.memory_mb, found.peak_mb))
             rows.append((name, f"{found.calls:,}", *times, *memory, str(found.errors)))

