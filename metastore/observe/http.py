@@ -4,7 +4,7 @@ Live is a process that need not be started anew; ready is a server that can serv
 answered within seconds. ``/healthz`` is another name of ``/readyz``.
 
 An event loop of its own, on a thread. A client has a few seconds for its request and for reading the answer, however
-it divides them, and there are some dozens at most: of more the one that has been there longest is cut off, those first
+it divides them, and there are some hundred at most: of more the one that has been there longest is cut off, those first
 that have not asked yet, so nobody can keep the port. What is answered was counted before: a scrape asks the database
 nothing. Answers are made on a second thread, one at a time, since liveness waits for the event loop of the calls.
 """
@@ -24,7 +24,8 @@ from metastore.observe.prometheus import CONTENT_TYPE
 
 LOG = logging.getLogger("metastore.metrics")
 REQUEST_TIMEOUT_S = 5.0
-MOST_CLIENTS = 64
+MOST_CLIENTS = 1024
+BACKLOG = 256
 MOST_REQUEST_BYTES = 16 * 1024
 NOT_LIVE = "the event loop does not turn"
 _TEXT = "text/plain; charset=utf-8"
@@ -48,7 +49,7 @@ class MetricsServer:
         """
         self._metrics, self._is_live, self._trouble = metrics, is_live, trouble
         self._listener = socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=MOST_CLIENTS
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
         )
         self._clients: dict[_Client, None] = {}  # the eldest comes first
         self._answers = ThreadPoolExecutor(1, thread_name_prefix="metrics-answer")
