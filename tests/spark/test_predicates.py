@@ -135,10 +135,7 @@ COLUMNS = {
 }
 
 
-OF_CONNECT = {
-    "quote": Comparison("s", Operator.EQUAL, "it's"),
-    "backslash": Comparison("s", Operator.EQUAL, "a\\b"),
-}
+OF_CONNECT = {"backslash": Comparison("s", Operator.EQUAL, "a\\b")}
 """A Column of Connect is a tree, in which a literal is what it is; the text of a classic one leaves it open."""
 
 
