@@ -27,8 +27,8 @@ from tests.conftest import fresh_database
 from tests.rpc import hostile
 from tests.rpc.test_server import Running, base_handlers
 
-WORST_S = 1.0
-"""On an idle machine it is 0.25 s."""
+WORST_S = 3.0
+"""On an idle machine it is 0.25 s; other tests run beside this one. What it is against took 4 s on an idle machine."""
 SECONDS = 2.0
 COLUMNS = 30
 SETTINGS = {"metastore.server.held.bytes.max": "50000000", "metastore.housekeeping.threads.on": "false"}

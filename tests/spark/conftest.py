@@ -13,7 +13,6 @@ import hive_acid.spark
 from hive_acid.spark import AcidSession
 from hive_acid.spark.java import ensure_java
 from tests.jvm import IN_UTC
-from tests.ports import free_port
 from tests.spark.by_spark import written_by_spark
 
 pytest.register_assert_rewrite("tests.spark.checker")
@@ -67,9 +66,6 @@ def started(java_options: str = IN_UTC) -> SparkSession:
         "spark.sql.shuffle.partitions": "4",
         "spark.log.level": "OFF",
     }
-    if OVER_CONNECT:
-        # Tests start servers beside the one that most of them share.
-        settings["spark.connect.grpc.binding.port"] = str(free_port())
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
