@@ -68,12 +68,19 @@ class MetricsServer:
         """Stop serving."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        for client in list(self._clients):
-            client.cut_off()
-        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.run_until_complete(self._end())
+        self._answers.shutdown()
         self._loop.close()
         self._listener.close()
-        self._answers.shutdown()
+
+    async def _end(self) -> None:
+        for client in list(self._clients):
+            client.cut_off()
+        unanswered = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in unanswered:
+            task.cancel()
+        await asyncio.gather(*unanswered, return_exceptions=True)
+        await asyncio.sleep(0)  # the connections are closed in it
 
     def enter(self, client: _Client) -> None:
         """A client has connected."""

@@ -41,7 +41,7 @@ class Server:
         self.locks = LockService(self.db, self.waiters.wake)
         listener = LockListener(self.db, self.waiters)
         self.polling = LockPolling(self.locks, self.waiters, listener, LockConfig(poll_wait_ms))
-        self.handlers = lock_handlers.handlers(self.locks, self.polling, None)
+        self.handlers = lock_handlers.handlers(self.locks, self.polling, None, self.txns.abort_txn)
         self.workers = new_workers(4)
 
     def run(self, scenario: Coroutine[Any, Any, T]) -> T:

@@ -40,8 +40,10 @@ _OPERATIONS = {
 """Of add_dynamic_partitions; nothing said is taken for the worst (transactions.md §1.8)."""
 MAX_KEPT_REPLIES = 16
 MAX_KEPT_SNAPSHOTS = 4
-_WORTH_KEEPING, _MOST_KEPT = 10_000, 2_000_000
-"""Characters of a text, and ids that it may stand for."""
+_WORTH_KEEPING, _LONGEST_KEPT = 10_000, 4_000_000
+"""Characters of a text that is kept, parsed."""
+_MOST_IDS = 250_000
+"""Ids that it may stand for, so that some ten MB are kept of each at most."""
 F = TypeVar("F")
 
 
@@ -76,7 +78,8 @@ class _Snapshots:
                 kept = ValidTxnList.parse(text)
             except FormatError as error:
                 raise MetaError(str(error)) from None
-            if not _WORTH_KEEPING <= len(text) <= _MOST_KEPT or len(kept.aborted_ids) + len(kept.open_ids) > _MOST_KEPT:
+            ids = len(kept.aborted_ids) + len(kept.open_ids)
+            if not _WORTH_KEEPING <= len(text) <= _LONGEST_KEPT or ids > _MOST_IDS:
                 return kept
             if len(self._kept) >= MAX_KEPT_SNAPSHOTS:
                 del self._kept[next(iter(self._kept))]

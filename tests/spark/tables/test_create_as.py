@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError
+from hive_acid.errors import AlreadyExistsError, ColumnError, InvalidObjectError
 from tests.spark.checker import check_table, location_of
 
 
@@ -73,6 +73,6 @@ def test_a_left_table_that_somebody_has_used_since_stays(acid, spark):
 def test_types_that_no_table_has_are_refused(acid, spark):
     with pytest.raises(ColumnError, match="interval"):
         acid.create_table_as("d.t", spark.sql("SELECT INTERVAL '1' DAY AS i"))
-    with pytest.raises(NoSuchObjectError):
+    with pytest.raises(InvalidObjectError):
         acid.create_table_as("nowhere.t", spark.range(1))
     assert tables(acid) == []
