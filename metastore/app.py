@@ -28,7 +28,7 @@ from metastore.observe.prometheus import exposition
 from metastore.observe.samples import Sample, labels
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
-from metastore.rpc.workers import new_workers
+from metastore.rpc.workers import Workers
 from metastore.schedule import Schedule
 from metastore.slices import Slices
 from metastore.store.database import Database
@@ -161,7 +161,7 @@ class App:
             listener = self._listener()
             self._prepare_warehouse()
             db = self._db = stack.enter_context(open_database(options, loop, self._give_up))
-            workers = new_workers(config.server.worker_threads)
+            workers = Workers(config.server.worker_threads)
             stack.callback(workers.shutdown, wait=True)
             loop.set_default_executor(workers)
             watch = DatabaseWatch(db)

@@ -131,8 +131,3 @@ class Workers(ThreadPoolExecutor):
                     future.set_result(result)
         finally:
             self.leave(permit.client)
-
-
-def new_workers(threads: int) -> Workers:
-    """The threads that run handlers."""
-    return Workers(threads)

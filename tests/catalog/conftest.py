@@ -25,7 +25,7 @@ from metastore.rpc.handlers import (
     table_lists,
     tables,
 )
-from metastore.rpc.workers import new_workers
+from metastore.rpc.workers import Workers
 from metastore.store.database import Database
 from tests.catalog.acid_world import AcidWorld
 
@@ -53,7 +53,7 @@ class Rpc(SimpleNamespace):
             | session.handlers(settings, CallCounts(), catalog.uuid, lambda: None)
         )
         self.session = Session(peer="test", user="ann")
-        self.workers = new_workers(1)
+        self.workers = Workers(1)
         self.undeclared: list[str] = []
 
     def __getattr__(self, method: str) -> Callable[..., Any]:

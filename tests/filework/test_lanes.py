@@ -8,7 +8,7 @@ import pytest
 
 from metastore.filework import lanes
 from metastore.filework.lanes import FileSystems
-from metastore.rpc.workers import new_workers
+from metastore.rpc.workers import Workers
 
 SILENT = "hdfs://silent/x"
 
@@ -87,7 +87,7 @@ def test_what_nobody_waits_for_any_more_is_undone_and_what_is_asked_again_is_joi
 
 
 def test_who_waits_does_not_count_among_those_that_work(systems: FileSystems) -> None:
-    workers, gate = new_workers(1), Gate()
+    workers, gate = Workers(1), Gate()
     systems.limit_ms = 10_000
     waiting = workers.submit(systems.run, SILENT, gate)
     _until(lambda: gate.calls == 1)

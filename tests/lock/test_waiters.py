@@ -19,7 +19,7 @@ from metastore.lock.service import LockService
 from metastore.lock.waiters import MAX_REMEMBERED, LockWaiters
 from metastore.rpc.call import Call, Session
 from metastore.rpc.handlers import locks as lock_handlers
-from metastore.rpc.workers import new_workers
+from metastore.rpc.workers import Workers
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.service import TxnService
@@ -42,7 +42,7 @@ class Server:
         listener = LockListener(self.db, self.waiters)
         self.polling = LockPolling(self.locks, self.waiters, listener, LockConfig(poll_wait_ms))
         self.handlers = lock_handlers.handlers(self.locks, self.polling, None, self.txns.abort_txn)
-        self.workers = new_workers(4)
+        self.workers = Workers(4)
 
     def run(self, scenario: Coroutine[Any, Any, T]) -> T:
         return self.db.wait(asyncio.wait_for(scenario, 30))

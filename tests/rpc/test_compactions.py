@@ -14,7 +14,7 @@ from metastore.compaction.metrics import CompactionMetrics
 from metastore.compaction.service import CompactionService
 from metastore.rpc.call import Call, Session
 from metastore.rpc.handlers import compactions
-from metastore.rpc.workers import new_workers
+from metastore.rpc.workers import Workers
 from metastore.store.database import Database
 
 MINOR, MAJOR = ttypes.CompactionType.MINOR, ttypes.CompactionType.MAJOR
@@ -28,7 +28,7 @@ class Client:
         self._session = Session("10.0.0.7", user="ann")
 
     def __getattr__(self, method: str) -> Any:
-        with new_workers(1) as workers:
+        with Workers(1) as workers:
             call = Call(method, self._session, workers)
         return lambda *args: self._handlers[method](call, *args)
 

@@ -25,7 +25,7 @@ from tests.bench.messages import encode
 from tests.caller import Caller
 from tests.conftest import fresh_database
 from tests.rpc import hostile
-from tests.rpc.test_server import Running, base_handlers
+from tests.rpc.test_server import Running
 
 WORST_S = 3.0
 """On an idle machine it is 0.25 s; other tests run beside this one. What it is against took 4 s on an idle machine."""
@@ -170,19 +170,6 @@ def _said(sock: socket.socket, words: bytes) -> bool:
 
 
 # --- the server alone ---
-
-
-@pytest.fixture
-def running() -> Iterator[Callable[..., Running]]:
-    servers: list[Running] = []
-
-    def start(limits: dict[str, int] | None = None, **handlers: Any) -> Running:
-        servers.append(Running(base_handlers() | handlers, **(limits or {})))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
 
 
 def _uri(server: Running) -> str:

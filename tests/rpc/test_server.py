@@ -22,7 +22,7 @@ from metastore.observe.calls import CallCounts, Outcome
 from metastore.rpc.config import ServerConfig
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.server import ThriftServer, new_event_loop
-from metastore.rpc.workers import new_workers
+from metastore.rpc.workers import Workers
 
 
 class Running:
@@ -30,7 +30,7 @@ class Running:
 
     def __init__(self, handlers, **limits):
         self.counts = CallCounts()
-        self.workers = new_workers(4)
+        self.workers = Workers(4)
         config = ServerConfig(stay_awake_ms=0, **limits)
         self.server = ThriftServer(Dispatcher(handlers, self.workers, self.counts, limits=config), config)
         self.loop = new_event_loop()
@@ -52,20 +52,6 @@ class Running:
 
 def base_handlers():
     return {"set_ugi": lambda call, user, groups: [user], "getStatus": lambda call: 2, "shutdown": lambda call: None}
-
-
-@pytest.fixture
-def running():
-    servers = []
-
-    def start(limits=None, **handlers):
-        server = Running(base_handlers() | handlers, **(limits or {}))
-        servers.append(server)
-        return server
-
-    yield start
-    for server in servers:
-        server.close()
 
 
 def client(server):

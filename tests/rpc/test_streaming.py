@@ -25,7 +25,7 @@ from metastore.rpc.streaming import PART_BYTES, Streamed, listed
 from metastore.store.database import STREAMS, WAITING_STREAMS, Database
 from metastore.store.rows import SHORT, Rows, Snapshot
 from tests.caller import Caller, refused
-from tests.rpc.test_server import Running, base_handlers
+from tests.rpc.test_server import Running
 
 NUMBERS = func.generate_series(1, text(":n")).column_valued("number")
 
@@ -48,19 +48,6 @@ class Made:
 
 def streamed(count: int, items: Callable[[], Iterator[Any]]) -> Streamed:
     return Streamed(Made(count, items), lambda found: found)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def running() -> Iterator[Callable[..., Running]]:
-    servers: list[Running] = []
-
-    def start(limits: dict[str, int] | None = None, **handlers: Any) -> Running:
-        servers.append(Running(base_handlers() | handlers, **(limits or {})))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from metastore.rpc.call import Call, Session
 from metastore.rpc.codec import Prepared
 from metastore.rpc.handlers import transactions
 from metastore.rpc.handlers.replication import SpecialCalls
-from metastore.rpc.workers import new_workers
+from metastore.rpc.workers import Workers
 from metastore.store.database import Database
 from metastore.txn.commits import ExtendedCommits
 from metastore.txn.config import TxnConfig
@@ -29,7 +29,7 @@ def rpc(db: Database, txns: TxnService, write_ids: WriteIdService) -> Rpc:
     served = transactions.handlers(txns, write_ids, special)
 
     def call(method: str, *arguments: Any) -> Any:
-        with new_workers(1) as workers:
+        with Workers(1) as workers:
             found = served[method](Call(method, Session("test"), workers), *arguments)
             value = db.wait(found) if inspect.iscoroutine(found) else found
             return value.value if isinstance(value, Prepared) else value

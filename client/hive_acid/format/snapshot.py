@@ -289,9 +289,9 @@ def _ranges(ids: tuple[int, ...]) -> str:
 
 
 def _parse_ids(field: str, text: str) -> tuple[int, ...]:
-    ids: list[int] = []
     if field.isascii() and len(field) <= _MOST_IDS and field.replace(",", "").isdigit() and ",," not in f",{field},":
         return tuple(map(int, field.split(",")))  # without ranges, and long ones mostly are
+    ids: list[int] = []
     for part in field.split(",") if field else ():
         first, dash, last = part.partition("-")
         run = range(_number(first, text), _number(last if dash else first, text) + 1)

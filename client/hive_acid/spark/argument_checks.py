@@ -16,7 +16,7 @@ def check_condition(name: str, value: object) -> None:
 
 def check_values(name: str, value: object) -> None:
     """Raise TypeError unless `value` gives values by the names of columns, or is None."""
-    if value is not None and not (isinstance(value, Mapping) and all(isinstance(column, str) for column in value)):
+    if not _is_by_column(value):
         raise TypeError(f"{name} gives values by the names of columns, {{'n': 'n + 1'}}: {_kind(value)} does not")
 
 
@@ -30,7 +30,7 @@ def check_frame(name: str, value: object) -> None:
 
 def check_partition(value: object) -> None:
     """Raise TypeError unless `value` is a partition's specification, or None."""
-    if value is not None and not (isinstance(value, Mapping) and all(isinstance(column, str) for column in value)):
+    if not _is_by_column(value):
         raise TypeError(f"a partition is given by its columns, {{'day': '2024-01-01'}}: {_kind(value)} is none")
 
 
@@ -43,6 +43,10 @@ def names_of(name: str, value: Iterable[str]) -> list[str]:
     if odd := [one for one in names if not isinstance(one, str)]:
         raise TypeError(f"{name} is a list of names: {_kind(odd[0])} is none")
     return names
+
+
+def _is_by_column(value: object) -> bool:
+    return value is None or (isinstance(value, Mapping) and all(isinstance(column, str) for column in value))
 
 
 def _kind(value: object) -> str:
