@@ -97,6 +97,13 @@ class AcidWorld:
             self.txns.commit_txn(own)
         return write_id
 
+    def begin_alone(self, table: str, locked: LockComponent) -> TxnId:
+        """A transaction that has a write id and an exclusive lock, as those in which Hive drops and truncates."""
+        own = self.begin()
+        self.write_ids.allocate(DEFAULT, table, [own])
+        self.locks.lock(LockRequest((locked,), OWNER, own))
+        return own
+
     def location(self, table: str, partition: str | None = None) -> str:
         if partition is None:
             return self.catalog.tables.get(DEFAULT, table).location or ""

@@ -2,8 +2,10 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +13,8 @@ from hive_acid.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from hive_acid.wire import ttypes
 from metastore.catalog.removal import overwrites
 from metastore.catalog.service import CatalogService
+from metastore.lock.models import LockComponent
+from metastore.lock.states import LockType
 from metastore.store.database import Database
 from metastore.txn.states import Operation
 from tests.catalog.acid_world import AcidWorld
@@ -145,6 +149,46 @@ def test_a_writer_that_does_not_end(make_catalog: Callable[..., CatalogService],
     assert world.count("compaction", "t") == 0
     world.txns.commit_txn(writing)
     assert world.rows("t") == ["late"]
+
+
+@pytest.mark.parametrize(("locked_table", "locked_partition"), [(None, None), ("p", None), ("p", "k=1")])
+@pytest.mark.parametrize("verb", ["truncate", "drop"])
+def test_the_transaction_in_which_it_is_asked_for_is_not_waited_for(
+    rpc: Rpc,
+    world: AcidWorld,
+    p: str,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+    locked_table: str | None,
+    locked_partition: str | None,
+) -> None:
+    """Hive has a write id and an exclusive lock when it calls; the server waited for it for ten seconds."""
+    monkeypatch.setattr(overwrites, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: pytest.fail("it waits")))
+    own = world.begin_alone(p, LockComponent(LockType.EXCLUSIVE, "default", locked_table, locked_partition))
+    if verb == "truncate":
+        rpc.truncate_table("default", p, ["k=1"])
+        assert world.rows(p, "k=1") == []
+    else:
+        rpc.drop_partition("default", p, ["1"], True)
+        assert rpc.get_partition_names("default", p, -1) == ["k=2"]
+    world.txns.commit_txn(own)
+    assert world.rows(p, "k=2") == ["old 2"]
+
+
+@pytest.mark.parametrize("component", [
+    LockComponent(LockType.EXCL_WRITE, "default", "p", "k=1"), LockComponent(LockType.EXCLUSIVE, "default", "p", "k=2"),
+    LockComponent(LockType.EXCLUSIVE, "default", "other"), LockComponent(LockType.EXCLUSIVE, "other"),
+])  # fmt: skip
+def test_who_has_something_else_to_himself_is_waited_for(
+    make_catalog: Callable[..., CatalogService], db: Database, component: LockComponent
+) -> None:
+    catalog = make_catalog(truncate_wait_ms=0)
+    rpc, world = Rpc(catalog), AcidWorld(db, catalog)
+    rpc.create_table(table("p", parameters=ACID, keys=KEYS))
+    rpc.add_partition(partition(["1"]))
+    own = world.begin_alone("p", component)
+    with pytest.raises(MetaError, match=f"is being written by transaction {own}"):
+        rpc.truncate_table("default", "p", ["k=1"])
 
 
 def test_a_failure_takes_its_bases_back(

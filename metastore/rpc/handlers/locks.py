@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hive_acid.errors import MetaError
+from hive_acid.errors import MetaError, TxnAbortedError
 from hive_acid.ids import LockId, TxnId
 from hive_acid.wire import ttypes
 from metastore.compaction.trino import TrinoGuard, is_trino
@@ -51,11 +51,13 @@ def handlers(
         if guard is not None and is_trino(request.agentInfo):
             try:
                 await call.run(_check_changes, guard, request)
-            except MetaError:
+            except MetaError as error:
                 # Trino goes on heartbeating it after its query has failed, and it would hold back what helps.
-                if txn_id := _txn_id(request):
-                    await call.run(abort, txn_id)
-                raise
+                if not (txn_id := _txn_id(request)):
+                    raise
+                await call.run(abort, txn_id)
+                # After any other error it asks again, for half a minute.
+                raise TxnAbortedError(str(error)) from error
         return _lock_response(await polling.lock(_lock_request(request)))
 
     async def check_lock(call: Call, request: Any) -> Any:

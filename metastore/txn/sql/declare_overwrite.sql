@@ -1,7 +1,8 @@
 -- Puts on record that a transaction replaces all rows of a table (a null partition) or of partitions under its write id
 -- (transactions.md §1.6): it conflicts with every other change of them. Without `writer` it is the one that has the write
 -- id. Outcome: ok, txn_aborted, txn_committed, txn_unknown or txn_read_only; and who that is. `earlier_txn` is an open
--- transaction with a smaller write id, whose rows the new base would cover. Safe to repeat.
+-- transaction with a smaller write id, whose rows the new base would cover; not one that has it all to itself by an
+-- exclusive lock, which is the one in which the client drops or truncates: Hive has a write id for that. Safe to repeat.
 CREATE OR REPLACE FUNCTION declare_overwrite(
     in_writer bigint, in_write_id bigint, in_db text, in_tbl text, partitions text[]
 ) RETURNS TABLE (outcome text, writer bigint, earlier_txn bigint)
@@ -22,7 +23,11 @@ BEGIN
         ON CONFLICT DO NOTHING;
         SELECT min(u.txn_id) INTO earlier_txn FROM unresolved_write_id u
          WHERE u.db = in_db AND u.tbl = in_tbl AND NOT u.is_aborted AND u.write_id < in_write_id
-           AND u.txn_id <> writer;
+           AND u.txn_id <> writer
+           AND NOT EXISTS (SELECT 1 FROM lock_component l
+                            WHERE l.txn_id = u.txn_id AND l.type = 'e' AND l.state = 'a'
+                              AND l.db = in_db AND l.tbl IN ('', in_tbl)
+                              AND (l.partition = '' OR l.partition = ANY (partitions)));
     END IF;
     RETURN NEXT;
 END
