@@ -163,7 +163,9 @@ def test_the_transaction_in_which_it_is_asked_for_is_not_waited_for(
     locked_partition: str | None,
 ) -> None:
     """Hive has a write id and an exclusive lock when it calls; the server waited for it for ten seconds."""
-    monkeypatch.setattr(overwrites, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: pytest.fail("it waits")))
+    monkeypatch.setattr(
+        overwrites, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: pytest.fail("it waits"))
+    )
     own = world.begin_alone(p, LockComponent(LockType.EXCLUSIVE, "default", locked_table, locked_partition))
     if verb == "truncate":
         rpc.truncate_table("default", p, ["k=1"])
