@@ -311,9 +311,9 @@ def _allow_many_connections() -> int:
 def _take_short_turns() -> None:
     """Let nothing keep the interpreter for long while a thread waits for it.
 
-    A busy event loop gives the interpreter back at each of its turns, and mostly has it again before a thread that waits
-    is awake. Such a thread is let in for certain when it has waited for an interval without a turn. So the interval
-    must be shorter than turns are, else threads starve.
+    A busy event loop gives the interpreter back at each of its turns, and mostly has it again before a thread that
+    waits is awake. Such a thread is let in for certain when it has waited for an interval without a turn. So the
+    interval must be shorter than turns are, else threads starve.
 
     What was made so far is left out of garbage collection. It looks at the rest seldom, since calls make no cycles, and
     at some 200,000 objects at a time, which takes 25 ms.
