@@ -129,6 +129,7 @@ class App:
         self._options = options
         self._stack = contextlib.ExitStack()
         self._ended = threading.Event()
+        self._is_stopping = False
         self._lost: str | None = None
         self._db: Database | None = None
         self.counts = CallCounts()
@@ -170,6 +171,10 @@ class App:
             watch = DatabaseWatch(db)
             watch.start()
             stack.callback(watch.stop)
+
+            def trouble() -> str | None:
+                return "the server is stopping" if self._is_stopping else watch.trouble()
+
             slices = Slices(db, options.warehouse, config)
             stack.callback(slices.close)
             served = replace(
@@ -177,7 +182,7 @@ class App:
                 max_connections=min(config.server.max_connections, max(files_open - FILES_OF_OURS, FEW_CONNECTIONS)),
             )
             dispatcher = Dispatcher(
-                slices.handlers(self.counts, watch.trouble),
+                slices.handlers(self.counts, trouble, lambda: self._is_stopping),
                 workers,
                 self.counts,
                 db.patience_s,
@@ -195,7 +200,7 @@ class App:
                 schedule.start()
                 stack.callback(schedule.stop)
             stack.callback(slices.interrupt)
-            self._serve_metrics(slices, server, watch, loop)
+            self._serve_metrics(slices, server, trouble, loop)
             self._leave_address(f"thrift://{address}")
             _take_short_turns()
         except BaseException:
@@ -206,6 +211,7 @@ class App:
 
     def stop(self) -> None:
         """Stop everything in the reverse order of its start; may be repeated."""
+        self._is_stopping = True
         self._stack.close()
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
@@ -241,7 +247,11 @@ class App:
         return listener
 
     def _serve_metrics(
-        self, slices: Slices, server: ThriftServer, watch: DatabaseWatch, loop: asyncio.AbstractEventLoop
+        self,
+        slices: Slices,
+        server: ThriftServer,
+        trouble: Callable[[], str | None],
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         """Open the port for figures and health, if one is asked for."""
         config = self._options.config.server
@@ -258,9 +268,6 @@ class App:
             alive = threading.Event()
             loop.call_soon_threadsafe(alive.set)
             return alive.wait(HEALTH_WAIT_S)
-
-        def trouble() -> str | None:
-            return "the server is stopping" if server.stopping else watch.trouble()
 
         try:
             port = MetricsServer(config.metrics_host, config.metrics_port, metrics, is_live, trouble)

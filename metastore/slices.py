@@ -227,10 +227,16 @@ class Slices:
             for number, pool in enumerate(slots_by_pool(config))
         ]
 
-    def handlers(self, counts: CallCounts, trouble: Callable[[], str | None]) -> Mapping[str, Handler]:
-        """RPC name to handler; `counts` are those of the calls to this server, `trouble` what is wrong with it."""
+    def handlers(
+        self, counts: CallCounts, trouble: Callable[[], str | None], is_stopping: Callable[[], bool]
+    ) -> Mapping[str, Handler]:
+        """RPC name to handler.
+
+        `counts` are those of the calls to this server, `trouble` is what is wrong with it, `is_stopping` whether it is
+        ending.
+        """
         return {
-            **session.handlers(self._config.values(), counts, self._catalog.uuid, trouble),
+            **session.handlers(self._config.values(), counts, self._catalog.uuid, trouble, is_stopping),
             **databases.handlers(self._catalog),
             **tables.handlers(self._catalog),
             **table_lists.handlers(self._catalog),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -11,19 +12,20 @@ import psycopg2
 
 from metastore.observe.log import event
 from metastore.store.database import Database
-from metastore.store.failures import cause_of
+from metastore.store.failures import NO_ROOM, cause_of, code_of, refusal_of
 
 LOG = logging.getLogger("metastore.store")
 INTERVAL_S = 1.0
 STALE_S = 5.0
 """An answer that is older says nothing any more."""
-_ROOM_KB = 1024
+ROOM_INTERVAL_S = 10.0
+"""How often it is tried to write, so that a full disk is noticed before a client is refused."""
 _LOOK = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
+_MAKE_ROOM = "CREATE TEMP TABLE IF NOT EXISTS room (x name)"
 _NEED_ROOM = (
-    "DO $$ BEGIN CREATE TEMP TABLE room AS SELECT repeat('x', 1000) FROM generate_series(1, %s);"
-    " DROP TABLE room; END $$"
+    "DO $$ BEGIN INSERT INTO pg_temp.room SELECT 'x' FROM generate_series(1, 12000); TRUNCATE pg_temp.room; END $$"
 )
-"""Small writes may find room where larger ones do not, so this one takes new pages."""
+"""A megabyte: small writes may find room where larger ones do not, so this one takes new pages. They are given back."""
 
 
 class DatabaseWatch:
@@ -35,6 +37,7 @@ class DatabaseWatch:
         self._answered_at = float("-inf")
         self._trouble: str | None = "the database has not been asked yet"
         self._wants_room: str | None = None
+        self._wrote_at = float("-inf")
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -74,16 +77,18 @@ class DatabaseWatch:
             if self._connection is None:
                 self._connection = self._db.dedicated_connection()
             with self._connection.cursor() as cursor:
-                if wanted is not None:
-                    cursor.execute(_NEED_ROOM % _ROOM_KB)
                 cursor.execute(_LOOK)
                 if cursor.fetchone()[0]:
                     trouble = "the database is read-only at present: it may be the standby of another one"
+                elif wanted is not None or time.monotonic() - self._wrote_at > ROOM_INTERVAL_S:
+                    self._write(cursor)
         except psycopg2.Error as error:
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
             trouble = cause_of(error)
+            if code_of(error) == NO_ROOM:
+                wanted = self._wants_room = str(refusal_of(error))
         self._answered_at = time.monotonic()
         if trouble is None and self._wants_room is wanted:
             self._wants_room = None
@@ -93,3 +98,10 @@ class DatabaseWatch:
             event(LOG, logging.WARNING, "database in trouble", reason=trouble)
         elif trouble is None and before is not None:
             event(LOG, logging.INFO, "database answers")
+
+    def _write(self, cursor: Any) -> None:
+        """Take new pages and give them back."""
+        with contextlib.suppress(psycopg2.errors.InsufficientPrivilege):  # then only calls find out
+            cursor.execute(_MAKE_ROOM)
+            cursor.execute(_NEED_ROOM)
+        self._wrote_at = time.monotonic()

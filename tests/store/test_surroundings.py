@@ -21,7 +21,7 @@ import pytest
 from hive_acid.wire import ttypes
 from metastore.app import App, ServeOptions
 from metastore.config import Config
-from metastore.store import embedded
+from metastore.store import embedded, watch
 from metastore.store.embedded import EmbeddedPostgres
 from tests.caller import Caller, Refused
 from tests.conftest import _admin
@@ -238,6 +238,26 @@ def test_a_database_that_stays_away_is_one_sentence(tmp_path: Path) -> None:
             caller.close()
 
 
+def test_a_server_that_ends_says_so(db_url: str, tmp_path: Path) -> None:
+    """It still answers while its services end."""
+    port = free_port()
+    config = Config.parse([f"metastore.metrics.port={port}", "metastore.housekeeping.threads.on=false"])
+    app = App(ServeOptions("127.0.0.1", 0, None, db_url, str(tmp_path), config))
+    said: list[Any] = []
+    try:
+        with Caller(app.start()) as ann:
+            assert ann.call("getStatus") == ttypes.fb_status.ALIVE
+
+            def ask() -> None:
+                said.extend([ann.call("getStatus"), ann.call("getStatusDetails"), get(port, "/readyz")[0]])
+
+            app._stack.callback(ask)
+            app.stop()
+    finally:
+        app.stop()
+    assert said == [ttypes.fb_status.STOPPING, "the server is stopping", 503]
+
+
 def test_few_slots_are_made_do_with(postgres_url: str, db_url: str, tmp_path: Path) -> None:
     """As with a CONNECTION LIMIT, or when others have taken nearly all of them."""
     name = db_url.rpartition("/")[2].partition("?")[0]
@@ -288,7 +308,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_full_disk_is_the_reason_until_there_is_room_again(small_disk: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_found_by", ["a call", "a look"])
+def test_a_full_disk_is_the_reason_until_there_is_room_again(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_found_by: str
+) -> None:
+    monkeypatch.setattr(watch, "ROOM_INTERVAL_S", 3600.0 if is_found_by == "a call" else 0.5)
     port = free_port()
     with (
         EmbeddedPostgres(small_disk / "data", {"fsync": "off", "max_wal_size": "64MB"}) as url,
@@ -301,9 +325,15 @@ def test_a_full_disk_is_the_reason_until_there_is_room_again(small_disk: Path, t
             while True:
                 file.write(b"x" * 65536)
                 file.flush()
-        with pytest.raises(Refused, match=r"no disk space left, nothing was done: .*No space left on device"):
-            for number in range(2000):
-                ann.call("create_table", table(f"t{number}"))
+        if is_found_by == "a call":
+            with pytest.raises(Refused, match=r"no disk space left, nothing was done: .*No space left on device"):
+                for number in range(2000):
+                    ann.call("create_table", table(f"t{number}"))
+        else:
+            deadline = time.monotonic() + 10
+            while get(port, "/readyz")[0] != 503:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
         assert get(port, "/readyz")[0] == 503
         assert "No space left" in get(port, "/readyz")[2]
         assert ann.call("getStatus") == ttypes.fb_status.WARNING

@@ -42,14 +42,20 @@ _CHECKS_COLUMN_TYPES = spelling("metastore.disallow.incompatible.col.type.change
 
 
 def handlers(
-    settings: Mapping[str, str], counts: CallCounts, uuid: Callable[[], str], trouble: Callable[[], str | None]
+    settings: Mapping[str, str],
+    counts: CallCounts,
+    uuid: Callable[[], str],
+    trouble: Callable[[], str | None],
+    is_stopping: Callable[[], bool] = lambda: False,
 ) -> dict[str, Handler]:
     """RPC name to function.
 
-    `settings` are those of the running server, key to text, `uuid` tells who it is and `trouble` what is wrong with it.
+    `settings` are those of the running server, key to text, `uuid` tells who it is, `trouble` what is wrong with it,
+    and `is_stopping` whether it has been told to end.
     """
     known = {spelling(key): value for key, value in settings.items()}
-    return _connection() | _configuration(known) | _service(counts, uuid, trouble) | _options() | _dataconnectors()
+    service = _service(counts, uuid, trouble, is_stopping)
+    return _connection() | _configuration(known) | service | _options() | _dataconnectors()
 
 
 def checks_column_types(session: Session) -> bool | None:
@@ -99,7 +105,9 @@ def _configuration(known: Mapping[str, str]) -> dict[str, Handler]:
     return {"getMetaConf": get_meta_conf, "setMetaConf": set_meta_conf, "get_config_value": get_config_value}
 
 
-def _service(counts: CallCounts, uuid: Callable[[], str], trouble: Callable[[], str | None]) -> dict[str, Handler]:
+def _service(
+    counts: CallCounts, uuid: Callable[[], str], trouble: Callable[[], str | None], is_stopping: Callable[[], bool]
+) -> dict[str, Handler]:
     """The server as an instance of Facebook's service."""
     started_s = int(time.time())
 
@@ -112,6 +120,8 @@ def _service(counts: CallCounts, uuid: Callable[[], str], trouble: Callable[[], 
 
     # On the event loop, which no call holds up: of status one hears when all else stands still.
     async def get_status(call: Call) -> int:
+        if is_stopping():
+            return int(ttypes.fb_status.STOPPING)
         return int(ttypes.fb_status.ALIVE if trouble() is None else ttypes.fb_status.WARNING)
 
     async def get_status_details(call: Call) -> str:
