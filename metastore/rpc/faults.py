@@ -23,13 +23,21 @@ def fault_of(arguments: Iterable[Any]) -> str | None:
     Asked afterwards, since nearly all requests are sound and hot calls shall not pay for it. Of a long list the first
     items are looked at.
     """
-    for value in arguments:
-        for one in value[:MOST_ITEMS] if isinstance(value, list) else (value,):
-            if isinstance(one, bytes):
-                return "a text is not UTF-8"
-            for fault in _faults(one) if hasattr(one, "thrift_spec") else ():
-                return fault
-    return None
+    return next((fault for value in arguments for fault in _faults_of_argument(value)), None)
+
+
+def _faults_of_argument(value: Any) -> Iterator[str]:
+    """Of an argument, or of what lies in one that is no struct."""
+    if isinstance(value, bytes):
+        yield "a text is not UTF-8"
+    elif hasattr(value, "thrift_spec"):
+        yield from _faults(value)
+    elif isinstance(value, dict):
+        for item in islice(value.items(), MOST_ITEMS):
+            yield from _faults_of_argument(item)
+    elif isinstance(value, (list, set, tuple)):
+        for item in islice(value, MOST_ITEMS):
+            yield from _faults_of_argument(item)
 
 
 def _faults(struct: Any) -> Iterator[str]:
