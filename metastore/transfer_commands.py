@@ -14,6 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 import hive_acid
 from metastore.app import ServeOptions, open_database
+from metastore.catalog.directories import warehouse_root
+from metastore.catalog.places import Place
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.service import CatalogService
 from metastore.observe import log
@@ -97,7 +99,8 @@ def _quietly(run: Callable[[argparse.Namespace, ServeOptions], int], options: An
 def _import(options: argparse.Namespace, place: ServeOptions) -> int:
     chosen = ImportOptions(_selection(options), options.open_transactions, options.wait, options.dry_run)
     with open_database(place) as db, places.source_of(options.source) as source:
-        target = Target(db, source.identity, options.dry_run, options.update)
+        schemes = (*place.config.catalog.schemes, Place.of(warehouse_root(place.warehouse)).scheme)
+        target = Target(db, source.identity, options.dry_run, options.update, schemes)
         return _show(Import(source, target, chosen, _Progress()).run(), options)
 
 

@@ -26,6 +26,16 @@ MOST_BYTES = 4000
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SCHEME_NAME = re.compile(r"[a-z][a-z0-9+.-]*")
+_BUCKETS = ("s3", "s3a", "s3n", "gs", "gcs")
+_CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
+_NAME = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
+_AUTHORITIES = {
+    **dict.fromkeys(_BUCKETS, (re.compile(_NAME), "the name of a bucket")),
+    **dict.fromkeys(_CONTAINERS, (re.compile(rf"[A-Za-z0-9$_-]+@{_NAME}"), "a container@account")),
+}
+_HOST = re.compile(rf"({_NAME}(:[1-9][0-9]{{0,4}})?)?"), "a host, or host:port"
+"""Of other file systems. What else their clients understand (users, ports written otherwise, Amazon's resource names)
+would be other names of the same places."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _FAMILIES = (("s3", "s3a", "s3n"), ("gs", "gcs"), ("abfs", "abfss"))
 """Schemes that are names of one store."""
@@ -90,7 +100,13 @@ def qualified(location: str, root: str = "file:/", schemes: Sequence[str] | None
         )
     if not place.authority and place.scheme == home.scheme:
         place = Place(place.scheme, home.authority, place.path)
-    return _allowed(str(place), schemes)
+    stored = _allowed(str(place), schemes)
+    form, words = _AUTHORITIES.get(place.scheme, _HOST)
+    if place.scheme != LOCAL and not form.fullmatch(place.authority):
+        raise MetaError(f"the location {location} cannot be a place: {place.scheme}:// is followed by {words}")
+    if place.scheme in _BUCKETS and "?versionId=" in place.path:  # fsspec would mean the object without it
+        raise MetaError(f"the location {location} cannot be a place: '?versionId=' is not allowed in it")
+    return stored
 
 
 def has_scheme(location: str) -> bool:

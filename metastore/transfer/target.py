@@ -14,13 +14,13 @@ from typing import Any
 from sqlalchemy import ARRAY, BigInteger, Connection, Text, cast, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_unless
 
-from hive_acid.errors import InvalidObjectError, InvalidOperationError
+from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError
 from metastore.catalog import records
 from metastore.catalog.directories import Directories
 from metastore.catalog.models import MANAGED_TABLE, USER, CatalogInfo, DatabaseInfo, Partition, Table
 from metastore.catalog.names import DEFAULT_CATALOG, DEFAULT_DATABASE, fold, name_of_values, partition_values
 from metastore.catalog.neighbours import Neighbours, Own
-from metastore.catalog.places import is_below, qualified
+from metastore.catalog.places import SCHEMES, is_below, qualified
 from metastore.catalog.schema import CATALOG, DATABASE, PARTITION, TBL
 from metastore.catalog.transactions import in_transaction
 from metastore.catalog.validation import lowered, partition_columns
@@ -44,13 +44,30 @@ class Outcome:
     differences: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """Places that something takes which is here already."""
+
+    places: Sequence[str | None]
+    table: Table
+    own: Own
+
+
 class Target:
     """Our database. With `dry_run` everything is compared and nothing changed; with `replaces`, what differs is."""
 
-    def __init__(self, db: Database, source: str, dry_run: bool = False, replaces: bool = False) -> None:
-        """`source` names the space of transaction ids that the imported files carry."""
+    def __init__(
+        self,
+        db: Database,
+        source: str,
+        dry_run: bool = False,
+        replaces: bool = False,
+        schemes: Sequence[str] = SCHEMES,
+    ) -> None:
+        """`source` names the space of transaction ids that the imported files carry; places may be on `schemes`."""
         self._db = db
         self._source = source
+        self._schemes = schemes
         self._dry_run = dry_run
         self._replaces = replaces
         # Nothing is removed or moved here, so all places are looked at alike, whatever the warehouse.
@@ -71,6 +88,10 @@ class Target:
 
     def catalog(self, catalog: CatalogInfo) -> Outcome:
         """Store or compare a catalog."""
+        try:
+            self._stored(catalog.location)
+        except MetaError as error:
+            return Outcome(REFUSED, (str(error),))
         row = records.catalog_row(catalog)
         found = self._rows(select(CATALOG).where(CATALOG.c.name == catalog.name))
         if found:
@@ -80,12 +101,15 @@ class Target:
 
     def database(self, database: DatabaseInfo) -> Outcome:
         """Store or compare a database."""
-        new = replace(
-            database,
-            name=fold(database.name),
-            location=qualified(database.location) if database.location else None,
-            managed_location=qualified(database.managed_location) if database.managed_location else None,
-        )
+        try:
+            new = replace(
+                database,
+                name=fold(database.name),
+                location=self._stored(database.location),
+                managed_location=self._stored(database.managed_location),
+            )
+        except MetaError as error:
+            return Outcome(REFUSED, (str(error),))
         row = records.database_row(new)
         found = self._rows(select(DATABASE).where(DATABASE.c.name == new.name))
         if found:
@@ -98,12 +122,14 @@ class Target:
 
         Raises TransferError if its write ids cannot be what they are at the source.
         """
-        new = as_stored(given)
+        new = replace(as_stored(given), location=self._stored(given.location))
         row = records.table_row(new)
         found = self._rows(select(TBL).where(TBL.c.database == new.database, TBL.c.name == new.name))
         if found:
-            changed = update(TBL).where(TBL.c.id == found[0]["id"])
-            outcome = self._compared(found[0], row, changed.values(row))
+            own = Own(found[0]["id"])
+            changed = update(TBL).where(TBL.c.id == own.table_id).values(row)
+            moved = [new.location] if new.location != found[0]["location"] else []
+            outcome = self._compared(found[0], row, changed, claim=_Claim(moved, new, own))
             stands = records.table_of(tuple(found[0].values()))
             is_ours = outcome.outcome == DIFFERENT
             return outcome, stands if is_ours else replace(new, id=stands.id)
@@ -148,9 +174,8 @@ class Target:
     def partitions(self, table: Table, given: Sequence[Partition]) -> list[tuple[str, Outcome]]:
         """Store or compare some partitions, all or none; (name, outcome) of each."""
         keys = [key.name for key in table.partition_keys]
-        rows = {
-            row["name"]: row for row in (records.partition_row(table, _partition_as_stored(keys, one)) for one in given)
-        }
+        stored = (replace(_partition_as_stored(keys, one), location=self._stored(one.location)) for one in given)
+        rows = {row["name"]: row for row in (records.partition_row(table, one) for one in stored)}
         query = select(PARTITION).where(PARTITION.c.table_id == table.id, PARTITION.c.name.in_(list(rows)))
         here = {row["name"]: row for row in self._rows(query)} if table.id else {}
         missing = [row for name, row in rows.items() if name not in here]
@@ -168,9 +193,11 @@ class Target:
                 connection.execute(statement, missing)
         outcomes = [(str(row["name"]), Outcome(ADDED)) for row in missing]
         for name, stands in here.items():
-            changed = update(PARTITION).where(PARTITION.c.id == stands["id"])
+            changed = update(PARTITION).where(PARTITION.c.id == stands["id"]).values(rows[name])
             whole = [{**row, "storage": row["storage"] or table.storage} for row in (stands, rows[name])]
-            outcomes.append((name, self._compared(whole[0], whole[1], changed.values(rows[name]))))
+            moved = [rows[name]["location"]] if rows[name]["location"] != stands["location"] else []
+            claim = _Claim(moved, table, Own(table.id, (name,)))
+            outcomes.append((name, self._compared(whole[0], whole[1], changed, claim=claim)))
         return outcomes
 
     def entries(self, kind_name: str, table: Table | None, given: Sequence[Entry]) -> list[tuple[Entry, Outcome]]:
@@ -210,6 +237,10 @@ class Target:
 
     # --- inside ---
 
+    def _stored(self, location: str | None) -> str | None:
+        """A location as it is stored. Raises MetaError for what cannot be a place."""
+        return qualified(location, schemes=self._schemes) if location else None
+
     def _claim(self, connection: Connection, places: Sequence[str | None], table: Table, own: Own) -> None:
         """Take places for a table. Raises TransferError if another one's data is there that must not be shared."""
         wanted = [place for place in dict.fromkeys(places) if place]
@@ -231,13 +262,30 @@ class Target:
             return Outcome(EQUAL)
         return Outcome(REPLACED if self._replaces else DIFFERENT, found)
 
-    def _compared(self, here: Mapping[str, Any], row: Mapping[str, Any], changed: Any, stays: bool = False) -> Outcome:
+    def _compared(
+        self,
+        here: Mapping[str, Any],
+        row: Mapping[str, Any],
+        changed: Any,
+        stays: bool = False,
+        claim: _Claim | None = None,
+    ) -> Outcome:
         found = tuple(differences(here, row))
         if not found:
             return Outcome(EQUAL)
         if stays or not self._replaces:
             return Outcome(DIFFERENT, found)
-        self._execute(changed)
+        if self._dry_run:
+            return Outcome(REPLACED, found)
+        if claim is not None:
+            self._neighbours.learn(claim.places)
+
+        def work(connection: Connection) -> None:
+            if claim is not None:
+                self._claim(connection, claim.places, claim.table, claim.own)
+            connection.execute(changed)
+
+        in_transaction(self._db, work)
         return Outcome(REPLACED, found)
 
     def _added(self, statement: Any) -> Outcome:

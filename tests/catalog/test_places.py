@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from hive_acid import files
 from hive_acid.errors import MetaError
 from metastore.catalog.places import (
+    SCHEMES,
     Alias,
+    Place,
     ancestors,
     identity,
     is_below,
@@ -126,6 +129,47 @@ def test_the_stored_form(given: str, root: str, stored: str) -> None:
 def test_what_cannot_be_a_place(location: str) -> None:
     with pytest.raises(MetaError, match="cannot be a place"):
         qualified(location, "file:/w", ("file", "s3a"))
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "s3a:///b/x",  # to s3fs the bucket b
+        "s3a:/b/x",
+        "s3a://key:secret@b/x",
+        "s3a://b:80/x",
+        "s3a://arn:aws:s3:eu:1:accesspoint/b/x",
+        "s3a://b/victim?versionId=1",
+        "s3a://b/victim?versionId=1/x",
+        "gs://user@b/x",
+        "hdfs://user@h:8020/x",
+        "hdfs://h:08020/x",
+        "hdfs://h:/x",
+        "hdfs://h:\u0668\u0660\u0662\u0660/x",
+        "hdfs://h./x",
+        "hdfs://h%2e/x",
+        "viewfs://u@c/x",
+        "abfs://account/x",
+        "abfs://c@a@b/x",
+        "abfs:///x",
+    ],
+)
+def test_what_would_be_another_name_of_a_place(location: str) -> None:
+    with pytest.raises(MetaError, match="cannot be a place"):
+        qualified(location, "file:/w", SCHEMES)
+
+
+@pytest.mark.parametrize(
+    "name", ["?x", "#f", ";p", "%20", "%2Fa", "*", "[a]", "~", " ", "\u00e9", "e\u0301", "@2", "$HOME"]
+)
+@pytest.mark.parametrize("root", ["file:/w/x", "s3a://b/x"])
+def test_the_file_system_has_the_place_that_is_compared(root: str, name: str) -> None:
+    stored = qualified(f"{root}{name}/t")
+    filesystem, path = files._open(stored)
+    place = Place.of(stored)
+    assert path == f"{place.authority}{place.path}"
+    if place.authority:
+        assert filesystem.split_path(path) == (place.authority, place.path[1:], None)
 
 
 def test_where_the_case_of_letters_does_not_count() -> None:
