@@ -1,5 +1,11 @@
 """Values of partition keys: one text for each, whatever it is written as, and none for what only stands for null."""
 
+import math
+import os
+import random
+import re
+import struct
+from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -7,12 +13,14 @@ import pytest
 from pyspark.sql import functions as F
 
 from hive_acid.catalog import Column, Table
-from hive_acid.errors import ColumnError, HiveAcidError, UnsupportedTableError
+from hive_acid.errors import AlreadyExistsError, ColumnError, HiveAcidError, UnsupportedTableError
 from hive_acid.format.partitions import DEFAULT_PARTITION
-from hive_acid.partition_values import known_text, partition_text
+from hive_acid.partition_values import canonical_text, java_text, known_text, partition_text
 from hive_acid.streaming import ArrowWriter, StreamingConnection
 from tests.spark.checker import check_table, location_of
+from tests.values.under import under
 
+SEED = int(os.environ.get("HIVE_ACID_TEST_SEED", "1"))
 INSERT_ONLY = {"transactional_properties": "insert_only"}
 
 
@@ -23,13 +31,21 @@ INSERT_ONLY = {"transactional_properties": "insert_only"}
         ("int", "1.5", None), ("int", "one", None), ("string", "01", "01"), ("string", True, "true"),
         ("date", "2020-1-1", "2020-01-01"), ("date", date(2020, 1, 1), "2020-01-01"), ("date", "2020-13-01", None),
         ("date", datetime(2020, 1, 1, 5), "2020-01-01"), ("date", "today", None), ("boolean", "TRUE", "true"),
-        ("boolean", False, "false"), ("boolean", "1", None), ("decimal(5,2)", "1.5", "1.50"),
+        ("boolean", False, "false"), ("boolean", "1", "true"), ("boolean", "2", None), ("decimal(5,2)", "1.5", "1.50"),
         ("decimal(5,2)", Decimal(1), "1.00"), ("decimal(5,2)", "1000", None), ("decimal(5,0)", "1E2", "100"),
         ("char(4)", "ab", "ab  "), ("char(4)", "ab      ", "ab  "), ("varchar(4)", "ab ", "ab "),
         ("varchar(2)", "abc", None), ("timestamp", "2020-01-01 10:00:00.500", "2020-01-01 10:00:00.5"),
         ("timestamp", "2020-01-01", "2020-01-01 00:00:00"), ("timestamp", "2020-01-01T10:00:00+02:00", None),
         ("string", DEFAULT_PARTITION, None), ("char(30)", DEFAULT_PARTITION + "  ", None),
-        ("string", DEFAULT_PARTITION.lower(), DEFAULT_PARTITION.lower()),
+        ("string", DEFAULT_PARTITION.lower(), DEFAULT_PARTITION.lower()), ("string", b"a/b", "a/b"),
+        ("binary", bytearray(b"ab"), "ab"), ("binary", b"\xff", None), ("string", "a\0b", None),
+        ("string", "\ud800", None),
+        ("string", ["a"], None), ("string", F.lit, None), ("string", float("inf"), "Infinity"), ("int", "1_0", None),
+        ("int", "\u0663", None), ("int", 2.0, None), ("decimal(5,2)", "1_0", None), ("date", "20200102", None),
+        ("date", "2020-W01-1", None), ("timestamp", "20200102", None),
+        ("timestamp", "2020-01-02 1:2", "2020-01-02 01:02:00"),
+        ("double", 1, "1.0"), ("double", "1e7", "1.0E7"), ("double", "nan", "NaN"), ("float", 0.1, "0.1"),
+        ("double", "x", None),
     ],
 )  # fmt: skip
 def test_texts(kind, given, text):
@@ -47,6 +63,164 @@ def test_null_has_no_text():
     assert partition_text(table, table.partition_keys[0], None) is partition_text(table, table.partition_keys[0], "")
     assert known_text("int", None) is None
     assert known_text("int", "x") == "x", "others may have named it so"
+
+
+def test_each_text_means_what_spark_casts_it_to(spark):
+    """Else rows would be written into one partition, and read as of another value."""
+    chance = random.Random(SEED)
+    signs = "0123456789" * 3 + "-+.: TeEdf_\t\n/Zx\u0663\u00a0"
+    numbers = [chance.choice((1, 1e-3, 1e7, 1e300, 1e-300)) * chance.uniform(-9, 9) for _ in range(100)]
+    days = [
+        f"{chance.randrange(1, 10000):0{chance.choice((1, 4))}}-{chance.randrange(15)}-{chance.randrange(1, 33)}"
+        for _ in range(100)
+    ]
+    times = [
+        f"{day}{chance.choice(' T')}{chance.randrange(26)}:{chance.randrange(61)}:{chance.randrange(61)}{fraction}"
+        for day in days
+        for fraction in ("", f".{chance.randrange(10 ** chance.randrange(1, 10))}")
+    ]
+    any_signs = ["".join(chance.choices(signs, k=chance.randrange(1, 8))) for _ in range(300)]
+    words = [
+        "1",
+        "007",
+        "+1",
+        "-0",
+        "1.5",
+        "1e2",
+        "128",
+        "true",
+        "YES",
+        "t",
+        "0",
+        "nan",
+        "-inf",
+        "Infinity",
+        "1d",
+        "2020",
+    ]
+    texts = [*words, *map(repr, numbers), *days, *times, *any_signs]
+    spark.createDataFrame([(text,) for text in texts], "v string").createOrReplaceTempView("texts")
+    numbers = ("tinyint", "int", "bigint", "decimal(6,2)", "decimal(38,18)", "double", "float")
+    kinds = (*numbers, "date", "timestamp", "boolean")
+    casts = ", ".join(f"CAST(try_cast(v AS {kind}) AS string)" for kind in kinds)
+    wrong, taken = [], Counter()
+    for text, *found in spark.sql(f"SELECT v, {casts} FROM texts").collect():
+        for kind, of_spark in zip(kinds, found, strict=True):
+            try:
+                ours = canonical_text(kind, text)
+            except (ValueError, ArithmeticError):
+                continue
+            taken[kind] += 1
+            is_same = ours == of_spark
+            if not is_same and of_spark is not None and kind in ("float", "double"):
+                is_same = is_same_number(kind, float(ours), float(of_spark))
+            if not is_same:
+                wrong.append((kind, text, ours, of_spark))
+    assert not wrong, f"seed {SEED}: {wrong[:5]}"
+    assert min(taken[kind] for kind in kinds) > 5
+    assert taken["date"] + taken["timestamp"] > 200
+
+
+def test_texts_of_floats_are_java_s(spark):
+    chance = random.Random(SEED)
+    given = [struct.unpack("d", chance.randbytes(8))[0] for _ in range(300)]
+    given += [10.0**of for of in range(-9, 12)] + [chance.uniform(-1e8, 1e8) for _ in range(100)] + [-0.0, math.inf]
+    spark.createDataFrame([(value,) for value in given], "v double").createOrReplaceTempView("floats")
+    found = spark.sql("SELECT v, CAST(v AS string), CAST(CAST(v AS float) AS string) FROM floats").collect()
+    for value, double, single in found:
+        # Java 17 writes some by a digit too many.
+        assert java_text(value) == double or float(double) == value
+        own = java_text(value, is_single=True)
+        assert own == single or is_same_number("float", float(own), float(single))
+        assert re.sub(r"\d+", "0", java_text(value)) == re.sub(r"\d+", "0", double)
+
+
+def is_same_number(kind, one, other):
+    """Java 17 writes some floats by a digit too many."""
+    return struct.pack(kind[0], one) == struct.pack(kind[0], other)
+
+
+def test_a_specification_without_ansi_means_no_other_partition(acid, spark, tmp_path):
+    """Spark casts 'x' to null and 300 to 44 then: an overwrite, a TRUNCATE or a DROP would be of those partitions."""
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "tinyint"})
+    acid.insert("d.t", spark.sql("SELECT 1 AS id, NULL AS p UNION ALL SELECT 2, 44 UNION ALL SELECT 3, 7"))
+    before = rows(acid)
+    with under(spark, {"spark.sql.ansi.enabled": "false"}):
+        for value in ("'x'", "300", "'1O'", "7.9", "1 = 1", "X'37FF'"):
+            for statement in (
+                "INSERT INTO d.t PARTITION (p = {}) VALUES (5)",
+                "INSERT OVERWRITE d.t PARTITION (p = {}) VALUES (5)",
+                "TRUNCATE TABLE d.t PARTITION (p = {})",
+                "ALTER TABLE d.t DROP PARTITION (p = {})",
+                "ALTER TABLE d.t ADD IF NOT EXISTS PARTITION (p = {})",
+            ):
+                with pytest.raises(ColumnError):
+                    acid.sql(statement.format(value))
+        assert rows(acid) == before
+        acid.sql("TRUNCATE TABLE d.t PARTITION (p = 40 + 4)")
+        acid.sql("TRUNCATE TABLE d.t PARTITION (p = NULL)")
+    assert rows(acid) == [(3, 7)]
+
+
+def test_a_specification_of_a_time_that_clocks_skip_is_refused(acid, spark, tmp_path):
+    """Its rows would go to the partition of a later time, or be read as of that."""
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "timestamp"})
+    one = spark.sql("SELECT 1 AS id")
+    one.coalesce(1).write.orc(str(tmp_path / "files"))
+    for zone, skipped, known in (
+        ("Europe/Berlin", "2024-03-31 02:30:00", "2024-10-27 02:30:00"),
+        ("Australia/Lord_Howe", "2023-10-01 02:15:00", "2023-10-01 02:30:00"),
+        ("Pacific/Apia", "2011-12-30 12:00:00", "2011-12-31 00:00:00"),
+        ("Asia/Kathmandu", "1986-01-01 00:10:00", "0001-01-01 00:00:00"),
+    ):
+        with under(spark, {"spark.sql.session.timeZone": zone}):
+
+            def ways(value):
+                spec, said = {"p": value}, f"'{value}'"
+                name = acid.connection.table("d", "t").partition_name([value])
+                return {
+                    "overwrite": lambda: acid.overwrite("d.t", one, partition=spec),
+                    "by nothing": lambda: acid.overwrite("d.t", one.limit(0), partition=spec),
+                    "INSERT": lambda: acid.sql(f"INSERT INTO d.t PARTITION (p = {said}) VALUES (2)"),
+                    "multi-insert": lambda: acid.multi_insert(one).into("d.t", partition=spec).execute(),
+                    "add": lambda: acid.add_partitions("d.t", {name: None}, if_not_exists=True),
+                    "ADD": lambda: acid.sql(f"ALTER TABLE d.t ADD IF NOT EXISTS PARTITION (p = {said})"),
+                    "load": lambda: acid.load_data("d.t", str(tmp_path / "files"), partition=spec, copy=True),
+                }
+
+            for way, run in ways(skipped).items():
+                with pytest.raises(ColumnError, match="clocks are put forward"):
+                    run()
+                assert acid.table("d.t").partitions() == [], way
+            for run in ways(known).values():
+                run()
+            assert {row.p for row in acid.table("d.t").selectExpr("string(p) AS p").collect()} == {known}
+            acid.sql("ALTER TABLE d.t DROP PARTITION (p = :p)", {"p": known})
+
+
+def test_a_partition_that_is_added_twice_is_refused(acid, spark, tmp_path):
+    """One of its two places would be forgotten, with the rows there."""
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
+    for at in (1, 2):
+        spark.sql(f"SELECT {at} AS id").coalesce(1).write.orc(str(tmp_path / f"{at}"))
+    with pytest.raises(AlreadyExistsError, match=r"p=1 of d\.t is given twice"):
+        acid.add_partitions("d.t", {"p=1": str(tmp_path / "1"), "p=01": str(tmp_path / "2")})
+    with pytest.raises(AlreadyExistsError, match=r"p=1 of d\.t is given twice"):
+        acid.sql(
+            f"ALTER TABLE d.t ADD PARTITION (p=1) LOCATION '{tmp_path}/1' PARTITION (p='01') LOCATION '{tmp_path}/2'"
+        )
+    assert acid.table("d.t").partitions() == []
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_an_overwrite_of_a_float_is_of_its_partition(acid, spark, kind):
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": kind})
+    for value in (1, "1", 1.0, "1e0", Decimal(1), 1e7, 0.1, "NaN", float("-inf")):
+        acid.insert("d.t", spark.sql(f"SELECT 1 AS id, CAST('{value}' AS {kind}) AS p"))
+        assert acid.overwrite("d.t", spark.sql("SELECT 2 AS id"), partition={"p": value}) == 1
+        assert [row.id for row in acid.table("d.t").collect()] == [2], value
+        assert acid.overwrite("d.t", spark.sql("SELECT 2 AS id").limit(0), partition={"p": value}) == 0
+        assert acid.table("d.t").count() == 0, value
 
 
 def rows(acid, name="d.t"):

@@ -137,3 +137,20 @@ def test_with_transactions_by_default(acid: AcidSession) -> None:
     off = hive_acid.spark.session(acid.spark, acid.connection, settings={"hive.support.concurrency": "false"})
     with pytest.raises(TransactionsOffError):
         off.table("d.t")
+
+
+@pytest.mark.parametrize("keys", [{}, {"p": "string"}])
+def test_signs_in_a_plain_table_s_place_are_no_patterns(
+    dummy: AcidSession, spark: SparkSession, tmp_path, keys: dict[str, str]
+) -> None:
+    """Spark's reader would take the place for a pattern, and others that match it for the table's."""
+    one, two = (spark.sql(f"SELECT {at} AS id{', 1 AS p' if keys else ''}") for at in (1, 2))
+    for number, (place, matching) in enumerate({"a[b]": "ab", "a{b,c}": "ac", "q*": "qq", "a?b": "axb"}.items()):
+        for name, at in (("odd", place), ("like", matching)):
+            where = str(tmp_path / "warehouse" / "places" / at)
+            dummy.create_table(
+                f"d.{name}{number}", {"id": "int"}, partitioned_by=keys, properties=PLAIN, location=where
+            )
+        assert dummy.insert(f"d.odd{number}", one) == dummy.insert(f"d.like{number}", two) == 1
+        assert [row.id for row in dummy.table(f"d.odd{number}").collect()] == [1], place
+        assert [row.id for row in dummy.table(f"d.like{number}").collect()] == [2]

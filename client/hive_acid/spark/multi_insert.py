@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.argument_checks import check_condition, check_partition, check_values
 from hive_acid.spark.expressions import Expression, expression
 from hive_acid.spark.listing import check_transactional
+from hive_acid.spark.specs import with_keys
 from hive_acid.spark.statement import column_errors
 from hive_acid.spark.types import check_distinct
 from hive_acid.transaction import Transaction
@@ -96,5 +96,4 @@ class MultiInsert:
     def _insert(self, branch: Branch, rows: DataFrame) -> int:
         if branch.overwrite:
             return self.acid.overwrite(branch.table, rows, partition=branch.partition)
-        static = (F.lit(value).cast("string").alias(name) for name, value in (branch.partition or {}).items())
-        return self.acid.insert(branch.table, rows.select("*", *static))
+        return self.acid.insert(branch.table, with_keys(branch.table, rows, branch.partition or {}))

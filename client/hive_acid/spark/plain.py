@@ -18,6 +18,7 @@ from hive_acid.spark.assign import assigned, match_columns
 from hive_acid.spark.key_texts import key_text
 from hive_acid.spark.listing import directory_of
 from hive_acid.spark.quoting import quoted
+from hive_acid.spark.scan import literal_path
 from hive_acid.spark.sources import exact_times, reader_of, writer_of
 from hive_acid.spark.statement import Context
 from hive_acid.spark.texts import declared, shown
@@ -49,11 +50,11 @@ def read_table(context: Context, table: Table) -> DataFrame:
     context.zones.check(row_type(table.columns))
     source = reader_of(context.spark, kind).schema(schema).option("basePath", table.location)
     if not table.partition_keys:
-        return _shown(source.load(table.location), table)
+        return _shown(source.load(literal_path(table.location)), table)
     depth = len(table.partition_keys)
     there = {entry.path.rstrip("/") for entry in files.list_tree(table.location, max_depth=depth) if entry.is_directory}
     named = [directory_of(table, name, at) for name, at in context.connection.partitions(table).items()]
-    found = [files.join(table.location, directory) for directory in named if directory in there]
+    found = [literal_path(files.join(table.location, directory)) for directory in named if directory in there]
     return _shown(source.load(found) if found else context.spark.createDataFrame([], schema), table)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from hive_acid.catalog import Column, Table
@@ -13,6 +14,7 @@ from hive_acid.partition_values import partition_text
 from hive_acid.spark.assign import assign, sql_type, text_value
 from hive_acid.spark.quoting import quoted
 from hive_acid.spark.types import check_distinct, spark_type
+from hive_acid.spark.wall_clock import refuse_skipped
 from hive_acid.write.same_partitions import values_of
 
 PartitionSpec = Mapping[str, object]
@@ -41,9 +43,10 @@ def with_constants(
     """`frame` with the partition columns that the specification gives, and its values if they name one partition.
 
     So are none for an unpartitioned table. A row that has another value in such a column fails the statement. Raises
-    ColumnError as `spec_values`.
+    ColumnError as `spec_values`, and for a time that clocks skip.
     """
     static = spec_values(table, partition or {})
+    refuse_skipped(frame.sparkSession, table, zip(table.partition_keys, static, strict=False))
     named = [key.name for key in table.partition_keys[: len(static)]]
     check_distinct(name.lower() for name in frame.columns)
     columns = [quoted(name) for name in frame.columns if name.lower() not in named]
@@ -54,6 +57,23 @@ def with_constants(
             constant = _same(table, key, field, constant)
         columns.append(f"{constant} AS {quoted(key.name)}")
     return frame.selectExpr(*columns), static if len(static) == len(table.partition_keys) else None
+
+
+def with_keys(table: Table, frame: DataFrame, given: PartitionSpec) -> DataFrame:
+    """`frame` with a column for each of some partition keys, behind its own.
+
+    Raises ColumnError for a value that is none of its key, for what is no key, and for a time that clocks skip.
+    """
+    keys = {key.name: key for key in table.partition_keys}
+    if unknown := [name for name in given if name.lower() not in keys]:
+        raise ColumnError(
+            f"{', '.join(unknown)} is no partition key of {table.full_name} ({', '.join(keys) or 'it has none'})"
+        )
+    pairs = [(key, partition_text(table, key, value)) for name, value in given.items() for key in (keys[name.lower()],)]
+    refuse_skipped(frame.sparkSession, table, pairs)
+    return frame.select(
+        "*", *(F.lit(text).cast("string").alias(name) for name, (_, text) in zip(given, pairs, strict=True))
+    )
 
 
 def _same(table: Table, key: Column, field: t.StructField, constant: str) -> str:

@@ -1,7 +1,9 @@
 """Queries: names, snapshots, ROW__ID, arguments, and what is left to Spark."""
 
 import gc
+import random
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -10,6 +12,7 @@ import hive_acid.spark
 from hive_acid.errors import SqlError, TransactionsOffError
 from tests.spark.plans import scans
 from tests.spark.test_session import open_txns, until
+from tests.values.under import under
 
 
 @pytest.fixture
@@ -128,6 +131,34 @@ def test_row_id_is_a_pseudo_column(numbers):
     ):
         with pytest.raises(SqlError, match="ROW__ID"):
             sql(refused)
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])
+def test_days_and_times_as_arguments_mean_the_same_in_all_statements(acid, spark, kind):
+    """Spark itself takes them by way of Java's old calendar, by which days before 1582 are others."""
+    chance = random.Random(7)
+    span = datetime.max - datetime(1, 1, 3)
+    moments = [datetime(1, 1, 3) + span * chance.random() for _ in range(12)]
+    moments += [datetime(1500, 1, 1), datetime(1582, 10, 4, 12), datetime(1899, 1, 1), datetime(9999, 12, 31, 23, 59)]
+    texts = ", ".join(f"({at}, '{of.isoformat(' ')}')" for at, of in enumerate(moments))
+    acid.create_table("d.t", {"id": "int", "d": "date", "t": "timestamp"})
+    acid.insert("d.t", spark.sql(f"SELECT id, date(v) AS d, timestamp(v) AS t FROM VALUES {texts} AS s(id, v)"))
+    with under(spark, {"spark.sql.timestampType": kind}):
+        for at, moment in enumerate(moments):
+            zoned = moment.replace(tzinfo=UTC)
+            asked = "SELECT id FROM d.t WHERE t = {} AND t = {} AND d = {}"
+            by_name = acid.sql(asked.format(":t", ":z", ":d"), {"t": moment, "z": zoned, "d": moment.date()})
+            by_place = acid.sql(asked.format("?", "?", "?"), [moment, zoned, moment.date()])
+            assert rows(by_name) == rows(by_place) == [(at,)], moment
+            acid.sql("DELETE FROM d.t WHERE t = :t AND d = :d", {"t": moment, "d": moment.date()})
+            assert acid.table("d.t").count() == len(moments) - at - 1
+
+
+def test_a_negative_zero_makes_no_comment(acid, spark):
+    acid.create_table("d.t", {"id": "int", "x": "double"})
+    acid.insert("d.t", spark.sql("SELECT 1 AS id, 1D AS x UNION ALL SELECT 2, 2D"))
+    acid.sql("UPDATE d.t SET x = x-:zero, id = id-:one WHERE id = 2", {"zero": -0.0, "one": -1})
+    assert rows(acid.table("d.t").orderBy("id")) == [(1, 1.0), (3, 2.0)]
 
 
 def test_arguments(numbers, spark):

@@ -142,6 +142,7 @@ def test_literals():
         "a = 1 AND b = ':x' AND c:x = x.y AND d=CAST(X'69742773' AS STRING)"
     )
     assert bound("? + '?' + ?", [1, None]) == "1 + '?' + NULL"
+    assert bound("a=?AND b LIKE?", [1, "x"]) == "a=1 AND b LIKE 'x'"
     at = datetime(2024, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
     for value, text in (
         (True, "TRUE"),
@@ -151,7 +152,8 @@ def test_literals():
         (float("nan"), "CAST('nan' AS DOUBLE)"),
         (Decimal("1.50"), "(1.50BD)"),
         (date(2024, 1, 2), "DATE'2024-01-02'"),
-        (at, "timestamp_micros(1704164645678901)"),
+        (at, "TIMESTAMP_LTZ'2024-01-02 03:04:05.678901Z'"),
+        (-0.0, "CAST('-0.0' AS DOUBLE)"),
         (b"\x01", "X'01'"),
     ):
         assert literal(value) == text
@@ -169,16 +171,21 @@ def test_literals():
         (datetime(1, 1, 1, 0, 0, 0, 1), -62135596799999999),
     ],
 )
-def test_moments_are_exact(monkeypatch, moment, micros):
+def test_moments_are_exact(monkeypatch, spark, moment, micros):
     """A float holds them by the microsecond from 1832 to 2107 only."""
-    assert literal(moment.replace(tzinfo=UTC)) == f"timestamp_micros({micros})"
-    east = timezone(timedelta(hours=5))
-    assert literal(moment.replace(tzinfo=east)) == f"timestamp_micros({micros - 5 * 3_600_000_000})"
+    assert micros_of(spark, moment.replace(tzinfo=UTC)) == micros
+    for hours in (-5, 5):
+        zone = timezone(timedelta(hours=hours))
+        assert micros_of(spark, moment.replace(tzinfo=zone)) == micros - hours * 3_600_000_000
     with monkeypatch.context() as changed:
         changed.setenv("TZ", "UTC")
         time.tzset()
-        assert literal(moment) == f"timestamp_micros({micros})"
+        assert micros_of(spark, moment) == micros
     time.tzset()
+
+
+def micros_of(spark, moment):
+    return spark.sql(f"SELECT unix_micros({literal(moment)})").collect()[0][0]
 
 
 def test_numbers_of_numpy():
@@ -187,3 +194,6 @@ def test_numbers_of_numpy():
     assert found == ["7", "1.5D", "0.5D", "TRUE"]
     with pytest.raises(SqlError):
         literal(numpy.array([1]))
+    for beyond in (2**63, -(2**63) - 1, Decimal(10) ** 38, Decimal("1E-39")):
+        with pytest.raises(SqlError, match="no number of SQL"):
+            literal(beyond)

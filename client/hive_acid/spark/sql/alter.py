@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog import Column, Table
-from hive_acid.errors import ColumnError, NoSuchObjectError, SqlError
+from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError, SqlError
 from hive_acid.spark.sql.columns import column_definition, column_definitions, hive_type_text, properties, property_key
 from hive_acid.spark.sql.partitions import partition_clause
 from hive_acid.spark.sql.run import Run
@@ -132,6 +132,8 @@ def _add_partitions(run: Run, table: Table, cursor: Cursor) -> None:
     added: dict[str, str | None] = {}
     while cursor.accept("PARTITION"):
         spec = partition_clause(run, table, cursor.parentheses("a partition"))
+        if spec.name in added:
+            raise AlreadyExistsError(f"partition {spec.name} of {table.full_name} is given twice")
         added[spec.name] = cursor.string("a location") if cursor.accept("LOCATION") else None
     cursor.finish()
     run.acid.add_partitions(table, added, if_not_exists=if_not_exists)

@@ -14,6 +14,7 @@ from hive_acid.catalog import Table
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.assign import sql_type
 from hive_acid.spark.quoting import quoted
+from hive_acid.spark.specs import with_keys
 from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
@@ -180,8 +181,7 @@ def _planned(run: Run, table: Table, destination: _Destination, frame: DataFrame
     values = _shaped(table, destination, spec, frame)
     if destination.overwrite:
         return lambda: run.acid.overwrite(table, values, partition=spec.static or None)
-    constants = (F.lit(value).cast("string").alias(name) for name, value in spec.static.items())
-    rows = values.select("*", *constants)
+    rows = with_keys(table, values, spec.static)
     return lambda: run.acid.insert(table, rows, schema_evolution=destination.evolves)
 
 

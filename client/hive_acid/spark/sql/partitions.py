@@ -12,7 +12,6 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.partition_values import known_text, partition_text
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
-from hive_acid.spark.types import spark_type
 
 _TEXT_TYPES = re.compile(r"string|(var)?char\(.*")
 
@@ -78,13 +77,16 @@ def static_values(run: Run, table: Table, inside: Cursor | None) -> Mapping[str,
 
 
 def _value(run: Run, item: Cursor, hive_type: str) -> str | None:
-    """A constant as the text of a partition's name: Spark computes it and casts it to the key's type."""
+    """A constant as a text: Spark computes it. What it means to the key is not Spark's to say, which without ANSI makes
+    null, or another number, of what is none of the key's type.
+    """
     text = item.rest()
     if _TEXT_TYPES.fullmatch(hive_type) and (value := _plain_string(text)) is not None:
         return value
-    target = spark_type(hive_type).simpleString()
-    row = run.spark.sql(f"SELECT CAST(CAST({text} AS {target}) AS STRING)").collect()[0]
-    value = row[0]
+    found = f"CAST(({text}\n) AS STRING)"
+    is_text, value = run.spark.sql(f"SELECT is_valid_utf8({found}), {found}").collect()[0]
+    if is_text is False:
+        raise ColumnError(f"bytes that are no UTF-8 cannot be a value of a partition key: {text}")
     return None if value is None else str(value)
 
 

@@ -15,7 +15,7 @@ from hive_acid.settings import TransactionManager
 from hive_acid.show import Listing
 from hive_acid.spark.blocks import Blocks
 from hive_acid.spark.quoting import quoted
-from hive_acid.spark.sql.arguments import Arguments
+from hive_acid.spark.sql.arguments import Arguments, bound, for_query
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewrite import Rewriter, Source, escaped
@@ -100,16 +100,25 @@ class Run:
         """See `query`."""
         if not query.sources:
             return self.untouched(query.before + query.text)
-        arguments: Any = self.arguments
         dummy = self.acid.manager is TransactionManager.DUMMY
         with nullcontext() if dummy else self._blocks.joined(query.tables):
             frames = {key: self._frame(source) for key, source in query.sources.items()}
-            return self.spark.sql(escaped(query.before) + query.template, arguments, **frames)
+            return self.spark.sql(escaped(query.before) + query.template, self._given(), **frames)
 
     def untouched(self, text: str) -> DataFrame:
         """What Spark makes of a statement in which nothing is the metastore's."""
-        arguments: Any = self.arguments
-        return self.spark.sql(text, arguments)
+        return self.spark.sql(text, self._given())
+
+    def bound(self, text: str) -> str:
+        """`text` with literals for its arguments. Raises SqlError as `arguments.bound`."""
+        return bound(text, self.arguments, wall_clocks=self._has_wall_clocks)
+
+    def _given(self) -> Any:
+        return for_query(self.arguments, wall_clocks=self._has_wall_clocks)
+
+    def _has_wall_clocks(self) -> bool:
+        """Whether times are without zone, to Spark, if nothing else is said."""
+        return self.spark.conf.get("spark.sql.timestampType") == "TIMESTAMP_NTZ"
 
     def reads_ours(self, query: str) -> bool:
         """Whether a query reads a table of the metastore. Raises SqlError if it cannot be understood."""

@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame
 
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql import alter, change, create, insert, merge, show, transfer
-from hive_acid.spark.sql.arguments import bound
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.spark.sql.variables import substituted
@@ -66,7 +65,7 @@ def run_statement(run: Run, text: str) -> DataFrame:
     handler = _handler(kind, cursor)
     if handler is not None:
         changed = run.with_literals()
-        done = handler(changed, Cursor(bound(text, run.arguments)))
+        done = handler(changed, Cursor(run.bound(text)))
         if done is not None:
             return done
     return run.untouched(text)

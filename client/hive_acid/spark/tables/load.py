@@ -9,6 +9,7 @@ from hive_acid.spark.specs import PartitionSpec, full_values
 from hive_acid.spark.statement import Context
 from hive_acid.spark.tables.placement import Placement
 from hive_acid.spark.tables.raw import check_files, find_files, new_names
+from hive_acid.spark.wall_clock import refuse_skipped
 from hive_acid.transaction import Transaction
 from hive_acid.write.staging import Values
 from hive_acid.write.table_write import TableWrite
@@ -31,6 +32,7 @@ def load(
     """
     placement, table = Placement(context, begun), begun.table
     values = full_values(table, partition)
+    refuse_skipped(context.spark, table, zip(table.partition_keys, values, strict=True))
     found = find_files(path)
     if files.is_below(path, table.location):
         raise FormatError(f"{path} lies in the directory of {table.full_name} itself: move it elsewhere first")

@@ -17,6 +17,7 @@ from hive_acid.spark.statement import Context
 from hive_acid.spark.tables.load import take_in
 from hive_acid.spark.tables.placement import Placement
 from hive_acid.spark.tables.raw import check_files, find_files
+from hive_acid.spark.wall_clock import refuse_skipped
 from hive_acid.transaction import Transaction
 from hive_acid.write.same_partitions import names_there
 from hive_acid.write.staging import Values
@@ -41,7 +42,14 @@ def add_partitions(
     if any(location is not None for location in given.values()):
         begun = context.begin(transaction, meant, Intent(Operation.INSERT))
     table = begun.table if begun is not None else context.locked_for_reading(transaction, meant)
-    by_us = {table.partition_name(_values(table, name)): location for name, location in given.items()}
+    by_us: dict[str, str | None] = {}
+    for name, location in given.items():
+        values = _values(table, name)
+        refuse_skipped(context.spark, table, zip(table.partition_keys, values, strict=True))
+        own_name = table.partition_name(values)
+        if own_name in by_us:
+            raise AlreadyExistsError(f"partition {own_name} of {table.full_name} is given twice")
+        by_us[own_name] = location
     there = names_there(context.connection, table, by_us)
     names = {there[name]: location for name, location in by_us.items()}
     known = context.connection.partitions_named(table, list(names))
