@@ -17,8 +17,9 @@ import psycopg2.extensions
 
 from hive_acid.errors import MetaError
 from metastore.store.address import FIRST_PAUSE_S, LONGEST_PAUSE_S
-from metastore.store.failures import cause_of
-from metastore.store.undertaking import commit_is_sent, deadline
+from metastore.store.failures import cause_of, is_lost
+from metastore.store.outcomes import Life, life_of, transaction_id, was_committed
+from metastore.store.undertaking import commit_is_sent, commit_is_undone, deadline
 
 RESERVE = 4
 """Connections that only those take who have one already, so that they do not wait for each other."""
@@ -81,6 +82,10 @@ class Connections:
         if connection is not None:
             self._ended(connection)
 
+    def was_committed(self, transaction: str, life: Life | None) -> bool | None:
+        """What became of a transaction whose connection was lost, see `outcomes`; waits while the patience lasts."""
+        return was_committed(self, transaction, life, deadline(self._patience_s))
+
     def close(self) -> None:
         """End those that nobody uses; those that are lent end when they come back."""
         with self._changed:
@@ -138,6 +143,7 @@ class Connections:
             return None
         try:
             self._greet(connection)
+            connection.life = life_of(connection)
         except psycopg2.Error as error:
             self._words = cause_of(error)
             self._ended(connection)
@@ -165,11 +171,38 @@ class LentConnection(psycopg2.extensions.connection):  # type: ignore[misc]
 
     pool: Connections
     is_lent = False
+    life: Life | None = None
+    """See `outcomes`: a connection has one."""
 
     def commit(self) -> None:
-        """Commit; from then on what the thread does has had an effect."""
-        commit_is_sent()
-        super().commit()
+        """Commit; from then on what the thread does has had an effect.
+
+        When the connection is lost meanwhile and the database says afterwards that it was done, it is done.
+        """
+        if self.info.transaction_status != psycopg2.extensions.TRANSACTION_STATUS_INTRANS:
+            super().commit()
+            return
+        transaction = transaction_id(self)
+        if transaction is None:
+            super().commit()
+            return
+        had_committed = commit_is_sent()
+        try:
+            super().commit()
+        except psycopg2.Error as error:
+            if not is_lost(self, error):
+                raise
+            was_done = self.pool.was_committed(transaction, self.life)
+            if was_done is None:
+                raise
+            if not was_done:
+                commit_is_undone(had_committed)
+                raise
+
+    def rollback(self) -> None:
+        """Undo what is not committed; of a connection that was lost there is nothing."""
+        if not self.closed:
+            super().rollback()
 
     def close(self) -> None:
         """Give the connection back."""

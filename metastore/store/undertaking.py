@@ -1,7 +1,8 @@
 """Blocking work that is begun anew when its connection to the database was lost, if nothing was done by then.
 
 What a thread has done since `repeated` began it is known from the commits that were sent and from calls that may not be
-repeated. Without any, nothing was done; with one, the client is told that the outcome is not known.
+repeated. Without any, nothing was done. Of a commit in which the connection was lost the database is asked
+(`outcomes`); if it cannot say, the client is told that the outcome is not known.
 """
 
 from __future__ import annotations
@@ -29,9 +30,15 @@ class _Done(threading.local):
 _DONE = _Done()
 
 
-def commit_is_sent() -> None:
-    """This thread commits, or has done what must not be done again."""
-    _DONE.has_committed = True
+def commit_is_sent() -> bool:
+    """This thread commits, or has done what must not be done again; whether it has before."""
+    before, _DONE.has_committed = _DONE.has_committed, True
+    return before
+
+
+def commit_is_undone(had_committed: bool) -> None:
+    """The commit that this thread has sent came to nothing; `had_committed` is what `commit_is_sent` said."""
+    _DONE.has_committed = had_committed
 
 
 def deadline(patience_s: float) -> float:

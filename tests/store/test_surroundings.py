@@ -7,6 +7,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -17,12 +18,15 @@ from typing import Any
 
 import psycopg2
 import pytest
+from sqlalchemy import text
 
 from hive_acid.wire import ttypes
 from metastore.app import App, ServeOptions
 from metastore.config import Config
 from metastore.store import embedded, watch
+from metastore.store.database import Database
 from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.undertaking import repeated
 from tests.caller import Caller, Refused
 from tests.conftest import _admin
 from tests.observe.scrape import get
@@ -208,6 +212,48 @@ def test_connections_that_are_lost_under_way(postgres: Postgres, uri: str) -> No
             one.tablename for one in caller.call("show_compact", READS["show_compact"][0]).compacts
         }
     assert all(done.values())
+
+
+SLOW_COMMIT = """
+CREATE TABLE IF NOT EXISTS thing (n int);
+TRUNCATE thing;
+CREATE OR REPLACE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END $$;
+DROP TRIGGER IF EXISTS lingers ON thing;
+CREATE CONSTRAINT TRIGGER lingers AFTER INSERT ON thing DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION linger();
+"""
+
+
+@pytest.mark.parametrize(("fault", "attempts"), [("cut", 1), ("terminated", 2), ("crash", 2)])
+def test_what_became_of_a_commit_is_asked(postgres: Postgres, uri: str, fault: str, attempts: int) -> None:
+    """A commit that was done is done, whoever has heard the answer; one that was not is done again."""
+    begun: list[tuple[int, int]] = []
+    with contextlib.closing(Database(postgres.url)) as db:
+
+        def work() -> None:
+            with db.engine.begin() as connection:
+                pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+                connection.execute(text("INSERT INTO thing VALUES (1)"))
+                begun.append((connection.connection.dbapi_connection.fileno(), pid))  # type: ignore[union-attr]
+
+        def fail() -> None:
+            descriptor, pid = begun[0]
+            if fault == "cut":
+                with socket.fromfd(descriptor, socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+                    sock.shutdown(socket.SHUT_RDWR)
+            else:
+                os.kill(pid, signal.SIGTERM if fault == "terminated" else signal.SIGKILL)
+
+        with db.engine.begin() as connection:
+            connection.execute(text(SLOW_COMMIT))
+        timer = threading.Timer(0.25, fail)
+        timer.start()
+        repeated(20.0, work)
+        timer.join()
+        with db.engine.begin() as connection:
+            assert connection.execute(text("SELECT count(*) FROM thing")).scalar_one() == 1
+    assert len(begun) == attempts
 
 
 def test_a_database_that_stays_away_is_one_sentence(tmp_path: Path) -> None:
