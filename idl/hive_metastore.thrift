@@ -1,5 +1,5 @@
 // ThriftHiveMetastore as hive-acid speaks it: the union of the methods and structs of Hive 2.3.10, 3.1.3, 4.0.1,
-// 4.1.0 and 4.2.0, written from measured wire facts (metastore-wire.md and hms_wire.json of the reference).
+// 4.1.0 and 4.2.0, read from their compiled classes. Where releases differ: docs/spec/wire.md §1.
 //
 // Rules of this file:
 // - No field has a default. A reader must see "absent" as absent (None), because absence means something:

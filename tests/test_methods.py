@@ -36,7 +36,7 @@ def test_tiers_are_served(metastore):
 
 
 def test_shutdown_stops_nothing_but_its_connection(metastore):
-    """Every Java client sends it when it closes (metastore-wire.md §2)."""
+    """Every Java client sends it when it closes (wire.md §2.4)."""
     uri = metastore()
     with Caller(uri) as other:
         for method in sorted(ONEWAY):

@@ -1,6 +1,6 @@
 """A connection to a metastore: Thrift calls over a small pool of sockets, safe to share between threads.
 
-One call is in flight per socket, as every Hive client does (metastore-wire.md §2), so a lock that waits on one thread
+One call is in flight per socket, as every Hive client does (wire.md §2.2), so a lock that waits on one thread
 does not delay the heartbeats of another. A process that was forked has sockets, heartbeats and transactions of its own.
 """
 
@@ -43,7 +43,7 @@ from hive_acid.wire import service, ttypes
 DEFAULT_PORT = 9083
 POOL_SIZE = 8
 LONGEST_NAME_LIST = 32_767
-"""``max_parts`` travels as i16; -1 asks for all (metastore-wire.md §4)."""
+"""``max_parts`` travels as i16; -1 asks for all (wire.md §4.2)."""
 
 UNREPEATABLE = frozenset({"lock", "open_txns", "create_table", "create_database", "compact", "compact2"})
 """Calls whose repetition after a lost answer could act twice (transactions.md §6)."""

@@ -26,7 +26,7 @@ def _load() -> Any:
     idl = importlib.resources.files("hive_acid.idl") / "hive_metastore.thrift"
     with importlib.resources.as_file(idl) as path:
         module = thriftpy2.load(str(path), module_name="hive_metastore_thrift")
-    # open_txns is a set for Hive 2.3 clients and a list for all later ones (metastore-wire.md §1): it is written in
+    # open_txns is a set for Hive 2.3 clients and a list for all later ones (wire.md §1.2): it is written in
     # both forms, each reader takes the one whose type it knows and skips the other.
     spec = module.GetOpenTxnsResponse.thrift_spec
     set_type = 14

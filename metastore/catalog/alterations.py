@@ -140,7 +140,7 @@ class Alterations:
     def _target(self, old: Table, new: Table) -> str | None:
         """Where a renamed table's directory goes; None if it stays.
 
-        It moves with a managed table in its default place (metastore-wire.md §5), unless the client gave another or
+        It moves with a managed table in its default place (wire.md §5.2), unless the client gave another or
         directories are not ours to move.
         """
         row = self._db.call_one("catalog_database", new.database)
@@ -171,7 +171,7 @@ class Alterations:
         if upkeep.is_all:
             new = _with_statistics(old, new)
         if expected is not None and old.parameters.get(expected.key) != expected.value:
-            # Iceberg's clients look for the first sentence (metastore-wire.md §4).
+            # Iceberg's clients look for the first sentence (wire.md §4.5).
             raise MetaError(
                 f"The table has been modified. The parameter value for key '{expected.key}' is"
                 f" '{old.parameters.get(expected.key)}'. The expected value was '{expected.value}'"

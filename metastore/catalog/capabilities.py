@@ -1,4 +1,4 @@
-"""What a client may do with a table (metastore-wire.md §5).
+"""What a client may do with a table (wire.md §5.8, §5.9).
 
 Three rules, from the oldest to the newest. The guard is ours: a bare ``get_table`` is what stock Spark and Hive 2 send,
 which cannot deal with full-ACID tables. Client capabilities are numbers that clients of Hive 3 send. Processor

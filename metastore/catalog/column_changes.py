@@ -1,4 +1,4 @@
-"""Which changes of columns the files that exist allow (acid-format.md §5, metastore-wire.md §5)."""
+"""Which changes of columns the files that exist allow (acid-format.md §3.5, wire.md §5.15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making a table transactional that holds data already, its files left as they are (metastore-wire.md §5).
+"""Making a table transactional that holds data already, its files left as they are (wire.md §5.11).
 
 Readers give each row of such a file an id from the file's name and the row's place. So the names must be Hive's or
 Spark's, and new rows begin at a write id that is larger than all that could be read from them.

@@ -1,6 +1,6 @@
 """Where databases, tables and partitions have their files, and the file operations of the catalogue.
 
-Default locations (metastore-wire.md §5): the warehouse root for the default database, ``<root>/<name>.db`` for others,
+Default locations (wire.md §5.2): the warehouse root for the default database, ``<root>/<name>.db`` for others,
 ``<database>/<name>`` for a table and ``<table>/k1=v1/k2=v2`` for a partition. A location is stored as Spark reads it:
 ``file:/abs/path`` for local files.
 """
@@ -50,7 +50,7 @@ class Directories:
         return self.root if name == DEFAULT_DATABASE else files.join(self.root, f"{name}.db")
 
     def of_table(self, database: DatabaseInfo, name: str, is_external: bool = False) -> str:
-        """A database may have a place of its own for managed tables (metastore-wire.md §5)."""
+        """A database may have a place of its own for managed tables (wire.md §5.2)."""
         home = None if is_external else database.managed_location
         return files.join(home or database.location or self.of_database(database.name), name)
 

@@ -1,6 +1,6 @@
 """Names of catalogue objects: catalogs in database strings, the case rule, and the patterns of list calls.
 
-All rules are those of metastore-wire.md §5, "Names".
+All rules are those of wire.md §5.1.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def database_name(database: str | None, catalog: str | None = None) -> str:
 
 
 def table_text(database: str, table: str) -> str:
-    """A table in the words of an error message, ``catalog.database.table`` (metastore-wire.md §3, point 5)."""
+    """A table in the words of an error message, ``catalog.database.table`` (wire.md §3.5)."""
     return ".".join((*split_key(database), table))
 
 

@@ -1,6 +1,6 @@
 """Filters of tables, such as ``hive_filter_field_owner__ = "ann" and hive_filter_field_params__k like "v.*"``.
 
-Their grammar is that of partition filters (`filters`), their keys are fields of the table (metastore-wire.md §5):
+Their grammar is that of partition filters (`filters`), their keys are fields of the table (wire.md §5.5):
 owner, last access, a parameter, name or type. A table without the parameter meets no comparison with it.
 """
 

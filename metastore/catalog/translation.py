@@ -1,4 +1,4 @@
-"""What kind of table a new one becomes: ACID by default if that is set, external by translation (metastore-wire.md §5).
+"""What kind of table a new one becomes: ACID by default if that is set, external by translation (wire.md §5.12).
 
 Hive 4 makes a managed table that is not transactional an external one whose files go with it. Here that is a switch,
 off by default: Spark's managed tables stay managed.

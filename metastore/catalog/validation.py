@@ -1,4 +1,4 @@
-"""What a table must be to be created or altered: the transactional rules of metastore-wire.md §5, and our own.
+"""What a table must be to be created or altered: the transactional rules of wire.md §5.10, and our own.
 
 Pure functions from the definition a client sent (and the one that stands) to the definition that is stored.
 """

@@ -1,4 +1,4 @@
-"""Whether the tables behind a materialised view have only grown since it was made (metastore-wire.md §6, tier 2)."""
+"""Whether the tables behind a materialised view have only grown since it was made (wire.md §5.16)."""
 
 from __future__ import annotations
 

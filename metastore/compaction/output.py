@@ -25,7 +25,7 @@ def check_output(staging: str, outputs: Sequence[str], *, insert_only: bool = Fa
     """Whether below `staging` are the complete directories `outputs` and no others.
 
     Raises FormatError for a directory that is missing, not asked for, without files or marker, or with two files of one
-    bucket (acid-format.md §0). Directories of an `insert_only` table have neither buckets nor a marker.
+    bucket (acid-format.md §3.3). Directories of an `insert_only` table have neither buckets nor a marker.
     """
     contents: dict[str, list[tuple[str, int]]] = {}
     for entry in files.list_tree(staging):

@@ -1,7 +1,7 @@
 """Messages to handler arguments, and results or errors to reply messages.
 
 The whole reply is encoded in memory before a byte is sent, so a value that does not fit its type becomes a clean error
-and never half a message (metastore-wire.md §7, point 3). Long lists are the exception, see `streaming`.
+and never half a message (wire.md §7.3). Long lists are the exception, see `streaming`.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def write_result(method: str, sequence: int, value: Any, sink: Any, part_bytes: 
 
 def encode_error(method: str, sequence: int, error: MetastoreError) -> bytes:
     """The reply that carries an error: in its declared slot, as MetaException where only that is declared, else as
-    an internal error with its text (metastore-wire.md §3, point 4).
+    an internal error with its text (wire.md §3.4).
     """
     slots = _exception_slots(method)
     for name in (error.thrift_name, "MetaException"):

@@ -2,7 +2,7 @@
 
 Three ends are told apart: fine, refused (an error of `hive_acid.errors`, or what `refusals` makes one of) and crashed
 (a fault of ours, which the log keeps with its traceback). No end closes the connection, since Java clients repeat their
-call on a closed one (metastore-wire.md §3, point 2); but for a long reply that ends in its middle (`streaming`).
+call on a closed one (wire.md §3.2); but for a long reply that ends in its middle (`streaming`).
 """
 
 from __future__ import annotations

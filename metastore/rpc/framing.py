@@ -2,7 +2,7 @@
 
 The protocol on port 9083 is unframed, so a message's length is known only by walking it. The scan walks each byte once
 however the message is cut into reads, and refuses what the decoder behind it would trust blindly: sizes beyond the
-limit, unknown types, nesting too deep (metastore-wire.md §7, point 4). It counts what the decoder would make, since a
+limit, unknown types, nesting too deep (wire.md §7.2). It counts what the decoder would make, since a
 struct of one byte becomes an object of some hundred, and it stops after a number of values, to go on when others had
 their turn. A list that repeats the one before it, as the columns of partitions do, is recognised by its bytes.
 """

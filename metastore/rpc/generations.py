@@ -1,7 +1,7 @@
 """What tells elder clients from newer ones, and structs whose field numbers mean something else to Hive 2.3's.
 
 What such a struct means shows in the wire type alone. The decoder skips a field whose type is not the declared one. So
-a struct that may be of the elder kind is read a second time by its elder field table (metastore-wire.md §1).
+a struct that may be of the elder kind is read a second time by its elder field table (wire.md §1.2).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each connection has one call in flight, as its client does; bytes of a next call wait in the buffer, and so they do
 while the client does not read the reply before. A connection costs a buffer and nothing in the database, is never timed
-out for idleness, and is closed by us only when its bytes are not Thrift (metastore-wire.md §2), its request is too
+out for idleness, and is closed by us only when its bytes are not Thrift (wire.md §2.3), its request is too
 large or does not end, its replies are not read, or there are too many (`crowd`, `debts`).
 
 A call is a coroutine that the connection drives itself, from the future it waits for to the next: most calls wait

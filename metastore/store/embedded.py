@@ -58,7 +58,7 @@ SETTINGS: Mapping[str, str] = {
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_checkpoints": "off",
-    "autovacuum_naptime": "5s",  # lock rows live for milliseconds: dead entries are the cost (performance.md §3)
+    "autovacuum_naptime": "5s",  # lock rows live for milliseconds: dead entries are the cost
 }
 """Settings of the embedded server; fsync and synchronous_commit stay on."""
 

@@ -1,6 +1,6 @@
 """A live metastore of any generation as a source: each thing is asked for by the newest call, then by older ones.
 
-What a generation knows (metastore-wire.md §1): Hive 2.3 has no write ids, Hive 3 no call for the last one given out,
+What a generation knows (wire.md §1.1): Hive 2.3 has no write ids, Hive 3 no call for the last one given out,
 catalogs came with 3, most ``_req`` calls with 4. A call that the peer does not have is not tried a second time.
 """
 

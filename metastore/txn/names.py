@@ -1,4 +1,4 @@
-"""The form in which names of databases, tables and partitions are stored and compared (transactions.md §0)."""
+"""The form in which names of databases, tables and partitions are stored and compared (transactions.md §1.12)."""
 
 from __future__ import annotations
 

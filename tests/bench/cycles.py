@@ -13,7 +13,7 @@ from tests.bench.messages import ID_BYTES, MARK, cut, encode, reply_header, succ
 
 DATABASE = "bench"
 TABLES, PARTITIONS = 10, 100
-"""A cycle takes one partition of the thousand at random (performance.md, "Method")."""
+"""A cycle takes one partition of the thousand at random."""
 _LIST_OF_ONE = b"\x0f\0\1%c\0\0\0\1"
 _I64, _STRUCT = 10, 12
 _ACQUIRED = b"\x08\0\2\0\0\0\1\0\0"
@@ -33,7 +33,7 @@ TXN_AT = len(OPEN.prefix)
 def prepare(uri: str) -> None:
     """Allocate the first write id of every table, one after the other.
 
-    The Java metastore 4.0.1 fails when two clients do that at the same time for one table (performance.md, "Faults").
+    The Java metastore 4.0.1 fails when two clients do that at the same time for one table.
     """
     with contextlib.closing(connect(uri)) as sock:
         for table in range(TABLES):

@@ -74,7 +74,7 @@ Section = Callable[[Bench], Result]
 
 
 def warm_up(server: Server, options: Options) -> None:
-    """Let a metastore that compiles while it runs come to its speed (10-25 s of load, performance.md "Method")."""
+    """Let a metastore that compiles while it runs come to its speed (10 to 25 s of load)."""
     prepare(server.uri)
     for cycle in CYCLES:
         measure(cycle, server, GROWN_CONNECTIONS, replace(options, seconds=OTHERS_WARM_UP_S / len(CYCLES)))

@@ -155,7 +155,7 @@ def test_write_id_of_the_request_is_kept(rpc: Rpc) -> None:
     assert rpc.get_table_req(request).table.writeId == 5
 
 
-# --- compare-and-set (metastore-wire.md §4, Iceberg) ---
+# --- compare-and-set (wire.md §4.5) ---
 
 
 def test_an_expectation_that_fails_changes_nothing(rpc: Rpc) -> None:

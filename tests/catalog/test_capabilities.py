@@ -1,4 +1,4 @@
-"""What clients may do with tables: the guard per table, insert-only tables, access types (metastore-wire.md §5)."""
+"""What clients may do with tables: the guard per table, insert-only tables, access types (wire.md §5.8, §5.9)."""
 
 from collections.abc import Callable
 from typing import Any

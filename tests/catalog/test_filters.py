@@ -1,4 +1,4 @@
-"""Partition filters: the grammar of metastore-wire.md §5, against a table in Postgres."""
+"""Partition filters: the grammar of wire.md §5.5, against a table in Postgres."""
 
 import pytest
 

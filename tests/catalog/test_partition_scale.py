@@ -121,7 +121,7 @@ def test_filters_that_walk_over_the_table_find_all(
 
 
 def test_hive_is_told_to_prune_by_itself(rpc: Rpc, metastore: Callable[..., str]) -> None:
-    """It goes by the type of the error, and reads the text (metastore-wire.md §3)."""
+    """It goes by the type of the error, and reads the text (wire.md §3.5)."""
     rpc.create_table(table("p", keys=(column("d", "string"),)))
     request = ttypes.PartitionsByExprRequest(dbName="default", tblName="p", expr=b"\x01\x00whatever")
     with Caller(metastore()) as ann:

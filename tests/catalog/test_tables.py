@@ -405,7 +405,7 @@ def test_a_removal_that_does_not_end_refuses_the_new_table(
         rpc.create_table(table("t"))
 
 
-# --- the guard (metastore-wire.md §5) ---
+# --- the guard (wire.md §5.9) ---
 
 
 def test_the_guard_refuses_a_bare_get_of_an_acid_table(rpc: Rpc) -> None:

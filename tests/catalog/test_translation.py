@@ -1,4 +1,4 @@
-"""What kind of table a new one becomes by the settings (metastore-wire.md §5)."""
+"""What kind of table a new one becomes by the settings (wire.md §5.12)."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The transactional rules, each with its text (metastore-wire.md §5), as a client meets them."""
+"""The transactional rules, each with its text (wire.md §5.10), as a client meets them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -187,7 +187,7 @@ def test_an_empty_table_can_become_transactional(rpc: Rpc) -> None:
 def test_data_named_as_by_hive_or_spark_can_become_transactional(
     rpc: Rpc, db: Database, warehouse: Path, name: str
 ) -> None:
-    """The write ids begin so high that rows of these files cannot be taken for newer ones (metastore-wire.md §5)."""
+    """The write ids begin so high that rows of these files cannot be taken for newer ones (wire.md §5.11)."""
     rpc.create_table(table("p", keys=(column("k"),)))
     rpc.add_partition(partition(["1"]))
     (warehouse / "p/k=1" / name).write_text("rows")

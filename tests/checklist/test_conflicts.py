@@ -63,7 +63,7 @@ def test_34_partitions(ann: Caller, name: str) -> None:
 
 
 def test_34_table_and_partition_meet(ann: Caller, name: str) -> None:
-    """Ours; in Hive they pass each other (transactions.md §8.3, 3)."""
+    """Ours; in Hive they pass each other (transactions.md §8.3)."""
     for first, second in (("t", "t/p=1"), ("t/p=1", "t")):
         one, two = ann.open(2)
         ann.write(one, f"{name}/{first}", "u")

@@ -128,7 +128,7 @@ def test_46_readers_that_do_not_wait(ann: Caller, name: str) -> None:
 
 
 def test_46_what_was_not_acquired_writes_nothing(ann: Caller, name: str) -> None:
-    """In Hive the refused request leaves its claim of a write (transactions.md §8.3, 12)."""
+    """In Hive the refused request leaves its claim of a write (transactions.md §8.4)."""
     holder, reader, other = ann.open(3)
     ann.write(other, f"{name}/t", "u")
     assert ann.asks(f"e {name}/t/p=1", txn=holder) == "W"

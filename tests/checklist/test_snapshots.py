@@ -1,4 +1,4 @@
-"""transactions.md §9, items 17 to 19, and the vectors of §10 made by real calls."""
+"""transactions.md §9, items 17 to 19, and the vectors of transactions.md §10 made by real calls."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A proxy between clients and the server that reads every reply as Java would: with all its required fields.
 
-Java breaks the connection over a required field that is absent (metastore-wire.md §3, point 6); thriftpy2, which writes
+Java breaks the connection over a required field that is absent (wire.md §3.6); thriftpy2, which writes
 our replies and reads them in most tests, does not notice.
 """
 

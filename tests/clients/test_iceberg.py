@@ -113,7 +113,7 @@ def test_concurrent_commits_lose_nothing(catalog, proxy, warehouse):
 
 
 def test_stale_pointer_is_refused(catalog, server):
-    """Iceberg without locks: compare-and-set of the pointer inside alter_table (metastore-wire.md §4)."""
+    """Iceberg without locks: compare-and-set of the pointer inside alter_table (wire.md §4.5)."""
     catalog.create_table(TABLE, schema=SCHEMA)
     with server.caller() as ann, server.caller() as bob:
         seen = ann.call("get_table", "lake", "events")

@@ -1,4 +1,4 @@
-"""What the wire of several generations demands of one server, seen byte by byte (metastore-wire.md §§1-4, 8)."""
+"""What the wire of several generations demands of one server, seen byte by byte (wire.md §1, §2, §3, §5.1)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def acid_table(database: str, name: str) -> object:
 
 
 def test_dynamic_partitions_of_hive_2(proxy, ann):
-    """Its struct has the database's name where the write id is now (metastore-wire.md §1)."""
+    """Its struct has the database's name where the write id is now (wire.md §1.2)."""
     fields = {
         1: (TType.I64, "txnid", True),
         2: (TType.STRING, "dbname", True),

@@ -1,6 +1,6 @@
 """Stock PySpark with `enableHiveSupport()`, which speaks the protocol of Hive 2.3.10 and knows nothing of us.
 
-One Spark serves all tests of this file, each test has a database of its own (metastore-wire.md §4).
+One Spark serves all tests of this file, each test has a database of its own (wire.md §4.1).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_table(sql, form):
     assert sql("SELECT * FROM t ORDER BY id") == [(1, "a"), (2, "b")]
     sql("INSERT OVERWRITE t VALUES (3, 'ä')")
     assert sql("SELECT * FROM t") == [(3, "ä")]
-    # The server moves the directory: without it the renamed table would read as empty (metastore-wire.md §4).
+    # The server moves the directory: without it the renamed table would read as empty (wire.md §4.1).
     sql("ALTER TABLE t RENAME TO u")
     assert sql("SELECT * FROM u") == [(3, "ä")]
     assert names(sql("SHOW TABLES"), 1) == ["u"]
@@ -220,7 +220,7 @@ def test_create_table_like_and_as_select(sql):
 
 
 def test_full_acid_tables_are_refused(sql):
-    """The guard (metastore-wire.md §5): stock Spark would write unversioned files into the table and read raw ones."""
+    """The guard (wire.md §5.9): stock Spark would write unversioned files into the table and read raw ones."""
     sql("CREATE TABLE t (id INT) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')")
     sql("CREATE TABLE plain (id INT) STORED AS ORC")
     for statement in ["SELECT * FROM t", "INSERT INTO t VALUES (1)", "DESCRIBE t", "TRUNCATE TABLE t", "DROP TABLE t"]:

@@ -18,7 +18,7 @@ _SINCE_4 = (
 
 REASONS: dict[str, dict[int, str]] = {
     UNSERVED: {2: f"{_SINCE_2} *Index* alter_index(*", 3: _SINCE_3, 4: _SINCE_4},
-    "fails inside the client, against every server (metastore-wire.md §9)": {3: "getValidWriteIds(String)"},
+    "fails inside the client, against every server (wire.md §4.2)": {3: "getValidWriteIds(String)"},
     "asks the client itself, not the server": {4: "getConnCount() getProcessorCapabilities() getProcessorIdentifier()"},
 }
 """By reason and generation: patterns of signatures."""

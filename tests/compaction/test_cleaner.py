@@ -273,7 +273,7 @@ def test_a_failure_that_is_told_twice_counts_once(world: World) -> None:
 
 
 def test_aborted_writes_are_cleaned_without_a_compaction(world: World) -> None:
-    """Open readers need not be waited for (§9, 62)."""
+    """Open readers need not be waited for (transactions.md §9, 62)."""
     world.write()
     reader = world.open()
     lost = [world.open() for _ in range(3)]

@@ -91,7 +91,7 @@ def test_compaction_ends_the_candidacy(world: World) -> None:
 
 
 def test_failures_in_a_row_stop_it(world: World) -> None:
-    """§9, 60."""
+    """transactions.md §9, 60."""
     world.configure(delta_num_threshold=1)
     world.write()
     world.write()

@@ -75,7 +75,7 @@ TRIGGERS: list[tuple[str, DirectoryState, Mapping[str, str], Aborts | None, Comp
 
 @pytest.mark.parametrize("row", TRIGGERS, ids=lambda row: row[0])
 def test_every_trigger(row: tuple[str, DirectoryState, Mapping[str, str], Aborts | None, object, str]) -> None:
-    """§9, 59."""
+    """transactions.md §9, 59."""
     _, found, own, aborts, kind, code = row
     parameters = {f"compactorthreshold.hive.compactor.{key}.threshold": value for key, value in own.items()}
     judgement = judge(Place.of(found), Rules.of(HIVE, parameters), aborts)
@@ -138,7 +138,7 @@ EXCLUSIONS: list[tuple[Mapping[str, str], Mapping[str, str], str | None]] = [
 
 @pytest.mark.parametrize(("own", "database", "code"), EXCLUSIONS)
 def test_tables_left_alone(own: Mapping[str, str], database: Mapping[str, str], code: str | None) -> None:
-    """§9, 61: the database has the last word, and the case of keys does not matter."""
+    """transactions.md §9, 61: the database has the last word, and the case of keys does not matter."""
     found = excluded(TableInfo("/t", (), parameters={**ACID, **own}, database_parameters=database), HIVE)
     assert (found and found.code) == code
     if found is not None:

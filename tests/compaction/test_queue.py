@@ -109,7 +109,7 @@ def test_rows_have_the_columns_of_the_model(world: World) -> None:
 
 
 def test_second_request_is_refused_while_the_first_is_in_its_way(world: World) -> None:
-    """§9, 54: waiting, under way, or ready for cleaning with nothing new since."""
+    """transactions.md §9, 54: waiting, under way, or ready for cleaning with nothing new since."""
     world.write()
     world.write()
     first = world.request(MINOR)
@@ -160,7 +160,7 @@ def test_one_request_of_many_at_once_is_accepted(world: World) -> None:
 
 
 def test_each_worker_gets_its_own_oldest_first(world: World) -> None:
-    """§9, 55."""
+    """transactions.md §9, 55."""
     ids = [world.service.compact(ask(world, table=f"t{number}")).id for number in range(20)]
     taken: list[CompactionId] = []
 
@@ -194,7 +194,7 @@ def test_pool_that_does_not_work_loses_its_compactions(world: World) -> None:
 
 
 def test_commit_stamps_the_row(world: World) -> None:
-    """§9, 56."""
+    """transactions.md §9, 56."""
     world.service.compact(ask(world))
     compaction_id = take(world).id
     txn_id = world.open(TxnType.COMPACTION)
@@ -210,7 +210,7 @@ def test_commit_stamps_the_row(world: World) -> None:
 
 
 def test_aborted_compactor_stays_on_record(world: World) -> None:
-    """§9, 57: until its files are removed."""
+    """transactions.md §9, 57: until its files are removed."""
     world.service.compact(ask(world))
     compaction_id = take(world).id
     txn_id = world.open(TxnType.COMPACTION)
@@ -308,7 +308,7 @@ def test_lost_compaction_beside_a_new_one_has_failed(world: World) -> None:
 
 
 def test_abort(world: World) -> None:
-    """§9, 63."""
+    """transactions.md §9, 63."""
     waiting, working = world.service.compact(ask(world, table="u")).id, world.service.compact(ask(world)).id
     world.service.abort([waiting])
     take(world)
@@ -351,7 +351,7 @@ def make_failed(world: World, table: str) -> CompactionId:
 
 @pytest.mark.parametrize("order", ["cc_id; DROP TABLE compaction", "nothing", "id sideways", "id desc desc", " "])
 def test_order_is_a_known_column(world: World, order: str) -> None:
-    """What Hive pastes into its SQL (§8.3, 9)."""
+    """What Hive pastes into its SQL (transactions.md §8.9)."""
     with pytest.raises(MetaError, match="cannot be ordered"):
         world.service.show(order=order)
 
@@ -370,7 +370,7 @@ def test_latest_committed(world: World) -> None:
 
 
 def test_history_is_kept_by_count(world: World) -> None:
-    """§9, 64."""
+    """transactions.md §9, 64."""
     world.configure(keep_succeeded=2, keep_failed=1, failed_threshold=3, keep_not_initiated=1, keep_refused=2)
     for table in ("t", "u"):
         for state, count in ((S.FAILED, 5), (S.REFUSED, 5), (S.DID_NOT_INITIATE, 5), (S.ABORTED, 5), (S.SUCCEEDED, 5)):
@@ -397,7 +397,7 @@ def test_old_failures_go_once_something_succeeded(world: World) -> None:
 
 
 def test_dropped_and_renamed_tables(world: World) -> None:
-    """§9, 65."""
+    """transactions.md §9, 65."""
     compaction_id = make(world, S.READY_FOR_CLEANING)
     world.db.call("compaction_rename_table", "db", "t", "other", "u")
     assert world.service.get(compaction_id).target == "other.u"

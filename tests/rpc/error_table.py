@@ -121,7 +121,7 @@ TABLE_STATE = ttypes.ReplTblWriteIdStateRequest(
 )
 
 REFUSALS = (
-    # §1.2
+    # transactions.md §1.2
     Row("none", "open_txns", lambda s: (opening(0),), INTERNAL, "must be positive, not 0"),
     Row("less than none", "open_txns", lambda s: (opening(-3),), INTERNAL, "must be positive, not -3"),
     Row("unknown type", "open_txns", lambda s: (opening(txn_type=9),), INTERNAL, "no transaction type 9"),
@@ -139,7 +139,7 @@ REFUSALS = (
         INTERNAL,
         "name its replPolicy",
     ),
-    # §1.3
+    # transactions.md §1.3
     Row("aborted", "heartbeat", lambda s: (beat(s.aborted),), ABORTED, LATE),
     Row("committed", "heartbeat", lambda s: (beat(s.committed),), NO_TXN, OVER),
     Row("unknown", "heartbeat", lambda s: (beat(UNKNOWN),), NO_TXN, LOST),
@@ -154,7 +154,7 @@ REFUSALS = (
         INTERNAL,
         "1001 transactions are too many",
     ),
-    # §1.4
+    # transactions.md §1.4
     Row(
         "unknown type",
         "get_open_txns_req",
@@ -162,7 +162,7 @@ REFUSALS = (
         INTERNAL,
         "no transaction type 9",
     ),
-    # §1.5
+    # transactions.md §1.5
     Row("aborted", "commit_txn", lambda s: (commit(s.aborted),), ABORTED, f"txnid:{{aborted}} {LATE}"),
     Row("unknown", "commit_txn", lambda s: (commit(UNKNOWN),), NO_TXN, LOST),
     Row("without its id", "commit_txn", lambda s: (commit(None),), INTERNAL, "CommitTxnRequest.txnid is required"),
@@ -194,11 +194,11 @@ REFUSALS = (
         INTERNAL,
         "database x does not exist",
     ),
-    # §1.7
+    # transactions.md §1.7
     Row("committed", "abort_txn", lambda s: (abort(s.committed),), NO_TXN, OVER),
     Row("unknown", "abort_txn", lambda s: (abort(UNKNOWN),), NO_TXN, LOST),
     Row("none", "abort_txns", lambda s: (ttypes.AbortTxnsRequest(txn_ids=[]),), NO_TXN, "is empty"),
-    # §1.8
+    # transactions.md §1.8
     Row("aborted", "add_dynamic_partitions", lambda s: (partitions(s.aborted, "p=1"),), ABORTED, LATE),
     Row("committed", "add_dynamic_partitions", lambda s: (partitions(s.committed, "p=1"),), NO_TXN, OVER),
     Row("unknown", "add_dynamic_partitions", lambda s: (partitions(UNKNOWN, "p=1"),), NO_TXN, LOST),
@@ -211,7 +211,7 @@ REFUSALS = (
         INTERNAL,
         "writes nothing",
     ),
-    # §2.1
+    # transactions.md §2.1
     Row("aborted", "allocate_table_write_ids", lambda s: (allocation(s.aborted),), ABORTED, LATE),
     Row("committed", "allocate_table_write_ids", lambda s: (allocation(s.committed),), NO_TXN, OVER),
     Row("unknown", "allocate_table_write_ids", lambda s: (allocation(UNKNOWN),), NO_TXN, LOST),
@@ -226,13 +226,13 @@ REFUSALS = (
         META,
         "one, above 0, for each",
     ),
-    # §2.2
+    # transactions.md §2.2
     Row("id of nobody", "get_valid_write_ids", lambda s: (write_ids("d.t", writeId=77),), META, r"write id 77.*d\.t"),
     Row("no table name", "get_valid_write_ids", lambda s: (write_ids("t"),), META, "not a table name"),
     Row(
         "no snapshot", "get_valid_write_ids", lambda s: (write_ids("d.t", validTxnList="x"),), META, "transaction list"
     ),
-    # §2.4
+    # transactions.md §2.4
     Row("table has begun", "seed_write_id", lambda s: (seed(10),), META, "has write ids already"),
     Row("negative", "seed_write_id", lambda s: (seed(-1, "new"),), META, "cannot begin after -1"),
     Row("too low", "seed_txn_id", lambda s: (ttypes.SeedTxnIdRequest(seedTxnId=s.reader),), META, "high-water mark is"),
@@ -240,7 +240,7 @@ REFUSALS = (
     Row("no write-id list", "repl_tbl_writeid_state", lambda s: (TABLE_STATE,), INTERNAL, "not a write-id list"),
     Row("ended", "add_write_ids_to_min_history", lambda s: (s.committed, {"d.t": 1}), META, OVER),
     Row("no table name", "add_write_ids_to_min_history", lambda s: (s.opened, {"t": 1}), META, "not a table name"),
-    # §3
+    # transactions.md §3
     Row("aborted", "lock", lambda s: (locks(s.aborted, wanted()),), ABORTED, LATE),
     Row("committed", "lock", lambda s: (locks(s.committed, wanted()),), NO_TXN, OVER),
     Row("unknown", "lock", lambda s: (locks(UNKNOWN, wanted()),), NO_TXN, LOST),
@@ -268,7 +268,7 @@ REFUSALS = (
     ),
     Row("held", "unlock", lambda s: (ttypes.UnlockRequest(lockid=s.lock),), TXN_OPEN, "ends with it"),
     Row("no partition name", "show_locks", lambda s: (ttypes.ShowLocksRequest(partname="p"),), INTERNAL, "'p'"),
-    # §4
+    # transactions.md §4
     Row("unknown type", "compact", lambda s: (compaction(9),), INTERNAL, "no compaction type 9"),
     Row("type of the Cleaner", "compact2", lambda s: (compaction(C.ABORT_TXN_CLEANUP),), INTERNAL, "Cleaner"),
     Row("no partition name", "compact2", lambda s: (compaction(partitionname="p"),), INTERNAL, "'p'"),
@@ -295,7 +295,7 @@ REFUSALS = (
         META,
         "metric type 9",
     ),
-    # §3.10
+    # transactions.md §3.10
     Row("aborted", "get_lock_materialization_rebuild", lambda s: ("d", "v", s.aborted), INTERNAL, LATE),
 )
 

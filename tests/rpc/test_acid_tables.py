@@ -59,7 +59,7 @@ def test_undrop_by_the_command(
 
 
 def test_concurrent_pointer_commits_lose_none(metastore: Callable[..., str]) -> None:
-    """As Iceberg's committers without locks (metastore-wire.md §4): each reads the pointer, writes, and swaps it."""
+    """As Iceberg's committers without locks (wire.md §4.5): each reads the pointer, writes, and swaps it."""
     uri, committers, commits = metastore(), 16, 3
     with Caller(uri) as ann:
         ann.call("create_table", _iceberg("start", ""))

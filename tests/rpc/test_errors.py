@@ -55,7 +55,7 @@ TIER_1 = frozenset(
         "update_compactor_state",
     ]
 )
-"""What every client of ACID tables needs (metastore-wire.md)."""
+"""What every client of ACID tables needs (wire.md §6)."""
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def two_writers(ann: Caller, table: str, first: str, second: str, sent: bool | N
 @pytest.mark.parametrize("second", ["i", "u", "d"])
 @pytest.mark.parametrize("first", ["i", "u", "d"])
 def test_pairs_of_writes(ann: Caller, first: str, second: str, sent: bool | None) -> None:
-    """Absent means false: check. Hive takes it for true, so that older clients lose updates (§8.3)."""
+    """Absent means false: check. Hive takes it for true, so that older clients lose updates (transactions.md §8.2)."""
     answer = two_writers(ann, f"{first}{second}{sent}".lower(), first, second, sent)
     if sent or "i" in (first, second):
         assert answer == "ok"

@@ -143,7 +143,7 @@ def _of_directory(location: Path, directory: DataDirectory) -> list[RowEvent]:
 
 
 def _of_raw_files(location: Path, paths: list[str], write_id: int, statement_id: int) -> list[RowEvent]:
-    """Rows of files without ids, which are counted by bucket (acid-format.md §1.1)."""
+    """Rows of files without ids, which are counted by bucket (acid-format.md §5.5)."""
     found: list[RowEvent] = []
     rows_of_bucket: Counter[int] = Counter()
     for path in paths:

@@ -1,4 +1,4 @@
-"""ORC files without rows, byte by byte: what stands for "all is gone" without Spark (acid-format.md §0, §3.6).
+"""ORC files without rows, byte by byte: what stands for "all is gone" without Spark (acid-format.md §2.7, §3.6).
 
 A directory without a visible file is not seen by every engine, so the empty base of a TRUNCATE holds one such file. It
 has the complete schema, no compression and no stripes.

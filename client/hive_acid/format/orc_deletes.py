@@ -2,8 +2,8 @@
 
 To have Spark write the few events of a small change costs more than to find them: a stage of its own code, directories,
 side files of checksums. The file is as Java's writer makes one: one stripe, an index of 10,000 rows each for every
-column, statistics, zlib; and it has the user metadata that Apache Hive 3.1 wants (§3.6). The columns of `row` have
-streams without content.
+column, statistics, zlib; and it has the user metadata that Apache Hive 3.1 wants (acid-format.md §3.6). The
+columns of `row` have streams without content.
 """
 
 from __future__ import annotations

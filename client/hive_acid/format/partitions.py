@@ -1,4 +1,4 @@
-"""Partition names ``k=v/k2=v2`` with Hive's escapes (metastore-wire.md §5).
+"""Partition names ``k=v/k2=v2`` with Hive's escapes (wire.md §5.4).
 
 The name of a partition is its identity in the metastore and, below the table's location, the default path of its
 directory. Keys are lower case; a null or empty value is written as `DEFAULT_PARTITION`.

@@ -136,7 +136,7 @@ class _Merge(Merging):
         placed = events.withColumn(BUCKET_COLUMN, F.expr(f"coalesce({FILE_OF_ROW}, 0)"))
         placed = placed.coalesce(1) if one_task else placed.repartition(BUCKET_COLUMN)
         if holds == DELETE:
-            # Hive 4 loses the events that follow a doubled one (acid-format.md §0.9).
+            # Hive 4 loses the events that follow a doubled one (acid-format.md §3.8).
             same_row = Window.partitionBy(BUCKET_COLUMN, *KEY).orderBy("currentTransaction")
             placed = placed.withColumn(_NTH, F.row_number().over(same_row)).where(F.col(_NTH) == 1)
         ordered = placed.sortWithinPartitions(BUCKET_COLUMN, *KEY)

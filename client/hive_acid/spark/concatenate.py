@@ -1,4 +1,4 @@
-"""Compaction of an insert-only table: the files of whole directories become few, in the table's format (§6.2).
+"""Compaction of an insert-only table: the files of whole directories become few in its format (acid-format.md §6.2).
 
 Text is taken line by line, whatever SerDe makes rows of it, so nothing of a line is lost. Values of ORC files, and of
 Parquet files without dates and timestamps, are read and written. What a date or a timestamp of a Parquet or Avro file

@@ -224,7 +224,7 @@ def merged_events(
     if any(found.validity is not RangeValidity.ALL for found in deltas):
         visible = {write_id for write_id in {event[3] for event in events} if write_ids.is_valid(write_id)}
         events = [event for event in events if event[3] in visible]
-    # Hive 4 loses the events that follow a doubled one (acid-format.md §0.9).
+    # Hive 4 loses the events that follow a doubled one (acid-format.md §3.8).
     first_of_rows = dict(reversed([(event[:3], event) for event in events]))
     merged = list(reversed(first_of_rows.values()))
     return DeleteEvents(*([event[column] for event in merged] for column in range(4))) if merged else None

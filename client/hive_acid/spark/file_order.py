@@ -1,6 +1,6 @@
 """Whether the rows of a finished file stand in the order of their keys: only the three columns of the key are read.
 
-An unsorted file loses deletes in Hive (acid-format.md §0.5), so whoever writes without a sort looks afterwards.
+An unsorted file loses deletes in Hive (acid-format.md §3.4), so whoever writes without a sort looks afterwards.
 """
 
 from __future__ import annotations

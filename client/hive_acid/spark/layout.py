@@ -58,7 +58,7 @@ class Write(NamedTuple):
     layout: Layout = Layout.BUCKETS
 
     def bucket_property(self, number: str) -> str:
-        """The SQL of the bucket property of new rows in file `number`, an int: of a task, or of a bucket (§3.2)."""
+        """The SQL of the bucket property (acid-format.md §3.2) of new rows in file `number`, an int: task or bucket."""
         first = rows.encode_bucket(0, self.statement_id)
         if self.layout is Layout.STATEMENTS:
             return f"{first} + {number}"

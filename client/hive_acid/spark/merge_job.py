@@ -2,7 +2,7 @@
 
 A join finds the pairs of target rows and source rows, and with clauses BY SOURCE the target rows without one. For the
 source rows that are in no pair, those that an insert clause takes join the pairs in one shuffle by source row: one
-that meets a pair there is not inserted. So nothing is read or kept twice (data-path.md §6).
+that meets a pair there is not inserted. So nothing is read or kept twice (data-path.md §5).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Deltas as Hive wrote them before version 3: updates and deletes stand among the inserts.
 
 An update is one event under the id of the row that it replaces, a delete one with the operation 2, both in a directory
-``delta_…`` beside the inserts (acid-format.md §3.1); of all events of a row the last one counts. Such directories have
+``delta_…`` beside the inserts (acid-format.md §5.7); of all events of a row the last one counts. Such directories have
 no version marker, so only of those without one the files are asked.
 """
 

@@ -1,7 +1,7 @@
 """Files that a streaming writer appends to: a side file beside each says how much of it is readable.
 
 Hive flushes such a file at each commit, with a complete ORC tail, and appends the length to the side file; both stay
-until the writer closes the batch (acid-format.md §1.2). Spark reads a file to its end or not at all. A file that ends
+until the writer closes the batch (acid-format.md §5.6). Spark reads a file to its end or not at all. A file that ends
 with a tail is read: rows behind the flushed length are of writes that the snapshot does not see.
 """
 

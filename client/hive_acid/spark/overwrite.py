@@ -1,6 +1,6 @@
-"""INSERT OVERWRITE: rows of a frame become a base, which replaces what a table or partition held (acid-format.md §4).
+"""INSERT OVERWRITE: rows of a frame become a base, which replaces what a table or partition held (acid-format.md §4.3).
 
-A base is the most dangerous thing to write, since other engines read it before it is committed (acid-format.md §0.11).
+A base is the most dangerous thing to write, since other engines read it before it is committed (acid-format.md §4.3).
 So it is put into place last, removed first when the transaction aborts, and the lock keeps readers away meanwhile, as
 Hive does by default (transactions.md §3.10). Readers of hive-acid see no base before its commit, and hold their lock as
 long as their frames live: for them nobody waits.

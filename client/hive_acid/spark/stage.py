@@ -1,7 +1,7 @@
 """What Spark's jobs and the client put below a hidden directory, before it is published (`hive_acid.write.staging`).
 
 Spark's own committer makes each task's file safe against retries; this module runs the jobs, finds their files, and
-checks that each directory has one file per bucket (acid-format.md §4 "Recommended for Spark").
+checks that each directory has one file per bucket (acid-format.md §4.2).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The time-zone guard: Spark stores a timestamp as the wall clock of its JVM, not of its session.
 
-Where the two zones differ, every timestamp would shift by the difference (acid-format.md §0.7 and §7.1), so tables with
+Where the two zones differ, every timestamp would shift by the difference (acid-format.md §7.1), so tables with
 timestamps are neither read nor written then.
 """
 

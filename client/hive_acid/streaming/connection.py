@@ -1,7 +1,7 @@
 """A stream into one table: transactions one after the other, of records that a writer makes rows of.
 
 Each transaction is one write: ``delta_W_W_0000``, complete before it is seen, and readable by all engines
-(acid-format.md §4). Hive's own API appends the transactions of a batch to one file and keeps a side file of its
+(acid-format.md §4.5). Hive's own API appends the transactions of a batch to one file and keeps a side file of its
 readable length, which other engines cannot read. Here a batch only saves calls, since its transactions are opened and
 numbered together.
 """

@@ -1,7 +1,7 @@
 """The files of one transaction: bucket files in the six columns of the format, one per partition and bucket.
 
 They are written by pyarrow below a hidden directory and renamed into place as whole directories; where a rename is a
-copy they are written where they belong, as nobody sees the delta of an open write (acid-format.md §4). Rows are
+copy they are written where they belong, as nobody sees the delta of an open write (acid-format.md §4.2). Rows are
 gathered to be written in large portions. When much is in open files they are all closed, and what follows belongs to
 the next statement of the transaction: so memory has a bound and no directory two files of one bucket.
 """

@@ -1,7 +1,7 @@
 """Staged output: files are made below a hidden directory of the table, whole directories are renamed into place.
 
 Nothing is visible before the transaction commits, and all of it can be removed again until then. A directory is
-complete before it gets its name, marker included (acid-format.md §4). Where a rename is a copy, each file is copied
+complete before it gets its name, marker included (acid-format.md §4.2). Where a rename is a copy, each file is copied
 once, straight to its place, and the marker comes last; a stream writes its files there at once.
 """
 
@@ -95,7 +95,7 @@ class Staging:
     def undo(self) -> None:
         """Remove everything, published directories included; only for a transaction that does not commit.
 
-        What came last goes first: a base, which other engines read before it is committed (acid-format.md §0.11).
+        What came last goes first: a base, which other engines read before it is committed (acid-format.md §4.3).
         """
         for target in reversed(self.published):
             files.remove(target)

@@ -1,6 +1,6 @@
 """Conditions on partitions: what filter texts and Hive's expressions say, and the same in SQL.
 
-A key compares by the value of its type (metastore-wire.md §5, "Filters"): integers, decimals and floating numbers as
+A key compares by the value of its type (wire.md §5.5): integers, decimals and floating numbers as
 numbers, dates and timestamps as moments, all others as text. A constant of another type is text,
 to which such a key may only be equal or not.
 """

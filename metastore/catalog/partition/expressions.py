@@ -1,7 +1,7 @@
 """Hive's partition expressions, as its drops and its planner send them: Kryo bytes, or filter text in their place.
 
-Column, constant, field of a struct, AND, OR, NOT, the comparisons, IN, BETWEEN, IS NULL (metastore-wire.md §5,
-"Serialised expressions"); all else is refused, since a drop that goes by a half-understood condition loses data, and a
+Column, constant, field of a struct, AND, OR, NOT, the comparisons, IN, BETWEEN, IS NULL (wire.md §5.6);
+all else is refused, since a drop that goes by a half-understood condition loses data, and a
 query rows.
 """
 

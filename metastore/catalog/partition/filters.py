@@ -1,6 +1,6 @@
 """Partition filters such as ``d >= "2020" and (hr) in (1, 2)``: their text, read into conditions.
 
-The grammar is that of metastore-wire.md §5, "Filters", and what is close to it: ``key in (…)`` without brackets,
+The grammar is that of wire.md §5.5, and what is close to it: ``key in (…)`` without brackets,
 ``key is [not] null``, ``not`` in front, numbers with a fraction.
 """
 

@@ -1,4 +1,4 @@
-"""Objects that Hive wrote with Kryo, read without Java (metastore-wire.md §5, "Serialised expressions").
+"""Objects that Hive wrote with Kryo, read without Java (wire.md §5.6).
 
 Kryo writes a class's name where it first occurs and its fields in the order of their names, without names or types: so
 only objects whose fields are listed in `kryo_classes` can be read, those of the expressions by which Hive chooses

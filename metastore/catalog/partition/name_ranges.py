@@ -1,6 +1,6 @@
 """Ranges of partition names that hold all partitions for which a condition can be true.
 
-A name begins with the values of the first keys (metastore-wire.md §5, "Partition names"), so equalities of these are a
+A name begins with the values of the first keys (wire.md §5.4), so equalities of these are a
 look into the index of names instead of a walk over the whole table. The ranges only narrow, the condition decides.
 """
 

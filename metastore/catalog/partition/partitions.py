@@ -51,7 +51,7 @@ class ValuesRequest:
 class Partitions:
     """The partitions of all tables; every method raises NoSuchObjectError for an unknown table.
 
-    A limit of 0 gives nothing, a negative one or None everything (metastore-wire.md §5).
+    A limit of 0 gives nothing, a negative one or None everything (wire.md §5.4).
     """
 
     def __init__(self, db: Database, tables: Tables, config: CatalogConfig) -> None:

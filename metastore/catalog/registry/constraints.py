@@ -101,7 +101,7 @@ class Constraints:
         return in_transaction(self._db, change)
 
     def drop(self, database: str, table: str, name: str) -> None:
-        """Drop a constraint. Raises NoSuchObjectError, also when repeated (metastore-wire.md §9)."""
+        """Drop a constraint. Raises NoSuchObjectError, also when repeated (wire.md §3.5)."""
 
         def change(connection: Connection) -> None:
             owner = locked(connection, database, table)

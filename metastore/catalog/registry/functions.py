@@ -1,4 +1,4 @@
-"""Functions that users have written: create, get, list, alter and drop (metastore-wire.md §4)."""
+"""Functions that users have written: create, get, list, alter and drop (wire.md §4.1)."""
 
 from __future__ import annotations
 

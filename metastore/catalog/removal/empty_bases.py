@@ -1,7 +1,7 @@
 """Directories that say "all rows up to here are gone": how a TRUNCATE leaves readers their snapshots.
 
 An empty ``base_W`` under the write id W of a transaction replaces all that is older, for snapshots in which W is
-committed; others read on (acid-format.md §4). Hive 4 marks such a base by ``_metadata_acid`` alone, which Hive 3
+committed; others read on (acid-format.md §4.4). Hive 4 marks such a base by ``_metadata_acid`` alone, which Hive 3
 refuses and Trino does not see; a file without rows is understood by all.
 """
 

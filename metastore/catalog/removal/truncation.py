@@ -1,4 +1,4 @@
-"""Truncating tables and partitions: their rows go, they stay (metastore-wire.md §5, acid-format.md §4).
+"""Truncating tables and partitions: their rows go, they stay (wire.md §5.13, acid-format.md §4.4).
 
 An ACID table gets an empty base, under the client's write id or in a transaction of the server's own, so that readers
 under way keep their snapshots; the Cleaner removes the files when these have ended. A plain table's files are removed.

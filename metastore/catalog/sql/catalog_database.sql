@@ -1,4 +1,4 @@
--- The row of one database, the second most frequent question (metastore-wire.md §4).
+-- The row of one database, the second most frequent question (wire.md §4.1).
 CREATE OR REPLACE FUNCTION catalog_database(wanted_name text)
 RETURNS SETOF database
 LANGUAGE sql STABLE

@@ -30,7 +30,7 @@ class Statistics:
 
     Methods take names of columns (None: all), an engine and the snapshot of a reader, which counts for transactional
     tables alone. Such a reader is given nothing that does not describe exactly what it sees: clients answer queries
-    from it without asking further (metastore-wire.md §5). Without a snapshot they are given what there is, and no
+    from it without asking further (wire.md §5.14). Without a snapshot they are given what there is, and no
     promise. All raise NoSuchObjectError for an unknown table.
     """
 

@@ -1,5 +1,5 @@
 -- What has happened to a table since a snapshot of it, by its write ids: a materialised view made of that snapshot can be
--- rebuilt by the new rows alone unless something was updated or compacted (transactions.md §8.3, point 15).
+-- rebuilt by the new rows alone unless something was updated or compacted (transactions.md §8.11).
 --   known      whether that can be told: the write ids have not begun again, and there is a record of the last write
 --   updated    a write that the snapshot did not see has updated or deleted; also one whose write id nobody knows
 --   compacted  a compaction has put such writes together, or is about to

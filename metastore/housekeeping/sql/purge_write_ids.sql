@@ -1,4 +1,4 @@
--- Forgets which transactions write ids belong to, as far as no snapshot can ask (transactions.md §2.2). Walks over up
+-- Forgets which transactions write ids belong to, as far as no snapshot can ask (transactions.md §5). Walks over up
 -- to `at_most` of them from a table and write id on, in order; `was_blocked` is what the call before said of that table.
 -- Returns how many it looked at, how many went, how many of these into others, and where to go on.
 --

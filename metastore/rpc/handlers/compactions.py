@@ -29,7 +29,7 @@ _ELDER_WIRE_TYPES = {
     CompactionType.REBALANCE: ttypes.CompactionType.MAJOR,
     CompactionType.ABORT_TXN_CLEANUP: ttypes.CompactionType.MINOR,
 }
-"""For clients before Hive 4: they read a value they do not know as an absent one, and fail (metastore-wire.md §1)."""
+"""For clients before Hive 4: they read a value they do not know as an absent one, and fail (wire.md §1.3)."""
 _METRIC_TYPES = (
     ttypes.CompactionMetricsMetricType.NUM_OBSOLETE_DELTAS,
     ttypes.CompactionMetricsMetricType.NUM_DELTAS,

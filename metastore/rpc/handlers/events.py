@@ -1,4 +1,4 @@
-"""RPCs of the notification log (metastore-wire.md §4, "Impala")."""
+"""RPCs of the notification log (wire.md §4.4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from metastore.rpc.call import Call, Handler
 from metastore.rpc.event_messages import file_text, notification, write_info
 
 MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024
-"""After so much of messages an answer ends: Java's clients refuse one of 100 MiB (metastore-wire.md §2)."""
+"""After so much of messages an answer ends: Java's clients refuse one of 100 MiB (wire.md §2.5)."""
 _ALL = "*"
 
 

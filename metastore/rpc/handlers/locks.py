@@ -26,7 +26,7 @@ _TYPES = {
 }
 _WIRE_TYPES = {ours: wire for wire, ours in _TYPES.items()}
 _ELDER_WIRE_TYPES = {**_WIRE_TYPES, LockType.EXCL_WRITE: ttypes.LockType.EXCLUSIVE}
-"""For clients before Hive 4: they read a value they do not know as an absent one, and fail (metastore-wire.md §1)."""
+"""For clients before Hive 4: they read a value they do not know as an absent one, and fail (wire.md §1.3)."""
 _WIRE_STATES = {LockState.ACQUIRED: ttypes.LockState.ACQUIRED, LockState.WAITING: ttypes.LockState.WAITING}
 _ANSWERS = {
     LockAnswer.ACQUIRED: ttypes.LockState.ACQUIRED,

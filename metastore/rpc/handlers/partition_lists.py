@@ -247,7 +247,7 @@ def _by_expression(catalog: CatalogService) -> dict[str, Handler]:
         """Those that an expression chooses.
 
         One that is not understood is answered as if the method were not there: Hive's planner prunes by itself then,
-        which is correct and costs it one list of names (metastore-wire.md §3).
+        which is correct and costs it one list of names (wire.md §3.7).
         """
         owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
         try:

@@ -36,7 +36,7 @@ _META_CONF = {
         "metastore.expression.proxy": "",
     }.items()
 }
-"""The keys that getMetaConf and setMetaConf may name, and what holds here (metastore-wire.md §5)."""
+"""The keys that getMetaConf and setMetaConf may name, and what holds here (wire.md §5.7)."""
 _CHECKS_COLUMN_TYPES = spelling("metastore.disallow.incompatible.col.type.changes")
 """What clients turn off for their connection to alter a table as they like, such as to drop columns."""
 
@@ -73,7 +73,7 @@ def _connection() -> dict[str, Handler]:
         return [*call.session.groups, user]  # the user must come last
 
     def nothing(call: Call) -> None:
-        """The end of one client's connection, never of the server (metastore-wire.md §2)."""
+        """The end of one client's connection, never of the server (wire.md §2.4)."""
 
     return {"set_ugi": set_ugi, "shutdown": nothing, "reinitialize": nothing, "flushCache": nothing}
 

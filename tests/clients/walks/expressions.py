@@ -1,4 +1,4 @@
-"""Partitions chosen by Hive's serialised expressions, made here by Hive's own serializer (metastore-wire.md §5)."""
+"""Partitions chosen by Hive's serialised expressions, made here by Hive's own serializer (wire.md §5.6)."""
 
 from __future__ import annotations
 

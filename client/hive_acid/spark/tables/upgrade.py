@@ -1,4 +1,4 @@
-"""What Hive 2 has left behind: directories that readers of today understand differently (acid-format.md §3.1).
+"""What Hive 2 has left behind: directories that readers of today understand differently (acid-format.md §5.7).
 
 Before Hive 3 an UPDATE or DELETE wrote its events beside the inserts, into ``delta_…``; today they are looked for in
 ``delete_delta_…`` alone. A major compaction, by Hive 2 or by us, leaves none.
