@@ -241,10 +241,11 @@ def _modified_ms(detail: dict[str, Any]) -> int:
 
 
 @_refusals
-def rename(source: str, target: str) -> None:
+def rename(source: str, target: str, *, once: bool = False) -> None:
     """Move a file or directory to a path that is free; one that another call has moved there is as it should be.
 
-    Raises FileExistsError if the target exists beside the source, FileNotFoundError if neither exists.
+    With `once` no other call has: what is at the target is somebody else's. Raises FileExistsError if the target exists
+    beside the source, FileNotFoundError if neither exists, or with `once` if the source does not.
     """
     if rename_is_copy(source):
         _move_objects(source, target)
@@ -255,10 +256,10 @@ def rename(source: str, target: str) -> None:
         raise FileExistsError(f"cannot rename {source}: {target} exists already")
     if filesystem.exists(source_path):
         filesystem.makedirs(posixpath.dirname(target_path), exist_ok=True)
-        with suppress(FileNotFoundError):  # another one has just done it
+        with suppress(*() if once else (FileNotFoundError,)):  # another one has just done it
             filesystem.mv(source_path, target_path, recursive=True)
             return
-    if not filesystem.exists(target_path):
+    if once or not filesystem.exists(target_path):
         raise FileNotFoundError(f"cannot rename {source}: it does not exist")
 
 

@@ -116,6 +116,7 @@ class Transaction:
         self._undo: list[Callable[[], None]] = []
         self._parameter: Any = None
         self._afterwards: list[Callable[[], None]] = []
+        self._after_abort: list[Callable[[], None]] = []
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -376,6 +377,10 @@ class Transaction:
         """Call `undo` if the transaction aborts, the last given first: it removes what was written."""
         self._undo.append(undo)
 
+    def after_abort(self, do: Callable[[], None]) -> None:
+        """Run `do` once the metastore knows of the abort, and has given the transaction's locks back."""
+        self._after_abort.append(do)
+
     def on_commit(self, do: Callable[[], None]) -> None:
         """Call `do` once the transaction has committed, in the order given: for what must not be done before.
 
@@ -437,6 +442,7 @@ class Transaction:
         except TxnAbortedError as error:
             self._end(TransactionState.ABORTED)
             self._run_undo()
+            self._follow(self._after_abort)
             if "write conflict" in str(error):
                 raise WriteConflictError(
                     f"{error}. Nothing was written; run the statement again on fresh data."
@@ -454,11 +460,7 @@ class Transaction:
             raise
         self._end(TransactionState.COMMITTED)
         self._connection.pressure.wrote(self._written)
-        for do in self._afterwards:
-            try:
-                do()
-            except (OSError, HiveAcidError) as error:
-                LOG.warning("transaction %d has committed, but what was to follow failed: %s", self.id, error)
+        self._follow(self._afterwards)
 
     def abort(self) -> None:
         """Undo everything; allowed again and again, and after the metastore's own abort."""
@@ -479,6 +481,8 @@ class Transaction:
             raise TransactionClosedError(f"transaction {self.id} cannot be aborted: {error}") from None
         except MetastoreUnreachableError as error:
             LOG.warning("transaction %d stays open until its time-out: %s", self.id, error)
+        else:
+            self._follow(self._after_abort)
 
     def _abort_in_doubt(self) -> None:
         """Abort after a commit without an answer: files go only if it has not committed."""
@@ -493,6 +497,7 @@ class Transaction:
             ) from None
         self._end(TransactionState.ABORTED)
         self._run_undo()
+        self._follow(self._after_abort)
 
     def _call_abort(self) -> None:
         self._connection.call("abort_txn", ttypes.AbortTxnRequest(txnid=self.id, txn_type=self._wire_type()))
@@ -526,6 +531,13 @@ class Transaction:
                 undo()
             except Exception as error:  # whatever it is, such as that no thread begins any more: the abort follows
                 LOG.warning("files of aborted transaction %d are left for the Cleaner: %s", self.id, error)
+
+    def _follow(self, what: Iterable[Callable[[], None]]) -> None:
+        for do in what:
+            try:
+                do()
+            except (OSError, HiveAcidError) as error:
+                LOG.warning("transaction %d is %s, but what was to follow failed: %s", self.id, self.state.value, error)
 
     def _claim_end(self) -> None:
         """Be the one who ends it: of two threads, one does."""

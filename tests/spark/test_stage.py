@@ -37,7 +37,7 @@ def test_files_are_put_into_place_and_removed_again(tmp_path, monkeypatch, is_co
     for name in ("rename", "write", "remove"):
         run = getattr(files, name)
         monkeypatch.setattr(
-            files, name, lambda *given, run=run, name=name: (steps.append((name, *given)), run(*given))[1]
+            files, name, lambda *given, run=run, name=name, **how: (steps.append((name, *given)), run(*given, **how))[1]
         )
     (found,) = staging.staged(0)
     assert (list(found.buckets), found.size) == ([0, 3], 52)

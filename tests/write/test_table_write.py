@@ -66,10 +66,10 @@ def test_a_table_that_is_another_one_when_files_are_in_place_is_refused(
     staging, found = staged(begun, ("a",) if keys else ())
     rename_files = files.rename
 
-    def late(source: str, target: str) -> None:
+    def late(source: str, target: str, *, once: bool) -> None:
         monkeypatch.setattr(files, "rename", rename_files)
         change(world, table)
-        rename_files(source, target)
+        rename_files(source, target, once=once)
 
     monkeypatch.setattr(files, "rename", late)
     with pytest.raises((error, FileNotFoundError)) as caught:

@@ -110,8 +110,7 @@ class Delta:
         if not bypassed:
             return files.join(self._staging.location, staged.directory)
         target = files.join(self._targets[values], self._begun.directory_name(staged))
-        if target not in self._staging.published:
-            self._staging.published.append(target)
+        self._staging.claim(target)
         return target
 
     def _close(self) -> None:

@@ -72,17 +72,41 @@ class Staging:
     def _publish(self, position: int, staged: StagedFiles, place: tuple[str, str]) -> None:
         location, name = place
         target = files.join(location, name)
-        self.published.append(target)
-        if files.rename_is_copy(target) and staged.is_marked:
-            self._fill(target, staged)
-            _mark(target)
-            return
+        if files.rename_is_copy(target):
+            self.claim(target)
+            if staged.is_marked:
+                self._fill(target, staged)
+                _mark(target)
+                return
         ready = files.join(self.location, staged.directory or files.join(_READY, str(position), name))
         if not staged.directory:
             self._fill(ready, staged)
         if staged.is_marked:
             _mark(ready)
-        files.rename(ready, target)
+        try:
+            files.rename(ready, target, once=True)
+        except (FileExistsError, FileNotFoundError):
+            raise  # what is at the target is somebody else's
+        except BaseException:
+            if not files.exists(ready):
+                self._own(target)
+            raise
+        self._own(target)
+
+    def _own(self, target: str) -> None:
+        if target not in self.published:
+            self.published.append(target)
+
+    def claim(self, target: str) -> None:
+        """Note that files are written to `target` from now on, and may be removed there.
+
+        Raises FileExistsError if somebody else has files there, as another table may that took this one's place.
+        """
+        if target in self.published:
+            return
+        if files.list_tree(target):
+            raise FileExistsError(f"{target} has files already, which this statement did not write")
+        self.published.append(target)
 
     def _fill(self, directory: str, staged: StagedFiles) -> None:
         for bucket, path in staged.buckets.items():

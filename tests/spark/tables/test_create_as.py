@@ -2,7 +2,10 @@
 
 import pytest
 
+from hive_acid import connect
 from hive_acid.errors import AlreadyExistsError, ColumnError, InvalidObjectError
+from hive_acid.locks import Operation, write_component
+from hive_acid.spark.session import AcidSession
 from tests.spark.checker import check_table, location_of
 
 
@@ -68,6 +71,34 @@ def test_a_left_table_that_somebody_has_used_since_stays(acid, spark):
     with pytest.raises(AlreadyExistsError):
         acid.create_table_as("d.t", spark.range(3))
     assert acid.table("d.t").count() == 1
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_what_somebody_else_has_put_into_a_table_stays_when_its_maker_fails(acid, spark, monkeypatch, when):
+    class FailedError(Exception): ...
+
+    other = AcidSession(spark, connect(acid.connection.uri))
+
+    def insert(*_):
+        if when == "before":
+            other.insert("d.t", spark.range(100, 102))
+        else:
+            begun.append(connect(acid.connection.uri).begin())
+            begun[0].lock(write_component("d", "t", Operation.INSERT))
+            begun[0].write_id("d", "t")
+        raise FailedError
+
+    begun = []
+    with monkeypatch.context() as patch:
+        patch.setattr(acid, "insert", insert)
+        with pytest.raises(FailedError):
+            acid.create_table_as("d.t", spark.range(3))
+    assert tables(acid) == ["t"]
+    if when == "before":
+        assert sorted(row.id for row in acid.table("d.t").collect()) == [100, 101]
+    for transaction in begun:
+        transaction.abort()
+        assert acid.create_table_as("d.t", spark.range(3)) == 3, "nobody has used it in the end"
 
 
 def test_types_that_no_table_has_are_refused(acid, spark):

@@ -59,11 +59,11 @@ class Moments:
             self._after(method, answer)
             return answer
 
-        def watched_rename(source: str, target: str) -> None:
+        def watched_rename(source: str, target: str, **how: bool) -> None:
             # The metastore may be in this process: what happens during a call is its own.
             if not self._is_calling and not is_hidden(target.partition(str(self._root))[2]):
                 self._at("rename")
-            rename(source, target)
+            rename(source, target, **how)
 
         with (
             mock.patch.object(self._connection, "call", watched_call),

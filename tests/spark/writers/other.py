@@ -12,6 +12,7 @@ import pyarrow.orc
 
 from hive_acid.catalog import Column, Table
 from hive_acid.connection import Connection
+from hive_acid.errors import NoSuchObjectError
 from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, delta_name
 from hive_acid.wire import ttypes
 from tests.spark.checker import _local
@@ -118,8 +119,10 @@ class Other:
         return target
 
     def partition(self, name: str, key: int) -> Any:
-        (found,) = self.connection.call("get_partitions_by_names", self.database, name, [f"{KEY}={key}"])
-        return found
+        found = self.connection.call("get_partitions_by_names", self.database, name, [f"{KEY}={key}"])
+        if not found:
+            raise NoSuchObjectError(f"there is no partition {KEY}={key} of {name} yet")
+        return found[0]
 
     def drop_partition(self, name: str, key: int) -> None:
         table = self.connection.table(self.database, name)

@@ -1,21 +1,24 @@
 """CREATE TABLE AS SELECT: a table and its first rows, in one transaction as far as the metastore has one.
 
 The table is made before its rows are written, since the metastore gives it its place. Until the commit others see it
-without rows; if the transaction aborts it goes. A client that is killed in between leaves it empty: it bears the number
-of the transaction that made it, so that the next one of that name can tell it from a table of somebody else, and takes
-its place.
+without rows; if the transaction aborts it goes, unless somebody else has put rows into it. A client that is killed in
+between leaves it empty: it bears the number of the transaction that made it, so that the next one of that name can tell
+it from a table of somebody else, and takes its place.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from hive_acid.connection import Connection
-from hive_acid.errors import NoSuchObjectError
+from hive_acid.errors import LockTimeoutError, NoSuchObjectError, SnapshotInTheWayError
+from hive_acid.locks import overwrite_component
 from hive_acid.transaction import Transaction
 from hive_acid.wire import ttypes
 
+LOG = logging.getLogger(__name__)
 CREATED_BY = "hive_acid.created_by_txn"
 """The table parameter that names the transaction in which the table was made with its first rows."""
 
@@ -32,27 +35,39 @@ def create_with_rows(
 ) -> Result:
     """Make a table by `create`, which is given a parameter to add, and its rows by `insert`; what that returns.
 
-    The table goes if the transaction aborts. One that was left by a client that died is replaced.
+    The table goes if the transaction aborts and nobody else uses it. One that was left by a client that died is
+    replaced.
     """
-    _remove_leftover(connection, transaction, database, name)
+    left = _maker(connection, database, name)
+    if left.isdigit() and transaction.snapshot.is_aborted(int(left)):
+        _drop_unused(connection, database, name, left)
     create({CREATED_BY: str(transaction.id)})
-    transaction.on_abort(lambda: _drop_own(connection, transaction, database, name))
+    transaction.after_abort(lambda: _drop_unused(connection, database, name, str(transaction.id)))
     return insert()
 
 
-def _remove_leftover(connection: Connection, transaction: Transaction, database: str, name: str) -> None:
-    """Drop the table of this name if its rows were never committed, and none have been written since."""
-    maker = _maker(connection, database, name)
-    if not maker.isdigit() or not transaction.snapshot.is_aborted(int(maker)):
+def _drop_unused(connection: Connection, database: str, name: str, maker: str) -> None:
+    """Drop the table that transaction `maker` has made, if that is it still, unless somebody uses it or has used it.
+
+    A lock against all others comes before the look: whoever asks for his own after it finds no table.
+    """
+    if _maker(connection, database, name) != maker:
         return
+    try:
+        with connection.begin(lock_timeout_ms=0) as transaction:
+            transaction.lock(overwrite_component(database, name))
+            if _maker(connection, database, name) == maker and not _is_used(connection, transaction, database, name):
+                connection.drop_table(database, name, if_exists=True)
+    except (LockTimeoutError, SnapshotInTheWayError) as error:
+        LOG.info("%s.%s stays, since somebody uses it: %s", database, name, error)
+
+
+def _is_used(connection: Connection, transaction: Transaction, database: str, name: str) -> bool:
+    """Whether anybody has written to the table with success, or may yet: a write id has not been aborted."""
     request = ttypes.MaxAllocatedTableWriteIdRequest(dbName=database, tableName=name)
-    if connection.call("get_max_allocated_table_write_id", request).maxWriteId <= 1:
-        connection.drop_table(database, name, if_exists=True)
-
-
-def _drop_own(connection: Connection, transaction: Transaction, database: str, name: str) -> None:
-    if _maker(connection, database, name) == str(transaction.id):
-        connection.drop_table(database, name, if_exists=True)
+    last = connection.call("get_max_allocated_table_write_id", request).maxWriteId
+    seen = transaction.write_ids(database, name)
+    return any(not seen.is_aborted(write_id) for write_id in range(1, last + 1))
 
 
 def _maker(connection: Connection, database: str, name: str) -> str:
