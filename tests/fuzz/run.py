@@ -58,7 +58,7 @@ def run(uri: str, seed: int, messages: int, place: str, only: str | None = None)
     report = Report()
     chance = random.Random(seed)
     address = urlsplit(uri)
-    connection: _Connection | None = None
+    connection: Connection | None = None
     ids: list[int] = []
     for number in range(messages):
         if number % AGAIN_AFTER == 0:
@@ -66,7 +66,7 @@ def run(uri: str, seed: int, messages: int, place: str, only: str | None = None)
                 ids = furnish(caller)
         method = only or chance.choice(SERVED)
         arguments = Values(random.Random(f"{seed}/{number}"), place, ids).arguments(method, service)
-        connection = connection or _Connection(str(address.hostname), int(address.port or 0))
+        connection = connection or Connection(str(address.hostname), int(address.port or 0))
         started = time.monotonic()
         try:
             outcome, wrong = connection.call(method, arguments)
@@ -83,10 +83,16 @@ def run(uri: str, seed: int, messages: int, place: str, only: str | None = None)
     return report
 
 
-class _Connection:
+class Connection:
+    """One client's, with one call at a time."""
+
     def __init__(self, host: str, port: int) -> None:
         self._socket = socket.create_connection((host, port), 60)
         self._buffer = bytearray()
+
+    def close(self) -> None:
+        """Close it."""
+        self._socket.close()
 
     def call(self, method: str, arguments: Any) -> tuple[str, str]:
         """The outcome, and what is wrong with the answer, or nothing."""

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg2
 import pytest
 from sqlalchemy import text
 
-from hive_acid.wire import ttypes
+from hive_acid.wire import service, ttypes
 from metastore.app import App, ServeOptions
 from metastore.config import Config
 from metastore.store import embedded, watch
@@ -28,7 +29,10 @@ from metastore.store.database import Database
 from metastore.store.embedded import EmbeddedPostgres
 from metastore.store.undertaking import repeated
 from tests.caller import Caller, Refused
-from tests.conftest import _admin
+from tests.conftest import _admin, url_of
+from tests.fuzz.run import SERVED, Connection
+from tests.fuzz.stage import furnish
+from tests.fuzz.values import Values
 from tests.observe.scrape import get
 from tests.ports import free_port
 
@@ -161,6 +165,41 @@ def test_every_call_waits_for_the_database_alike(postgres: Postgres, uri: str, i
     finally:
         for caller in callers:
             caller.close()
+
+
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_no_method_says_less_while_the_database_is_away(postgres: Postgres, tmp_path: Path, is_warm: bool) -> None:
+    """Each method, with arguments by a seed, while Postgres is killed and comes back, twice."""
+    name = f"methods_{is_warm}".lower()  # of its own, since hostile calls drop what others need
+    _admin(postgres.url, f"CREATE DATABASE {name}")
+    url = url_of(postgres.url, name)
+    with serving(url, tmp_path / "w", metastore__acid__truncate__wait="0ms") as address:
+        with Caller(address) as ann:
+            ids = furnish(ann)
+        where = urlsplit(address)
+
+        def ask(number: int, method: str) -> tuple[str, str]:
+            values = Values(random.Random(f"{is_warm}/{method}/{number}"), str(tmp_path), ids)
+            connection = Connection(str(where.hostname), int(where.port or 0))
+            try:
+                return connection.call(method, values.arguments(method, service))
+            except (OSError, EOFError) as error:
+                return "no answer", str(error)
+            finally:
+                connection.close()
+
+        if is_warm:
+            for method in SERVED:
+                ask(0, method)
+        with ThreadPoolExecutor(len(SERVED)) as pool:
+            found = []
+            for number in (1, 2):
+                postgres.kill()
+                asked = [(method, pool.submit(ask, number, method)) for method in SERVED]
+                found += [(method, *answer.result()) for method, answer in asked]
+    wrong = [f"{method}: {words}" for method, _, words in found if words]
+    assert not wrong, "\n".join(wrong)
+    assert sum(outcome == "fine" for _, outcome, _ in found) > len(found) / 10
 
 
 def test_connections_that_are_lost_under_way(postgres: Postgres, uri: str) -> None:
