@@ -19,6 +19,7 @@ from hive_acid.errors import ColumnError
 from hive_acid.format.partitions import DEFAULT_PARTITION
 
 _TYPE = re.compile(r"\s*([a-z]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*", re.IGNORECASE)
+_IS_CHAR = re.compile(r"\s*char\b", re.IGNORECASE)
 _BLANKS = "".join(map(chr, range(0x21))) + "\x7f"
 """What Spark leaves out around a text that becomes a value of another type."""
 
@@ -40,12 +41,14 @@ _LONGEST_DECIMAL = 38
 def partition_text(table: Table, key: Column, value: object) -> str | None:
     """The text of a value of a partition key, None for the default partition: that of null and of the empty text.
 
+    A CHAR has its whole length in blanks then, as in rows.
+
     Raises ColumnError for a value that is none of the key's type, for what is no single value at all, for the text that
     names the default partition, which Hive refuses as well (its error 10111), and for one that no directory can have as
     its name.
     """
     text = _written(table, key, value)
-    if not text:
+    if text is None or (not text and not has_blanks(key.type)):
         return None
     refuse_reserved(table, key, text)
     if "\0" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
@@ -132,6 +135,11 @@ def has_one_text(hive_type: str) -> bool:
     """Whether each value of the type is named by one text only."""
     match = _TYPE.fullmatch(hive_type)
     return match is not None and match[1].lower() in ("string", "varchar")
+
+
+def has_blanks(hive_type: str) -> bool:
+    """Whether texts of the type have blanks up to its length, so that none is empty."""
+    return _IS_CHAR.match(hive_type) is not None
 
 
 def _integer(bits: int) -> Callable[[str], str]:

@@ -364,3 +364,22 @@ def test_fields_that_cannot_be_set(nested, change, said):
     with pytest.raises(ColumnError, match=said):
         nested.update("d.t", change)
     assert check_table(location_of(nested, "d.t")) == before
+
+
+@pytest.mark.parametrize("condition", ["1", "v", "v + 1", "id AND v = 1", "NOT 1", "'1'"])
+def test_what_is_no_condition_is_refused_in_the_user_s_words(acid, spark, condition):
+    acid.create_table("d.t", {"id": "int", "v": "int"})
+    acid.insert("d.t", spark.sql("SELECT 1 AS id, 1 AS v"))
+    for verb in (
+        lambda: acid.update("d.t", {"v": "2"}, condition),
+        lambda: acid.delete("d.t", condition),
+        lambda: acid.sql(f"UPDATE d.t SET v = 2 WHERE {condition}"),
+        lambda: acid.sql(f"DELETE FROM d.t WHERE {condition}"),
+        lambda: acid.update("d.t", {"v": "nope"}, "id = 1"),
+        lambda: acid.update("d.t", {"v": "2"}, "nope = 1"),
+    ):
+        with pytest.raises(ColumnError) as refused:
+            verb()
+        assert "__acid" not in str(refused.value)
+        assert "array(" not in str(refused.value)
+    assert acid.table("d.t").collect() == [(1, 1)]

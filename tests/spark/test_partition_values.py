@@ -212,6 +212,22 @@ def test_a_partition_that_is_added_twice_is_refused(acid, spark, tmp_path):
     assert acid.table("d.t").partitions() == []
 
 
+def test_an_empty_char_is_one_of_blanks_whatever_gives_it(acid, spark):
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "char(4)"})
+    null, blanks = f"p={DEFAULT_PARTITION}", "p=    "
+    for text in ("", "  "):
+        acid.insert("d.t", spark.sql("SELECT 1 AS id, '' AS p UNION ALL SELECT 2, NULL"))
+        assert acid.overwrite("d.t", spark.sql("SELECT 3 AS id"), partition={"p": text}) == 1
+        acid.sql(f"INSERT INTO d.t PARTITION (p = '{text}') VALUES (3)")
+        for static, given in (({"p": text}, "3 AS id"), ({}, f"3 AS id, '{text}' AS p")):
+            stream = StreamingConnection(acid.connection, "d.t", ArrowWriter(), static_partition=static)
+            with stream, stream.transaction():
+                stream.write(spark.sql(f"SELECT {given}").toArrow())
+        assert rows(acid) == [(2, None), *[(3, "    ")] * 4]
+        assert sorted(acid.table("d.t").partitions()) == [blanks, null]
+        acid.delete("d.t")
+
+
 @pytest.mark.parametrize("kind", ["double", "float"])
 def test_an_overwrite_of_a_float_is_of_its_partition(acid, spark, kind):
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": kind})

@@ -110,7 +110,9 @@ def chosen(statement: Statement, where: Expression | None, target_alias: str | N
     alias = target_alias or table.name
     asked = early(where, table, alias) if isinstance(where, str) else None
     wanted = predicate_of(where, table, target_alias)
-    return _where(statement.target(wanted=wanted, chosen=where is not None, early=asked), where, table, alias)
+    with column_errors(table):
+        target = statement.target(wanted=wanted, chosen=where is not None, early=asked)
+    return _where(target, where, table, alias)
 
 
 def _chosen_with_deleted(

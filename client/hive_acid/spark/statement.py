@@ -8,6 +8,7 @@ written is removed if the transaction aborts; partitions that were new stay, emp
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ from hive_acid.spark.read import deleted_from, partition_columns, read_rows
 from hive_acid.spark.skipping import chosen_partitions, without_hopeless_files
 from hive_acid.spark.spread import BY_SIZE, FILES_PER_PARTITION, TARGET_FILE_SIZE_BYTES, Spreader
 from hive_acid.spark.stage import SparkStaging
+from hive_acid.spark.steady import without_hiding
 from hive_acid.spark.tables.upkeep import Written, keep_up
 from hive_acid.spark.timezone import ZoneGuard
 from hive_acid.spark.types import refuse_instants, row_type
@@ -54,6 +56,7 @@ Deleted = Mapping[Values, Mapping[Source, Blocks]]
 """The rows that are deleted, by the values of their partition."""
 
 _OUR_WORDS = "[USER_RAISED_EXCEPTION] "
+_OUR_NAMES = re.compile(r",? ?(?:`\w+`\.)?`__acid_\w*`")
 
 
 @contextmanager
@@ -62,13 +65,18 @@ def column_errors(table: Table) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
-        words = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        words = _without_our_names(next(iter(str(error).strip().splitlines()), type(error).__name__))
         raise ColumnError(f"statement on {table.full_name}: {words}") from error
     except PySparkException as error:
         _, raised, words = str(error).partition(_OUR_WORDS)
         if not raised:
             raise
         raise ColumnError(words.splitlines()[0].removesuffix(" SQLSTATE: P0001")) from error
+
+
+def _without_our_names(words: str) -> str:
+    """Spark's words on a statement without the columns that it does not know of."""
+    return _OUR_NAMES.sub("", without_hiding(words)).replace("[, ", "[")
 
 
 def analysed(frame: DataFrame) -> DataFrame:

@@ -21,6 +21,8 @@ _INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
 _, _COLUMN, _ = KEY_COLUMNS
 _OPERATORS = frozenset({"and", "or", "not", "between"})
 _WORDS = _OPERATORS | {"is", "null", "true", "false"}
+_COMPARISONS = frozenset({"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="})
+_HIDDEN = re.compile(r"array\((\d+)\)\[coalesce\(\(\w+ & 0\), 0\)\]")
 _TOKEN = re.compile(
     r"\s+|[A-Za-z_]\w*|\d{1,9}(?![\w.])|<=>|<>|<=|>=|!=|==|[=<>%+*()-]|\.(?=[A-Za-z_`])|`\w+`", re.ASCII
 )
@@ -33,7 +35,8 @@ def steady(condition: str, table: Table, alias: str) -> str:
     before a column.
     """
     tokens = _tokens(condition)
-    if not tokens or not _is_plain(tokens, _whole_numbers((*table.columns, *table.partition_keys)), alias.lower()):
+    columns = _whole_numbers((*table.columns, *table.partition_keys))
+    if not tokens or not _is_plain(tokens, columns, alias.lower()) or not _compares(tokens):
         return condition
     return "".join(_hidden(token, _COLUMN) if token.isdecimal() else token for token in tokens)
 
@@ -46,7 +49,9 @@ def early(condition: str, table: Table, alias: str) -> str | None:
     Spark, which asks once.
     """
     tokens = _tokens(condition)
-    if not tokens or not _is_plain(tokens, _whole_numbers(table.columns), alias.lower()) or not _never_fails(tokens):
+    if not tokens or not _is_plain(tokens, _whole_numbers(table.columns), alias.lower()):
+        return None
+    if not _compares(tokens) or not _never_fails(tokens):
         return None
     seen = _without_blanks(tokens)
     return " ".join(
@@ -93,6 +98,11 @@ def _is_plain(tokens: list[str], columns: Collection[str], alias: str) -> bool:
     return True
 
 
+def _compares(tokens: list[str]) -> bool:
+    """Whether it can be a condition at all; what is none is Spark's to refuse, as it is written."""
+    return any(token in _COMPARISONS or token.lower() in ("is", "between") for token in tokens)
+
+
 def _never_fails(tokens: list[str]) -> bool:
     """Whether nothing is computed that may fail: a sum may be too large, and nothing can be divided by 0."""
     seen = _without_blanks(tokens)
@@ -121,3 +131,8 @@ def _hidden(number: str, column: str) -> str:
     the search argument of the scan.
     """
     return f"array({number})[coalesce({column} & 0, 0)]"
+
+
+def without_hiding(words: str) -> str:
+    """What Spark says of a condition of `steady`, with the numbers as they were written."""
+    return _HIDDEN.sub(r"\1", words)

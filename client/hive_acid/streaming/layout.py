@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from hive_acid.catalog import Column, Table
 from hive_acid.errors import ColumnError, SerializationError, StreamingConnectionError, UnsupportedTableError
 from hive_acid.format.hashing import bucket_number, type_parts
-from hive_acid.partition_values import partition_text, refuse_reserved
+from hive_acid.partition_values import has_blanks, known_text, partition_text, refuse_reserved
 from hive_acid.streaming.orc_values import writable
 from hive_acid.streaming.types import arrow_type
 from hive_acid.streaming.values import stored
@@ -131,11 +131,13 @@ def divided(rows: Any, marks: Sequence[Sequence[Any]]) -> dict[tuple[Any, ...], 
 
 
 def _partition_texts(given: Any, table: Table, key: Column) -> list[str | None]:
-    """Values of a partition key as the texts that name partitions; an empty one is null, as in Hive.
+    """Values of a partition key as the texts that name partitions; an empty one is null, as in Hive, but of a CHAR.
 
     Raises SerializationError for a value that cannot be stored, and for the text that stands for null there.
     """
     values = stored(given, key.type, f"{table.full_name}.{key.name}").to_pylist()
+    if has_blanks(key.type):
+        values = [None if value is None else known_text(key.type, value) for value in values]
     texts = {value: _text(value) for value in set(values)}
     try:
         for text in texts.values():
