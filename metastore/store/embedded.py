@@ -111,6 +111,8 @@ class EmbeddedPostgres:
         self._home = Path(data_dir).resolve()
         self._cluster = self._home / "cluster"
         self._log = self._home / "postgres.log"
+        self._log_begins_at = 0
+        """Where the words of the present server begin."""
         self._settings = {**SETTINGS, **(settings or {})}
         self._owner: IO[str] | None = None
         self._sockets: Path | None = None
@@ -252,6 +254,7 @@ class EmbeddedPostgres:
                 if self._stopping.is_set():
                     return
                 with open(self._log, "ab") as log:
+                    self._log_begins_at = log.tell()
                     self._server = subprocess.Popen(
                         command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
                     )
@@ -299,7 +302,7 @@ class EmbeddedPostgres:
 
     def _last_words(self) -> str:
         with open(self._log, "rb") as log:
-            log.seek(max(0, self._log.stat().st_size - 2000))
+            log.seek(max(self._log_begins_at, self._log.stat().st_size - 2000))
             return "\n".join(log.read().decode(errors="replace").splitlines()[-5:])
 
     def _hand_over(self, directory: Path) -> None:

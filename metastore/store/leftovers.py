@@ -71,11 +71,7 @@ class _Trace:
 
     def runs_on(self, cluster: Path) -> bool:
         """Whether the postmaster lives and works on this directory; a zombie has no command line any more."""
-        try:
-            arguments = Path(f"/proc/{self.postmaster}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            return False
-        return os.fsencode(cluster) in arguments
+        return _runs_on(str(self.postmaster), cluster)
 
     def is_attached(self) -> bool:
         """Whether any process still uses the server's shared memory."""
@@ -93,9 +89,25 @@ class _Trace:
     def remove(self, cluster: Path) -> None:
         """Remove what would keep the next server from starting."""
         # A zombie or an unrelated process that got the same id would make Postgres take the file for a living
-        # server's. Otherwise the file stays: Postgres finds its old shared memory through it.
-        if self.postmaster and Path(f"/proc/{self.postmaster}").exists():
+        # server's, and so it would an empty one, as a power cut leaves it. Otherwise the file stays: Postgres finds its
+        # old shared memory through it.
+        is_misleading = (
+            Path(f"/proc/{self.postmaster}").exists() if self.postmaster else not _is_run_by_anybody(cluster)
+        )
+        if is_misleading:
             (cluster / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _runs_on(process: str, cluster: Path) -> bool:
+    try:
+        return os.fsencode(cluster) in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def _is_run_by_anybody(cluster: Path) -> bool:
+    """Whether any process has this directory as an argument: one that has only begun to write its trace."""
+    return any(_runs_on(process, cluster) for process in os.listdir("/proc") if process.isdigit())
 
 
 def _signal_after(waited_s: float) -> signal.Signals:

@@ -199,6 +199,28 @@ def test_pid_of_another_process_in_the_way(home: Path) -> None:
         assert query(url, "SELECT 1") == [(1,)]
 
 
+def test_an_empty_trace_of_a_power_cut_is_not_in_the_way(home: Path) -> None:
+    server = EmbeddedPostgres(home / "data", {"fsync": "off"})
+    server.start()
+    server.stop()
+    (home / "data" / "cluster" / "postmaster.pid").touch()
+    url = server.start()
+    try:
+        assert ask(url)
+    finally:
+        server.stop()
+
+
+def test_the_reason_is_that_of_this_start(home: Path) -> None:
+    server = EmbeddedPostgres(home / "data", {"fsync": "off"})
+    server.start()
+    server.stop()
+    (home / "data" / "cluster" / "PG_VERSION").write_text("12\n")
+    with pytest.raises(EmbeddedPostgresError, match=r"initialized by PostgreSQL version 12") as caught:
+        server.start()
+    assert "shut down" not in str(caught.value)
+
+
 def test_half_made_cluster_is_made_anew(home: Path) -> None:
     (home / "cluster.new" / "base").mkdir(parents=True)
     with EmbeddedPostgres(home, NO_FSYNC) as url:
