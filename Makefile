@@ -12,7 +12,7 @@ SPARK_VENV := .venv-spark-$(VERSION)
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash fuzz test-spark test-connect isolation serve doctor lock clean
+.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -98,6 +98,9 @@ test-spark: $(SPARK_VENV)/spark.classes ## The data path's tests on another PySp
 
 test-connect: $(SPARK_VENV)/spark.classes ## The data path's tests as a client of Spark Connect (VERSION=4.3)
 	@HIVE_ACID_TEST_CONNECT=1 $(SPARK_VENV)/bin/python -m pytest -p no:cacheprovider tests/spark $(ARGS)
+
+test-engines: install ## Hive 4.0.1 and Trino 476 themselves on our metastore (ARGS="-k trino"); the first time fetches 1 GB
+	@$(BIN)/python -m pytest -m engines tests/engines --durations=10 $(ARGS)
 
 .venv-spark-%/installed: requirements.lock pyproject.toml
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)

@@ -21,19 +21,22 @@ def free_port() -> int:
 
 def await_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     """Wait until somebody listens there."""
-    await_started(lambda: _listens(port), process, log)
+    await_started(lambda: is_listening(port), process, log)
 
 
-def await_started(is_up: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+def await_started(
+    is_up: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, within_s: float = START_WITHIN_S
+) -> None:
     """Wait for a process that has to get ready first; what it logged is the error if it does not."""
-    deadline = time.monotonic() + START_WITHIN_S
+    deadline = time.monotonic() + within_s
     while not is_up():
         assert process.poll() is None, log.read_text()[-3000:]
         assert time.monotonic() < deadline, log.read_text()[-3000:]
         time.sleep(0.1)
 
 
-def _listens(port: int) -> bool:
+def is_listening(port: int) -> bool:
+    """Whether anybody listens there."""
     try:
         socket.create_connection(("127.0.0.1", port), 1).close()
     except OSError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
+import shutil
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from tests.clients.java import PYSPARK_JARS
 
 CENTRAL = "https://repo1.maven.org/maven2"
 TIMEOUT_S = 30
+_PIECE_BYTES = 1 << 20
 
 
 class NotFetchedError(Exception):
@@ -33,18 +35,20 @@ class Jar:
     def fetch(self, cache: Path) -> Path:
         """The file in the cache. Raises NotFetchedError."""
         kept = cache / self.path.rpartition("/")[2]
-        if not kept.exists() or _sha256(kept.read_bytes()) != self.sha256:
-            try:
-                with urllib.request.urlopen(f"{CENTRAL}/{self.path}", timeout=TIMEOUT_S) as reply:
-                    content = reply.read()
-            except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-                raise NotFetchedError(f"{self.path} cannot be fetched from Maven Central: {error}") from error
-            if _sha256(content) != self.sha256:
+        if kept.exists() and _sha256(kept) == self.sha256:
+            return kept
+        cache.mkdir(parents=True, exist_ok=True)
+        part = kept.with_suffix(f".{os.getpid()}")
+        try:
+            with urllib.request.urlopen(f"{CENTRAL}/{self.path}", timeout=TIMEOUT_S) as reply, part.open("wb") as file:
+                shutil.copyfileobj(reply, file, _PIECE_BYTES)
+            if _sha256(part) != self.sha256:
                 raise NotFetchedError(f"what came for {self.path} from Maven Central is not that file")
-            cache.mkdir(parents=True, exist_ok=True)
-            part = kept.with_suffix(f".{os.getpid()}")
-            part.write_bytes(content)
             part.replace(kept)
+        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+            raise NotFetchedError(f"{self.path} cannot be fetched from Maven Central: {error}") from error
+        finally:
+            part.unlink(missing_ok=True)
         return kept
 
 
@@ -99,5 +103,6 @@ def jars_of(release: tuple[Jar, ...]) -> list[Path]:
     return [*own, *shared]
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -43,5 +43,5 @@ def served_hdfs(work: Path) -> Iterator[str]:
     told = work / "cluster.json"
     nodes = ("-nomr", "-format", "-datanodes", "1", "-nnport", str(port), "-D", "dfs.replication=1")
     arguments = [f"-Dtest.build.data={work / 'nodes'}", "-cp", classes, MAIN, *nodes, "-writeDetails", str(told)]
-    with running(arguments, work / "hdfs.log", port=port, details=told):  # the data node is later than the port
+    with running(arguments, work / "hdfs.log", port=port, is_up=told.exists):  # the data node is later than the port
         yield f"hdfs://127.0.0.1:{port}"

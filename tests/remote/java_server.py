@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from hive_acid.spark.java import ensure_java
 from tests.jvm import SHORT_LIVED
-from tests.ports import await_port, await_started
+from tests.ports import START_WITHIN_S, await_started, is_listening
 
 
 @contextmanager
-def running(arguments: Sequence[str], log: Path, *, port: int, details: Path | None = None) -> Iterator[None]:
-    """Within the block it listens at `port`, and has written its `details`; `arguments` are Java's."""
-    java = ensure_java() / "bin" / "java"
+def running(
+    arguments: Sequence[str],
+    log: Path,
+    *,
+    port: int,
+    is_up: Callable[[], bool] = lambda: True,
+    java: Path | None = None,
+    within_s: float = START_WITHIN_S,
+) -> Iterator[None]:
+    """Within the block it listens at `port` and `is_up`; `arguments` are Java's, of which the later of two counts."""
+    java = java or ensure_java() / "bin" / "java"
     with log.open("wb") as out:
         process = subprocess.Popen([java, "-Xmx256m", *SHORT_LIVED, *arguments], stdout=out, stderr=out)
     try:
-        await_port(port, process, log)
-        if details:
-            await_started(details.exists, process, log)
+        await_started(lambda: is_listening(port) and is_up(), process, log, within_s)
         yield
     finally:
         process.terminate()
