@@ -28,8 +28,8 @@ from metastore.observe.log import event
 from metastore.observe.prometheus import exposition
 from metastore.observe.samples import Sample, labels
 from metastore.rpc.dispatch import Dispatcher
+from metastore.rpc.limits.workers import Workers
 from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
-from metastore.rpc.workers import Workers
 from metastore.schedule import Schedule
 from metastore.slices import Slices
 from metastore.store.database import Database

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hive_acid.show import Listing
+from hive_acid.operators.show import Listing
 from metastore.catalog.config import CatalogConfig
 from metastore.compaction.config import CompactionConfig
 from metastore.events.config import EventsConfig

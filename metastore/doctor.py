@@ -126,7 +126,7 @@ def _spark(options: ServeOptions) -> str:
 
 def _java(options: ServeOptions) -> str:
     # In a process of its own: the server side never imports the client's Spark code.
-    code = "from hive_acid.spark.java import ensure_java; print(ensure_java())"
+    code = "from hive_acid.spark.jvm.java import ensure_java; print(ensure_java())"
     with tempfile.TemporaryDirectory() as scratch:
         found = subprocess.run(
             [sys.executable, "-c", code],

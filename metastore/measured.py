@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from metastore.compaction.cleaner import CleanerRun
-from metastore.compaction.timing import CLEANER_CYCLE, NOT_JUDGED, WORKER_CYCLE
+from metastore.compaction.cleaner.cleaner import CleanerRun
+from metastore.compaction.worker.timing import CLEANER_CYCLE, NOT_JUDGED, WORKER_CYCLE
 from metastore.housekeeping.housekeeper import HousekeeperRun
 from metastore.observe.meters import Meters
 from metastore.schedule import Service

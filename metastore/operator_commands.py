@@ -12,11 +12,12 @@ from rich.measure import Measurement
 from rich.table import Table as TextTable
 
 import hive_acid
-from hive_acid import operators, removals, show, why
 from hive_acid.connection import Connection
 from hive_acid.errors import SqlError
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.statements import ShowCompactions, ShowLocks, parse
+from hive_acid.operators import execution as operators
+from hive_acid.operators import removals, show, why
+from hive_acid.operators.statements import ShowCompactions, ShowLocks, parse
 
 DEFAULT_URI = "thrift://127.0.0.1:9083"
 MOST_COLUMNS = 12

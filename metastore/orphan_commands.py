@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 
 import hive_acid
-from hive_acid import orphans
+from hive_acid.operators import orphans
 from metastore.operator_commands import DEFAULT_URI, print_listing
 from metastore.settings import SettingError, parse_duration_ms
 

@@ -12,19 +12,19 @@ from functools import partial
 from typing import Any
 
 from metastore.catalog.service import CatalogService
-from metastore.compaction.cleaner import Cleaner, CleanerRun
-from metastore.compaction.executor import executor_for
-from metastore.compaction.initiator import Initiator
+from metastore.compaction.cleaner.cleaner import Cleaner, CleanerRun
+from metastore.compaction.cleaner.orphans import Orphans
+from metastore.compaction.initiator.initiator import Initiator
 from metastore.compaction.materializations import Materializations
 from metastore.compaction.metrics import CompactionMetrics
 from metastore.compaction.models import Storage, TableInfo
-from metastore.compaction.orphans import Orphans
-from metastore.compaction.service import CompactionService
-from metastore.compaction.slots import WorkerSlot, slots_by_pool
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
-from metastore.compaction.timing import TimedExecutor
 from metastore.compaction.trino import TrinoGuard
-from metastore.compaction.worker import CompactionWorker
+from metastore.compaction.worker.executor import executor_for
+from metastore.compaction.worker.slots import WorkerSlot, slots_by_pool
+from metastore.compaction.worker.timing import TimedExecutor
+from metastore.compaction.worker.worker import CompactionWorker
 from metastore.config import Config
 from metastore.events.service import EventLog
 from metastore.filework.lanes import FILE_SYSTEMS

@@ -14,8 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 import hive_acid
 from metastore.app import ServeOptions, open_database
-from metastore.catalog.directories import warehouse_root
-from metastore.catalog.places import Place
+from metastore.catalog.place.directories import warehouse_root
+from metastore.catalog.place.places import Place
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.service import CatalogService
 from metastore.observe import log

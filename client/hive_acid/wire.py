@@ -32,7 +32,7 @@ def _load() -> Any:
     set_type = 14
     spec[_Written(2)] = (set_type, "open_txns", spec[2][2], True)
     # The keys of this map are lists, which the decoder cannot put into a dict: it skips the field. The metastore, which
-    # has to keep it, reads it by itself (`metastore.rpc.list_keys`); on the way out keys are tuples.
+    # has to keep it, reads it by itself (`metastore.rpc.encoding.list_keys`); on the way out keys are tuples.
     spec = module.SkewedInfo.thrift_spec
     spec[_Written(3)] = spec.pop(3)
     return module

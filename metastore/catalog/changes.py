@@ -10,18 +10,16 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from metastore.catalog.column_statistics import Analysis, ColumnStatistics, Kind
+from metastore.catalog.constraint import Constraint
+from metastore.catalog.function import Function
 from metastore.catalog.models import CatalogInfo, Column, DatabaseInfo, Partition, Table
-from metastore.catalog.statistics.models import Analysis, ColumnStatistics, Kind
 from metastore.events.models import Event, EventType
 from metastore.events.recording import is_recording, record
-
-if TYPE_CHECKING:  # these call what is here
-    from metastore.catalog.registry.constraints import Constraint
-    from metastore.catalog.registry.functions import Function
 
 MAX_PARTITIONS = 1000
 MAX_COLUMNS = 50_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.catalog.places import SCHEMES, scheme_list
+from metastore.catalog.place.places import SCHEMES, scheme_list
 from metastore.settings import boolean, choice, duration, integer, names, text
 
 REFUSE, WARN, ALLOW = "refuse", "warn", "allow"

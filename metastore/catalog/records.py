@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from sqlalchemy import ColumnElement, Connection, Text, any_, cast, literal, select
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from hive_acid.errors import NoSuchObjectError
 from metastore.catalog.models import CatalogInfo, Column, DatabaseInfo, Partition, Table
+from metastore.catalog.names import fold, table_text
 from metastore.catalog.schema import CATALOG, DATABASE, PARTITION, TBL
 
 
@@ -50,6 +55,15 @@ def table_of(row: Sequence[Any]) -> Table:
     stored["columns"] = columns_of(stored["columns"])
     stored["partition_keys"] = columns_of(stored["partition_keys"])
     return Table(**stored)
+
+
+def locked(connection: Connection, database: str, name: str) -> Table:
+    """A table whose row stays locked to the end of the caller's transaction. Raises NoSuchObjectError."""
+    query = select(TBL).where(TBL.c.database == fold(database), TBL.c.name == fold(name)).with_for_update()
+    row = connection.execute(query).first()
+    if row is None:
+        raise NoSuchObjectError(f"{table_text(database, name)} table not found")
+    return table_of(tuple(row))
 
 
 PARTITION_COLUMNS = tuple(
@@ -98,3 +112,8 @@ def partition_reader(table: Table) -> Callable[[Sequence[Any]], Partition]:
         )
 
     return read
+
+
+def is_named(names: Collection[str]) -> ColumnElement[bool]:
+    """The condition that a partition has one of the names."""
+    return PARTITION.c.name == any_(cast(literal(list(names), ARRAY(Text)), ARRAY(Text)))

@@ -6,19 +6,21 @@ from collections.abc import Collection
 from functools import partial
 
 from hive_acid.errors import NoSuchObjectError
-from metastore.catalog.alterations import Alterations
-from metastore.catalog.catalogs import Catalogs
 from metastore.catalog.config import CatalogConfig
-from metastore.catalog.databases import Databases
-from metastore.catalog.directories import Directories, warehouse_root
+from metastore.catalog.definition.alterations import Alterations
+from metastore.catalog.definition.catalogs import Catalogs
+from metastore.catalog.definition.databases import Databases
+from metastore.catalog.definition.listings import Listings
+from metastore.catalog.definition.tables import Tables
+from metastore.catalog.definition.views import MaterializedViews
 from metastore.catalog.identity import metastore_uuid
-from metastore.catalog.listings import Listings
 from metastore.catalog.models import Partition, TableInfo
-from metastore.catalog.neighbours import Neighbours
 from metastore.catalog.partition.changes import PartitionChanges
 from metastore.catalog.partition.drops import PartitionDrops
 from metastore.catalog.partition.moves import PartitionMoves
 from metastore.catalog.partition.partitions import Partitions
+from metastore.catalog.place.directories import Directories, warehouse_root
+from metastore.catalog.place.neighbours import Neighbours
 from metastore.catalog.registry.constraints import Constraints
 from metastore.catalog.registry.functions import Functions
 from metastore.catalog.registry.privileges import Privileges
@@ -31,8 +33,6 @@ from metastore.catalog.removal.trash import Trash
 from metastore.catalog.removal.truncation import Truncations
 from metastore.catalog.statistics.changes import StatisticsChanges
 from metastore.catalog.statistics.service import Statistics
-from metastore.catalog.tables import Tables
-from metastore.catalog.views import MaterializedViews
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.service import TxnService

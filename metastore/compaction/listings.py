@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
 from hive_acid.errors import FormatError, HiveAcidError
-from hive_acid.files import FileEntry
+from hive_acid.filesystem.files import FileEntry
 from hive_acid.format.names import Kind, claims_to_be_data, is_hidden, parse_directory
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DirectoryState, directory_state

@@ -13,7 +13,8 @@ A plan keeps to these rules:
    commits them meanwhile: no lock is needed for it.
 6. Where rows get other ids (a rebalance) nobody may write meanwhile: `CompactionPlan.exclusive_write`.
 7. Of more deltas than one job is to merge the oldest come first, as a whole of their own up to some write id; see
-   `metastore.compaction.rounds`. A base has everything below it, so only a minor compaction may begin beyond others.
+   `metastore.compaction.worker.rounds`. A base has everything below it, so only a minor compaction may begin beyond
+   others.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hive_acid.files import FileEntry
+from hive_acid.filesystem.files import FileEntry
 from hive_acid.format.names import (
     MAX_BUCKET,
     ORIGINALS_WRITE_ID,

@@ -1,14 +1,14 @@
-"""`hive_acid.files` as the server uses it: each operation on the threads of its file system, with a limit (`lanes`).
+"""`hive_acid.filesystem.files` for the server: each operation on threads of its file system, with a limit (`lanes`).
 
-Errors are those of `hive_acid.files`, and TimeoutError.
+Errors are those of `hive_acid.filesystem.files`, and TimeoutError.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hive_acid import files
-from hive_acid.files import FileEntry, is_local, join, parent, plain, rename_is_copy
+from hive_acid.filesystem import files
+from hive_acid.filesystem.files import FileEntry, is_local, join, parent, plain, rename_is_copy
 from metastore.filework.lanes import FILE_SYSTEMS
 
 __all__ = [
@@ -58,7 +58,7 @@ def list_trees(locations: Sequence[str]) -> list[list[FileEntry]]:
 
 
 def rename(source: str, target: str) -> None:
-    """Move a file or directory, as `hive_acid.files.rename`; back again if it is done when nobody waits any more."""
+    """Move a file or directory, as `hive_acid.filesystem.files.rename`; back again if nobody waits any more then."""
 
     def back() -> None:
         files.rename(target, source)

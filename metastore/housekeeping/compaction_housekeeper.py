@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.housekeeping.config import MAX_BATCHES, HousekeepingConfig
 from metastore.store.leases import Calls
 

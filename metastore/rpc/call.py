@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from metastore.rpc.workers import Workers
+from metastore.rpc.limits.workers import Workers
 from metastore.store.config import StoreConfig
 from metastore.store.undertaking import repeated
 

@@ -17,15 +17,15 @@ from hive_acid.errors import MetaError, MetastoreError, UnknownMethodError
 from hive_acid.wire import service
 from metastore.observe.calls import CallCounts, Outcome
 from metastore.observe.log import event
-from metastore.rpc import codec
-from metastore.rpc.admission import LARGE_BYTES, LARGE_ELEMENTS, Admission, Ticket
 from metastore.rpc.call import Call, Handler, Session
 from metastore.rpc.config import ServerConfig
-from metastore.rpc.generations import is_since_hive_4
+from metastore.rpc.encoding import codec
+from metastore.rpc.encoding.generations import is_since_hive_4
+from metastore.rpc.limits.admission import LARGE_BYTES, LARGE_ELEMENTS, Admission, Ticket
+from metastore.rpc.limits.workers import Workers
 from metastore.rpc.refusals import confession, refusal
 from metastore.rpc.request import Request
 from metastore.rpc.streaming import BrokenOffError, Outlet, Streamed, Streams
-from metastore.rpc.workers import Workers
 from metastore.store.config import StoreConfig
 from metastore.store.failures import NO_ROOM, code_of
 

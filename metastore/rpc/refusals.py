@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hive_acid.errors import InvalidInputError, MetaError, MetastoreError
-from metastore.rpc.faults import fault_of
+from metastore.rpc.encoding.faults import fault_of
 from metastore.store.failures import cause_of, refusal_of
 
 _ZERO_BYTE = "A string literal cannot contain NUL (0x00) characters."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from metastore.rpc import codec
+from metastore.rpc.encoding import codec
 
 
 class Request:

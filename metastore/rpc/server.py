@@ -24,12 +24,12 @@ from metastore.observe.log import event
 from metastore.rpc.alertness import Alertness
 from metastore.rpc.call import Session
 from metastore.rpc.config import ServerConfig
-from metastore.rpc.crowd import Crowd
-from metastore.rpc.debts import Debts
 from metastore.rpc.dispatch import Dispatcher
-from metastore.rpc.framing import BEGINNING, BudgetError, MessageScanner, ProtocolError
+from metastore.rpc.encoding.framing import BEGINNING, BudgetError, MessageScanner, ProtocolError
+from metastore.rpc.limits.crowd import Crowd
+from metastore.rpc.limits.debts import Debts
+from metastore.rpc.limits.scans import PIECE_ELEMENTS, Scans
 from metastore.rpc.request import Request
-from metastore.rpc.scans import PIECE_ELEMENTS, Scans
 from metastore.rpc.streaming import READER_PATIENCE_S
 
 LOG = logging.getLogger("metastore.rpc")

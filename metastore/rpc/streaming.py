@@ -23,8 +23,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from hive_acid.errors import MetaError
-from metastore.rpc import codec
-from metastore.rpc.fairness import FairQueue
+from metastore.rpc.encoding import codec
+from metastore.rpc.limits.fairness import FairQueue
 from metastore.store.database import STREAMS, WAITING_STREAMS
 from metastore.store.undertaking import repeated
 

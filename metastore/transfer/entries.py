@@ -16,14 +16,14 @@ import sqlalchemy
 from sqlalchemy import Connection, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
+from metastore.catalog.column_statistics import Kind
+from metastore.catalog.constraint import Constraint
 from metastore.catalog.models import Table
 from metastore.catalog.names import fold
-from metastore.catalog.registry.constraints import Constraint
 from metastore.catalog.registry.privileges import ObjectType
 from metastore.catalog.registry.roles import ADMIN, PUBLIC
 from metastore.catalog.registry.schema import PRIVILEGE, ROLE, ROLE_GRANT, TABLE_CONSTRAINT, UDF
 from metastore.catalog.schema import PARTITION, TBL
-from metastore.catalog.statistics.models import Kind
 from metastore.catalog.statistics.schema import COLUMN_STATISTICS, STATISTICS_BASIS
 from metastore.transfer.models import Entry
 

@@ -35,7 +35,7 @@ from metastore.catalog.records import table_row
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer, LockType
-from metastore.rpc import catalog_structs
+from metastore.rpc.structs import catalog as catalog_structs
 from metastore.store.database import Database
 from metastore.transfer.comparison import differences, in_words, ranges
 from metastore.transfer.models import Selection, SourceTable, TableWrites, TransferError

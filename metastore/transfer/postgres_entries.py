@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from metastore.catalog.column_statistics import DEFAULT_ENGINE
+from metastore.catalog.constraint import Constraint, Kind, Parent
 from metastore.catalog.models import USER, Table
 from metastore.catalog.names import database_key, fold
-from metastore.catalog.registry.constraints import Constraint, Kind, Parent
 from metastore.catalog.registry.privileges import ObjectType
-from metastore.catalog.statistics.models import DEFAULT_ENGINE
 from metastore.transfer.entries import constraint_entry, is_built_in, statistics_kind
 from metastore.transfer.hive_database import PRINCIPALS, HiveDatabase, Row
 from metastore.transfer.models import Entry

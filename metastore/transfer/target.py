@@ -16,14 +16,14 @@ from sqlalchemy.dialects.postgresql import insert as insert_unless
 
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError
 from metastore.catalog import records
-from metastore.catalog.directories import Directories
 from metastore.catalog.models import MANAGED_TABLE, USER, CatalogInfo, DatabaseInfo, Partition, Table
 from metastore.catalog.names import DEFAULT_CATALOG, DEFAULT_DATABASE, fold, name_of_values, partition_values
-from metastore.catalog.neighbours import Neighbours, Own
-from metastore.catalog.places import SCHEMES, is_below, qualified
+from metastore.catalog.place.directories import Directories
+from metastore.catalog.place.neighbours import Neighbours, Own
+from metastore.catalog.place.places import SCHEMES, is_below, qualified
+from metastore.catalog.rules.validation import lowered, partition_columns
 from metastore.catalog.schema import CATALOG, DATABASE, PARTITION, TBL
 from metastore.catalog.transactions import in_transaction
-from metastore.catalog.validation import lowered, partition_columns
 from metastore.store.database import Database
 from metastore.transfer import entries
 from metastore.transfer.comparison import differences, ranges

@@ -17,7 +17,7 @@ from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.wire import table_name, ttypes
 from metastore.catalog.models import TRANSACTIONAL, CatalogInfo, DatabaseInfo, Partition, Table
 from metastore.catalog.names import DEFAULT_CATALOG, split_key
-from metastore.rpc import catalog_structs
+from metastore.rpc.structs import catalog as catalog_structs
 from metastore.transfer.models import (
     PARTITIONS_PER_BATCH,
     AbortedWrite,

@@ -7,9 +7,9 @@ from datetime import datetime
 from hive_acid.errors import HiveAcidError
 from hive_acid.format.state import directory_state
 from metastore.compaction.config import CompactionConfig
+from metastore.compaction.initiator.policy import may_be_cleaned
 from metastore.compaction.models import Catalogue, Compaction
-from metastore.compaction.policy import may_be_cleaned
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.filework import files
 from metastore.store.database import Database

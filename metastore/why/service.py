@@ -12,9 +12,9 @@ from hive_acid.ids import CompactionId, LockId, TxnId
 from metastore.catalog.removal.removals import Removals, WaitingRemoval
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import Catalogue, Compaction, target_name
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
+from metastore.compaction.queue.verdicts import Decider, Verdict
 from metastore.compaction.states import CompactionState
-from metastore.compaction.verdicts import Decider, Verdict
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.names import stored_name, stored_partition

@@ -3,7 +3,7 @@
 from alembic import op
 from sqlalchemy import text
 
-from metastore.catalog.places import qualified
+from metastore.catalog.place.places import qualified
 
 revision = "0019"
 down_revision = "0018"

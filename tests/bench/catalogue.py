@@ -21,7 +21,7 @@ from typing import Any
 
 import psycopg2
 
-from hive_acid.show import Listing
+from hive_acid.operators.show import Listing
 from hive_acid.wire import ttypes
 from tests.bench.driver import LONG_READ_BYTES, ask, connect
 from tests.bench.machine import memory_mb, peak_memory_mb, reset_peak_memory

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import connect
 from hive_acid.streaming import ArrowWriter, StreamingConnection, keep_freed_memory
 from tests.bench.servers import Machine

@@ -17,7 +17,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as TextTable
 
-from hive_acid.show import Listing
+from hive_acid.operators.show import Listing
 from tests.bench import sections
 from tests.bench.machine import allow_many_files
 from tests.bench.measure import Options

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from hive_acid.show import Listing
+from hive_acid.operators.show import Listing
 from tests.bench import floor, growth, handover, hostile, report, single
 from tests.bench.cycles import CYCLES, prepare
 from tests.bench.driver import Scenario, ask, connect

@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 import hive_acid.spark
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.demo import spark
 from hive_acid.format.compression import DEFAULT_COMPRESSION

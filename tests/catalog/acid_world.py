@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import VERSION_MARKER, bucket_file_name, delta_name
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.format.state import directory_state
 from hive_acid.ids import TxnId
 from metastore.catalog.service import CatalogService
-from metastore.compaction.cleaner import Cleaner, CleanerRun
+from metastore.compaction.cleaner.cleaner import Cleaner, CleanerRun
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import CompactionAnswer, CompactionRequest
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionType
 from metastore.lock.models import LockComponent, LockRequest

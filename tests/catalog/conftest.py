@@ -25,7 +25,7 @@ from metastore.rpc.handlers import (
     table_lists,
     tables,
 )
-from metastore.rpc.workers import Workers
+from metastore.rpc.limits.workers import Workers
 from metastore.store.database import Database
 from tests.catalog.acid_world import AcidWorld
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from metastore.catalog.statistics.accuracy import ACCURATE, Accuracy
+from metastore.catalog.accuracy import ACCURATE, Accuracy
 
 BOTH = '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}'
 

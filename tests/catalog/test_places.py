@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid import files
 from hive_acid.errors import MetaError
-from metastore.catalog.places import (
+from hive_acid.filesystem import files
+from metastore.catalog.place.places import (
     SCHEMES,
     Alias,
     Place,

@@ -12,7 +12,7 @@ from thriftpy2.utils import deserialize, serialize
 
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
-from metastore.rpc.plain import from_plain, to_plain
+from metastore.rpc.encoding.plain import from_plain, to_plain
 from tests.catalog.conftest import Rpc
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=12)

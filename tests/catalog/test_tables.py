@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from hive_acid import files
 from hive_acid.errors import (
     AlreadyExistsError,
     InvalidObjectError,
@@ -19,6 +18,7 @@ from hive_acid.errors import (
     UnknownDBError,
     UnknownTableError,
 )
+from hive_acid.filesystem import files
 from hive_acid.wire import ttypes
 from metastore.catalog.removal.removals import Removal
 from metastore.catalog.service import CatalogService

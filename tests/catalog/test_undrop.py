@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid import files
 from hive_acid.errors import AlreadyExistsError, NoSuchObjectError
+from hive_acid.filesystem import files
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
 from metastore.store.database import Database

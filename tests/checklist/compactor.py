@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import base_name, bucket_file_name, delta_name
 from hive_acid.wire import ttypes
 from tests.caller import Caller

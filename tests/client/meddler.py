@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
-from metastore.rpc.framing import MessageScanner
+from metastore.rpc.encoding.framing import MessageScanner
 
 _LARGEST_BYTES = 16 * 1024 * 1024
 _QUIET_S = 0.1

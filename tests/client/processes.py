@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hive_acid.connection import Connection, connect
-from hive_acid.transaction import Transaction, TransactionKind
+from hive_acid.transactions.transaction import Transaction, TransactionKind
 
 CALLS = 60
 

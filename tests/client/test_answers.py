@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import AnswersMixedError, HiveAcidError, MetastoreUnreachableError, TransactionClosedError
-from hive_acid.transaction import TransactionKind, TransactionState
+from hive_acid.transactions.transaction import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
 from tests.client.meddler import Meddler, meddler
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 
 
 @pytest.fixture

@@ -17,13 +17,13 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.references import Definitions
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import HiveAcidError, OtherProcessError
-from hive_acid.footers import Footers
-from hive_acid.locks import Operation, read_component, write_component
-from hive_acid.references import Definitions
-from hive_acid.transaction import Transaction, TransactionKind, TransactionState
+from hive_acid.filesystem.footers import Footers
+from hive_acid.transactions.locks import Operation, read_component, write_component
+from hive_acid.transactions.transaction import Transaction, TransactionKind, TransactionState
 from hive_acid.wire import ttypes
 from tests.client import processes
 from tests.forks import bounded, forked, status_of

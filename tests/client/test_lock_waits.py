@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hive_acid.alterations import Alterations
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.alterations import Alterations
+from hive_acid.catalog.references import Definitions, TableReference
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import LockTimeoutError, SnapshotInTheWayError, SnapshotOutdatedError
-from hive_acid.locks import Operation, overwrite_component, read_component, write_component
-from hive_acid.references import Definitions, TableReference
-from hive_acid.transaction import Transaction, TransactionKind
+from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
+from hive_acid.transactions.transaction import Transaction, TransactionKind
 
 AT_ONCE_S = 2.0
 TABLE = TableReference("d", "t")

@@ -8,17 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import hive_acid
-from hive_acid import files
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, CompactionFailedError, NoSuchObjectError, SqlError
+from hive_acid.filesystem import files
 from hive_acid.ids import CompactionId
-from hive_acid.operators import COMPACTION_COLUMNS, LOCK_COLUMNS, OWN_COMPACTION_COLUMNS, run_text
-from hive_acid.transaction import TransactionKind
+from hive_acid.operators.execution import COMPACTION_COLUMNS, LOCK_COLUMNS, OWN_COMPACTION_COLUMNS, run_text
+from hive_acid.transactions.transaction import TransactionKind
 from hive_acid.wire import ttypes
 from metastore.cli import main
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import Weight
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 
 STILL = {"metastore.housekeeping.threads.on": "false", "metastore.lock.poll.wait": "0ms"}
 ACID = {"transactional": "true"}
@@ -151,7 +151,7 @@ def test_a_compaction_under_way_and_ended(connection, db):
     assert (shown["state"], shown["errormessage"]) == ("failed", "no memory")
     assert int(shown["duration"]) >= 0
     with pytest.raises(CompactionFailedError, match="no memory"):
-        hive_acid.operators.wait(connection, [1], 1000)
+        hive_acid.operators.execution.wait(connection, [1], 1000)
 
 
 def test_compactions_are_aborted(connection):
@@ -207,7 +207,7 @@ def test_and_wait(connection, monkeypatch):
         assert column(connection, "ALTER TABLE d.t COMPACT 'major' AND WAIT", "compactionid") == ["1"]
         assert column(connection, "SHOW COMPACTIONS", "state") == ["refused"]
         done.result()
-    monkeypatch.setattr("hive_acid.operators.WAIT_TIMEOUT_MS", 200)
+    monkeypatch.setattr("hive_acid.operators.execution.WAIT_TIMEOUT_MS", 200)
     with pytest.raises(CompactionFailedError, match="compaction 2 did not end within 200 ms; it goes on"):
         run_text(connection, "ALTER TABLE d.t COMPACT 'major' AND WAIT")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hive_acid.errors import SqlError
-from hive_acid.statements import (
+from hive_acid.operators.statements import (
     STATES,
     AbortCompactions,
     AbortTransactions,

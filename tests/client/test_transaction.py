@@ -7,7 +7,7 @@ import time
 import pytest
 
 from hive_acid import connect
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import (
     AlreadyExistsError,
     LockTimeoutError,
@@ -18,8 +18,8 @@ from hive_acid.errors import (
     TransactionExpiredError,
     WriteConflictError,
 )
-from hive_acid.locks import Operation, overwrite_component, read_component, write_component
-from hive_acid.transaction import TransactionKind, TransactionState
+from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
+from hive_acid.transactions.transaction import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
 
 

@@ -16,7 +16,7 @@ from py4j.java_collections import JavaArray, JavaList, JavaMap
 from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject, launch_gateway
 from py4j.protocol import Py4JJavaError
 
-from hive_acid.spark.java import ensure_java
+from hive_acid.spark.jvm.java import ensure_java
 from tests.caller import Refused
 from tests.jvm import SHORT_LIVED
 

@@ -81,7 +81,7 @@ def _answer(spark: Any, statement: str, answers: IO[str]) -> None:
 def _session(uri: str, scratch: Path) -> Any:
     from pyspark.sql import SparkSession
 
-    from hive_acid.spark.java import ensure_java
+    from hive_acid.spark.jvm.java import ensure_java
 
     ensure_java()
     settings = {

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from hive_acid.wire import ttypes
-from metastore.rpc import codec
+from metastore.rpc.encoding import codec
 from tests.caller import Caller
 from tests.clients.checking import checked
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from py4j.java_gateway import JavaObject
 
-from metastore.rpc.event_messages import message
+from metastore.rpc.handlers.event_messages import message
 from tests.events.samples import samples
 from tests.events.test_messages import stored
 

@@ -138,7 +138,7 @@ def test_a_request_that_is_missing_is_named(ann):
 
 
 def test_what_tells_hive_4_from_elder_clients():
-    from metastore.rpc.generations import is_since_hive_4
+    from metastore.rpc.encoding.generations import is_since_hive_4
 
     for method in methods():
         if is_since_hive_4(method.name):

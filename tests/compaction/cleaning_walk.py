@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hive_acid import files
 from hive_acid.errors import HiveAcidError
+from hive_acid.filesystem import files
 from hive_acid.format.names import delta_name, staging_name
 from hive_acid.format.rows import RowId, encode_bucket, visible_rows
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, directory_state
 from hive_acid.ids import TxnId
-from metastore.compaction.orphans import Orphans, Sweep
+from metastore.compaction.cleaner.orphans import Orphans, Sweep
 from metastore.compaction.states import CompactionType
 from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper
 from metastore.housekeeping.config import HousekeepingConfig

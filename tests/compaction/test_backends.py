@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.executor import WarmSparkExecutor, executor_for
-from metastore.compaction.job import (
+from metastore.compaction.worker.executor import WarmSparkExecutor, executor_for
+from metastore.compaction.worker.job import (
     BackendLostError,
     CompactionCancelledError,
     CompactionJob,
     CompactionJobError,
     JobProgress,
 )
-from metastore.compaction.submit import SparkSubmitExecutor, SubmitCommand
+from metastore.compaction.worker.submit import SparkSubmitExecutor, SubmitCommand
 from metastore.settings import SettingError
 
 NEVER = threading.Event()
@@ -112,10 +112,17 @@ def test_commands_that_cannot_work() -> None:
 def test_settings_choose() -> None:
     warm = executor_for(CompactionConfig(spark_master="local[3]", spark_memory="2g"))
     assert isinstance(warm, WarmSparkExecutor)
-    assert warm._command[1:] == ["-m", "hive_acid.spark.compactor", "--master", "local[3]", "--driver-memory", "2g"]
+    assert warm._command[1:] == [
+        "-m",
+        "hive_acid.spark.compact.compactor",
+        "--master",
+        "local[3]",
+        "--driver-memory",
+        "2g",
+    ]
     remote = executor_for(CompactionConfig(spark_remote="sc://h:15002"))
     assert isinstance(remote, WarmSparkExecutor)
-    assert remote._command[1:] == ["-m", "hive_acid.spark.compactor", "--remote", "sc://h:15002"]
+    assert remote._command[1:] == ["-m", "hive_acid.spark.compact.compactor", "--remote", "sc://h:15002"]
     submit = executor_for(CompactionConfig(spark_submit="spark-submit --master 'local[2]'"))
     assert isinstance(submit, SparkSubmitExecutor)
     assert submit._command == SubmitCommand(("spark-submit", "--master", "local[2]"))
@@ -179,7 +186,7 @@ def test_driver_in_the_cluster_is_sent_hive_acid(
     code = (
         f"import sys; sys.path[:] = [{str(seen)!r}] + [p for p in sys.path if not p.startswith({str(Path.cwd())!r}) or "
         "'site-packages' in p]; sys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]; "
-        "import hive_acid.spark.compactor as c; print(c.__file__)"
+        "import hive_acid.spark.compact.compactor as c; print(c.__file__)"
     )
     told = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert told.stdout.strip() == f"{seen}/hive_acid/spark/compactor.py", told.stderr

@@ -7,9 +7,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import base_name, delta_name, staging_name
-from metastore.compaction.cleaner import Cleaner
+from metastore.compaction.cleaner.cleaner import Cleaner
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner

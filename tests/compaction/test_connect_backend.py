@@ -12,10 +12,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from hive_acid.spark.java import ensure_java
+from hive_acid.spark.jvm.java import ensure_java
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.executor import executor_for
-from metastore.compaction.process import end_process
+from metastore.compaction.worker.executor import executor_for
+from metastore.compaction.worker.process import end_process
 from tests.jvm import FOR_SPARK
 from tests.ports import await_port, free_port
 

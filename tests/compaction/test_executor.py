@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from metastore.compaction.executor import WarmSparkExecutor
-from metastore.compaction.job import (
+from metastore.compaction.worker.executor import WarmSparkExecutor
+from metastore.compaction.worker.job import (
     BackendLostError,
     CompactionCancelledError,
     CompactionJob,

@@ -10,9 +10,9 @@ import pytest
 
 from hive_acid.ids import CompactionId
 from metastore.compaction.config import CompactionConfig
+from metastore.compaction.initiator.policy import MANUAL_HEAD_START_S
 from metastore.compaction.models import Compaction, CompactionRequest
-from metastore.compaction.policy import MANUAL_HEAD_START_S
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.states import CompactionType
 from metastore.store.database import Database
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from hive_acid import files
-from metastore.compaction.cleaner import Cleaner
-from metastore.compaction.initiator import Initiator
-from metastore.compaction.service import CompactionService
+from hive_acid.filesystem import files
+from metastore.compaction.cleaner.cleaner import Cleaner
+from metastore.compaction.initiator.initiator import Initiator
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker import CompactionWorker
+from metastore.compaction.worker.worker import CompactionWorker
 from metastore.store.database import Database
 from metastore.store.leases import Fenced, Lease, LeaseLostError
 

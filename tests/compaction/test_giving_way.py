@@ -11,10 +11,10 @@ import pytest
 
 from hive_acid.errors import TxnAbortedError
 from hive_acid.ids import TxnId
-from metastore.compaction import giving_way
-from metastore.compaction.job import CompactionCancelledError, CompactionJob
 from metastore.compaction.models import Compaction
 from metastore.compaction.states import CompactionState, CompactionType
+from metastore.compaction.worker import giving_way
+from metastore.compaction.worker.job import CompactionCancelledError, CompactionJob
 from metastore.lock.models import LockComponent, LockRequest, LockResult
 from metastore.lock.states import LockAnswer, LockType
 from metastore.txn.models import Intent

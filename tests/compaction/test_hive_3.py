@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hive_acid import files
-from metastore.compaction import worker
+from hive_acid.filesystem import files
 from metastore.compaction.states import CompactionState, CompactionType
+from metastore.compaction.worker import worker
 
 from .world import ACID, World, fail
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import delta_name
 from hive_acid.format.rows import INSERT, RowEvent, encode_bucket
-from metastore.compaction.initiator import Initiator
+from metastore.compaction.initiator.initiator import Initiator
 from metastore.compaction.models import CompactionRequest
+from metastore.compaction.queue.verdicts import Decider
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.verdicts import Decider
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
 from metastore.lock.models import LockComponent, LockRequest

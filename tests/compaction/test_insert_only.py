@@ -18,16 +18,16 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from hive_acid import files
-from hive_acid.catalog import Column, Table
-from hive_acid.compactions import wait
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
+from hive_acid.filesystem import files
 from hive_acid.format import avro_file
 from hive_acid.format.state import directory_state
-from hive_acid.transaction import Transaction, TransactionKind
+from hive_acid.operators.compactions import wait
+from hive_acid.transactions.transaction import Transaction, TransactionKind
 from hive_acid.wire import ttypes
 from tests.client.test_joining import avro, longs
-from tests.spark.test_insert_only import FORMATS, INSERT_ONLY
+from tests.spark.read.test_insert_only import FORMATS, INSERT_ONLY
 
 SETTINGS = {
     "metastore.compactor.initiator.on": "false",

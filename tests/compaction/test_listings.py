@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import base_name, delta_name
 from metastore.compaction.listings import LocationUnreachableError, empty_directories, listed, state_of
 from metastore.compaction.states import CompactionState, CompactionType

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 import hive_acid
-from hive_acid import files, orphans
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection
 from hive_acid.errors import MetaError, NoSuchObjectError
+from hive_acid.filesystem import files
 from hive_acid.format.names import delta_name, staging_name
-from hive_acid.orphans import Sweep
+from hive_acid.operators import orphans
+from hive_acid.operators.orphans import Sweep
 from metastore.cli import main
 
 from .world import write_directory

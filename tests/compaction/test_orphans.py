@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid import files
 from hive_acid.errors import NoSuchObjectError
-from hive_acid.files import FileEntry
+from hive_acid.filesystem import files
+from hive_acid.filesystem.files import FileEntry
 from hive_acid.format.names import base_name, delete_delta_name, delta_name, staging_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from metastore.compaction.orphan_rules import Evidence, Survey, Unit, judge_data, judge_hidden, judge_place
-from metastore.compaction.orphans import Orphans, Sweep
+from metastore.compaction.cleaner.orphan_rules import Evidence, Survey, Unit, judge_data, judge_hidden, judge_place
+from metastore.compaction.cleaner.orphans import Orphans, Sweep
 from metastore.compaction.states import CompactionType
 from metastore.store.database import Database
 from metastore.txn.states import TxnType

@@ -9,7 +9,7 @@ from pyarrow import orc
 
 from hive_acid.errors import FormatError
 from hive_acid.format.orc import empty_acid_file
-from metastore.compaction.output import check_output, check_tails
+from metastore.compaction.worker.output import check_output, check_tails
 
 BUCKET_0 = 536870912
 BASE = "base_0000003_v0000004"

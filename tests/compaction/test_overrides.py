@@ -3,7 +3,7 @@
 import pytest
 
 from hive_acid.format.compression import compression_of
-from metastore.compaction import overrides
+from metastore.compaction.worker import overrides
 from metastore.settings import SettingError
 
 TABLE = {

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid import files
 from hive_acid.connection import Connection
+from hive_acid.filesystem import files
 from metastore.compaction.states import CompactionState
 from metastore.config import Config
 from metastore.slices import Slices

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_acid.files import FileEntry
+from hive_acid.filesystem.files import FileEntry
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from metastore.compaction.models import Storage, TableInfo
 from metastore.compaction.plan import CompactionRefusedError, TableKind, compaction_input, plan_compaction

@@ -13,10 +13,8 @@ from hive_acid.format.names import base_name, delete_delta_name, delta_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DirectoryState, directory_state
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.cost import Cost, head_start_s, major_score, minor_score
-from metastore.compaction.models import TableInfo
-from metastore.compaction.place import Place, small_deltas
-from metastore.compaction.policy import (
+from metastore.compaction.initiator.cost import Cost, head_start_s, major_score, minor_score
+from metastore.compaction.initiator.policy import (
     MANUAL_HEAD_START_S,
     Aborts,
     Rules,
@@ -26,6 +24,8 @@ from metastore.compaction.policy import (
     may_be_cleaned,
     pool_of,
 )
+from metastore.compaction.models import TableInfo
+from metastore.compaction.place import Place, small_deltas
 from metastore.compaction.states import CompactionType
 from metastore.settings import SettingError
 

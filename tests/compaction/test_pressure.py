@@ -10,12 +10,12 @@ import pytest
 
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import UnknownMethodError
-from hive_acid.pressure import ASK_AGAIN_S, WARN_AGAIN_S, Pressure
+from hive_acid.transactions.pressure import ASK_AGAIN_S, WARN_AGAIN_S, Pressure
 from hive_acid.wire import ttypes
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.looks import DeltaCount
-from metastore.compaction.service import CompactionService
-from metastore.compaction.verdicts import Decider, Look
+from metastore.compaction.queue.looks import DeltaCount
+from metastore.compaction.queue.service import CompactionService
+from metastore.compaction.queue.verdicts import Decider, Look
 from metastore.store.database import Database
 
 
@@ -72,9 +72,9 @@ def warnings(caplog: pytest.LogCaptureFixture, count: int) -> list[str]:
 def test_writers_are_warned(
     db: Database, client: Connection, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level(logging.WARNING, "hive_acid.pressure")
+    caplog.set_level(logging.WARNING, "hive_acid.transactions.pressure")
     now = 1000.0
-    client.pressure = Pressure(client, lambda: now)
+    client.pressure = Pressure(client, client.heartbeats, lambda: now)
     asked = []
     errand = Pressure._ask
     monkeypatch.setattr(Pressure, "_ask", lambda *args: (errand(*args), asked.append(1)))
@@ -130,7 +130,7 @@ def test_another_metastore_is_not_asked_again(
 
     monkeypatch.setattr(Connection, "call", call)
     now = 0.0
-    client.pressure = Pressure(client, lambda: now)
+    client.pressure = Pressure(client, client.heartbeats, lambda: now)
     for _ in range(3):
         commit(client)
         deadline = time.monotonic() + 10

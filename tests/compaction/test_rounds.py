@@ -9,20 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid import compactions, files
 from hive_acid.connection import Connection
 from hive_acid.errors import CompactionFailedError
-from hive_acid.files import FileEntry
+from hive_acid.filesystem import files
+from hive_acid.filesystem.files import FileEntry
 from hive_acid.format.names import parse_directory
 from hive_acid.format.rows import RowId
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import TxnId, WriteId
-from hive_acid.show import ShowCompactions, compactions_asked_for
+from hive_acid.operators import compactions
+from hive_acid.operators.show import ShowCompactions, compactions_asked_for
 from hive_acid.wire import ttypes
 from metastore.compaction.models import Compaction, CompactionRequest
 from metastore.compaction.plan import TableKind, compaction_input, plan_compaction
-from metastore.compaction.rounds import Round, next_round
 from metastore.compaction.states import CompactionState, CompactionType
+from metastore.compaction.worker.rounds import Round, next_round
 from metastore.config import Config
 from metastore.settings import SettingError
 from tests.compaction.crash.table import CrashTable

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid import files
 from hive_acid.connection import Connection, connect
+from hive_acid.filesystem import files
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.service import CatalogService
-from metastore.compaction.initiator import Initiator
-from metastore.compaction.looks import Candidate
+from metastore.compaction.initiator.initiator import Initiator
+from metastore.compaction.queue.looks import Candidate
 from metastore.compaction.states import CompactionType
 from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper, CompactionHousekeeperRun
 from metastore.housekeeping.config import HousekeepingConfig

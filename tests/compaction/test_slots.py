@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.job import BackendLostError
 from metastore.compaction.models import CompactionRequest
-from metastore.compaction.slots import WorkerSlot, slots_by_pool
 from metastore.compaction.states import CompactionState, CompactionType
+from metastore.compaction.worker.job import BackendLostError
+from metastore.compaction.worker.slots import WorkerSlot, slots_by_pool
 from metastore.config import Config
 from metastore.schedule import Schedule, Service
 from metastore.settings import SettingError

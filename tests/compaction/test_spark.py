@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name
 from hive_acid.format.rows import RowEvent, check_file
-from metastore.compaction.executor import CompactionExecutor, WarmSparkExecutor
 from metastore.compaction.models import Compaction
 from metastore.compaction.states import CompactionState, CompactionType
+from metastore.compaction.worker.executor import CompactionExecutor, WarmSparkExecutor
 from metastore.store.database import Database
 from tests.jvm import FOR_SPARK
 

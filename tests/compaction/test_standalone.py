@@ -12,7 +12,7 @@ import pyspark
 import pytest
 
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.executor import executor_for
+from metastore.compaction.worker.executor import executor_for
 from tests.ports import await_port, free_port
 
 from .test_connect_backend import started

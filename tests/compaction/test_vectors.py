@@ -14,7 +14,7 @@ from zlib import crc32
 
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import Directory, Kind, claims_to_be_data, parse_directory
 from hive_acid.format.rows import DELETE, INSERT, RowEvent, RowId, encode_bucket, visible_rows
 from hive_acid.format.snapshot import ValidTxnList

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.looks import DeltaCount
-from metastore.compaction.service import CompactionService
-from metastore.compaction.verdicts import Decider, Look, Verdict
+from metastore.compaction.queue.looks import DeltaCount
+from metastore.compaction.queue.service import CompactionService
+from metastore.compaction.queue.verdicts import Decider, Look, Verdict
 from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.store.database import Database

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 import hive_acid
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection
-from hive_acid.show import compactions
+from hive_acid.operators.show import compactions
 from metastore.store.database import Database
 
 SETTINGS = {"metastore.compactor.initiator.on": "false", "metastore.compactor.cleaner.on": "false"}

@@ -10,8 +10,8 @@ import pytest
 from hive_acid.errors import NoSuchObjectError
 from hive_acid.format.names import base_name, delta_name
 from metastore.compaction.models import CompactionRequest
+from metastore.compaction.queue.verdicts import Decider, Look
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.verdicts import Decider, Look
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockType
 from metastore.txn.config import TxnConfig
@@ -259,7 +259,7 @@ def test_the_cleaner_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> Non
         raise PermissionError(f"no right to remove {location}")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hive_acid.files.remove", broken)
+        patch.setattr("hive_acid.filesystem.files.remove", broken)
         world.cleaner().run_once()
     told = table(world)["retry"]
     assert "no right to remove" in told.message

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import (
     VERSION_CONTENT,
     VERSION_MARKER,
@@ -25,19 +25,19 @@ from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, directory_state
 from hive_acid.ids import CompactionId, TxnId
 from metastore.catalog.config import CatalogConfig
-from metastore.catalog.directories import Directories
-from metastore.catalog.neighbours import Neighbours
+from metastore.catalog.place.directories import Directories
+from metastore.catalog.place.neighbours import Neighbours
 from metastore.catalog.removal.removals import Removals
-from metastore.compaction.cleaner import Cleaner
+from metastore.compaction.cleaner.cleaner import Cleaner
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.executor import CompactionExecutor
-from metastore.compaction.initiator import Initiator
-from metastore.compaction.job import CompactionJob, CompactionJobError, CompactionResult, Report, unheard
+from metastore.compaction.initiator.initiator import Initiator
 from metastore.compaction.models import Compaction, CompactionAnswer, CompactionRequest, TableInfo
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionType
-from metastore.compaction.worker import CompactionWorker
+from metastore.compaction.worker.executor import CompactionExecutor
+from metastore.compaction.worker.job import CompactionJob, CompactionJobError, CompactionResult, Report, unheard
+from metastore.compaction.worker.worker import CompactionWorker
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
 from metastore.lock.states import LockType

@@ -22,7 +22,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 import hive_acid.spark
-from hive_acid.spark.java import ensure_java
+from hive_acid.spark.jvm.java import ensure_java
 from tests.jvm import IN_UTC
 
 ROWS = 400

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
 
 Run = Callable[[Any, str, Path], object]

@@ -1,7 +1,8 @@
 """The steps of a client's work that change anything outside of it, and a kill between any two of them.
 
-Steps are found by watching all functions of `hive_acid.files`, all calls to the metastore and all writing jobs of
-Spark. Those known to read only are left out by name, so that a new function counts until someone says otherwise.
+Steps are found by watching all functions of `hive_acid.filesystem.files`, all calls to the metastore and all writing
+jobs of Spark. Those known to read only are left out by name, so that a new function counts until someone says
+otherwise.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Any
 
 from pyspark.sql import DataFrameWriter
 
-from hive_acid import files
 from hive_acid.connection import Connection
+from hive_acid.filesystem import files
 
 ALL_STEPS = os.environ.get("HIVE_ACID_TEST_ALL_STEPS") == "1"
 """A long run; without it, of the steps of one name (as the renames of many files) the first and the last are taken."""

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from tests.crash.test_cluster import Session
 from tests.served import served
 from tests.spark.checker import check_snapshot, check_table, location_of

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import hive_acid.spark
-from hive_acid import files
 from hive_acid.errors import NoSuchObjectError
+from hive_acid.filesystem import files
 from hive_acid.format.names import parse_directory
 from tests.crash.client import Clients, Outcome
 from tests.crash.statements import STATEMENTS, Statement

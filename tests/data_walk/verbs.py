@@ -14,7 +14,7 @@ import pytest
 
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.spark import AcidSession
-from hive_acid.spark.merge import MergeBuilder
+from hive_acid.spark.change.merge import MergeBuilder
 from tests.data_walk.conditions import Assignment, Condition
 from tests.data_walk.model import Model, Partition, Txn
 from tests.data_walk.tables import Columns, Row, Shape, frame_of, literal

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 import hive_acid.spark
 from hive_acid.errors import WriteConflictError
 from hive_acid.spark import AcidSession
-from hive_acid.spark.read import ROW_ID
+from hive_acid.spark.read.table_frame import ROW_ID
 from metastore.compaction.states import CompactionState
 from tests.data_walk.model import Content, Model, Txn
 from tests.data_walk.tables import Columns, Shape, plain

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from hive_acid.spark.java import _version, _wheel_java
+from hive_acid.spark.jvm.java import _version, _wheel_java
 
 _INSTALLED = Path("/usr/lib/jvm")
 

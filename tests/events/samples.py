@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 from metastore.catalog.changes import plain, plain_analysis, plain_partition
+from metastore.catalog.column_statistics import Analysis, ColumnStatistics
+from metastore.catalog.column_statistics import Kind as StatisticsKind
+from metastore.catalog.constraint import Constraint, Kind, Parent
+from metastore.catalog.function import Function
 from metastore.catalog.models import CatalogInfo, Column, DatabaseInfo, Partition, Table
-from metastore.catalog.registry.constraints import Constraint, Kind, Parent
-from metastore.catalog.registry.functions import Function
-from metastore.catalog.statistics.models import Analysis, ColumnStatistics
-from metastore.catalog.statistics.models import Kind as StatisticsKind
 from metastore.events.models import EventType, RecordedEvent
 
 TIME_S = 1_700_000_000

@@ -14,8 +14,8 @@ import pytest
 
 from hive_acid.wire import ttypes
 from metastore.events.models import EventType, RecordedEvent
-from metastore.rpc.event_messages import FORMAT, message, notification
-from metastore.rpc.thrift_json import thrift_json
+from metastore.rpc.encoding.thrift_json import thrift_json
+from metastore.rpc.handlers.event_messages import FORMAT, message, notification
 
 from .samples import samples
 

@@ -7,7 +7,7 @@ import pytest
 from hive_acid.ids import TxnId, WriteId
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import CompactionRequest
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.states import CompactionType
 from metastore.events.models import RecordedEvent, Wanted
 from metastore.events.service import EventLog

@@ -8,7 +8,7 @@ import pytest
 
 from metastore.filework import lanes
 from metastore.filework.lanes import FileSystems
-from metastore.rpc.workers import Workers
+from metastore.rpc.limits.workers import Workers
 
 SILENT = "hdfs://silent/x"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from hive_acid.errors import FormatError
-from hive_acid.footers import uncompressed
+from hive_acid.filesystem.footers import uncompressed
 from hive_acid.format.orc import acid_types, orc_file
 from hive_acid.format.orc_join import joined_statistics, joined_tail, orc_part
 from hive_acid.format.orc_statistics import column_statistics

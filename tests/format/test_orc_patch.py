@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from hive_acid.errors import FormatError
-from hive_acid.footers import uncompressed
+from hive_acid.filesystem.footers import uncompressed
 from hive_acid.format.orc_patch import hive_3_properties, second_tail
 from hive_acid.format.orc_tail import read_tail
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from hive_acid.errors import FormatError
-from hive_acid.footers import DataFilePath, Footers
+from hive_acid.filesystem.footers import DataFilePath, Footers
 from hive_acid.format.orc import empty_acid_file
 from hive_acid.format.orc_statistics import UNKNOWN, ColumnStatistics, column_statistics
 from hive_acid.format.orc_tail import LONGEST_POSTSCRIPT_BYTES, read_tail, tail_length

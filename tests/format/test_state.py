@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from hive_acid.errors import FormatError, NotEnoughHistoryError
-from hive_acid.files import FileEntry
+from hive_acid.filesystem.files import FileEntry
 from hive_acid.format.snapshot import RangeValidity, ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import directory_state
 

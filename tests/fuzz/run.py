@@ -16,7 +16,7 @@ from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TCyMemoryBuffer
 
 from hive_acid.wire import service
-from metastore.rpc.framing import MessageScanner
+from metastore.rpc.encoding.framing import MessageScanner
 from tests.caller import Caller
 from tests.fuzz.stage import furnish
 from tests.fuzz.values import Values

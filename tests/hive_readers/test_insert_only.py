@@ -16,7 +16,7 @@ from tests.hive_readers.readers import HiveReaders
 from tests.spark.checker import location_of
 from tests.spark.compaction import compact_table
 from tests.spark.placed import commit_writes
-from tests.spark.test_insert_only import create
+from tests.spark.read.test_insert_only import create
 
 COLUMNS = {"id": "int", "at": "timestamp", "day": "date", "name": "string"}
 PROLEPTIC = {"hive.parquet.date.proleptic.gregorian": "true", "hive.avro.proleptic.gregorian": "true"}

@@ -8,7 +8,7 @@ import pytest
 
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import CompactionRequest
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.states import CompactionType
 from metastore.events.config import EventsConfig
 from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper

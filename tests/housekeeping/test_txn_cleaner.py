@@ -9,7 +9,7 @@ from hive_acid.errors import NoSuchTxnError, TxnAbortedError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
 from metastore.store.database import Database

@@ -15,7 +15,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection
 from hive_acid.format.names import base_name, delta_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList

@@ -19,7 +19,7 @@ RAW_KINDS = {"checked": 10, "dynamic": 4, "exclusive": 5, "insert": 3, "reader":
 - reader: read-only, every list read twice, the rows beside them, too
 """
 LIBRARY_KINDS = {"checked": 10, "dynamic": 5, "insert": 3, "reader": 5}
-"""Those that `hive_acid.transaction` has."""
+"""Those that `hive_acid.transactions.transaction` has."""
 
 LINGERING_ROUND_S = 0.7
 """A transaction that lingers stays open for some such rounds, alive, so that housekeeping goes on around it."""

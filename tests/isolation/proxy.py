@@ -25,8 +25,8 @@ from collections import Counter
 
 import uvloop
 
-from metastore.rpc.codec import decode_arguments
-from metastore.rpc.framing import MessageScanner
+from metastore.rpc.encoding.codec import decode_arguments
+from metastore.rpc.encoding.framing import MessageScanner
 
 CHUNK_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024

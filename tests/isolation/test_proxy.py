@@ -9,8 +9,8 @@ import pytest
 from thriftpy2.transport import TTransportException
 
 from hive_acid.wire import ttypes
-from metastore.rpc import codec
-from metastore.rpc.framing import MessageScanner
+from metastore.rpc.encoding import codec
+from metastore.rpc.encoding.framing import MessageScanner
 from tests.isolation.caller import Caller
 from tests.isolation.proxy import FaultProxy
 

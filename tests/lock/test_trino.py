@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import connect
 from hive_acid.wire import ttypes
 from metastore.compaction.trino import is_trino

@@ -19,7 +19,7 @@ from metastore.lock.service import LockService
 from metastore.lock.waiters import MAX_REMEMBERED, LockWaiters
 from metastore.rpc.call import Call, Session
 from metastore.rpc.handlers import locks as lock_handlers
-from metastore.rpc.workers import Workers
+from metastore.rpc.limits.workers import Workers
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.service import TxnService

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from hive_acid.spark.java import ensure_java
+from hive_acid.spark.jvm.java import ensure_java
 from tests.jvm import SHORT_LIVED
 from tests.ports import START_WITHIN_S, await_started, is_listening
 

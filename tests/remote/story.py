@@ -17,10 +17,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hive_acid.spark
-from hive_acid import files
-from hive_acid.spark import lane_merge, pieces
-from hive_acid.spark.file_order import out_of_order
-from hive_acid.spark.stage import SparkStaging
+from hive_acid.filesystem import files
+from hive_acid.spark.compact import lane_merge, pieces
+from hive_acid.spark.compact.file_order import out_of_order
+from hive_acid.spark.write.stage import SparkStaging
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
 from metastore import slices
 from metastore.app import App, ServeOptions

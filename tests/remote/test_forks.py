@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from tests.remote.s3 import Store
 
 pytestmark = pytest.mark.maven
 
 PROGRAM = """
 import gc, os, sys, threading
-from hive_acid import files
+from hive_acid.filesystem import files
 
 root = sys.argv[1]
 before = threading.Thread(target=files.write, args=(files.join(root, "thread"), b"t"))

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 
 pytestmark = pytest.mark.maven
 

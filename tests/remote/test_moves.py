@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 
 pytestmark = pytest.mark.maven
 

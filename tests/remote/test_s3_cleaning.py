@@ -2,10 +2,10 @@
 
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import base_name, delta_name, staging_name
+from metastore.compaction.cleaner.orphans import Orphans, Sweep
 from metastore.compaction.listings import LocationUnreachableError, listed
-from metastore.compaction.orphans import Orphans, Sweep
 from metastore.compaction.states import CompactionState, CompactionType
 from tests.compaction.cleaning_walk import SharedTables
 from tests.compaction.world import World, write_directory

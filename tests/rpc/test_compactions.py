@@ -11,10 +11,10 @@ from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.metrics import CompactionMetrics
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.rpc.call import Call, Session
 from metastore.rpc.handlers import compactions
-from metastore.rpc.workers import Workers
+from metastore.rpc.limits.workers import Workers
 from metastore.store.database import Database
 
 MINOR, MAJOR = ttypes.CompactionType.MINOR, ttypes.CompactionType.MAJOR

@@ -7,8 +7,8 @@ import pytest
 from thriftpy2.thrift import TType
 
 from hive_acid.wire import service
-from metastore.rpc.faults import fault_of
-from metastore.rpc.field_tables import field_parts, item_parts
+from metastore.rpc.encoding.faults import fault_of
+from metastore.rpc.encoding.field_tables import field_parts, item_parts
 from tests.methods import methods
 
 BAD = b"\xff\xfe\0"

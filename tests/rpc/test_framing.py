@@ -8,7 +8,7 @@ from thriftpy2.thrift import TMessageType
 from thriftpy2.transport import TCyMemoryBuffer
 
 from hive_acid.wire import service, ttypes
-from metastore.rpc.framing import MessageScanner, ProtocolError
+from metastore.rpc.encoding.framing import MessageScanner, ProtocolError
 
 LIMIT = 1 << 20
 

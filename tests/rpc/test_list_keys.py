@@ -11,8 +11,8 @@ from thriftpy2.thrift import TType
 from thriftpy2.transport import TCyMemoryBuffer
 
 from hive_acid.wire import service, ttypes
-from metastore.rpc import codec
-from metastore.rpc.list_keys import has_list_keys, read_arguments
+from metastore.rpc.encoding import codec
+from metastore.rpc.encoding.list_keys import has_list_keys, read_arguments
 from tests.caller import Caller
 
 DEPTH = 4

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import hive_acid
-from hive_acid import files, removals
 from hive_acid.errors import MetaError, NoSuchObjectError
-from hive_acid.why import why_table
+from hive_acid.filesystem import files
+from hive_acid.operators import removals
+from hive_acid.operators.why import why_table
 from metastore.cli import main
 from metastore.store.database import Database
 from tests.caller import Caller

@@ -21,8 +21,8 @@ from hive_acid.wire import ttypes
 from metastore.observe.calls import CallCounts, Outcome
 from metastore.rpc.config import ServerConfig
 from metastore.rpc.dispatch import Dispatcher
+from metastore.rpc.limits.workers import Workers
 from metastore.rpc.server import ThriftServer, new_event_loop
-from metastore.rpc.workers import Workers
 
 
 class Running:

@@ -20,7 +20,7 @@ from hive_acid.wire import ttypes
 from metastore.observe.calls import Outcome
 from metastore.rpc import server as server_module
 from metastore.rpc import streaming
-from metastore.rpc.codec import encode_result
+from metastore.rpc.encoding.codec import encode_result
 from metastore.rpc.streaming import PART_BYTES, Streamed, listed
 from metastore.store.database import STREAMS, WAITING_STREAMS, Database
 from metastore.store.rows import SHORT, Rows, Snapshot

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from unittest import mock
 
-from hive_acid.spark import arrow_merge, collected
+from hive_acid.spark.change import collected
+from hive_acid.spark.compact import arrow_merge
 
 
 def written_by_spark() -> AbstractContextManager[object]:

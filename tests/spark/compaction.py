@@ -10,19 +10,19 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.names import staging_name
 from hive_acid.ids import WriteId
-from hive_acid.spark.compact import compact
-from hive_acid.spark.compaction_job import CompactionJob, CompactionResult
+from hive_acid.spark.compact.compaction import compact
+from hive_acid.spark.compact.job import CompactionJob, CompactionResult
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.job import compaction_job
 from metastore.compaction.models import Storage, TableInfo
-from metastore.compaction.output import check_output, publish_output
 from metastore.compaction.plan import compaction_input, plan_compaction
-from metastore.compaction.rounds import Round, next_round
 from metastore.compaction.states import CompactionType
+from metastore.compaction.worker.job import compaction_job
+from metastore.compaction.worker.output import check_output, publish_output
+from metastore.compaction.worker.rounds import Round, next_round
 
 
 def compact_table(spark: SparkSession, acid: Any, name: str, kind: str, **request: Any) -> list[CompactionResult]:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.spark import AcidSession
-from hive_acid.spark.java import ensure_java
+from hive_acid.spark.jvm.java import ensure_java
 from tests.jvm import IN_UTC
 from tests.spark.by_spark import written_by_spark
 

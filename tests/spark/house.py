@@ -12,18 +12,18 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from hive_acid.spark.compact import compact
-from hive_acid.spark.compaction_job import CompactionJob
+from hive_acid.spark.compact.compaction import compact
+from hive_acid.spark.compact.job import CompactionJob
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.service import CatalogService
-from metastore.compaction import job as jobs
-from metastore.compaction.cleaner import Cleaner, CleanerRun
+from metastore.compaction.cleaner.cleaner import Cleaner, CleanerRun
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import CompactionRequest
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker import CompactionWorker
+from metastore.compaction.worker import job as jobs
+from metastore.compaction.worker.worker import CompactionWorker
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.housekeeper import AcidHouseKeeper
 from metastore.lock.service import LockService

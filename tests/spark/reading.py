@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow.orc
 
-from hive_acid.catalog import Table
+from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.format.names import Kind, parse_directory
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark import AcidSession
-from hive_acid.transaction import TransactionKind
+from hive_acid.transactions.transaction import TransactionKind
 from tests.spark.checker import _local, check_snapshot
 
 Row = Mapping[str, Any]

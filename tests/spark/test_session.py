@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 import hive_acid.spark
-from hive_acid import show
 from hive_acid.errors import (
     AlreadyExistsError,
     ColumnError,
@@ -20,7 +19,8 @@ from hive_acid.errors import (
     TransactionExpiredError,
     WriteConflictError,
 )
-from hive_acid.spark.frame import AcidTable
+from hive_acid.operators import show
+from hive_acid.spark.verbs.frame import AcidTable
 from hive_acid.wire import ttypes
 from tests.spark.checker import check_table, location_of
 

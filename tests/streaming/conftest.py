@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.format.rows import RowEvent
 from hive_acid.streaming import DelimitedWriter, RecordWriter, StreamingConnection

@@ -7,7 +7,7 @@ import threading
 import pytest
 from pyarrow import orc
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import connect
 from hive_acid.errors import (
     InvalidTransactionStateError,
@@ -19,7 +19,7 @@ from hive_acid.format.hashing import bucket_number
 from hive_acid.format.names import HIVE_3_PROPERTY
 from hive_acid.format.progress import last_batch, progress_parameter
 from hive_acid.streaming import DelimitedWriter, JsonWriter, StreamingConnection, StreamStatistics, delta
-from hive_acid.transaction import Transaction
+from hive_acid.transactions.transaction import Transaction
 from tests.caller import Caller
 from tests.streaming.conftest import House
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import OtherProcessError
 from hive_acid.streaming import DelimitedWriter, StreamingConnection

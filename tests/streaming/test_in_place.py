@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hive_acid import files
 from hive_acid.errors import StreamingTransactionError
+from hive_acid.filesystem import files
 from hive_acid.streaming import delta
 from tests.streaming.conftest import House
 

@@ -26,7 +26,7 @@ ctypes.CDLL = Watched
     ("what", "calls"),
     [
         ("import hive_acid.streaming, hive_acid.streaming.orc_file", 0),
-        ("import hive_acid.spark, hive_acid.spark.arrow_merge, hive_acid.spark.stage", 0),
+        ("import hive_acid.spark, hive_acid.spark.compact.arrow_merge, hive_acid.spark.write.stage", 0),
         ("import hive_acid.streaming; hive_acid.streaming.keep_freed_memory()", 1),
     ],
 )

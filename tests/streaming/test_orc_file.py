@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.streaming.orc_file import OrcFile
 
 TABLE = pa.table({"a": pa.array(range(200_000)), "s": [str(n * 7919) for n in range(200_000)]})

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import SerializationError
 from hive_acid.streaming import ArrowWriter, DelimitedWriter, JsonWriter, records
 from hive_acid.streaming.layout import Layout

@@ -10,9 +10,9 @@ from hive_acid.ids import TxnId
 from hive_acid.wire import ttypes
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.service import CatalogService
-from metastore.compaction.cleaner import Cleaner
+from metastore.compaction.cleaner.cleaner import Cleaner
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService

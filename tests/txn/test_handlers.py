@@ -9,10 +9,10 @@ import pytest
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.rpc.call import Call, Session
-from metastore.rpc.codec import Prepared
+from metastore.rpc.encoding.codec import Prepared
 from metastore.rpc.handlers import transactions
 from metastore.rpc.handlers.replication import SpecialCalls
-from metastore.rpc.workers import Workers
+from metastore.rpc.limits.workers import Workers
 from metastore.store.database import Database
 from metastore.txn.commits import ExtendedCommits
 from metastore.txn.config import TxnConfig

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hive_acid.wire import ttypes
-from metastore.compaction.cleaner import Cleaner
+from metastore.compaction.cleaner.cleaner import Cleaner
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from tests.caller import INTERNAL, Caller, refused
 from tests.checklist.tables import create_database, create_table, get_table
 from tests.served import Served

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hive_acid.wire import ttypes
-from metastore.compaction.cleaner import Cleaner
+from metastore.compaction.cleaner.cleaner import Cleaner
 from tests.caller import INTERNAL, Caller, refused
 from tests.checklist.tables import create_database, create_table, get_table
 from tests.served import served

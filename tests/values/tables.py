@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
-from hive_acid.spark.job_settings import configured
+from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.streaming import ArrowWriter, StreamingConnection
 from tests.spark.compaction import compact_table
 from tests.values.conditions import Row

@@ -20,9 +20,9 @@ import pyarrow.orc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hive_acid.spark.listing import TableState
-from hive_acid.spark.predicates import predicate_of, restricted
-from hive_acid.spark.skipping import narrowed
+from hive_acid.spark.conditions.predicates import predicate_of, restricted
+from hive_acid.spark.read.listing import TableState
+from hive_acid.spark.read.skipping import narrowed
 from tests.values.compared import compared, is_exact, keys
 from tests.values.conditions import Condition, Conditions
 from tests.values.findings import Findings

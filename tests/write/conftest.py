@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from hive_acid import files
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.references import Definitions
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
-from hive_acid.locks import Operation
-from hive_acid.references import Definitions
-from hive_acid.transaction import Transaction
+from hive_acid.filesystem import files
+from hive_acid.transactions.locks import Operation
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.staging import INSERT, StagedFiles, Staging
 from hive_acid.write.table_write import Intent, TableWrite
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.ids import TxnId
 from hive_acid.write.staging import INSERT, StagedFiles, Staging
 

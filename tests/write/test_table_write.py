@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hive_acid import files
-from hive_acid.catalog import Table
+from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import (
     ColumnError,
@@ -16,7 +15,8 @@ from hive_acid.errors import (
     TransactionExpiredError,
     UnsupportedTableError,
 )
-from hive_acid.locks import Operation
+from hive_acid.filesystem import files
+from hive_acid.transactions.locks import Operation
 from hive_acid.wire import ttypes
 from hive_acid.write.staging import DELETE
 from hive_acid.write.table_write import Intent

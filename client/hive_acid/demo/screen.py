@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.tree import Tree
 
-from hive_acid.show import Listing
+from hive_acid.operators.show import Listing
 
 MAX_ROWS = 14
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from hive_acid.spark.java import ensure_java
+from hive_acid.spark.jvm.java import ensure_java
 
 
 def start(name: str, work: Path, memory: str = "2g") -> SparkSession:

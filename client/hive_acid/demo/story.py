@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 from rich.markup import escape
 
 import hive_acid.spark
-from hive_acid import show
 from hive_acid.demo import expected
 from hive_acid.demo.checks import Checks
 from hive_acid.demo.data import AIRLINE_COLUMNS, FLIGHT_COLUMNS, MONTH, PLANE_COLUMNS, Flights2013
 from hive_acid.demo.screen import Screen
 from hive_acid.demo.second_writer import SecondWriter
+from hive_acid.operators import show
 
 FOG = "dep_delay >= 60 AND (origin, month, day, hour) IN (SELECT origin, month, day, hour FROM fog)"
 JULY_JFK = f"month = {expected.BUSY_MONTH} AND origin = 'JFK'"

@@ -2,9 +2,9 @@
 
 And Spark's own, `hash`, of the few types by which rows are looked up.
 
-The scalar form, for writers without Spark and as the measure of the column expression in `hive_acid.spark.hashing`. A
-column's hash is Murmur3 of 32 bits over bytes that depend on its type; hashes of several columns are put together as
-Java does with those of a list.
+The scalar form, for writers without Spark and as the measure of the column expression in
+`hive_acid.spark.values.hashing`. A column's hash is Murmur3 of 32 bits over bytes that depend on its type; hashes of
+several columns are put together as Java does with those of a list.
 """
 
 from __future__ import annotations

@@ -135,7 +135,8 @@ def directory_state(
     """What the snapshot (`write_ids`, `txns`) sees of a directory.
 
     `entries` is everything below one table or partition directory, recursively, as (path, size) or as entries of
-    `hive_acid.files`. `metadata` is asked only for visible bases that have the marker and no visibility transaction.
+    `hive_acid.filesystem.files`. `metadata` is asked only for visible bases that have the marker and no visibility
+    transaction.
 
     Raises NotEnoughHistoryError if the snapshot is older than the oldest base, FormatError if names contradict
     each other or a marker cannot be understood.

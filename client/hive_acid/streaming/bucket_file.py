@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hive_acid import files
-from hive_acid.footers import FIRST_READ_BYTES, uncompressed
+from hive_acid.filesystem import files
+from hive_acid.filesystem.footers import FIRST_READ_BYTES, uncompressed
 from hive_acid.format.orc_patch import hive_3_properties, second_tail
 from hive_acid.format.orc_tail import read_tail, tail_length
 from hive_acid.format.rows import INSERT

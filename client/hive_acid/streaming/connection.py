@@ -18,7 +18,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from hive_acid.catalog import ORC_INPUT, Table
+from hive_acid.catalog.references import Definitions, TableReference
+from hive_acid.catalog.table import ORC_INPUT, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import (
     HiveAcidError,
@@ -31,13 +32,12 @@ from hive_acid.errors import (
 )
 from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.ids import TxnId, WriteId
-from hive_acid.locks import Operation
-from hive_acid.opening import open_transactions
-from hive_acid.references import Definitions, TableReference
 from hive_acid.streaming.delta import Delta
 from hive_acid.streaming.layout import Layout
 from hive_acid.streaming.records import RecordWriter
-from hive_acid.transaction import Transaction, TransactionKind, TransactionState
+from hive_acid.transactions.locks import Operation
+from hive_acid.transactions.opening import open_transactions
+from hive_acid.transactions.transaction import Transaction, TransactionKind, TransactionState
 from hive_acid.write.same_partitions import name_there
 from hive_acid.write.table_write import Intent, TableWrite
 

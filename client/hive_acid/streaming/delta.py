@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from hive_acid import files
 from hive_acid.errors import StreamingError
+from hive_acid.filesystem import files
 from hive_acid.format.compression import compression_of
 from hive_acid.format.names import MAX_STATEMENT_ID, bucket_file_name, is_for_hive_3
 from hive_acid.format.rows import encode_bucket

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.partition_values import has_blanks, known_text, partition_text, refuse_reserved
+from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, SerializationError, StreamingConnectionError, UnsupportedTableError
 from hive_acid.format.hashing import bucket_number, type_parts
-from hive_acid.partition_values import has_blanks, known_text, partition_text, refuse_reserved
 from hive_acid.streaming.orc_values import writable
 from hive_acid.streaming.types import arrow_type
 from hive_acid.streaming.values import stored

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyarrow import orc
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.forks import renew_in_children
 
 _BLOCK_BYTES, _SMALL_BLOCK_BYTES = 256 * 1024, 64 * 1024

@@ -1,7 +1,7 @@
 """Arrow values as they are stored in a column: cast without loss, or refused.
 
-The rules are those of the Spark client (`hive_acid.spark.assign`) but that nothing is rounded: a value that does not
-fit fails the call.
+The rules are those of the Spark client (`hive_acid.spark.values.assign`) but that nothing is rounded: a value that
+does not fit fails the call.
 """
 
 from __future__ import annotations

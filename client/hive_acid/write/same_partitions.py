@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from hive_acid.catalog import Table
+from hive_acid.catalog.partition_values import has_one_text, known_text
+from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.partition_values import has_one_text, known_text
 
 
 def may_be_named_otherwise(table: Table) -> bool:

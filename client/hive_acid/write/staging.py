@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Self, TypeVar
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, bucket_file_name, staging_name
 from hive_acid.ids import TxnId
 

@@ -18,16 +18,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hive_acid import files
-from hive_acid.catalog import Table
+from hive_acid.catalog.references import Definitions, TableReference
+from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, SnapshotOutdatedError, TableChangedError, UnsupportedTableError
+from hive_acid.filesystem import files
 from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delete_delta_name, delta_name
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.ids import WriteId
-from hive_acid.locks import Operation, overwrite_component, write_component
-from hive_acid.references import Definitions, TableReference
-from hive_acid.transaction import Transaction
+from hive_acid.transactions.locks import Operation, overwrite_component, write_component
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.same_partitions import by_values, may_be_named_otherwise, values_of
 from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values
 

@@ -12,19 +12,19 @@ from sqlalchemy.exc import IntegrityError
 
 from hive_acid.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, MetaError, NoSuchObjectError
 from metastore.catalog import changes, records
-from metastore.catalog.directories import Directories
+from metastore.catalog.accuracy import storable, with_statistics
+from metastore.catalog.column_statistics import Upkeep
 from metastore.catalog.models import LAST_DDL_TIME, Partition, Table
 from metastore.catalog.names import name_of_values, partition_values, values_by_key
-from metastore.catalog.neighbours import Neighbours, Own
-from metastore.catalog.partition.partitions import Partitions, is_named
-from metastore.catalog.places import is_below
+from metastore.catalog.partition.partitions import Partitions
+from metastore.catalog.place.directories import Directories
+from metastore.catalog.place.neighbours import Neighbours, Own
+from metastore.catalog.place.places import is_below
+from metastore.catalog.records import is_named, locked
 from metastore.catalog.removal.removals import Removals
+from metastore.catalog.rules.validation import partition_columns
 from metastore.catalog.schema import PARTITION, is_missing_parent
 from metastore.catalog.statistics import upkeep as statistics_upkeep
-from metastore.catalog.statistics.accuracy import storable, with_statistics
-from metastore.catalog.statistics.models import Upkeep
-from metastore.catalog.tables import locked
-from metastore.catalog.validation import partition_columns
 from metastore.store.database import Database
 
 

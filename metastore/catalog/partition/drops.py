@@ -11,14 +11,14 @@ from hive_acid.errors import NoSuchObjectError
 from hive_acid.ids import WriteId
 from metastore.catalog import changes, records
 from metastore.catalog.models import Partition, Table
-from metastore.catalog.neighbours import Neighbours, Own
-from metastore.catalog.partition.partitions import Partitions, expression_conditions, is_named
+from metastore.catalog.partition.partitions import Partitions, expression_conditions
+from metastore.catalog.place.neighbours import Neighbours, Own
+from metastore.catalog.records import is_named, locked
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.removal.overwrites import Place
 from metastore.catalog.removal.removals import Removal, Removals
 from metastore.catalog.removal.soft_drops import SoftDrops
 from metastore.catalog.schema import PARTITION
-from metastore.catalog.tables import locked
 from metastore.catalog.transactions import forget_partitions, in_transaction
 from metastore.store.database import Database
 

@@ -11,16 +11,16 @@ from sqlalchemy.exc import IntegrityError
 
 from hive_acid.errors import InvalidOperationError, MetaError, MetastoreError, NoSuchObjectError
 from metastore.catalog import changes, records
-from metastore.catalog.directories import Directories
 from metastore.catalog.models import Partition, Table
 from metastore.catalog.names import name_of_values, partition_values
-from metastore.catalog.neighbours import Neighbours, Own
 from metastore.catalog.partition.changes import PartitionChanges, stored_rows
-from metastore.catalog.partition.partitions import Partitions, is_named, prefix_conditions
-from metastore.catalog.places import is_below
+from metastore.catalog.partition.partitions import Partitions, prefix_conditions
+from metastore.catalog.place.directories import Directories
+from metastore.catalog.place.neighbours import Neighbours, Own
+from metastore.catalog.place.places import is_below
+from metastore.catalog.records import is_named, locked
 from metastore.catalog.removal.removals import Removals
 from metastore.catalog.schema import PARTITION
-from metastore.catalog.tables import locked
 from metastore.catalog.transactions import in_transaction, rename_partition
 from metastore.store.database import Database
 

@@ -11,21 +11,21 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, Text, any_, cast, func, literal, select
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import ColumnElement, Row, Select, func, select
 
 from hive_acid.errors import InvalidObjectError, MetaError, NoSuchObjectError
 from hive_acid.format.partitions import partition_name
 from metastore.catalog import records
 from metastore.catalog.config import CatalogConfig
+from metastore.catalog.lookup import TableLookup
 from metastore.catalog.models import Partition, Table
 from metastore.catalog.names import name_of_values, partition_values, spec_of_name, values_by_key
 from metastore.catalog.partition.conditions import Condition, KeyNames, Translation
 from metastore.catalog.partition.expressions import expression_condition
 from metastore.catalog.partition.filters import filter_condition
 from metastore.catalog.partition.name_ranges import in_ranges, name_ranges
+from metastore.catalog.records import is_named
 from metastore.catalog.schema import PARTITION
-from metastore.catalog.tables import Tables
 from metastore.store.database import Database
 from metastore.store.rows import Rows
 
@@ -54,7 +54,7 @@ class Partitions:
     A limit of 0 gives nothing, a negative one or None everything (wire.md §5.4).
     """
 
-    def __init__(self, db: Database, tables: Tables, config: CatalogConfig) -> None:
+    def __init__(self, db: Database, tables: TableLookup, config: CatalogConfig) -> None:
         self._db = db
         self._tables = tables
         self._request_limit = config.partition_request_limit
@@ -203,11 +203,6 @@ class Partitions:
                 f"{wanted} partitions of {owner.full_name} are asked for at once, more than the {most} that"
                 " hive.metastore.limit.partition.request allows: ask for fewer by a filter or by names"
             )
-
-
-def is_named(names: Collection[str]) -> ColumnElement[bool]:
-    """The condition that a partition has one of the names."""
-    return PARTITION.c.name == any_(cast(literal(list(names), ARRAY(Text)), ARRAY(Text)))
 
 
 def prefix_conditions(owner: Table, values: Sequence[str]) -> list[ColumnElement[bool]]:

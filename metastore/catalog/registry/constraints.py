@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, select, update
@@ -17,25 +15,14 @@ from sqlalchemy.dialects.postgresql import insert
 
 from hive_acid.errors import InvalidObjectError, MetaError, NoSuchObjectError
 from metastore.catalog import changes
+from metastore.catalog.constraint import Constraint, Kind, Parent
 from metastore.catalog.models import Column, Table
 from metastore.catalog.names import fold, table_text
+from metastore.catalog.records import locked
 from metastore.catalog.registry.schema import TABLE_CONSTRAINT
 from metastore.catalog.schema import TBL
-from metastore.catalog.tables import locked
 from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
-
-
-class Kind(IntEnum):
-    """What a constraint says; numbered as Hive's metastore numbers them in its database."""
-
-    PRIMARY_KEY = 0
-    FOREIGN_KEY = 1
-    UNIQUE = 2
-    NOT_NULL = 3
-    DEFAULT = 4
-    CHECK = 5
-
 
 _PREFIXES = {
     Kind.PRIMARY_KEY: "pk",
@@ -47,34 +34,6 @@ _PREFIXES = {
 }
 _ALL_KINDS = tuple(Kind)
 _PARENT = TBL.alias("parent")
-
-
-@dataclass(frozen=True, slots=True)
-class Parent:
-    """What a foreign key refers to; `columns` in the order of those that refer to them."""
-
-    database: str
-    table: str
-    columns: list[str]
-    key: str | None = None
-    update_rule: int = 0
-    delete_rule: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Constraint:
-    """A constraint of one table. Without a `name` it is given one; `columns` may be none for a check alone."""
-
-    kind: Kind
-    database: str
-    table: str
-    columns: list[str]
-    name: str | None = None
-    enabled: bool = False
-    validated: bool = False
-    rely: bool = False
-    expression: str | None = None
-    parent: Parent | None = None
 
 
 class Constraints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -10,32 +10,12 @@ from sqlalchemy.exc import IntegrityError
 
 from hive_acid.errors import AlreadyExistsError, MetaError, NoSuchObjectError
 from metastore.catalog import changes
-from metastore.catalog.models import USER
+from metastore.catalog.function import Function
 from metastore.catalog.names import MAX_DATABASE_NAME, check_object_name, fold, pattern_regex, table_text
 from metastore.catalog.registry.schema import UDF
 from metastore.catalog.schema import is_missing_parent
 from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
-
-JAVA = 1  # FunctionType
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function; `resources` are (ResourceType, URI) of the files that have its code."""
-
-    database: str
-    name: str
-    class_name: str
-    owner: str | None = None
-    owner_type: int = USER
-    type: int = JAVA
-    created_s: int = 0
-    resources: list[tuple[int | None, str | None]] = field(default_factory=list)
-
-    @property
-    def full_name(self) -> str:
-        return table_text(self.database, self.name)
 
 
 class Functions:

@@ -22,8 +22,8 @@ from sqlalchemy import ARRAY, ColumnElement, Connection, Text, bindparam, cast, 
 from hive_acid.errors import InvalidOperationError
 from metastore.catalog import changes
 from metastore.catalog.models import Table
-from metastore.catalog.neighbours import Neighbours, Own
-from metastore.catalog.places import is_below
+from metastore.catalog.place.neighbours import Neighbours, Own
+from metastore.catalog.place.places import is_below
 from metastore.catalog.removal.removals import Removal, Removals
 from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.transactions import forget_table

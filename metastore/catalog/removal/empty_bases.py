@@ -20,9 +20,9 @@ from hive_acid.format.names import (
 )
 from hive_acid.format.orc import empty_acid_file, empty_file
 from hive_acid.ids import TxnId, WriteId
-from metastore.catalog.directories import explained
 from metastore.catalog.models import Table
-from metastore.catalog.validation import is_acid_storage
+from metastore.catalog.place.directories import explained
+from metastore.catalog.rules.validation import is_acid_storage
 from metastore.filework import files
 
 _ORIGINAL_FILE = "000000_0"

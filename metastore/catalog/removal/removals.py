@@ -41,8 +41,8 @@ from sqlalchemy import (
 
 from hive_acid.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from metastore.catalog.config import CatalogConfig
-from metastore.catalog.directories import Directories
-from metastore.catalog.neighbours import ABOVE, DATABASE, NOBODY, PARTITION, TABLE, Neighbours, being_removed
+from metastore.catalog.place.directories import Directories
+from metastore.catalog.place.neighbours import ABOVE, DATABASE, NOBODY, PARTITION, TABLE, Neighbours, being_removed
 from metastore.catalog.schema import DIRECTORY_REMOVAL, DROPPED_DIRECTORY, DROPPED_TABLE
 from metastore.filework.lanes import name_of, system_of
 from metastore.store.database import Database

@@ -17,13 +17,14 @@ from hive_acid.errors import (
     NoSuchObjectError,
 )
 from metastore.catalog import changes, records
-from metastore.catalog.directories import Directories
+from metastore.catalog.lookup import TableLookup
 from metastore.catalog.models import Table
 from metastore.catalog.names import fold
-from metastore.catalog.neighbours import NOBODY, Neighbours, Own
+from metastore.catalog.place.directories import Directories
+from metastore.catalog.place.neighbours import NOBODY, Neighbours, Own
+from metastore.catalog.records import locked
 from metastore.catalog.removal.removals import CLAIM, Removals
 from metastore.catalog.schema import DROPPED_DIRECTORY, DROPPED_TABLE, PARTITION
-from metastore.catalog.tables import Tables, locked
 from metastore.store.database import Database
 
 UNDROP = "metastore.catalog.undrop"
@@ -35,7 +36,7 @@ class Trash:
     """Brings tables back, and forgets those whose time is over."""
 
     def __init__(
-        self, db: Database, tables: Tables, directories: Directories, neighbours: Neighbours, removals: Removals
+        self, db: Database, tables: TableLookup, directories: Directories, neighbours: Neighbours, removals: Removals
     ) -> None:
         self._db = db
         self._tables = tables

@@ -16,15 +16,16 @@ from sqlalchemy import Connection, func, select, update
 from hive_acid.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from hive_acid.ids import TxnId, WriteId
 from metastore.catalog import changes, records
-from metastore.catalog.directories import Directories
+from metastore.catalog.accuracy import ACCURATE, NUM_FILES, TOTAL_SIZE
+from metastore.catalog.lookup import TableLookup
 from metastore.catalog.models import LAST_DDL_TIME, Table
-from metastore.catalog.neighbours import Neighbours, Own
+from metastore.catalog.place.directories import Directories
+from metastore.catalog.place.neighbours import Neighbours, Own
+from metastore.catalog.records import locked
 from metastore.catalog.removal.drops import texts
 from metastore.catalog.removal.overwrites import Overwrites, Place
 from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.statistics import upkeep as statistics_upkeep
-from metastore.catalog.statistics.accuracy import ACCURATE, NUM_FILES, TOTAL_SIZE
-from metastore.catalog.tables import Tables, locked
 from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
 from metastore.txn.models import TxnOwner
@@ -37,7 +38,12 @@ class Truncations:
     """Removes all rows of tables and partitions."""
 
     def __init__(
-        self, db: Database, tables: Tables, directories: Directories, neighbours: Neighbours, overwrites: Overwrites
+        self,
+        db: Database,
+        tables: TableLookup,
+        directories: Directories,
+        neighbours: Neighbours,
+        overwrites: Overwrites,
     ) -> None:
         self._db = db
         self._tables = tables

@@ -16,10 +16,10 @@ from sqlalchemy import Connection, Select, Text, cast, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from hive_acid.format.snapshot import ValidWriteIdList
+from metastore.catalog.accuracy import ACCURATE, Accuracy
+from metastore.catalog.column_statistics import Aggregate, ColumnStatistics
 from metastore.catalog.models import Table
 from metastore.catalog.schema import PARTITION
-from metastore.catalog.statistics.accuracy import ACCURATE, Accuracy
-from metastore.catalog.statistics.models import Aggregate, ColumnStatistics
 from metastore.catalog.statistics.rows import compliant_targets, statistics_of
 from metastore.catalog.statistics.schema import COLUMN_STATISTICS
 from metastore.catalog.statistics.sketches import SketchUnion

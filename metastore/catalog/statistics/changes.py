@@ -16,14 +16,13 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from hive_acid.errors import InvalidObjectError, NoSuchObjectError
 from metastore.catalog import changes
+from metastore.catalog.accuracy import ACCURATE, Accuracy
+from metastore.catalog.column_statistics import DEFAULT_ENGINE, Analysis, ColumnStatistics, Writer
 from metastore.catalog.models import Table
 from metastore.catalog.names import fold
-from metastore.catalog.partition.partitions import is_named
-from metastore.catalog.records import columns_of
+from metastore.catalog.records import columns_of, is_named, locked
 from metastore.catalog.schema import PARTITION
-from metastore.catalog.statistics.accuracy import ACCURATE, Accuracy
 from metastore.catalog.statistics.merge import merged
-from metastore.catalog.statistics.models import DEFAULT_ENGINE, Analysis, ColumnStatistics, Writer
 from metastore.catalog.statistics.rows import (
     WHOLE_TABLE,
     compliant_targets,
@@ -36,7 +35,6 @@ from metastore.catalog.statistics.rows import (
     store_rows,
 )
 from metastore.catalog.statistics.service import canonical
-from metastore.catalog.tables import locked
 from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TypeVar
 
 from hive_acid.errors import InvalidObjectError
-from metastore.catalog.statistics.models import ColumnStatistics
+from metastore.catalog.column_statistics import ColumnStatistics
 from metastore.catalog.statistics.sketches import SketchUnion
 
 N = TypeVar("N", bound=int | float | Decimal)

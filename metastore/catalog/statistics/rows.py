@@ -26,9 +26,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from hive_acid.format.snapshot import ValidWriteIdList
+from metastore.catalog.accuracy import ACCURATE, Accuracy
+from metastore.catalog.column_statistics import ColumnStatistics, Kind, Writer
 from metastore.catalog.schema import PARTITION, TBL
-from metastore.catalog.statistics.accuracy import ACCURATE, Accuracy
-from metastore.catalog.statistics.models import ColumnStatistics, Kind, Writer
 from metastore.catalog.statistics.schema import COLUMN_STATISTICS
 
 WHOLE_TABLE = 0

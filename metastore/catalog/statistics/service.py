@@ -11,16 +11,16 @@ from sqlalchemy import Connection, Select, func, select
 
 from hive_acid.errors import InvalidObjectError, MetaError
 from hive_acid.format.snapshot import ValidWriteIdList
+from metastore.catalog.accuracy import ACCURATE, Accuracy
+from metastore.catalog.column_statistics import Aggregate, Analysis, Found
 from metastore.catalog.config import CatalogConfig
+from metastore.catalog.lookup import TableLookup
 from metastore.catalog.models import Partition, Table
 from metastore.catalog.names import fold, name_of_values, values_of_name
-from metastore.catalog.partition.partitions import is_named
+from metastore.catalog.records import is_named
 from metastore.catalog.schema import PARTITION, TBL
-from metastore.catalog.statistics.accuracy import ACCURATE, Accuracy
 from metastore.catalog.statistics.aggregates import Choice, aggregate
-from metastore.catalog.statistics.models import Aggregate, Analysis, Found
 from metastore.catalog.statistics.rows import WHOLE_TABLE, compliance, compliant_targets, rows_of, statistics_of
-from metastore.catalog.tables import Tables
 from metastore.store.database import Database
 from metastore.store.rows import Rows
 
@@ -34,7 +34,7 @@ class Statistics:
     promise. All raise NoSuchObjectError for an unknown table.
     """
 
-    def __init__(self, db: Database, tables: Tables, config: CatalogConfig) -> None:
+    def __init__(self, db: Database, tables: TableLookup, config: CatalogConfig) -> None:
         self._db = db
         self._tables = tables
         self._config = config

@@ -14,19 +14,11 @@ from sqlalchemy import Connection, cast, func, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from metastore.catalog import records
+from metastore.catalog.accuracy import ACCURATE, BASIC_FIGURES, DO_NOT_UPDATE, NUM_FILES, TOTAL_SIZE, Accuracy, storable
+from metastore.catalog.column_statistics import Upkeep
 from metastore.catalog.models import Column, Partition, Table
-from metastore.catalog.partition.partitions import is_named
+from metastore.catalog.records import is_named
 from metastore.catalog.schema import PARTITION
-from metastore.catalog.statistics.accuracy import (
-    ACCURATE,
-    BASIC_FIGURES,
-    DO_NOT_UPDATE,
-    NUM_FILES,
-    TOTAL_SIZE,
-    Accuracy,
-    storable,
-)
-from metastore.catalog.statistics.models import Upkeep
 from metastore.catalog.statistics.rows import WHOLE_TABLE, delete_rows, ids, store_accuracy, store_basis
 from metastore.catalog.statistics.schema import STATISTICS_BASIS
 

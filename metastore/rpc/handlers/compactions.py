@@ -9,10 +9,10 @@ from typing import Any
 from hive_acid.errors import MetaError
 from hive_acid.ids import CompactionId, TxnId, WriteId
 from hive_acid.wire import ttypes
+from metastore.compaction.initiator.policy import manual_head_start_s
 from metastore.compaction.metrics import CompactionMetrics, MetricTarget
 from metastore.compaction.models import Compaction, CompactionAnswer, CompactionRequest
-from metastore.compaction.policy import manual_head_start_s
-from metastore.compaction.service import CompactionService
+from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.rpc.call import Call, Handler
 from metastore.txn.names import split_table

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from metastore.catalog.definition.tables import Companion
 from metastore.catalog.models import Table
 from metastore.catalog.registry import constraints, privileges
-from metastore.catalog.tables import Companion
 from metastore.rpc.handlers.constraints import constraints_of
 from metastore.rpc.handlers.privileges import owner_grants
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
+from metastore.catalog.constraint import Constraint, Kind, Parent
 from metastore.catalog.models import Table
 from metastore.catalog.names import database_name, split_key
-from metastore.catalog.registry.constraints import Constraint, Constraints, Kind, Parent
+from metastore.catalog.registry.constraints import Constraints
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.plain import to_plain
+from metastore.rpc.encoding.plain import to_plain
 
 
 @dataclass(frozen=True, slots=True)

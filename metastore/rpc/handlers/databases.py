@@ -11,8 +11,8 @@ from metastore.catalog.names import DEFAULT_CATALOG, database_key, decoded
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.catalog_structs import catalog_of, catalog_struct, database_of, database_struct
 from metastore.rpc.streaming import listed
+from metastore.rpc.structs.catalog import catalog_of, catalog_struct, database_of, database_struct
 
 
 def handlers(catalog: CatalogService) -> dict[str, Handler]:

@@ -16,7 +16,7 @@ from metastore.catalog.service import CatalogService
 from metastore.events.models import Event, EventType, Wanted, WriteNotification
 from metastore.events.service import EventLog
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.event_messages import file_text, notification, write_info
+from metastore.rpc.handlers.event_messages import file_text, notification, write_info
 
 MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024
 """After so much of messages an answer ends: Java's clients refuse one of 100 MiB (wire.md §2.5)."""

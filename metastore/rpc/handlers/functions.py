@@ -6,10 +6,11 @@ from typing import Any
 
 from hive_acid.errors import InvalidObjectError, MetaError
 from hive_acid.wire import ttypes
+from metastore.catalog.function import Function
 from metastore.catalog.names import DEFAULT_CATALOG, database_name, database_regex, split_key
-from metastore.catalog.registry.functions import Function, Functions
+from metastore.catalog.registry.functions import Functions
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.plain import to_plain
+from metastore.rpc.encoding.plain import to_plain
 
 
 def handlers(functions: Functions) -> dict[str, Handler]:

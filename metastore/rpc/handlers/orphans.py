@@ -6,7 +6,7 @@ from typing import Any
 
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
-from metastore.compaction.orphans import Orphan, Orphans, Sweep
+from metastore.compaction.cleaner.orphans import Orphan, Orphans, Sweep
 from metastore.rpc.call import Call, Handler
 from metastore.txn.names import stored_name
 

@@ -18,13 +18,13 @@ from metastore.catalog.partition.expressions import UndecidedError
 from metastore.catalog.partition.partitions import ValuesRequest
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
+from metastore.rpc.encoding.plain import checked_text
 from metastore.rpc.handlers.privileges import privilege_set_struct
 from metastore.rpc.handlers.statistics import partition_statistics
-from metastore.rpc.partition_specs import PartitionSpecs
-from metastore.rpc.partition_structs import projected, structs
-from metastore.rpc.plain import checked_text
-from metastore.rpc.statistics_structs import engine_of, marked, reader_of
 from metastore.rpc.streaming import listed
+from metastore.rpc.structs.partition_specs import PartitionSpecs
+from metastore.rpc.structs.partitions import projected, structs
+from metastore.rpc.structs.statistics import engine_of, marked, reader_of
 from metastore.store.rows import Rows
 
 _log = logging.getLogger(__name__)

@@ -20,11 +20,11 @@ from metastore.catalog.names import (
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.catalog_structs import check_storage, partition_of
 from metastore.rpc.handlers.tables import properties_of
-from metastore.rpc.partition_specs import partitions_in
-from metastore.rpc.partition_structs import structs, table_columns
-from metastore.rpc.statistics_structs import upkeep_of
+from metastore.rpc.structs.catalog import check_storage, partition_of
+from metastore.rpc.structs.partition_specs import partitions_in
+from metastore.rpc.structs.partitions import structs, table_columns
+from metastore.rpc.structs.statistics import upkeep_of
 
 
 def handlers(catalog: CatalogService) -> dict[str, Handler]:

@@ -12,7 +12,7 @@ from metastore.catalog.names import DEFAULT_CATALOG, database_name, split_key
 from metastore.catalog.registry.privileges import Grant, ObjectType, Privileges, PrivilegeSet, SecuredObject
 from metastore.catalog.registry.roles import IS_GROUP, IS_ROLE, Principal, Role, RoleGrant, Roles
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.plain import checked_text, to_plain
+from metastore.rpc.encoding.plain import checked_text, to_plain
 
 AUTHORIZER_OF_OWNERS = "SQL"
 """Whose privileges those are that come with a new table."""

@@ -10,7 +10,7 @@ from typing import Any
 from hive_acid.errors import MetaError
 from metastore.catalog.registry.tokens import Tokens
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.plain import checked_text
+from metastore.rpc.encoding.plain import checked_text
 
 
 def handlers(tokens: Tokens) -> dict[str, Handler]:

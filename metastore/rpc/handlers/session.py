@@ -11,7 +11,7 @@ from hive_acid.errors import ConfigValSecurityError, MetaError, NoSuchObjectErro
 from hive_acid.wire import ttypes
 from metastore.observe.calls import CallCounts
 from metastore.rpc.call import Call, Handler, Session
-from metastore.rpc.plain import checked_text
+from metastore.rpc.encoding.plain import checked_text
 from metastore.settings import spelling
 
 HIVE_VERSION = "4.0.1"

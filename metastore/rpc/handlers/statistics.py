@@ -8,12 +8,12 @@ from typing import Any
 from hive_acid.errors import InvalidInputError, MetaError, NoSuchObjectError
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.wire import ttypes
+from metastore.catalog.column_statistics import DEFAULT_ENGINE
 from metastore.catalog.models import Table
 from metastore.catalog.names import database_name, fold
 from metastore.catalog.service import CatalogService
-from metastore.catalog.statistics.models import DEFAULT_ENGINE
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.statistics_structs import (
+from metastore.rpc.structs.statistics import (
     analysis_of,
     analysis_struct,
     column_struct,

@@ -7,16 +7,16 @@ from typing import Any
 
 from hive_acid.errors import InvalidOperationError, UnknownDBError
 from hive_acid.wire import ttypes
-from metastore.catalog.capabilities import access_of
-from metastore.catalog.listings import DETAILS, PARAMETERS, STORAGE
+from metastore.catalog.definition.listings import DETAILS, PARAMETERS, STORAGE
 from metastore.catalog.models import Table, TableSummary
 from metastore.catalog.names import database_key, database_name, decoded, is_plain_name, split_key
+from metastore.catalog.rules.capabilities import access_of
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.catalog_structs import table_struct
 from metastore.rpc.handlers.tables import is_refused, translated
-from metastore.rpc.projections import Projection
 from metastore.rpc.streaming import listed
+from metastore.rpc.structs.catalog import table_struct
+from metastore.rpc.structs.projections import Projection
 
 _ACCESS_TYPE, _CAPABILITIES = 1, 2  # GetTablesExtRequestFields, as bits
 

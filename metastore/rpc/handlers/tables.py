@@ -18,21 +18,21 @@ from hive_acid.errors import (
     UnknownTableError,
 )
 from hive_acid.wire import ttypes
-from metastore.catalog.alterations import AlterRequest
-from metastore.catalog.capabilities import INSERT_ONLY_TABLES, access_of, guard_of
 from metastore.catalog.config import REFUSE, WARN
+from metastore.catalog.definition.alterations import AlterRequest
+from metastore.catalog.definition.views import just_materialized
 from metastore.catalog.models import Expectation, Table
 from metastore.catalog.names import database_name, fold
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.removal.trash import UNDROP
+from metastore.catalog.rules.capabilities import INSERT_ONLY_TABLES, access_of, guard_of
 from metastore.catalog.service import CatalogService
-from metastore.catalog.views import just_materialized
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.catalog_structs import field_schemas, table_of, table_struct
 from metastore.rpc.handlers.companions import companions_of
 from metastore.rpc.handlers.session import checks_column_types
 from metastore.rpc.handlers.statistics import table_statistics
-from metastore.rpc.statistics_structs import engine_of, marked, reader_of, upkeep_of
+from metastore.rpc.structs.catalog import field_schemas, table_of, table_struct
+from metastore.rpc.structs.statistics import engine_of, marked, reader_of, upkeep_of
 from metastore.txn.models import TxnOwner
 
 _log = logging.getLogger(__name__)

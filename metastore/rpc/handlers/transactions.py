@@ -10,8 +10,8 @@ from hive_acid.format.snapshot import ValidTxnList, encode_bits
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.wire import ttypes
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.codec import Prepared
-from metastore.rpc.generations import NO_WRITE_ID
+from metastore.rpc.encoding.codec import Prepared
+from metastore.rpc.encoding.generations import NO_WRITE_ID
 from metastore.rpc.handlers.replication import (
     SpecialCalls,
     is_extended,

@@ -6,12 +6,12 @@ from typing import Any
 
 from hive_acid.errors import InvalidOperationError
 from hive_acid.wire import ttypes
+from metastore.catalog.definition.views import MaterializedViews
 from metastore.catalog.names import database_key, database_name, fold
-from metastore.catalog.views import MaterializedViews
 from metastore.compaction.materializations import Materializations
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.catalog_structs import table_struct
-from metastore.rpc.plain import to_plain
+from metastore.rpc.encoding.plain import to_plain
+from metastore.rpc.structs.catalog import table_struct
 
 
 def handlers(views: MaterializedViews, materializations: Materializations) -> dict[str, Handler]:

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.compression import DEFAULT_COMPRESSION
 from tests.bench.data.orders import COLUMNS, PARTITION_KEY
 

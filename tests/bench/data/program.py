@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hive_acid.spark.java import ensure_java
+from hive_acid.spark.jvm.java import ensure_java
 from tests.bench.data.contestants import contestant, settings
 from tests.bench.data.lifecycle import Clock, Cost, deleted, live
 from tests.bench.data.planning import planned

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import sys
 
-from hive_acid.spark import lane_merge, lanes
-from hive_acid.spark.compactor import lines_until_end, serve
-from hive_acid.spark.jobs import OwnSessions
+from hive_acid.spark.compact import lane_merge, lanes
+from hive_acid.spark.compact.compactor import lines_until_end, serve
+from hive_acid.spark.compact.jobs import OwnSessions
 from tests.compaction.crash.steps import Point, Steps
 from tests.crash.client import attached
 

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.rows import INSERT, RowEvent, encode_bucket, visible_rows
 from hive_acid.format.snapshot import ValidWriteIdList
-from metastore.compaction.job import (
+from metastore.compaction.worker.job import (
     BackendLostError,
     CompactionCancelledError,
     CompactionJob,
@@ -26,7 +26,7 @@ from metastore.compaction.job import (
     Report,
     unheard,
 )
-from metastore.compaction.submit import SparkSubmitExecutor, SubmitCommand
+from metastore.compaction.worker.submit import SparkSubmitExecutor, SubmitCommand
 from metastore.slices import Slices
 from tests.compaction.world import MergingExecutor, fail, write_directory
 

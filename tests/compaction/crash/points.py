@@ -1,7 +1,7 @@
 """The steps that the code of the services can make, read from it: what the runs of the scenarios have to reach.
 
-From the Python of the slices every call of a function of `hive_acid.files` that changes something, by its place, and
-every function of the database that is named there; from their SQL every function that may change something.
+From the Python of the slices every call of a function of `hive_acid.filesystem.files` that changes something, by its
+place, and every function of the database that is named there; from their SQL every function that may change something.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UNREACHED: Mapping[str, str] = {
     "compaction_committed": _COMMIT,
     "queue_next_round": _COMMIT,
     "record_compactions_committed": _COMMIT,
-    "files.remove in compaction.orphans.Orphans._remove": "operators ask for it; the next search finds what is left",
+    "files.remove in compaction.cleaner.orphans.Orphans._remove": "operators ask for it; the next search finds more",
 }
 """What no background service reaches, and why."""
 
@@ -54,20 +54,20 @@ def database_points() -> set[str]:
 
 
 JOB_MODULES = (
-    "spark.compact",
-    "spark.lane_merge",
-    "spark.arrow_merge",
-    "spark.stage",
+    "spark.compact.compaction",
+    "spark.compact.lane_merge",
+    "spark.compact.arrow_merge",
+    "spark.write.stage",
     "write.staging",
-    "spark.pieces",
-    "spark.concatenate",
-    "joining",
+    "spark.compact.pieces",
+    "spark.compact.concatenate",
+    "filesystem.joining",
 )
 """The modules of the Spark program that make files, below `hive_acid`."""
 
 JOB_UNREACHED: Mapping[str, str] = {
-    "files.remove in spark.arrow_merge.ArrowMerge.written": "for what pyarrow cannot do after all, which fails",
-    "files.remove in spark.lane_merge.LaneMerge._by_arrow": "for large files of another version of pyarrow",
+    "files.remove in spark.compact.arrow_merge.ArrowMerge.written": "for what pyarrow cannot do after all, which fails",
+    "files.remove in spark.compact.lane_merge.LaneMerge._by_arrow": "for large files of another version of pyarrow",
     "files.remove in write.staging.Staging.remove": "for writers: what a compaction has made the worker removes",
     "files.remove in write.staging.Staging.undo": "for writers: what a compaction has made the worker removes",
 }

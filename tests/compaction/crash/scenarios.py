@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.names import HIVE_3_PROPERTY, staging_name
 from metastore.compaction.models import CompactionRequest
 from metastore.compaction.states import CompactionType

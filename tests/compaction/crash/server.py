@@ -13,7 +13,7 @@ import threading
 import time
 
 from metastore import slices
-from metastore.compaction.job import CompactionJob
+from metastore.compaction.worker.job import CompactionJob
 from metastore.config import Config
 from metastore.schedule import Schedule
 from metastore.slices import Slices

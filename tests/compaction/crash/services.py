@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from metastore import slices
 from metastore.config import Config
 from metastore.slices import Slices

@@ -1,8 +1,9 @@
 """The steps by which services change anything outside of their process, and harm done at any of them.
 
-Steps are found by watching, not listed: all functions of `hive_acid.files`, all functions of the database (hot calls,
-calls, and those of the lease), transactions of SQLAlchemy, and the executor. Left out are functions of the database
-that are declared to read only, and functions of files named here as such; so a new function counts until someone says
+Steps are found by watching, not listed: all functions of `hive_acid.filesystem.files`, all functions of the database
+(hot calls, calls, and those of the lease), transactions of SQLAlchemy, and the executor. Left out are functions of the
+database that are declared to read only, and functions of files named here as such; so a new function counts until
+someone says
 otherwise. A step is named by the service that runs, the function, and for files and transactions the place of the call.
 """
 
@@ -23,7 +24,7 @@ import psycopg2.extensions
 import sqlalchemy
 from sqlalchemy import event
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from metastore.filework.lanes import FileSystems
 from metastore.store import functions
 from metastore.store.connections import Connections
@@ -65,7 +66,7 @@ def writing_functions() -> frozenset[str]:
 
 @functools.cache
 def changing_files() -> frozenset[str]:
-    """All functions of `hive_acid.files` but those that only read."""
+    """All functions of `hive_acid.filesystem.files` but those that only read."""
     found = {name for name, one in inspect.getmembers(files, inspect.isfunction) if one.__module__ == files.__name__}
     return frozenset(name for name in found - READING_FILES if not name.startswith("_"))
 
@@ -116,7 +117,7 @@ class Steps:
         """Patch this process, of the Spark program, for the rest of its life: files, writing jobs, and what it says."""
         from pyspark.sql import DataFrameWriter  # here, since a server's process loads no Spark
 
-        from hive_acid.spark.jobs import Jobs
+        from hive_acid.spark.compact.jobs import Jobs
 
         self._watch_files()
         save, say = DataFrameWriter.save, Jobs._say

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hive_acid import files
 from hive_acid.connection import Connection
 from hive_acid.errors import HiveAcidError
+from hive_acid.filesystem import files
 from hive_acid.format.names import staging_name
 from hive_acid.format.rows import RowId, encode_bucket
 from hive_acid.ids import TxnId

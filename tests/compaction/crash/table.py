@@ -13,9 +13,9 @@ import sqlalchemy
 from psycopg2.errors import LockNotAvailable
 from sqlalchemy.exc import OperationalError
 
-from hive_acid import files
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection
+from hive_acid.filesystem import files
 from hive_acid.format.names import delta_name
 from hive_acid.format.rows import INSERT, RowEvent, RowId, encode_bucket, visible_rows
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList

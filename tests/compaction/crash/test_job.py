@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
 
-from hive_acid import files
+from hive_acid.filesystem import files
 from hive_acid.format.rows import INSERT, RowEvent, encode_bucket
-from metastore.compaction.executor import CompactionExecutor, WarmSparkExecutor
-from metastore.compaction.job import BackendLostError
 from metastore.compaction.models import Storage, TableInfo
 from metastore.compaction.states import CompactionState, CompactionType
+from metastore.compaction.worker.executor import CompactionExecutor, WarmSparkExecutor
+from metastore.compaction.worker.job import BackendLostError
 from metastore.store.database import Database
 from tests.compaction import world as tables
 from tests.compaction.crash.points import JOB_UNREACHED, job_points
@@ -26,7 +26,7 @@ from tests.compaction.crash.steps import Point, points_of
 from tests.compaction.test_spark import BY_SPARK, read_orc, write_orc
 from tests.compaction.world import ACID, World
 from tests.crash.steps import ALL_STEPS
-from tests.spark.test_insert_only import FORMATS
+from tests.spark.read.test_insert_only import FORMATS
 
 CASES = (
     (CompactionType.MINOR, True, {}),

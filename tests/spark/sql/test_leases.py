@@ -5,7 +5,7 @@ import gc
 import pytest
 
 import hive_acid.spark
-from tests.spark.test_leases import named
+from tests.spark.snapshots.test_leases import named
 from tests.spark.test_session import until
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.arguments import bound, literal
 from hive_acid.spark.sql.rewrite import Rewriter, Target

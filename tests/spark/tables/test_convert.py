@@ -5,8 +5,8 @@ import pyarrow.orc
 import pytest
 
 import hive_acid.spark
-from hive_acid import compactions
 from hive_acid.errors import CompactionFailedError, FormatError, MetaError, UnsupportedTableError
+from hive_acid.operators import compactions
 from tests.spark.checker import check_table, location_of
 from tests.spark.compaction import compact_table
 

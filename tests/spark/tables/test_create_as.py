@@ -4,8 +4,8 @@ import pytest
 
 from hive_acid import connect
 from hive_acid.errors import AlreadyExistsError, ColumnError, InvalidObjectError
-from hive_acid.locks import Operation, write_component
 from hive_acid.spark.session import AcidSession
+from hive_acid.transactions.locks import Operation, write_component
 from tests.spark.checker import check_table, location_of
 
 

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 import hive_acid.spark
 from hive_acid.connection import connect
 from hive_acid.errors import LockTimeoutError, SnapshotInTheWayError
-from hive_acid.locks import Operation, write_component
 from hive_acid.spark import AcidSession
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
+from hive_acid.transactions.locks import Operation, write_component
 from tests.caller import Caller
 
 AT_ONCE_S = 20

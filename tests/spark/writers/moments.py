@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from hive_acid import files
 from hive_acid.connection import Connection
+from hive_acid.filesystem import files
 from hive_acid.format.names import is_hidden
 from hive_acid.wire import ttypes
 

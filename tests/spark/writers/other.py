@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow
 import pyarrow.orc
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection
 from hive_acid.errors import NoSuchObjectError
 from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, delta_name

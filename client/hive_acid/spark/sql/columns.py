@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from hive_acid.catalog import Column
+from hive_acid.catalog.table import Column
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.tokens import Cursor
-from hive_acid.spark.types import SIGNS_OF_TYPES
+from hive_acid.spark.values.types import SIGNS_OF_TYPES
 
 _BEHIND_TYPE = ("COMMENT", "NOT", "NULL", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "GENERATED", "COLLATE")
 _CONSTRAINTS = frozenset({"PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK"})

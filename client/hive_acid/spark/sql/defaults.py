@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hive_acid.catalog import Table
+from hive_acid.catalog.table import Table
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, tokens_of
 from hive_acid.wire import ttypes

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from hive_acid.catalog import Table
+from hive_acid.catalog.table import Table
 from hive_acid.spark.sql.arguments import Arguments
 
 _LOGIC = (exp.And, exp.Or, exp.Paren)

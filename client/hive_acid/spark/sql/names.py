@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from hive_acid.catalog import Table
+from hive_acid.catalog.table import Table
 from hive_acid.errors import NoSuchObjectError, SqlError
-from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sql.tokens import Name
-
-if TYPE_CHECKING:
-    from hive_acid.spark.session import AcidSession
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.verbs.reading import ReadVerbs
 
 DEFAULT_DATABASE = "default"
 
@@ -34,7 +31,7 @@ class CurrentDatabase(threading.local):
 class Names:
     """The tables that the names of one statement mean; each is looked up once."""
 
-    def __init__(self, acid: AcidSession, current: CurrentDatabase) -> None:
+    def __init__(self, acid: ReadVerbs, current: CurrentDatabase) -> None:
         self._acid = acid
         self._current = current
         self._found: dict[tuple[str, ...], Table | None] = {}
@@ -63,7 +60,7 @@ class Names:
         return table
 
     def table_of(self, parts: Sequence[str]) -> Table:
-        """As `known`, for statements that are no SQL of Spark (`hive_acid.lookups`)."""
+        """As `known`, for statements that are no SQL of Spark (`hive_acid.operators.lookups`)."""
         return self.known(Name(tuple(parts), 0, 0))
 
     def database_of(self, parts: Sequence[str]) -> str:

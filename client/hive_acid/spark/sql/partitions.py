@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hive_acid.catalog import Table
+from hive_acid.catalog.partition_values import known_text, partition_text
+from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.partition_values import known_text, partition_text
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
 

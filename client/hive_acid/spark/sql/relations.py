@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from hive_acid.spark.quoting import quoted
 from hive_acid.spark.sql.rewrite import parsed
 from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.values.quoting import quoted
 
 _INSIDE = ("WITH", "VALUES")
 """How queries begin that no CTE can stand before."""

@@ -13,15 +13,15 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from hive_acid.catalog import Table
+from hive_acid.catalog.table import Table
 from hive_acid.errors import SqlError
-from hive_acid.spark.char_conditions import TypeOf, has_chars, with_blanks
-from hive_acid.spark.quoting import quoted
-from hive_acid.spark.read import KEY_COLUMNS, ROW_ID
+from hive_acid.spark.conditions.char_conditions import TypeOf, has_chars, with_blanks
+from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.hints import direct_sources, wanted_text
 from hive_acid.spark.sql.names import Names
 from hive_acid.spark.sql.tokens import Token, tokens_of
+from hive_acid.spark.values.quoting import quoted
 
 _DIALECTS = ("spark", "databricks")
 _SHOWN_LENGTH = 80

@@ -6,22 +6,20 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hive_acid.operators.show import Listing
 from hive_acid.settings import TransactionManager
-from hive_acid.show import Listing
-from hive_acid.spark.blocks import Blocks
-from hive_acid.spark.quoting import quoted
+from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments, bound, for_query
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewrite import Rewriter, Source, escaped
-
-if TYPE_CHECKING:
-    from hive_acid.spark.session import AcidSession
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.verbs.reading import ReadVerbs
 
 Result = TypeVar("Result")
 
@@ -54,7 +52,7 @@ class Query:
 class Run:
     """What the statements of all kinds need to run; made anew for each one."""
 
-    def __init__(self, acid: AcidSession, blocks: Blocks, current: CurrentDatabase, arguments: Arguments) -> None:
+    def __init__(self, acid: ReadVerbs, blocks: Blocks, current: CurrentDatabase, arguments: Arguments) -> None:
         self.acid = acid
         self.current = current
         self.names = Names(acid, current)
@@ -175,5 +173,5 @@ class Run:
         return self.spark.createDataFrame([tuple(row) for row in rows], schema)
 
     def listing(self, listing: Listing) -> DataFrame:
-        """A listing of `hive_acid.show` as a frame."""
+        """A listing of `hive_acid.operators.show` as a frame."""
         return self.rows(listing.columns, listing.rows) if listing.columns else self.nothing()

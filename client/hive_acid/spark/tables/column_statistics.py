@@ -10,9 +10,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from hive_acid.catalog import Column, Table
+from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.quoting import quoted
+from hive_acid.spark.values.quoting import quoted
 from hive_acid.wire import ttypes
 
 _KINDS = {

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from functools import partial
 
-from hive_acid import files
-from hive_acid.catalog import ORC_INPUT, Table
+from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.table import ORC_INPUT, Table
 from hive_acid.connection import Connection
 from hive_acid.errors import FormatError, UnsupportedTableError
-from hive_acid.footers import SHARED, DataFilePath
+from hive_acid.filesystem import files
+from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import claims_to_be_data, is_hidden, parse_directory, parse_original_file
 from hive_acid.format.orc import ACID_FIELDS
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import ValidWriteIdList
-from hive_acid.locks import Operation
-from hive_acid.references import TableReference
-from hive_acid.spark.statement import Context
-from hive_acid.spark.tables.placement import Placement
-from hive_acid.transaction import Transaction
+from hive_acid.spark.write.placement import Placement
+from hive_acid.spark.write.statement import Context
+from hive_acid.transactions.locks import Operation
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.staging import Values
 from hive_acid.write.table_write import Intent
 

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from hive_acid.connection import Connection
 from hive_acid.errors import LockTimeoutError, NoSuchObjectError, SnapshotInTheWayError
-from hive_acid.locks import overwrite_component
-from hive_acid.transaction import Transaction
+from hive_acid.transactions.locks import overwrite_component
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 
 LOG = logging.getLogger(__name__)

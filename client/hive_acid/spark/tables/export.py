@@ -17,21 +17,21 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from hive_acid import files
-from hive_acid.catalog import Table
+from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, NoSuchObjectError
+from hive_acid.filesystem import files
 from hive_acid.format.progress import PROGRESS_PREFIX
-from hive_acid.references import TableReference
-from hive_acid.spark import insert_only
-from hive_acid.spark.listing import TableState
-from hive_acid.spark.read import read_table
-from hive_acid.spark.sources import reader_of, writer_of
-from hive_acid.spark.specs import PartitionSpec, matching_names
-from hive_acid.spark.statement import Context
+from hive_acid.spark.jvm.sources import reader_of, writer_of
+from hive_acid.spark.read import insert_only
+from hive_acid.spark.read.listing import TableState
+from hive_acid.spark.read.table_frame import read_table
 from hive_acid.spark.tables.create_as import CREATED_BY
-from hive_acid.spark.types import row_type
-from hive_acid.transaction import Transaction
+from hive_acid.spark.values.specs import PartitionSpec, matching_names
+from hive_acid.spark.values.types import row_type
+from hive_acid.spark.write.statement import Context
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 
 DESCRIPTION = "_export.json"

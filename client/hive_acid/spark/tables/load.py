@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from hive_acid import files
 from hive_acid.errors import FormatError
-from hive_acid.footers import DataFilePath
-from hive_acid.spark.specs import PartitionSpec, full_values
-from hive_acid.spark.statement import Context
-from hive_acid.spark.tables.placement import Placement
+from hive_acid.filesystem import files
+from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.spark.tables.raw import check_files, find_files, new_names
-from hive_acid.spark.wall_clock import refuse_skipped
-from hive_acid.transaction import Transaction
+from hive_acid.spark.values.specs import PartitionSpec, full_values
+from hive_acid.spark.values.wall_clock import refuse_skipped
+from hive_acid.spark.write.placement import Placement
+from hive_acid.spark.write.statement import Context
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.staging import Values
 from hive_acid.write.table_write import TableWrite
 

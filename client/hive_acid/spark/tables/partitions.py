@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hive_acid import files
-from hive_acid.catalog import Table
+from hive_acid.catalog.partition_values import partition_text
+from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.table import Table
 from hive_acid.errors import AlreadyExistsError, FormatError
-from hive_acid.footers import DataFilePath
+from hive_acid.filesystem import files
+from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.format.names import is_hidden
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.locks import Operation
-from hive_acid.partition_values import partition_text
-from hive_acid.references import TableReference
-from hive_acid.spark.statement import Context
 from hive_acid.spark.tables.load import take_in
-from hive_acid.spark.tables.placement import Placement
 from hive_acid.spark.tables.raw import check_files, find_files
-from hive_acid.spark.wall_clock import refuse_skipped
-from hive_acid.transaction import Transaction
+from hive_acid.spark.values.wall_clock import refuse_skipped
+from hive_acid.spark.write.placement import Placement
+from hive_acid.spark.write.statement import Context
+from hive_acid.transactions.locks import Operation
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.same_partitions import names_there
 from hive_acid.write.staging import Values
 from hive_acid.write.table_write import Intent

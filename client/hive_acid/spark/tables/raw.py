@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hive_acid import files
-from hive_acid.catalog import ORC_INPUT, Table
+from hive_acid.catalog.table import ORC_INPUT, Table
 from hive_acid.errors import ColumnError, FormatError, UnsupportedTableError
-from hive_acid.footers import SHARED, DataFilePath
+from hive_acid.filesystem import files
+from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import MAX_BUCKET, claims_to_be_data, is_hidden, parse_original_file
 from hive_acid.format.orc import ACID_FIELDS
 from hive_acid.format.orc_tail import Tail

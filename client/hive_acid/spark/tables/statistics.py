@@ -14,16 +14,16 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from hive_acid.catalog import Column, Table
-from hive_acid.references import TableReference
-from hive_acid.spark import insert_only
-from hive_acid.spark.listing import TableState
-from hive_acid.spark.read import partition_columns, read_rows
-from hive_acid.spark.specs import PartitionSpec, matching_names
-from hive_acid.spark.statement import Context
+from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.table import Column, Table
+from hive_acid.spark.read import insert_only
+from hive_acid.spark.read.listing import TableState
+from hive_acid.spark.read.table_frame import partition_columns, read_rows
 from hive_acid.spark.tables.column_statistics import aggregates, analyzed_columns, statistics_objects
-from hive_acid.spark.tables.figures import COMPUTED, Figures, with_figures
-from hive_acid.transaction import Transaction
+from hive_acid.spark.values.specs import PartitionSpec, matching_names
+from hive_acid.spark.write.figures import COMPUTED, Figures, with_figures
+from hive_acid.spark.write.statement import Context
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 
 _PARTITIONS_PER_CALL = 500

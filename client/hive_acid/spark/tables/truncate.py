@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hive_acid import files
+from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError
+from hive_acid.filesystem import files
 from hive_acid.format.names import base_name
-from hive_acid.references import Definitions, TableReference
-from hive_acid.spark.overwrite import overwriting
-from hive_acid.spark.specs import PartitionSpec, matching_names
-from hive_acid.transaction import Transaction
+from hive_acid.spark.values.specs import PartitionSpec, matching_names
+from hive_acid.spark.write.overwrite import overwriting
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from hive_acid.write.table_write import TableWrite
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hive_acid import files
-from hive_acid.catalog import Table
+from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import FormatError
-from hive_acid.footers import SHARED, DataFilePath
+from hive_acid.filesystem import files
+from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import Kind, parse_bucket_file, parse_directory
 from hive_acid.format.orc_tail import Tail
 

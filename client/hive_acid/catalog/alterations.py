@@ -1,0 +1,163 @@
+"""Changes of a table's columns: added at the end, renamed in place, given a wider type (acid-format.md §3.5).
+
+Files stay as they are, readers find columns by their places. An alteration shows at once, also inside of a transaction
+that is aborted later. The transaction's lock keeps two alterations apart, which would each undo the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hive_acid.catalog.calls import CatalogCalls
+from hive_acid.catalog.references import Definitions, TableReference
+from hive_acid.catalog.table import Column, Table, folded, table_from_wire
+from hive_acid.errors import ColumnError
+from hive_acid.transactions.transaction import Transaction
+from hive_acid.wire import ttypes
+
+_ALSO_IN_PARTITIONS = ttypes.EnvironmentContext(properties={"CASCADE": "true"})
+
+NewColumns = Callable[[Table], Sequence[Column]]
+"""The columns that a table, as it is, gets at its end, and those of its own whose structs get more fields."""
+
+
+class Alterations:
+    """Alterations of the tables of one metastore, each behind a lock, and of the definition that is found there.
+
+    All raise NoSuchObjectError and TableChangedError if the table is not the one that is meant.
+    """
+
+    def __init__(self, calls: CatalogCalls, definitions: Definitions) -> None:
+        self._calls = calls
+        self._definitions = definitions
+
+    def add_columns(self, transaction: Transaction, meant: TableReference, columns: Sequence[Column]) -> Table:
+        """Add columns at the end, null in all rows so far; the table as it is then.
+
+        Raises ColumnError for a name that it has.
+        """
+
+        def change(table: Table, fields: list[Any], names: list[str]) -> None:
+            if there := [column.name for column in columns if column.name.lower() in names]:
+                raise ColumnError(f"{table.full_name} has a column '{there[0]}' already")
+            fields += map(_field, columns)
+
+        return self._altered(transaction, meant, change)
+
+    def add_missing_columns(self, transaction: Transaction, meant: TableReference, missing: NewColumns) -> Table:
+        """Add what is `missing` in the table; the table as it is then.
+
+        Of a column that is there the struct lacks fields: it gets the type that is given. Raises ColumnError for one by
+        which the table is clustered.
+        """
+
+        def change(table: Table, fields: list[Any], names: list[str]) -> None:
+            for column in missing(table):
+                if column.name in names:
+                    _refuse_clustered(table, column.name)
+                    _found(table, fields, names, column.name).type = column.type
+                else:
+                    fields.append(_field(column))
+
+        return self._altered(transaction, meant, change)
+
+    def rename_column(self, transaction: Transaction, meant: TableReference, old: str, new: str) -> None:
+        """Give a column another name. Raises ColumnError for a name that is unknown, taken, or a partition column's."""
+
+        def change(table: Table, fields: list[Any], names: list[str]) -> None:
+            found = _found(table, fields, names, old)
+            if new.lower() in names:
+                raise ColumnError(f"{table.full_name} has a column '{new}' already")
+            found.name = new.lower()
+
+        self._altered(transaction, meant, change)
+
+    def change_column_type(self, transaction: Transaction, meant: TableReference, name: str, to: str) -> None:
+        """Give a column a wider type, in Hive's words.
+
+        Raises ColumnError for a column that is unknown, a partition's, or one by which the table is clustered,
+        InvalidOperationError for a type that does not hold all values of the present one.
+        """
+
+        def change(table: Table, fields: list[Any], names: list[str]) -> None:
+            _refuse_clustered(table, name)
+            _found(table, fields, names, name).type = to
+
+        self._altered(transaction, meant, change)
+
+    def rename(self, transaction: Transaction, meant: TableReference, database: str, name: str) -> None:
+        """Give a table another name or database; its directory may move, so nobody may read it meanwhile.
+
+        Raises LockTimeoutError if somebody does, AlreadyExistsError if there is such a table.
+        """
+        table, wire = self._locked(transaction, meant, ttypes.LockType.EXCLUSIVE)
+        wire.dbName, wire.tableName = database, name
+        self._calls.call("alter_table", table.database, table.name, wire)
+
+    def set_properties(
+        self, transaction: Transaction, meant: TableReference, properties: Mapping[str, str | None]
+    ) -> None:
+        """Set a table's properties, or remove those whose value is None; what the metastore refuses changes none."""
+        table, wire = self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)
+        kept = {key: value for key, value in (wire.parameters or {}).items() if key not in properties}
+        wire.parameters = kept | {key: value for key, value in properties.items() if value is not None}
+        self._calls.call("alter_table", table.database, table.name, wire)
+
+    def _locked(self, transaction: Transaction, meant: TableReference, kind: int) -> tuple[Table, Any]:
+        """Lock the table; what the metastore says of it behind the lock."""
+        transaction.lock(
+            ttypes.LockComponent(
+                type=kind,
+                level=ttypes.LockLevel.TABLE,
+                dbname=meant.database,
+                tablename=meant.name,
+                operationType=ttypes.DataOperationType.NO_TXN,
+                isTransactional=meant.known is None or meant.known.is_transactional,
+            )
+        )
+        return self._definitions.told(meant, transaction)
+
+    def _altered(
+        self, transaction: Transaction, meant: TableReference, change: Callable[[Table, list[Any], list[str]], None]
+    ) -> Table:
+        """Lock the table, apply `change` to its columns (beside all names, partition keys included), and store it."""
+        table, wire = self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)
+        fields = [ttypes.FieldSchema(name=one.name.lower(), type=one.type, comment=one.comment) for one in wire.sd.cols]
+        change(table, fields, [*(one.name for one in fields), *(key.name.lower() for key in wire.partitionKeys or ())])
+        if fields == wire.sd.cols:
+            return table
+        alike = [folded(one.name) for one in (*fields, *(wire.partitionKeys or ()))]
+        if twice := [one.name for one in fields if alike.count(folded(one.name)) > 1]:
+            raise ColumnError(
+                f"{table.full_name}: {' and '.join(twice)} would be one name to Spark, which compares letter by letter "
+                "without regard to case"
+            )
+        renamed = {before.name.lower(): after.name for before, after in zip(wire.sd.cols, fields, strict=False)}
+        wire.sd.bucketCols = [renamed.get(name.lower(), name) for name in wire.sd.bucketCols or ()]
+        for order in wire.sd.sortCols or ():
+            order.col = renamed.get(order.col.lower(), order.col)
+        wire.sd.cols = fields
+        self._calls.call("alter_table_with_environment_context", table.database, table.name, wire, _ALSO_IN_PARTITIONS)
+        altered = table_from_wire(wire)
+        self._definitions.note(altered)
+        return altered
+
+
+def _field(column: Column) -> Any:
+    return ttypes.FieldSchema(name=column.name.lower(), type=column.type, comment=column.comment)
+
+
+def _refuse_clustered(table: Table, name: str) -> None:
+    if name.lower() in table.bucket_columns:
+        raise ColumnError(
+            f"{table.full_name} is CLUSTERED BY {name}: values of another type would fall into other buckets"
+        )
+
+
+def _found(table: Table, fields: Sequence[Any], names: Sequence[str], wanted: str) -> Any:
+    at = names.index(wanted.lower()) if wanted.lower() in names else len(fields)
+    if at >= len(fields):
+        kind = "partition column" if wanted.lower() in names else "unknown column"
+        raise ColumnError(f"{kind} '{wanted}' of {table.full_name} cannot be altered")
+    return fields[at]

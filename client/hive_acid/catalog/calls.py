@@ -1,0 +1,181 @@
+"""What a client asks of a metastore's catalogue, and of its queue of compactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hive_acid.catalog.table import Table, table_from_wire
+from hive_acid.errors import THRIFT_ERRORS
+from hive_acid.transport import Transport
+from hive_acid.wire import ttypes
+
+LONGEST_NAME_LIST = 32_767
+"""``max_parts`` travels as i16; -1 asks for all (wire.md §4.2)."""
+
+
+class CatalogCalls(Transport):
+    """A metastore's catalogue: tables without Thrift."""
+
+    def table(self, database: str, name: str) -> Table:
+        """The table's definition. Raises NoSuchObjectError."""
+        return table_from_wire(self.wire_table(database, name))
+
+    def wire_table(self, database: str, name: str) -> Any:
+        """As `table`, with all that the metastore says of it, as a Thrift struct."""
+        request = ttypes.GetTableRequest(
+            dbName=database,
+            tblName=name,
+            capabilities=ttypes.ClientCapabilities(values=[ttypes.ClientCapability.INSERT_ONLY_TABLES]),
+            processorCapabilities=["HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD"],
+            processorIdentifier="hive-acid",
+        )
+        return self.call("get_table_req", request).table
+
+    def partitions(self, table: Table) -> dict[str, str]:
+        """Partition name to location, of all partitions of a table."""
+        return self.partitions_named(table, self.partition_names(table))
+
+    def partition_names(self, table: Table) -> list[str]:
+        """The names of all partitions of a table, ``k=v/…``. Raises NoSuchObjectError if it is not there any more."""
+        if not table.partition_keys:
+            return []
+        # By a pattern for all: get_partition_names answers for a table that is gone as for an empty one, as in Hive.
+        names: list[str] = self.call("get_partition_names_ps", table.database, table.name, [""], -1)
+        return names
+
+    def partitions_named(self, table: Table, names: Sequence[str]) -> dict[str, str]:
+        """Partition name to location, of those of the named partitions that there are."""
+        found: dict[str, str] = {}
+        for first in range(0, len(names), 1000):
+            some = list(names[first : first + 1000])
+            for partition in self.call("get_partitions_by_names", table.database, table.name, some):
+                found[table.partition_name(partition.values)] = partition.sd.location
+        return found
+
+    def add_partitions(self, table: Table, locations: Mapping[str, str], *, wire: Any = None) -> None:
+        """Register partitions (name to location); those that exist already are left as they are.
+
+        `wire` is what `wire_table` has just told of the table, if it has been asked.
+        """
+        wire_table = wire or self.wire_table(table.database, table.name)
+        parts = []
+        for name, location in locations.items():
+            descriptor = ttypes.StorageDescriptor(**vars(wire_table.sd))
+            descriptor.location = location
+            values = table.partition_values(name)
+            parts.append(
+                ttypes.Partition(
+                    dbName=table.database, tableName=table.name, values=values, sd=descriptor, parameters={}
+                )
+            )
+        for first in range(0, len(parts), 1000):
+            request = ttypes.AddPartitionsRequest(
+                dbName=table.database,
+                tblName=table.name,
+                parts=parts[first : first + 1000],
+                ifNotExists=True,
+                needResult=False,
+            )
+            self.call("add_partitions_req", request)
+
+    def create_database(
+        self,
+        name: str,
+        *,
+        location: str | None = None,
+        comment: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        if_not_exists: bool = False,
+    ) -> None:
+        """Create a database; its directory is made by the metastore."""
+        database = ttypes.Database(
+            name=name, locationUri=location, description=comment, parameters=dict(properties or {})
+        )
+        try:
+            self.call("create_database", database)
+        except THRIFT_ERRORS["AlreadyExistsException"]:
+            if not if_not_exists:
+                raise
+
+    def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
+        """Drop a database, with `cascade` its tables too. Raises InvalidOperationError if it has some without."""
+        try:
+            self.call("drop_database", name, True, cascade)
+        except THRIFT_ERRORS["NoSuchObjectException"]:
+            if not if_exists:
+                raise
+
+    def create_table(self, table: Table, *, if_not_exists: bool = False) -> None:
+        """Create a table; its directory is made by the metastore."""
+        try:
+            self.call("create_table", table.to_wire(self.user))
+        except THRIFT_ERRORS["AlreadyExistsException"]:
+            if not if_not_exists:
+                raise
+
+    def drop_table(self, database: str, name: str, *, purge: bool = False, if_exists: bool = False) -> None:
+        """Drop a table with its data, with `purge` past the metastore's trash."""
+        context = ttypes.EnvironmentContext(properties={"ifPurge": str(purge).lower()})
+        try:
+            self.call("drop_table_with_environment_context", database, name, True, context)
+        except THRIFT_ERRORS["NoSuchObjectException"]:
+            if not if_exists:
+                raise
+
+    def drop_partitions(self, table: Table, names: Sequence[str]) -> None:
+        """Drop partitions (``k=v/…``) with their data, all or none. Raises NoSuchObjectError if one is not there."""
+        if names:
+            request = ttypes.DropPartitionsRequest(
+                dbName=table.database,
+                tblName=table.name,
+                parts=ttypes.RequestPartsSpec(names=list(names)),
+                deleteData=True,
+                ifExists=False,
+                needResult=False,
+            )
+            self.call("drop_partitions_req", request)
+
+    def undrop_table(self, database: str, name: str) -> None:
+        """Bring back the table of this name that was dropped last, with its partitions and data.
+
+        Raises NoSuchObjectError if it is not in the metastore's trash (``metastore.catalog.undrop.window``),
+        AlreadyExistsError if there is a table of that name.
+        """
+        table = ttypes.Table(dbName=database, tableName=name)
+        context = ttypes.EnvironmentContext(properties={"metastore.catalog.undrop": "true"})
+        self.call("create_table_with_environment_context", table, context)
+
+    def compact(self, database: str, name: str, kind: str, partitions: Sequence[str] = ()) -> list[int]:
+        """Queue compactions (``minor``, ``major`` or ``rebalance``), one per partition; the ids of those accepted."""
+        answers = [self.request_compaction(database, name, kind, one) for one in partitions or (None,)]
+        return [answer.id for answer in answers if answer.accepted]
+
+    def request_compaction(
+        self,
+        database: str,
+        name: str,
+        kind: str,
+        partition: str | None = None,
+        *,
+        pool: str | None = None,
+        buckets: int | None = None,
+        order_by: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Queue one compaction; the metastore's ``CompactionResponse``, which says if and why it was not accepted.
+
+        `buckets` and `order_by` (``ORDER BY a DESC``) are a rebalance's, `pool` names the workers that are to do it;
+        `properties` are ``compactor.*`` of the job and ``tblprops.*`` of what it writes.
+        """
+        request = ttypes.CompactionRequest(
+            dbname=database,
+            tablename=name,
+            partitionname=partition,
+            type=getattr(ttypes.CompactionType, kind.upper()),
+            poolName=pool,
+            numberOfBuckets=buckets,
+            orderByClause=order_by,
+            properties=dict(properties or {}),
+        )
+        return self.call("compact2", request)

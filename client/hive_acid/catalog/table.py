@@ -1,0 +1,151 @@
+"""Tables as the client sees them: what the metastore's Thrift structs say, without Thrift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hive_acid.catalog.storage_formats import ORC
+from hive_acid.errors import ColumnError
+from hive_acid.format.partitions import DEFAULT_PARTITION, parse_partition_name, partition_name
+from hive_acid.wire import ttypes
+
+DEFAULT_DATABASE = "default"
+
+ORC_INPUT, ORC_OUTPUT, ORC_SERDE = ORC
+
+
+def folded(name: str) -> str:
+    """A name as Spark compares names without regard to case: letter by letter, so that ``ı`` is ``i`` as well."""
+    upper = (letter.upper() if len(letter.upper()) == 1 else letter for letter in name)
+    return "".join(letter.lower()[0] for letter in upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column and its type in Hive's words (``bigint``, ``decimal(10,2)``, ``array<string>``)."""
+
+    name: str
+    type: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table's definition.
+
+    `columns` are those in the files; `partition_keys` come from the directories. `bucket_columns` is empty unless the
+    table is CLUSTERED BY some columns INTO `buckets` buckets. `id` is the metastore's, 0 if the table is not there yet.
+    """
+
+    database: str
+    name: str
+    columns: tuple[Column, ...]
+    partition_keys: tuple[Column, ...] = ()
+    parameters: dict[str, str] = field(default_factory=dict)
+    location: str = ""
+    bucket_columns: tuple[str, ...] = ()
+    buckets: int = -1
+    table_type: str = "MANAGED_TABLE"
+    input_format: str = ORC_INPUT
+    id: int = 0
+    serde: str = ORC_SERDE
+    output_format: str = ORC_OUTPUT
+    serde_parameters: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def full_name(self) -> str:
+        """``database.name``, for write ids and for people."""
+        return f"{self.database}.{self.name}"
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the table has write ids at all."""
+        return self.parameters.get("transactional", "").lower() == "true"
+
+    @property
+    def is_full_acid(self) -> bool:
+        """Whether rows can be updated and deleted: transactional, and not insert-only."""
+        return self.is_transactional and self.parameters.get("transactional_properties", "default") != "insert_only"
+
+    @property
+    def is_orc(self) -> bool:
+        """Whether the table's files are ORC."""
+        return self.input_format.rpartition(".")[2] == ORC_INPUT.rpartition(".")[2]
+
+    @property
+    def bucketing_version(self) -> int:
+        """Which hash of Hive's places rows of a CLUSTERED table; 1, the older one, where nothing is said."""
+        return 2 if self.parameters.get("bucketing_version", "").strip() == "2" else 1
+
+    def partition_name(self, values: Sequence[str | None]) -> str:
+        """The partition's name, ``k=v/…``, for its values in the order of the keys."""
+        return partition_name([key.name for key in self.partition_keys], list(values))
+
+    def partition_values(self, name: str) -> list[str]:
+        """The values of a partition name, in the order of the keys, as the metastore keeps them."""
+        pairs = parse_partition_name(name)
+        if [key for key, _ in pairs] != [key.name for key in self.partition_keys]:
+            keys = ", ".join(key.name for key in self.partition_keys) or "none"
+            raise ColumnError(f"'{name}' is not a partition of {self.full_name}: its partition keys are {keys}")
+        return [DEFAULT_PARTITION if value is None else value for _, value in pairs]
+
+    def to_wire(self, owner: str) -> Any:
+        """The Thrift struct that creates this table."""
+        descriptor = ttypes.StorageDescriptor(
+            cols=[_field(column) for column in self.columns],
+            location=self.location or None,
+            inputFormat=self.input_format,
+            outputFormat=self.output_format,
+            compressed=False,
+            numBuckets=self.buckets,
+            serdeInfo=ttypes.SerDeInfo(serializationLib=self.serde, parameters={"serialization.format": "1"}),
+            bucketCols=list(self.bucket_columns),
+            sortCols=[],
+            parameters={},
+        )
+        return ttypes.Table(
+            tableName=self.name,
+            dbName=self.database,
+            owner=owner,
+            sd=descriptor,
+            partitionKeys=[_field(column) for column in self.partition_keys],
+            parameters=dict(self.parameters),
+            tableType=self.table_type,
+        )
+
+
+def table_parts(name: str) -> tuple[str, str]:
+    """Database and table of ``db.table`` or ``table``, in lower case. Raises ValueError for another form."""
+    if not isinstance(name, str):
+        raise TypeError(f"a table is meant by its name, 'database.table', or by a Table: not by {type(name).__name__}")
+    database, _, table = name.lower().rpartition(".")
+    if not table or "." in database:
+        raise ValueError(f"'{name}' is not a table's name: give database.table")
+    return database or DEFAULT_DATABASE, table
+
+
+def table_from_wire(table: Any) -> Table:
+    """The table that a Thrift struct describes."""
+    serde = table.sd.serdeInfo
+    return Table(
+        database=table.dbName,
+        name=table.tableName,
+        columns=tuple(Column(c.name.lower(), c.type, c.comment) for c in table.sd.cols or ()),
+        partition_keys=tuple(Column(c.name.lower(), c.type, c.comment) for c in table.partitionKeys or ()),
+        parameters=dict(table.parameters or {}),
+        location=table.sd.location or "",
+        bucket_columns=tuple(column.lower() for column in table.sd.bucketCols or ()),
+        buckets=-1 if table.sd.numBuckets is None else table.sd.numBuckets,
+        table_type=table.tableType or "MANAGED_TABLE",
+        input_format=table.sd.inputFormat or "",
+        output_format=table.sd.outputFormat or "",
+        id=table.id or 0,
+        serde=(serde.serializationLib or "") if serde else "",
+        serde_parameters=dict(serde.parameters or {}) if serde else {},
+    )
+
+
+def _field(column: Column) -> Any:
+    return ttypes.FieldSchema(name=column.name, type=column.type, comment=column.comment)

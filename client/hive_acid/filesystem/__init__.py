@@ -1,0 +1,1 @@
+"""The file operations that hive-acid does itself."""

@@ -1,0 +1,417 @@
+"""The file operations that hive-acid does itself, over fsspec; Spark does all others.
+
+Locations are what the metastore stores: ``file:/a/b``, ``file:///a/b``, ``/a/b``, ``hdfs://host/a`` or ``s3://bucket/a``.
+Every operation is safe to repeat: making what exists, removing what is gone and renaming what was renamed already
+succeed, so a killed step can be run again.
+
+Object stores have no directories and no rename: an empty directory does not exist there, and a rename copies every file
+before it removes the first one. Credentials and end points are fsspec's (``AWS_ACCESS_KEY_ID``,
+``FSSPEC_S3_ENDPOINT_URL``); Spark has its own (``spark.hadoop.fs.s3a.*``).
+
+HDFS is hdfs-native's (``hive-acid[hdfs]``), which reads Hadoop's settings (``HADOOP_CONF_DIR``), or without it
+pyarrow's, which needs Hadoop's native client.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from hive_acid.filesystem import hdfs
+from hive_acid.forks import keep_in_children
+
+OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "cos", "cosn", "oci"})
+"""Schemes of file systems that are lists of objects: a rename there is a copy."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_REMOTE_THREADS = 16
+_COPY_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One thing found below a location.
+
+    `path` is relative to the location, with ``/`` between parts; a directory's path ends in ``/``.
+    """
+
+    path: str
+    size: int
+    modified_ms: int = 0
+
+    @property
+    def is_directory(self) -> bool:
+        return self.path.endswith("/")
+
+
+def _open(location: str) -> tuple[Any, str]:
+    if location.startswith("file:"):
+        location = "file://" + "/" + location.removeprefix("file:").lstrip("/")
+    if _scheme(location) in hdfs.SCHEMES:
+        filesystem, path = hdfs.opened(location)
+    else:
+        filesystem, path = fsspec.core.url_to_fs(location, use_listings_cache=False)
+    if not is_local(location):
+        keep_in_children(filesystem)  # hdfs-native's waits for its threads as it is freed; s3fs's says goodbye
+    return filesystem, path.rstrip("/") or "/"
+
+
+def _refusals(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """What HDFS refuses is an OSError, as everywhere; to hdfs-native it is a RuntimeError."""
+
+    @wraps(function)
+    def called(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return function(*args, **kwargs)
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:
+                raise
+            raise OSError(str(error)) from error
+
+    return called
+
+
+def _scheme(location: str) -> str:
+    return urlsplit(location).scheme.lower()
+
+
+def rename_is_copy(location: str) -> bool:
+    """Whether a rename at this location copies data, file by file."""
+    return _scheme(location) in OBJECT_STORES
+
+
+def threads_at(location: str, *, local: int = 1) -> int:
+    """How many files there are well read or made at once: of a remote store each is waited for.
+
+    `local` is the answer for the local file system, where Python is busy: more threads cost more than they save.
+    """
+    return local if is_local(location) else _REMOTE_THREADS
+
+
+def is_local(location: str) -> bool:
+    """Whether a location is in the local file system."""
+    return location.startswith(("/", "file:"))
+
+
+def plain(location: str) -> str:
+    """A location without its trailing slash, and the same for ``/a``, ``file:/a`` and ``file:///a``."""
+    return "/" + location[5:].strip("/") if location.startswith("file:") else location.rstrip("/")
+
+
+def join(location: str, *parts: str) -> str:
+    """`location` with `parts` below it."""
+    return "/".join([location.rstrip("/"), *(part.strip("/") for part in parts)])
+
+
+def parent(location: str) -> str:
+    """The location one level up."""
+    return posixpath.dirname(location.rstrip("/"))
+
+
+def is_below(location: str, root: str) -> bool:
+    """Whether a location is `root` or below it, in whichever form the two are written."""
+    (_, path), (_, above) = _open(location), _open(root)
+    return f"{path}/".startswith(f"{above.rstrip('/')}/")
+
+
+@_refusals
+def exists(location: str) -> bool:
+    """Whether a file or directory is there."""
+    filesystem, path = _open(location)
+    return bool(filesystem.exists(path))
+
+
+@_refusals
+def make_directory(location: str) -> None:
+    """Make a directory and all above it; nothing to do where directories do not exist."""
+    if rename_is_copy(location):
+        return
+    filesystem, path = _open(location)
+    filesystem.makedirs(path, exist_ok=True)
+
+
+@_refusals
+def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
+    """All files and directories below `location`, sorted by path; an absent location has none."""
+    if rename_is_copy(location):
+        found = _objects(location, max_depth)
+    elif is_local(location):
+        found = _local(_open(location)[1], "", max_depth)
+    else:
+        filesystem, root = _open(location)
+        found = _walk(filesystem, root, "", max_depth)
+    return sorted(found, key=lambda entry: entry.path)
+
+
+def list_trees(locations: Sequence[str]) -> list[list[FileEntry]]:
+    """`list_tree` of each location, many at a time where a listing is a request."""
+    if len(locations) < 2 or all(map(is_local, locations)):
+        return [list_tree(location) for location in locations]
+    with ThreadPoolExecutor(_REMOTE_THREADS, thread_name_prefix="list-tree") as pool:
+        return list(pool.map(list_tree, locations))
+
+
+def _local(directory: str, at: str, max_depth: int | None) -> Iterator[FileEntry]:
+    """As `_walk`, with one look at each entry; what vanishes meanwhile is not there."""
+    try:
+        entries = list(os.scandir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    below = None if max_depth is None else max_depth - 1
+    for entry in entries:
+        try:
+            status = entry.stat()
+        except FileNotFoundError:
+            if not entry.is_symlink():
+                continue
+            status = entry.stat(follow_symlinks=False)
+        modified_ms = status.st_mtime_ns // 1_000_000
+        if entry.is_dir(follow_symlinks=False):
+            yield FileEntry(f"{at}{entry.name}/", 0, modified_ms)
+            if below != 0:
+                yield from _local(entry.path, f"{at}{entry.name}/", below)
+        else:
+            yield FileEntry(f"{at}{entry.name}", status.st_size, modified_ms)
+
+
+def _walk(filesystem: Any, directory: str, at: str, max_depth: int | None) -> Iterator[FileEntry]:
+    """As `_local`, of other file systems. Not by fsspec's walk, to which what it cannot list below is empty."""
+    try:
+        found = filesystem.ls(directory, detail=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    below = None if max_depth is None else max_depth - 1
+    for detail in found:
+        path = detail["name"].rstrip("/")
+        if path == directory:  # a file is all that is in its listing
+            continue
+        name = path.rpartition("/")[2]
+        if detail["type"] == "directory":
+            yield FileEntry(f"{at}{name}/", 0, _modified_ms(detail))
+            if below != 0:
+                yield from _walk(filesystem, path, f"{at}{name}/", below)
+        else:
+            yield FileEntry(f"{at}{name}", int(detail.get("size") or 0), _modified_ms(detail))
+
+
+def _objects(location: str, max_depth: int | None) -> Iterator[FileEntry]:
+    """The objects below a location, by one listing of all keys; directories are what stands before a slash in a key."""
+    filesystem, root = _open(location)
+    prefix = len(root.rstrip("/")) + 1
+    directories: dict[str, int] = {}
+    for path, detail in filesystem.find(root, detail=True).items():
+        below = path[prefix:].rstrip("/")
+        if not below or not path.startswith(root + "/"):
+            continue
+        modified_ms = _modified_ms(detail)
+        parts = below.split("/")
+        for depth in range(1, len(parts) + (detail.get("type") == "directory" or path.endswith("/"))):
+            at = "/".join(parts[:depth]) + "/"
+            directories[at] = max(directories.get(at, 0), modified_ms)
+        if not path.endswith("/") and detail.get("type") != "directory" and _is_within(below, max_depth):
+            yield FileEntry(below, int(detail.get("size") or 0), modified_ms)
+    for at, modified_ms in directories.items():
+        if _is_within(at.rstrip("/"), max_depth):
+            yield FileEntry(at, 0, modified_ms)
+
+
+def _is_within(path: str, max_depth: int | None) -> bool:
+    return max_depth is None or path.count("/") < max_depth
+
+
+def _modified_ms(detail: dict[str, Any]) -> int:
+    if (modified_ms := detail.get("modification_time")) is not None:
+        return int(modified_ms)
+    when = detail.get("mtime") or detail.get("LastModified") or detail.get("last_modified") or 0
+    seconds = when.timestamp() if hasattr(when, "timestamp") else float(when)
+    return int(seconds * 1000)
+
+
+@_refusals
+def rename(source: str, target: str, *, once: bool = False) -> None:
+    """Move a file or directory to a path that is free; one that another call has moved there is as it should be.
+
+    With `once` no other call has: what is at the target is somebody else's. Raises FileExistsError if the target exists
+    beside the source, FileNotFoundError if neither exists, or with `once` if the source does not.
+    """
+    if rename_is_copy(source):
+        _move_objects(source, target)
+        return
+    filesystem, source_path = _open(source)
+    _, target_path = _open(target)
+    if filesystem.exists(target_path) and filesystem.exists(source_path):
+        raise FileExistsError(f"cannot rename {source}: {target} exists already")
+    if filesystem.exists(source_path):
+        filesystem.makedirs(posixpath.dirname(target_path), exist_ok=True)
+        with suppress(*() if once else (FileNotFoundError,)):  # another one has just done it
+            filesystem.mv(source_path, target_path, recursive=True)
+            return
+    if once or not filesystem.exists(target_path):
+        raise FileNotFoundError(f"cannot rename {source}: it does not exist")
+
+
+def _move_objects(source: str, target: str) -> None:
+    """Copy all, then remove all; after a kill the same call goes on, as a complete copy has the size of its source."""
+    filesystem, source_path = _open(source)
+    _, target_path = _open(target)
+    sizes = _sizes(filesystem, source_path)
+    there = _sizes(filesystem, target_path)
+    if not sizes:
+        if there:
+            return
+        raise FileNotFoundError(f"cannot rename {source}: it does not exist")
+    if differing := [below for below, size in sizes.items() if there.get(below, size) != size]:
+        raise FileExistsError(f"cannot rename {source}: {target}{differing[0]} exists already")
+    missing = [below for below in sizes if below not in there]
+    if missing:
+        filesystem.copy([source_path + below for below in missing], [target_path + below for below in missing])
+    _remove_objects(filesystem, [source_path + below for below in sizes])
+
+
+def _sizes(filesystem: Any, path: str) -> dict[str, int]:
+    """Size by what follows `path` in the key: of the object itself, or of all below it."""
+    found = filesystem.find(path, detail=True)
+    return {key[len(path) :]: int(detail.get("size") or 0) for key, detail in found.items()}
+
+
+@_refusals
+def copy(source: str, target: str, *, share: bool = False) -> None:
+    """Copy a file; the directories above the target are made.
+
+    With `share`, for a source that is about to be removed, the copy may be a second name of the same file.
+    """
+    source_filesystem, source_path = _open(source)
+    target_filesystem, target_path = _open(target)
+    target_filesystem.makedirs(posixpath.dirname(target_path), exist_ok=True)
+    if source_filesystem is not target_filesystem:
+        with source_filesystem.open(source_path, "rb") as given, target_filesystem.open(target_path, "wb") as made:
+            shutil.copyfileobj(given, made, _COPY_BYTES)
+        return
+    if share and isinstance(source_filesystem, LocalFileSystem):
+        try:
+            os.link(source_path, target_path)
+        except FileExistsError:
+            if not os.path.samefile(source_path, target_path):
+                raise
+        except OSError:  # another disk, or a file system without second names
+            source_filesystem.cp_file(source_path, target_path)
+        return
+    source_filesystem.cp_file(source_path, target_path)
+
+
+@_refusals
+def remove(location: str) -> bool:
+    """Remove a file or a directory with all below it; False if there was nothing."""
+    filesystem, path = _open(location)
+    if is_local(location) and os.path.islink(path):  # what it leads to is somebody's
+        os.unlink(path)
+        return True
+    if rename_is_copy(location) and _is_pattern(path):
+        keys = list(filesystem.find(path))
+        _remove_objects(filesystem, keys)
+        return bool(keys)
+    try:
+        filesystem.rm(path, recursive=True)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _remove_objects(filesystem: Any, keys: Sequence[str]) -> None:
+    """Remove objects; one by one where their names look like patterns, of which fsspec would remove all that fit."""
+    plain = [key for key in keys if not _is_pattern(key)]
+    if plain:
+        filesystem.rm(plain)
+    for key in keys:
+        if _is_pattern(key):
+            filesystem.rm_file(key)
+
+
+def _is_pattern(path: str) -> bool:
+    return any(letter in path for letter in "*?[")
+
+
+@_refusals
+def write(location: str, content: bytes) -> None:
+    """Write a small file, replacing what is there."""
+    filesystem, path = _open(location)
+    filesystem.pipe_file(path, content)
+
+
+def create(location: str) -> Any:
+    """A new file, open for writing bytes; the directories above it are made."""
+    filesystem, path = _open(location)
+    filesystem.makedirs(posixpath.dirname(path), exist_ok=True)
+    return filesystem.open(path, "wb")
+
+
+def let_go(file: Any) -> None:
+    """Have nothing more written to a file that the process which forked this one has open."""
+    if file.closed:
+        return
+    try:
+        descriptor = file.fileno()
+    except (AttributeError, OSError):
+        file.close = _nothing  # remote files send what they hold when they are closed, or forgotten
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)  # here alone: the parent's stays what it is
+    os.close(nowhere)
+
+
+def _nothing() -> None:
+    """What is done to a file of another process."""
+
+
+@_refusals
+def read(location: str) -> bytes:
+    """The content of a small file."""
+    filesystem, path = _open(location)
+    content: bytes = filesystem.cat_file(path)
+    return content
+
+
+def opened(location: str) -> Any:
+    """A file, open for reading bytes anywhere in it; for a ``with`` block."""
+    filesystem, path = _open(location)
+    return filesystem.open(path, "rb")
+
+
+def copy_range(location: str, start: int, end: int, target: Any) -> None:
+    """Write the bytes from `start` to `end` of a file into `target`, which is open. Raises OSError if it is shorter."""
+    with opened(location) as source:
+        source.seek(start)
+        left = end - start
+        while left:
+            content = source.read(min(left, _COPY_BYTES))
+            if not content:
+                raise OSError(f"{location} ends before its byte {end}")
+            target.write(content)
+            left -= len(content)
+
+
+def append(location: str, content: bytes) -> None:
+    """Add to the end of a file; not safe to repeat."""
+    filesystem, path = _open(location)
+    with filesystem.open(path, "ab") as file:
+        file.write(content)
+
+
+def read_end(location: str, size: int, length: int) -> bytes:
+    """The last `length` bytes of a file of `size` bytes, all of it if it has fewer."""
+    filesystem, path = _open(location)
+    content: bytes = filesystem.cat_file(path, start=max(0, size - length), end=size)
+    return content

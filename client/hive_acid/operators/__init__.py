@@ -1,0 +1,1 @@
+"""What operators ask of a metastore: SHOW, ABORT and COMPACT, reasons, orphans, removals."""

@@ -1,0 +1,1 @@
+"""Changes of rows that are there: UPDATE, DELETE and MERGE."""

@@ -1,0 +1,242 @@
+"""A few rows, brought to the client: a small change then needs no write by Spark.
+
+To find a hundredth of a table's rows costs less than to have Spark write down what was found: in order, in files in
+directories of their own, by code that is compiled for it, with a process of Hadoop's for each local file. So keys and
+new rows come back as columns of Arrow, and the client writes the delete files (`hive_acid.format.orc_deletes`) and
+those of new rows (`hive_acid.streaming.bucket_file`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql import DataFrame
+
+from hive_acid.catalog.table import Column, Table
+from hive_acid.errors import SerializationError
+from hive_acid.format.deleted import Blocks, places_left
+from hive_acid.format.deleted import Source as SourceOfRows
+from hive_acid.format.orc_deletes import DeleteEvents
+from hive_acid.spark.change.changes import Replaced, Source
+from hive_acid.spark.read.table_frame import KEY_COLUMNS
+from hive_acid.spark.values.assign import total
+from hive_acid.spark.values.timezone import UTC, session_zone
+from hive_acid.spark.write.events import row_part
+from hive_acid.spark.write.spread import FILES_PER_PARTITION
+from hive_acid.write.staging import DELETE, INSERT, Values
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MOST_KEYS = 200_000
+"""So many rows, in all partitions, are brought to the client at most: some 20 MB there."""
+
+MOST_ROWS, LONGEST_ROW_BYTES = 100_000, 500
+"""So many new rows are brought at most, each with so many bytes in its texts: some 50 MB."""
+
+_SIMPLE = re.compile(
+    r"boolean|tinyint|smallint|int|integer|bigint|float|double|double precision|date|timestamp|string|binary"
+    r"|(decimal|numeric|dec)\b.*|(char|varchar)\b.*",
+    re.IGNORECASE,
+)
+"""Types of which the client knows how long a value is, and that pyarrow writes as Spark does."""
+
+_TEXTS = re.compile(r"string|binary|(char|varchar)\b.*", re.IGNORECASE)
+_NEW_KEY = "__acid_new_key_{}".format
+_KIND = "__acid_is_{}".format
+_IS_LONG = "__acid_is_long"
+_TURN = "__acid_turn"
+_AS_THEY_ARE = {name: name for name in KEY_COLUMNS}
+_NUMBER_IN_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1}"
+
+
+def collected(
+    rows: DataFrame,
+    partition_keys: Sequence[str],
+    write_id: int,
+    deleted: Mapping[Values, Mapping[SourceOfRows, Blocks]] | None = None,
+) -> Mapping[Values, DeleteEvents] | None:
+    """The events by which `write_id` deletes `rows`, a frame with the hidden columns of `read_rows`.
+
+    They are by the values of their partition. Rows that are `deleted` already, if that is known of each
+    partition, are left out.
+
+    `partition_keys` are the columns with the texts of these values. None if there are more than `MOST_KEYS`, of which
+    no task brings many more, or rows of a partition that `deleted` does not know.
+    """
+    texts = {key: _text(key) for key in partition_keys}
+    table = _brought(rows, {**_AS_THEY_ARE, **texts}, MOST_KEYS)
+    if table is None:
+        return None
+    found = _events(table, partition_keys, write_id)
+    if deleted is None:
+        return found
+    if not found.keys() <= deleted.keys():
+        return None
+    left = {of: events.at(places_left(deleted[of], *events.columns[:3])) for of, events in found.items()}
+    return {of: events for of, events in left.items() if len(events)}
+
+
+class Changes(NamedTuple):
+    """What changes, by the values of its partition: delete events, and new rows in the order of the old ones.
+
+    The new rows are Arrow arrays as `hive_acid.streaming.layout.row_array` makes them. `updates` is how many of them
+    are new versions of rows, `repeated` the number of rows that are deleted more than once.
+    """
+
+    deletes: Mapping[Values, DeleteEvents]
+    inserts: Mapping[Values, Any]
+    updates: int
+    repeated: int
+
+
+def can_be_collected(table: Table) -> bool:
+    """Whether the client could write new rows of a table: it has no nested columns and is not CLUSTERED."""
+    return not table.bucket_columns and all(_SIMPLE.fullmatch(column.type.strip()) for column in table.columns)
+
+
+def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | None:
+    """The delete events and new rows by which `write_id` makes the changes of `rows`.
+
+    `table` is one that `can_be_collected`. None if there are more than `MOST_ROWS`, or if a row is longer than
+    `LONGEST_ROW_BYTES` or nothing for pyarrow's writer.
+    """
+    from pyarrow import compute
+
+    if any(map(_is_timestamp, table.columns)) and session_zone(rows.frame.sparkSession) not in UTC:
+        return None
+    names = [_NEW_KEY(position) for position in range(len(rows.new_keys))]
+    keys = zip((*rows.keys, *names), (*rows.keys, *rows.new_keys), strict=True)
+    columns = {
+        **_AS_THEY_ARE,
+        **{name: _text(key) for name, key in keys},
+        **{_KIND(kind): f"array_contains({rows.kinds}, '{kind}')" for kind in (DELETE, INSERT)},
+        **_new_row(table, rows.values),
+        **{name: name for name in rows.source or ()},
+    }
+    parts = {row_part(position) for position, column in enumerate(table.columns) if _is_text(column)}
+    brought = _brought(rows.frame, columns, MOST_ROWS, parts)
+    if brought is None or compute.any(brought.column(_IS_LONG)).as_py():
+        return None
+    if rows.source is not None:
+        brought = _without_met(brought, rows.source)
+    old, new = (brought.filter(brought.column(_KIND(kind))) for kind in (DELETE, INSERT))
+    try:
+        array = _new_rows(table, new)
+    except SerializationError:
+        return None
+    return Changes(
+        _events(old, rows.keys, write_id),
+        _by_partition(array, new, names),
+        updates=old.filter(old.column(_KIND(INSERT))).num_rows,
+        repeated=_repeated(old, rows.keys),
+    )
+
+
+def _without_met(brought: pyarrow.Table, source: Source) -> pyarrow.Table:
+    """`brought` without what would be inserted for a source row that is in a pair."""
+    from pyarrow import compute
+
+    row, is_pair = brought.column(source.row), brought.column(source.is_pair)
+    is_met = compute.is_in(row, value_set=row.filter(is_pair).combine_chunks())
+    return brought.filter(compute.or_(is_pair, compute.invert(is_met)))
+
+
+def _repeated(old: pyarrow.Table, partition_keys: Sequence[str]) -> int:
+    """How many rows there are several times."""
+    from pyarrow import compute
+
+    counted = old.group_by([*KEY_COLUMNS, *partition_keys]).aggregate([([], "count_all")])
+    return int(compute.sum(compute.greater(counted.column("count_all"), 1)).as_py() or 0)
+
+
+def _new_row(table: Table, values: Sequence[str]) -> dict[str, str]:
+    """The SQL of a new row's columns and of whether it is long, by name."""
+    lengths = [
+        f"coalesce(octet_length({value}), 0L)"
+        for column, value in zip(table.columns, values, strict=True)
+        if _is_text(column)
+    ]
+    is_long = f"{total(lengths)} > {LONGEST_ROW_BYTES}" if lengths else "false"
+    return {**dict(zip(map(row_part, count()), values, strict=False)), _IS_LONG: is_long}
+
+
+def _is_text(column: Column) -> bool:
+    return _TEXTS.fullmatch(column.type.strip()) is not None
+
+
+def _text(key: str) -> str:
+    return f"coalesce({key}, '')"
+
+
+def _new_rows(table: Table, brought: pyarrow.Table) -> Any:
+    """The array of new rows. Raises SerializationError for a value that pyarrow's writer cannot write."""
+    from pyarrow import timestamp
+
+    from hive_acid.streaming.layout import row_array
+    from hive_acid.streaming.values import stored
+
+    typed = {}
+    for position, column in enumerate(table.columns):
+        given = brought.column(row_part(position))
+        if _is_timestamp(column):
+            given = given.cast(timestamp("us"))
+        typed[column.name] = stored(given, column.type, f"{table.full_name}.{column.name}")
+    return row_array(table, typed)
+
+
+def _is_timestamp(column: Column) -> bool:
+    return column.type.strip().lower() == "timestamp"
+
+
+def _brought(
+    rows: DataFrame, columns: Mapping[str, str], most: int, texts: Collection[str] = ()
+) -> pyarrow.Table | None:
+    """`columns`, SQL by name, of `rows`; None if there are more than `most`, of which no task brings many more.
+
+    Those that are `texts` are null where a row is long. That a row is long is a column by then, behind a filter: in
+    the place of each of many texts, the sum of the lengths of all would grow with their square.
+    """
+    named = (f"{of} AS {name}" for name, of in columns.items())
+    numbered = rows.coalesce(FILES_PER_PARTITION).selectExpr(*named, f"{_NUMBER_IN_TASK} AS {_TURN}")
+    few = numbered.where(f"{_TURN} <= {most}")
+    if texts:
+        few = few.selectExpr(*(f"if({_IS_LONG}, null, {of}) AS {of}" if of in texts else of for of in columns))
+    table = few.toArrow()
+    return None if table.num_rows > most else table
+
+
+def _events(table: pyarrow.Table, partition_keys: Sequence[str], write_id: int) -> dict[Values, DeleteEvents]:
+    """The events by which the rows of `table` are deleted, by the values of their partition."""
+    found = {}
+    for values, of in _by_partition(table.select(KEY_COLUMNS), table, partition_keys).items():
+        write_ids, buckets, row_ids = (of.column(name).to_pylist() for name in KEY_COLUMNS)
+        found[values] = DeleteEvents(write_ids, buckets, row_ids, [write_id] * len(row_ids))
+    return found
+
+
+def _by_partition(rows: Any, table: pyarrow.Table, partition_keys: Sequence[str]) -> dict[Values, Any]:
+    """Rows, of which `table` has keys and texts in the same places, by the values of their partition; in the order of
+    their keys.
+    """
+    import pyarrow
+    from pyarrow import compute
+
+    if not len(rows):
+        return {}
+    # Arrow sorts numbers ten times as fast as Python divides rows.
+    codes = {name: table.column(name).combine_chunks().dictionary_encode().indices for name in partition_keys}
+    by = pyarrow.table({**codes, **{name: table.column(name) for name in KEY_COLUMNS}})
+    places = compute.sort_indices(by, sort_keys=[(name, "ascending") for name in by.column_names])
+    ends = {end for of in codes.values() for end in compute.run_end_encode(of.take(places)).run_ends.to_pylist()}
+    bounds = [0, *sorted(ends | {len(places)})]
+    first = places.take(pyarrow.array(bounds[:-1]))
+    texts = [table.column(name).take(first).to_pylist() for name in partition_keys]
+    ordered = rows.take(places)
+    return {
+        tuple(text or None for text in of): ordered.slice(start, end - start)
+        for start, end, *of in zip(bounds, bounds[1:], *texts, strict=False)
+    }

@@ -1,0 +1,218 @@
+"""UPDATE and DELETE: one scan of the table, at most one shuffle of the changed rows, one job that writes events.
+
+Of a small DELETE the job only finds the rows: the client writes the events (`hive_acid.spark.change.collected`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column as Expr
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from hive_acid.catalog.table import Column, Table
+from hive_acid.errors import ColumnError
+from hive_acid.spark.change.changes import Replaced, change_events, deletions
+from hive_acid.spark.change.collected import can_be_collected, collected, collected_changes
+from hive_acid.spark.change.source import Join, kept
+from hive_acid.spark.conditions.char_conditions import without_blanks
+from hive_acid.spark.conditions.expressions import Expression, expression
+from hive_acid.spark.conditions.fields import whole_columns
+from hive_acid.spark.conditions.predicates import all_of, predicate_of
+from hive_acid.spark.read.steady import early, steady
+from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
+from hive_acid.spark.values.key_texts import key_text
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.types import row_type
+from hive_acid.spark.write.statement import Context, Deleted, Statement, analysed, column_errors
+from hive_acid.write.staging import DELETE, INSERT
+from hive_acid.write.table_write import TableWrite
+
+
+def delete(
+    context: Context,
+    begun: TableWrite,
+    where: Expression | None = None,
+    *,
+    join: Join | None = None,
+    target_alias: str | None = None,
+) -> int:
+    """Delete the rows for which `where` is true, all rows without it; returns their number.
+
+    `where` may name columns by `target_alias`, by default the table's own name. With `join`, rows are deleted that
+    match at least one row of its source, and `where` may name columns of both.
+
+    Raises ColumnError for an unknown column.
+    """
+    statement, table = Statement(context, begun), begun.table
+    deleted: Deleted | None = None
+    if join is not None:
+        rows, stays = _matching(statement, join, where)
+    else:
+        known = _chosen_with_deleted(statement, where, target_alias)
+        rows, deleted = known or (chosen(statement, where, target_alias), None)
+        stays = True
+    write = statement.write()
+    in_place = stays and statement.is_read_in_few_tasks
+    if in_place:
+        with column_errors(table), statement.reading():
+            events = collected(rows, statement.keys, write.write_id, deleted)
+        if events is not None:
+            return statement.change(events, {}, write).deletes
+    if deleted is not None:
+        rows = chosen(statement, where, target_alias)
+    changes = deletions(rows, statement.keys, row_type(table.columns))
+    written = change_events(changes, table, write, deletes_only=True, in_place=in_place)
+    return statement.run(written, write).deletes
+
+
+def update(
+    context: Context,
+    begun: TableWrite,
+    set: Mapping[str, Expression],  # noqa: A002 - the name that Delta's users know
+    where: Expression | None = None,
+    *,
+    target_alias: str | None = None,
+) -> int:
+    """Give the rows for which `where` is true the values of `set`, computed from their old ones; returns their number.
+
+    Expressions may name columns by `target_alias`, by default the table's own name. ``a.b`` in `set` is a field of the
+    struct ``a``. A row whose partition columns change moves to that partition.
+
+    Raises ColumnError for an unknown column in `set` or a value that does not fit, UnsupportedTableError for a table
+    that is CLUSTERED by the hash of Hive 2.
+    """
+    statement, table = Statement(context, begun), begun.table
+    statement.refuse_clustered("UPDATE")
+    assignments = Assignments.of(table, set, target_alias or table.name)
+    rows = assignments.applied_to(chosen(statement, where, target_alias), statement.keys)
+    write = statement.write()
+    in_place = statement.is_read_in_few_tasks
+    if where is not None and in_place and can_be_collected(table):
+        with column_errors(table), statement.reading():
+            changes = collected_changes(rows, table, write.write_id)
+        if changes is not None:
+            return statement.change(changes.deletes, changes.inserts, write).inserts
+    events = change_events(rows.changes(), table, write, in_place=in_place)
+    return statement.run(events, write).inserts
+
+
+def chosen(statement: Statement, where: Expression | None, target_alias: str | None = None) -> DataFrame:
+    """The rows of a statement's target for which `where` is true; it may say ``column`` or ``alias.column``.
+
+    The alias is the table's own name, unless another is given.
+    """
+    table = statement.table
+    alias = target_alias or table.name
+    asked = early(where, table, alias) if isinstance(where, str) else None
+    wanted = predicate_of(where, table, target_alias)
+    with column_errors(table):
+        target = statement.target(wanted=wanted, chosen=where is not None, early=asked)
+    return _where(target, where, table, alias)
+
+
+def _chosen_with_deleted(
+    statement: Statement, where: Expression | None, target_alias: str | None
+) -> tuple[DataFrame, Deleted] | None:
+    """As `chosen`, with rows that are deleted already, and which these are: the query need not find that out then.
+
+    None where that is not known to the client, or `where` may fail for rows that are gone.
+    """
+    table = statement.table
+    alias = target_alias or table.name
+    if not isinstance(where, str) or early(where, table, alias) is None:
+        return None
+    found = statement.target_with_deleted(predicate_of(where, table, target_alias))
+    return None if found is None else (_where(found[0], where, table, alias), found[1])
+
+
+def _where(target: DataFrame, where: Expression | None, table: Table, alias: str) -> DataFrame:
+    target = target.alias(alias)
+    if where is None:
+        return target
+    with column_errors(table):
+        meant = without_blanks(where, table, alias)
+        return analysed(target.where(steady(meant, table, alias) if isinstance(meant, str) else meant))
+
+
+def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, bool]:
+    """The rows of a statement's target for which some row of the source fulfils ON and `where`.
+
+    The second value says that they stay in the tasks that read them.
+    """
+    with column_errors(statement.table):
+        source = kept(join, statement.table)
+        parts = [join.on] if where is None else [join.on, where]
+        condition = reduce(and_, (expression(join.meant(part, statement.table)) for part in parts))
+        wanted = all_of((source.matched, predicate_of(where, statement.table, join.target_alias, join.source.columns)))
+        target = statement.target(wanted=wanted, chosen=True).alias(join.target_alias)
+        return analysed(target.join(source.joined(), condition, "left_semi")), source.is_small
+
+
+def moved_key(key: Column, old: str, old_text: str, new: str) -> str:
+    """The text of a partition `key` that is assigned: as it was where the value is, so that the row stays; all as SQL.
+
+    A partition may be named by another text than Spark has for its value, ``p=01`` for 1.
+    """
+    return f"if({new} <=> {old}, {old_text}, {key_text(key, new)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """New values by column name, in lower case; columns that are not named keep their value."""
+
+    table: Table
+    values: Mapping[str, Expr]
+
+    @classmethod
+    def of(cls, table: Table, given: Mapping[str, Expression], alias: str) -> Assignments:
+        """Those given by the names of columns and fields, for rows that are called `alias`.
+
+        Raises ColumnError for a name that is unknown or given twice.
+        """
+        if not given:
+            raise ColumnError(f"UPDATE of {table.full_name} sets no column")
+        values = whole_columns(table, given, alias)
+        return cls(table, {name: expression(value) for name, value in values.items()})
+
+    def applied_to(self, frame: DataFrame, keys: Sequence[str]) -> Replaced:
+        """The rows of `frame` with new values; `keys` are its columns with the texts of the partition keys.
+
+        The raw new values are columns of their own, so that each is computed once per row.
+        """
+        columns = [column for column in (*self.table.columns, *self.table.partition_keys) if column.name in self.values]
+        with column_errors(self.table):
+            # Of a value by itself Spark would make several rows, or none, if it is one of explode and its like.
+            raw = frame.withColumns({_new(name): F.coalesce(value) for name, value in self.values.items()})
+            types = {field.name: field.dataType for field in raw.schema.fields}
+        stored, names = [], {}
+        for column in columns:
+            given = names[column.name] = _new(column.name)
+            if not is_stored_as_is(self.table, column, types[given]):
+                names[column.name] = _stored(column.name)
+                value = assign(self.table, column, quoted(given), types[given])
+                stored.append(f"{value} AS {quoted(_stored(column.name))}")
+        values = [quoted(names.get(of.name, of.name)) for of in self.table.columns]
+        return Replaced(
+            raw.selectExpr("*", *stored) if stored else raw,
+            f"array('{DELETE}', '{INSERT}')",
+            keys,
+            [
+                moved_key(key, quoted(key.name), text, quoted(names[key.name])) if key.name in names else text
+                for key, text in zip(self.table.partition_keys, keys, strict=True)
+            ],
+            values,
+            row_struct(self.table, values),
+        )
+
+
+def _new(name: str) -> str:
+    return f"__acid_new_{name}"
+
+
+def _stored(name: str) -> str:
+    return f"__acid_stored_{name}"

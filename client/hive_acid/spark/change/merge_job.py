@@ -1,0 +1,350 @@
+"""How a MERGE runs: the source is computed once and kept, the target is read once, all events are written in one job.
+
+A join finds the pairs of target rows and source rows, and with clauses BY SOURCE the target rows without one. For the
+source rows that are in no pair, those that an insert clause takes join the pairs in one shuffle by source row: one
+that meets a pair there is not inserted. So nothing is read or kept twice (data-path.md §5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hive_acid.catalog import table as catalog
+from hive_acid.catalog.table import Table
+from hive_acid.errors import ColumnError, MergeCardinalityError
+from hive_acid.spark.change.changes import REPEATED, UPDATES, Replaced, Source, change_events
+from hive_acid.spark.change.collected import MOST_ROWS, can_be_collected, collected_changes
+from hive_acid.spark.change.dml import moved_key
+from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
+from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept
+from hive_acid.spark.conditions.expressions import Expression, expression
+from hive_acid.spark.conditions.predicates import Predicate, all_of, any_of, predicate_of
+from hive_acid.spark.read.table_frame import KEY_COLUMNS, partition_columns
+from hive_acid.spark.values.assign import assign, is_stored_as_is
+from hive_acid.spark.values.key_texts import key_text
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.types import spark_type
+from hive_acid.spark.write.statement import Context, EventCounts, Statement, analysed, column_errors
+from hive_acid.write.staging import DELETE, INSERT
+from hive_acid.write.table_write import TableWrite
+
+_CLAUSE = "__acid_clause"
+_KINDS = "__acid_kinds"
+_RAW = "__acid_new_"
+_NEW_ROW = "__acid_row"
+_GROUP = "__acid_group"
+_IS_PAIR = "__acid_is_pair"
+_IS_MARK = "__acid_is_mark"
+
+
+def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str) -> RowCounts:
+    """Run a merge; `verb` is what errors call it.
+
+    Raises MergeCardinalityError, ColumnError, and UnsupportedTableError for new rows of a table that is CLUSTERED by
+    the hash of Hive 2.
+    """
+    statement, table = Statement(context, begun), begun.table
+    inserts = bool(builder.not_matched) or any(clause.values is not None for clause in builder.clauses)
+    if inserts:
+        statement.refuse_clustered(verb)
+    with column_errors(table):
+        source = kept(builder.join, table, once=bool(builder.matched))
+        rows = _Merge(statement, builder, source)
+        once = bool(builder.matched) and not source.is_unique
+        in_place = source.is_small and statement.is_read_in_few_tasks
+        few = in_place and not builder.by_source and source.rows <= MOST_ROWS and can_be_collected(table)
+        found = rows.candidates() if few else rows.changed()
+        analysed(found.frame)
+    write = statement.write()
+    if few:
+        with column_errors(table), statement.reading():
+            brought = collected_changes(found, table, write.write_id)
+        if brought is not None:
+            if once:
+                _refuse_repeated(table, brought.repeated, verb)
+            counts = statement.change(brought.deletes, brought.inserts, write)
+            return _row_counts(counts, brought.updates)
+        found = rows.changed()
+    events = change_events(found.changes(), table, write, deletes_only=not inserts, once=once, in_place=in_place)
+    counts = statement.run(events, write)
+    counted: Mapping[str, Any] = events.counts.get
+    _refuse_repeated(table, int(counted.get(REPEATED) or 0), verb)
+    return _row_counts(counts, int(counted[UPDATES] or 0))
+
+
+def _refuse_repeated(table: Table, repeated: int, verb: str) -> None:
+    if repeated:
+        raise MergeCardinalityError(
+            f"{verb} of {table.full_name}: {repeated} of its rows match more than one source row, so "
+            "which values they get would be chance. Make the source's rows unique in what ON compares"
+        )
+
+
+def _row_counts(counts: EventCounts, updated: int) -> RowCounts:
+    return RowCounts(inserted=counts.inserts - updated, updated=updated, deleted=counts.deletes - updated)
+
+
+class _Merge:
+    """The frames of one merge. What is not the user's is SQL: a call to the JVM for each part would take long."""
+
+    def __init__(self, statement: Statement, builder: MergeBuilder, source: KeptSource) -> None:
+        self._statement = statement
+        self._table = statement.table
+        self._builder = builder
+        self._source = source
+        self._every = self._pairs()
+        if builder.not_matched:
+            self._every = self._every.unionByName(self._candidates())
+
+    def changed(self) -> Replaced:
+        """All rows that are changed or new, with what becomes of each."""
+        if self._builder.not_matched:
+            return self._replaced(self._without_matched(self._every))
+        return self._replaced(self._every.where(f"{_KINDS} IS NOT NULL"))
+
+    def candidates(self) -> Replaced:
+        """As `changed`, with new rows of which some are not to be inserted: it is to be found out of which."""
+        if self._builder.not_matched:
+            return self._replaced(self._every, Source(SOURCE_ROW, _IS_PAIR))
+        return self.changed()
+
+    def _replaced(self, rows: DataFrame, source: Source | None = None) -> Replaced:
+        new_keys = [quoted(_new_key(key)) for key in self._table.partition_keys]
+        values = [f"{_NEW_ROW}.{quoted(column.name)}" for column in self._table.columns]
+        return Replaced(rows, _KINDS, self._statement.keys, new_keys, values, _NEW_ROW, source)
+
+    def _pairs(self) -> DataFrame:
+        """Target rows with what becomes of each, and the source row that says so; nothing for those left alone."""
+        builder, table = self._builder, self._table
+        target = self._statement.target(wanted=self._wanted(), chosen=not builder.by_source)
+        how = "left" if builder.by_source else "inner"
+        on = expression(builder.join.meant(builder.join.on, table))
+        pairs = target.alias(builder.join.target_alias).join(self._source.joined(), on, how)
+        clauses = [
+            *(_with_condition(one, builder.join.meant, table) for one in builder.resolved(builder.matched, table)),
+            *(
+                _with_condition(one, builder.join.meant_alone, table)
+                for one in builder.resolved(builder.by_source, table)
+            ),
+        ]
+        first = len(builder.matched)
+        taken = pairs.withColumn(_CLAUSE, _clause(clauses[:first], f"{SOURCE_ROW} IS NOT NULL"))
+        taken = _with_raw_values(taken, clauses[:first])
+        if builder.by_source:
+            taken = self._with_raw_values_by_source(taken, clauses[first:], first)
+        new = _NewRow(table, taken, clauses, self._target_column)
+        keys = (
+            moved_key(key, self._target_column(key), text, new.value(key)) if new.assigns(key) else text
+            for key, text in zip(table.partition_keys, self._statement.keys, strict=True)
+        )
+        deleted = _numbers(number for number, clause in enumerate(clauses) if clause.values is None)
+        return new.frame.selectExpr(
+            SOURCE_ROW,
+            f"true AS {_IS_PAIR}",
+            f"CASE WHEN {_CLAUSE} IN ({deleted}) THEN array('{DELETE}') "
+            f"WHEN {_CLAUSE} IS NOT NULL THEN array('{DELETE}', '{INSERT}') END AS {_KINDS}",
+            *self._statement.keys,
+            *(f"{text} AS {quoted(_new_key(key))}" for text, key in zip(keys, table.partition_keys, strict=True)),
+            *KEY_COLUMNS,
+            f"{new.row()} AS {_NEW_ROW}",
+        )
+
+    def _with_raw_values_by_source(self, taken: DataFrame, clauses: Sequence[Clause], first: int) -> DataFrame:
+        """`taken` with what the clauses BY SOURCE make of rows without a source row; `first` is the number of theirs.
+
+        They know the columns of the table alone, so those of the source are left out before. Raises ColumnError for an
+        expression that names one of them.
+        """
+        target = quoted(self._builder.join.target_alias)
+        ours = [quoted(name) for name in taken.columns if name.startswith(_RAW) or name in (SOURCE_ROW, _CLAUSE)]
+        alone = taken.selectExpr(f"{target}.*", *ours)
+        with _clauses_know("NOT MATCHED BY SOURCE", "the rows of the table alone, not the source", self._table):
+            chosen = F.coalesce(F.col(_CLAUSE), _clause(clauses, f"{SOURCE_ROW} IS NULL", first))
+            return analysed(_with_raw_values(alone.withColumn(_CLAUSE, chosen), clauses, first))
+
+    def _wanted(self) -> Predicate | None:
+        """What is known of the target rows that matter: they match, or a clause BY SOURCE takes them.
+
+        Without insert clauses it does not matter what a match is that no clause takes.
+        """
+        builder = self._builder
+        taken = None if builder.not_matched else self._taken(builder.matched, builder.join.source.columns)
+        matched = all_of((self._source.matched, taken))
+        if not builder.by_source:
+            return matched
+        by_source = self._taken(builder.by_source, ())
+        return any_of((matched, by_source)) if builder.matched or builder.not_matched else by_source
+
+    def _taken(self, clauses: Sequence[Clause], beside: Sequence[str]) -> Predicate | None:
+        """What is known of the target rows that one of the clauses takes, which know the columns `beside`, too."""
+        alias = self._builder.join.target_alias
+        return any_of(predicate_of(clause.condition, self._table, alias, beside) for clause in clauses)
+
+    def _candidates(self) -> DataFrame:
+        """The source rows that an insert clause takes if they match nothing, in the shape of `_pairs`.
+
+        They have no identity but their number, which keeps them in order.
+        """
+        builder, table = self._builder, self._table
+        clauses = builder.resolved(builder.not_matched, table)
+        source = self._source.frame.alias(self._source.alias)
+        unassigned = [
+            F.lit(None).cast(spark_type(column.type)).alias(_null(column))
+            for column in (*table.columns, *table.partition_keys)
+            if any(column.name not in (clause.values or {}) for clause in clauses)
+        ]
+        with _clauses_know("NOT MATCHED THEN INSERT", "the source alone, not the rows of the table", table):
+            chosen = source.withColumn(_CLAUSE, _clause(clauses, "true"))
+            taken = chosen.where(f"{_CLAUSE} IS NOT NULL")
+            taken = analysed(_with_raw_values(taken.select("*", *unassigned) if unassigned else taken, clauses))
+        new = _NewRow(table, taken, clauses, lambda column: quoted(_null(column)))
+        return new.frame.selectExpr(
+            SOURCE_ROW,
+            f"false AS {_IS_PAIR}",
+            f"array('{INSERT}') AS {_KINDS}",
+            *(f"CAST(NULL AS string) AS {name}" for name in partition_columns(table)),
+            *(f"{key_text(key, new.value(key))} AS {quoted(_new_key(key))}" for key in table.partition_keys),
+            f"CAST(NULL AS bigint) AS {KEY_COLUMNS[0]}",
+            f"CAST(NULL AS int) AS {KEY_COLUMNS[1]}",
+            f"{SOURCE_ROW} AS {KEY_COLUMNS[2]}",
+            f"{new.row()} AS {_NEW_ROW}",
+        )
+
+    def _without_matched(self, rows: DataFrame) -> DataFrame:
+        """`rows` less the candidates whose source row is in a pair, and less the pairs that change nothing.
+
+        To tell, a pair goes where its source row goes as a mark without content; with its content it goes anywhere, so
+        that one source row with many matches does not bring them all to one task.
+        """
+        anywhere = f"-1 - shiftrightunsigned(xxhash64({', '.join((*KEY_COLUMNS, *self._statement.keys))}), 1)"
+        marked = rows.selectExpr(
+            "*",
+            f"explode(CASE WHEN NOT {_IS_PAIR} OR {SOURCE_ROW} IS NULL THEN array(false) "
+            f"WHEN {_KINDS} IS NULL THEN array(true) ELSE array(true, false) END) AS {_IS_MARK}",
+        )
+        kept_columns = [quoted(name) for name in rows.columns if name not in (SOURCE_ROW, _NEW_ROW)]
+        grouped = marked.selectExpr(
+            *kept_columns,
+            _IS_MARK,
+            f"CASE WHEN NOT {_IS_MARK} THEN {_NEW_ROW} END AS {_NEW_ROW}",
+            f"CASE WHEN {_IS_MARK} OR NOT {_IS_PAIR} THEN {SOURCE_ROW} ELSE {anywhere} END AS {_GROUP}",
+        )
+        met = grouped.selectExpr("*", f"max({_IS_MARK}) OVER (PARTITION BY {_GROUP}) AS __acid_met")
+        return met.where(f"NOT {_IS_MARK} AND ({_IS_PAIR} OR NOT __acid_met)")
+
+    def _target_column(self, column: catalog.Column) -> str:
+        return f"{quoted(self._builder.join.target_alias)}.{quoted(column.name)}"
+
+
+class _NewRow:
+    """New rows by the clauses that take them, as SQL over `frame`; `old` gives what no clause assigns.
+
+    `raw` has the values of `_with_raw_values`.
+    """
+
+    def __init__(
+        self, table: Table, raw: DataFrame, clauses: Sequence[Clause], old: Callable[[catalog.Column], str]
+    ) -> None:
+        self._table = table
+        self._clauses = clauses
+        self._old = old
+        types = {field.name: field.dataType for field in raw.schema.fields}
+        columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
+        self._stored: dict[tuple[int, str], str] = {}
+        converted = []
+        for number, clause in enumerate(clauses):
+            for name in clause.values or {}:
+                given = _new(number, name)
+                self._stored[number, name] = quoted(given)
+                if not is_stored_as_is(table, columns[name], types[given]):
+                    # A value of a clause that does not apply is null and takes no part.
+                    stored = assign(table, columns[name], quoted(given), types[given])
+                    converted.append(f"{stored} AS {quoted(f'{given}_stored')}")
+                    self._stored[number, name] = quoted(f"{given}_stored")
+        self.frame = raw.selectExpr("*", *converted) if converted else raw
+
+    def assigns(self, column: catalog.Column) -> bool:
+        """Whether a clause gives the column a value."""
+        return any(column.name in (clause.values or {}) for clause in self._clauses)
+
+    def value(self, column: catalog.Column) -> str:
+        """The column's value by the clause that applies."""
+        given = [
+            f"WHEN {number} THEN {self._stored[number, column.name]}"
+            for number, clause in enumerate(self._clauses)
+            if column.name in (clause.values or {})
+        ]
+        if not given:
+            return self._old(column)
+        # Where no clause applies nobody asks for a value.
+        otherwise = f" ELSE {self._old(column)}" if len(given) < len(self._clauses) else ""
+        return f"CASE {_CLAUSE} {' '.join(given)}{otherwise} END"
+
+    def row(self) -> str:
+        """The new row as a struct, null where the clause deletes and where none applies."""
+        assigning = _numbers(number for number, clause in enumerate(self._clauses) if clause.values is not None)
+        fields = (f"{self.value(column)} AS {quoted(column.name)}" for column in self._table.columns)
+        return f"CASE WHEN {_CLAUSE} IN ({assigning}) THEN struct({', '.join(fields)}) END"
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    """A list for IN, which may be empty."""
+    return ", ".join(map(str, numbers)) or "-1"
+
+
+def _with_condition(clause: Clause, meant: Callable[[Expression, Table], Expression], table: Table) -> Clause:
+    return clause if clause.condition is None else replace(clause, condition=meant(clause.condition, table))
+
+
+def _clause(clauses: Sequence[Clause], kind: str, first: int = 0) -> Column:
+    """The number of the first clause whose condition holds for a row of this kind, null where none does.
+
+    `first` is the number of the first of them.
+    """
+    chosen = F.lit(None).cast("int")
+    for number, clause in reversed(list(enumerate(clauses, first))):
+        holds = F.expr(kind) if clause.condition is None else F.expr(kind) & expression(clause.condition)
+        chosen = F.when(holds, number).otherwise(chosen)
+    return chosen
+
+
+def _with_raw_values(taken: DataFrame, clauses: Sequence[Clause], first: int = 0) -> DataFrame:
+    """`taken` with each clause's raw values as columns of their own, computed only where the clause applies."""
+    texts, columns = [], {}
+    for number, clause in enumerate(clauses, first):
+        applies = f"{_CLAUSE} = {number}"
+        for name, value in (clause.values or {}).items():
+            if clause.all_columns:
+                texts.append(f"CASE WHEN {applies} THEN {value} END AS {quoted(_new(number, name))}")
+            else:
+                columns[_new(number, name)] = F.when(F.expr(applies), expression(value))
+    found = taken.selectExpr("*", *texts) if texts else taken
+    return found.withColumns(columns) if columns else found
+
+
+@contextmanager
+def _clauses_know(clauses: str, what: str, table: Table) -> Iterator[None]:
+    """Spark's complaints about names within the block become a ColumnError that says which names there are."""
+    try:
+        with column_errors(table):
+            yield
+    except ColumnError as error:
+        raise ColumnError(f"{error} (clauses WHEN {clauses} know {what})") from error
+
+
+def _new(clause: int, name: str) -> str:
+    return f"{_RAW}{clause}_{name}"
+
+
+def _null(column: catalog.Column) -> str:
+    return f"__acid_null_{column.name}"
+
+
+def _new_key(key: catalog.Column) -> str:
+    return f"__acid_new_key_{key.name}"

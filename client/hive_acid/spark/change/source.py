@@ -1,0 +1,189 @@
+"""The source of a MERGE, UPDATE … FROM or DELETE … USING: computed once, kept and measured, then joined.
+
+A source that would give other rows the second time is therefore used as one. What is learnt of it while it is computed
+decides how it is joined, and which files of the target can hold a match at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid.catalog.table import Column, Table
+from hive_acid.errors import ColumnError
+from hive_acid.spark.conditions.char_conditions import without_blanks
+from hive_acid.spark.conditions.expressions import Expression, equal_columns
+from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
+from hive_acid.spark.jvm.fetched import received, sent
+from hive_acid.spark.jvm.job_settings import NOT_INFERRED, configured
+from hive_acid.spark.values.argument_checks import check_condition, check_frame
+from hive_acid.spark.values.assign import total
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.texts import is_char
+from hive_acid.spark.values.types import check_distinct, column_type, refuse_our_names, spark_type
+
+SOURCE_ROW = "__acid_source_row"
+"""The number of a source row, by which it is told apart from equal ones."""
+
+_BROADCAST_LIMIT_BYTES = 64 * 1024 * 1024
+_VALUE_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """What a statement joins its table with: a source, a condition, and what both are called in it."""
+
+    source: DataFrame
+    on: Expression
+    target_alias: str = "t"
+    source_alias: str = "s"
+
+    def meant(self, condition: Expression, table: Table) -> Expression:
+        """A condition on rows of both, for Spark, with the CHAR columns of `table` compared by Hive's rule."""
+        return without_blanks(condition, table, self.target_alias, self.source, self.source_alias)
+
+    def meant_alone(self, condition: Expression, table: Table) -> Expression:
+        """As `meant`, of a condition on rows of the table alone."""
+        return without_blanks(condition, table, self.target_alias)
+
+
+def joined(source: DataFrame, on: Expression | None, target_alias: str | None, source_alias: str) -> Join:
+    """The join of a statement with a source. Raises TypeError for what is none, ColumnError without a condition."""
+    check_frame("source", source)
+    check_condition("on", on)
+    if on is None:
+        raise ColumnError('a source needs a condition that joins it with the table: on="t.id = s.id"')
+    return Join(source, on, target_alias or "t", source_alias)
+
+
+def joined_if_any(
+    source: DataFrame | None, on: Expression | None, target_alias: str | None, source_alias: str
+) -> Join | None:
+    """The join of an UPDATE … FROM or DELETE … USING, None of a statement on the table alone.
+
+    Raises what `joined` does, and ColumnError for a condition without a source: the statement would be on all rows.
+    """
+    if source is None and on is not None:
+        raise ColumnError("on joins the table with a source, and none is given: add source=frame, or use where")
+    return None if source is None else joined(source, on, target_alias, source_alias)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSource:
+    """The rows of a source with their numbers (`SOURCE_ROW`), as they were when it was computed.
+
+    There are `rows` of them. `matched` is what is known of each target row that matches one of them; `is_unique` says
+    that none can match two.
+    """
+
+    frame: DataFrame
+    alias: str
+    rows: int
+    is_small: bool
+    matched: Predicate | None
+    is_unique: bool = False
+
+    def joined(self) -> DataFrame:
+        """The frame to join with, under its alias; broadcast if it is small."""
+        return (F.broadcast(self.frame) if self.is_small else self.frame).alias(self.alias)
+
+
+def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
+    """Compute the source of a join with `table`, in one query that also measures it.
+
+    With `once` it is looked at whether a row of the table can match two of the source. Raises ColumnError for a source
+    with two columns of one name, or with one that has the name of ours.
+    """
+    check_distinct(name.lower() for name in join.source.columns)
+    refuse_our_names(join.source.columns)
+    keys = list(_comparable_keys(join, table))
+    numbered = join.source.selectExpr("*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
+    names = [f"rtrim({quoted(key)})" if is_char(column) else quoted(key) for column, key in keys]
+    types = [spark_type(column.type) for column, _ in keys]
+    # Rows with a null among them are not counted, and match nothing.
+    distinct = f"count(DISTINCT {', '.join(names)})" if once and names else "NULL"
+    known = f"count_if({' AND '.join(f'{name} IS NOT NULL' for name in names) or 'true'})"
+    # All as SQL, since a call to the JVM for each part of each expression takes long for a wide source.
+    ends = (
+        f"{sent(f'{end}({name})', of)} AS {what}_{position}"
+        for position, (name, of) in enumerate(zip(names, types, strict=True))
+        for what, end in (("low", "min"), ("high", "max"))
+    )
+    # Kept as soon as it is computed, and it is computed to be measured. (An observation would not reach a client of
+    # Spark Connect from a checkpoint.)
+    frame = _kept(numbered)
+    counted = "count(1) AS rows", f"{distinct} AS distinct_keys", f"{known} AS known_keys"
+    found = frame.selectExpr(*counted, f"{_bytes(join.source)} AS bytes", *ends).collect()[0]
+    rows = int(found["rows"])
+    if keys and rows <= MOST_VALUES:
+        values = frame.selectExpr(*map(sent, names, types)).collect()
+        bounds = [
+            one_of(column, (received(row[at], types[at]) for row in values)) for at, (column, _) in enumerate(keys)
+        ]
+    else:
+        bounds = [
+            between(column, *(received(found[f"{end}_{position}"], types[position]) for end in ("low", "high")))
+            for position, (column, _) in enumerate(keys)
+        ]
+    said = predicate_of(join.on, table, join.target_alias, join.source.columns)
+    small = int(found["bytes"] or 0) + rows * _VALUE_BYTES <= _BROADCAST_LIMIT_BYTES
+    unique = found["distinct_keys"] is not None and found["distinct_keys"] == found["known_keys"]
+    return KeptSource(frame, join.source_alias, rows, small, all_of((said, *bounds)), unique)
+
+
+def _kept(rows: DataFrame) -> DataFrame:
+    """`rows`, to be computed once.
+
+    Spark keeps with them what it concludes of each column from all others (`job_settings.NOT_INFERRED`). A client of
+    Connect has no plan of its own, and leaves it at that: the source's own joins and filters are planned by it.
+    """
+    of_jvm: Any = vars(rows).get("_jdf")
+    if of_jvm is None:
+        return rows.localCheckpoint(eager=False)
+    of_jvm.queryExecution().executedPlan()
+    with configured(rows.sparkSession, NOT_INFERRED, gives_way=True):
+        return rows.localCheckpoint(eager=False)
+
+
+def _comparable_keys(join: Join, table: Table) -> Iterator[tuple[Column, str]]:
+    """The target's column and the source's name for its own, where ON compares them without a conversion."""
+    target = {column.name: column for column in (*table.columns, *table.partition_keys)}
+    fields = _fields(join.source)
+    for name, key in equal_columns(join.on, join.target_alias, join.source_alias, [*target, *join.source.columns]):
+        if name in target and key in fields and _is_comparable(target[name], fields[key]):
+            yield target[name], fields[key].name
+
+
+def _is_comparable(column: Column, field: t.StructField) -> bool:
+    left, right = spark_type(column.type), field.dataType
+    if right == t.StringType() and is_char(Column(field.name, column_type(field))) and not is_char(column):
+        return False  # with a CHAR texts are compared without the blanks at their ends
+    if isinstance(left, t.IntegralType):
+        return isinstance(right, t.IntegralType)
+    return isinstance(left, t.DateType | t.DecimalType | t.StringType) and left == right
+
+
+def _fields(frame: DataFrame) -> dict[str, t.StructField]:
+    """The fields of a frame by name in lower case, but those whose name is not theirs alone."""
+    fields = frame.schema.fields
+    names = [field.name.lower() for field in fields]
+    return {name: field for name, field in zip(names, fields, strict=True) if names.count(name) == 1}
+
+
+def _bytes(source: DataFrame) -> str:
+    """The SQL of about how much the rows take in memory, null if there are none."""
+    fixed, sizes = 0, []
+    for field in _fields(source).values():
+        name = quoted(field.name)
+        if isinstance(field.dataType, t.StringType | t.BinaryType):
+            sizes.append(f"octet_length({name})")
+        elif isinstance(field.dataType, t.ArrayType | t.MapType | t.StructType):
+            sizes.append(f"octet_length(cast({name} AS string))")
+        else:
+            fixed += _VALUE_BYTES
+    return f"sum({total([f'{fixed}L', *(f'coalesce({size}, 0)' for size in sizes)])})"

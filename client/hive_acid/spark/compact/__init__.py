@@ -1,0 +1,1 @@
+"""Compactions: what a job is told, what it reads and writes, and the processes that run jobs."""

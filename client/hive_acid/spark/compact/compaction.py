@@ -1,0 +1,148 @@
+"""Compaction of one partition directory: the files of many writes become one file per bucket (acid-format.md §6.2).
+
+A job says what to read and how the output is called; which directories those are is the metastore's decision. The
+output appears below the job's staging directory, complete, and the metastore renames it into place.
+
+Rows are written as cheaply as their number and their files allow: bucket by bucket without a shuffle and mostly without
+a sort (`hive_acid.spark.compact.lanes`), by pyarrow if they are not many; a few in one task of Spark, or after a
+shuffle by bucket. Files with large stripes, of which nothing is deleted, become part of the new ones as they are. A few
+delete events are merged without Spark.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from hive_acid.errors import FormatError
+from hive_acid.filesystem import files
+from hive_acid.format.state import DataDirectory
+from hive_acid.spark.compact.concatenate import concatenate
+from hive_acid.spark.compact.job import MINOR, REBALANCE, CompactionJob, CompactionResult, Progress, Report, unheard
+from hive_acid.spark.compact.lane_merge import LaneMerge
+from hive_acid.spark.compact.merging import Merging
+from hive_acid.spark.compact.rebalance import rebalanced
+from hive_acid.spark.jvm.job_settings import configured
+from hive_acid.spark.read.deleted import merged_events
+from hive_acid.spark.read.scan import ID_COLUMNS, KEY, ROW_COLUMN
+from hive_acid.spark.read.table_frame import delete_events, has_old_shape
+from hive_acid.spark.values.types import refuse_instants, row_type
+from hive_acid.spark.write.events import BUCKET_COLUMN, FILE_OF_ROW
+from hive_acid.write.staging import DELETE, INSERT
+
+SMALL_BYTES = 16 * 1024 * 1024
+"""Up to so much is merged in one task even if there are many buckets."""
+
+_NTH = "__acid_nth"
+
+
+def compact(spark: SparkSession, job: CompactionJob, report: Report = unheard) -> CompactionResult:
+    """Make the output of `job` below its staging directory; what an earlier attempt has left there is removed first.
+
+    `report` hears of each phase. Raises FormatError or UnsupportedTableError for files that cannot be merged.
+    """
+    started = time.monotonic()
+    files.remove(job.staging)
+    report(Progress(0, 0, 0, "listing"))
+    state = job.state()
+    found = state.partitions[0].state
+    with configured(spark, job.settings):
+        if job.insert_only:
+            rows, deletes = concatenate(spark, job, state, report), 0
+        else:
+            rows, deletes = _Merge(spark, job, state, report).run()
+    made = tuple(name for name in (job.insert_output, job.delete_output) if name)
+    written = [
+        entry
+        for name in made
+        for entry in files.list_tree(files.join(job.staging, name))
+        if not entry.is_directory and not entry.path.startswith(("_", "."))
+    ]
+    size = sum(entry.size for entry in written)
+    report(Progress(rows + deletes, len(written), size, "written"))
+    return CompactionResult(
+        rows=rows,
+        deletes=deletes,
+        size=size,
+        directories=made,
+        seconds=round(time.monotonic() - started, 3),
+        files=len(written),
+        input_bytes=sum(of.size for of in (*found.data, *found.delete_deltas))
+        + sum(file.size for file in found.originals),
+    )
+
+
+class _Merge(Merging):
+    """The compaction itself."""
+
+    def run(self) -> tuple[int, int]:
+        """Write all that the job asks for; the numbers of rows and of delete events."""
+        job, found = self.job, self.partition.state
+        rows = deletes = 0
+        if job.insert_output:
+            refuse_instants(job.columns)
+            self.report(Progress(0, 0, 0, "rows"))
+            rows = self._rows(job.insert_output)
+        if job.delete_output:
+            self.report(Progress(rows, 0, 0, "deletes"))
+            deletes = self._deletes(job.delete_output, found.delete_deltas)
+        return rows, deletes
+
+    def _deletes(self, output: str, deltas: Sequence[DataDirectory]) -> int:
+        events = merged_events(self.partition, deltas, self.state.write_ids)
+        if events:
+            self.publish(output, self.staging.deletes(self.state.table, {(): events}, self.job.compression))
+            return len(events)
+        found = delete_events(self.spark, self.partition.scan_directories(deltas), self.state.write_ids)
+        nothing = F.lit(None).cast(row_type(self.job.columns)).alias(ROW_COLUMN)
+        in_one = _in_one_task(deltas, SMALL_BYTES)
+        return self._placed(output, found.select(*ID_COLUMNS, nothing), DELETE, one_task=in_one)
+
+    def _rows(self, output: str) -> int:
+        job, partition = self.job, self.partition
+        if job.kind == MINOR:
+            if has_old_shape(self.spark, partition):
+                raise FormatError(
+                    f"{partition.location} has updates among its inserts, as Hive before version 3 wrote them: they "
+                    "are merged by a major compaction"
+                )
+            partition = replace(partition, state=replace(partition.state, delete_deltas=()))
+        if job.kind == REBALANCE:
+            assert job.buckets is not None
+            with rebalanced(self.spark, self.read(partition), job.buckets, job.order_by) as rows:
+                return self._placed(output, self.events(rows), INSERT, one_task=job.buckets == 1)
+        by_lanes = LaneMerge(self, partition)
+        if (chosen := by_lanes.chosen()) and (written := by_lanes.merge(output, chosen)) is not None:
+            return written
+        many = job.raw or not _in_one_task(partition.state.data, SMALL_BYTES)
+        return self._placed(output, self.events(self.read(partition)), INSERT, one_task=not many)
+
+    # --- after a shuffle, or in one task -------------------------------------------------------
+
+    def _placed(self, name: str, events: DataFrame, holds: str, *, one_task: bool) -> int:
+        """Write `events` as the directory `name`, sorted, in one file per bucket; the number of events."""
+        placed = events.withColumn(BUCKET_COLUMN, F.expr(f"coalesce({FILE_OF_ROW}, 0)"))
+        placed = placed.coalesce(1) if one_task else placed.repartition(BUCKET_COLUMN)
+        if holds == DELETE:
+            # Hive 4 loses the events that follow a doubled one (acid-format.md §3.8).
+            same_row = Window.partitionBy(BUCKET_COLUMN, *KEY).orderBy("currentTransaction")
+            placed = placed.withColumn(_NTH, F.row_number().over(same_row)).where(F.col(_NTH) == 1)
+        ordered = placed.sortWithinPartitions(BUCKET_COLUMN, *KEY)
+        written = self.write(ordered.select(BUCKET_COLUMN, *events.columns), (BUCKET_COLUMN,), holds, name)
+        found = self.staging.staged(0, step=name)
+        if not written:
+            # A directory has at least one file: engines that list files do not see it otherwise (acid-format.md §2.7).
+            found = [self.staging.nothing(self.state.table, ())]
+        self.publish(name, found)
+        return written
+
+
+def _in_one_task(directories: Sequence[DataDirectory], small_bytes: int) -> bool:
+    """Whether one task reads and writes all: there is little, or one bucket only, and then nothing is shuffled."""
+    if sum(directory.size for directory in directories) <= small_bytes:
+        return True
+    return len({file.path.rpartition("/")[2] for directory in directories for file in directory.files}) <= 1

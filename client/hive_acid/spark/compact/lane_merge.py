@@ -1,0 +1,287 @@
+"""Rows merged bucket by bucket: without a shuffle, mostly without a sort, and those of files that stay without a look.
+
+Each lane is written by tasks of its own, of this process (`hive_acid.spark.compact.arrow_merge`) or of Spark, and a
+bucket's pieces become one file; that they follow each other is not believed but looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+
+from hive_acid.errors import FormatError
+from hive_acid.filesystem import files
+from hive_acid.filesystem.footers import DataFilePath
+from hive_acid.format.deleted import Blocks, Source
+from hive_acid.format.names import bucket_file_name
+from hive_acid.format.orc import empty_acid_file
+from hive_acid.format.orc_tail import OrcType, Tail, read_tail
+from hive_acid.format.snapshot import RangeValidity
+from hive_acid.format.state import DataDirectory
+from hive_acid.spark.compact import arrow_merge
+from hive_acid.spark.compact.arrow_merge import ArrowMerge
+from hive_acid.spark.compact.file_order import can_look
+from hive_acid.spark.compact.job import Progress
+from hive_acid.spark.compact.lanes import Lane, has_rows_of, lanes, restricted
+from hive_acid.spark.compact.merging import Merging
+from hive_acid.spark.compact.pieces import Piece, by_bucket, join, mixed, pieces_of
+from hive_acid.spark.jvm.job_settings import configured
+from hive_acid.spark.read.deleted import deleted_rows
+from hive_acid.spark.read.listing import PartitionState
+from hive_acid.spark.read.scan import KEY
+from hive_acid.spark.read.table_frame import BROADCAST_LIMIT_BYTES, has_old_shape
+from hive_acid.write.staging import INSERT, StagedFiles
+
+LOG = logging.getLogger(__name__)
+
+ONE_TASK_BYTES = 1024 * 1024
+"""Up to so much Spark merges in one task, which is the least that it can do."""
+
+RUNS_PER_JOB = 16
+"""Each run of a lane takes a scan of its own: plans of more become slow to make."""
+
+LANE_BYTES = 1024 * 1024
+"""Lanes pay Spark where the files of a bucket have so much, or where there are no more than `FEW_LANES`."""
+
+FEW_LANES = 4
+
+KEPT_STRIPE_BYTES = 2 * 1024 * 1024
+"""Files with smaller stripes, on an average, are read and written: each stripe costs a reader a start of its own."""
+
+_FILE_BY_FILE = {
+    # A union of frames with one part each has a part for each of them.
+    "spark.sql.unionOutputPartitioning": "false",
+    # Files are read from their beginning to their end, each in one piece.
+    "spark.sql.files.maxPartitionBytes": str(1 << 40),
+    "spark.sql.files.minPartitionNum": "1",
+}
+_JOINED = "joined"
+_WRITTEN = "merged"
+
+
+class _Task(NamedTuple):
+    """What one task reads, in bytes, and the events that it writes."""
+
+    size: int
+    events: DataFrame
+
+
+@dataclass
+class LaneMerge:
+    """The merge of a partition's rows by lanes."""
+
+    _merging: Merging
+    _partition: PartitionState
+
+    @cached_property
+    def _types(self) -> tuple[OrcType, ...]:
+        """Those of the files that are written now."""
+        columns = [(column.name, column.type) for column in self._merging.job.columns]
+        return read_tail(empty_acid_file(columns)).types
+
+    @cached_property
+    def _deleted(self) -> Mapping[Source, Blocks] | None:
+        """The rows that go, None if that is not known here."""
+        deletes = self._partition.state.delete_deltas
+        deleted = deleted_rows([(self._partition, deletes)], self._merging.state.write_ids)
+        return None if deleted is None else deleted[0]
+
+    def chosen(self) -> list[Lane] | None:
+        """The lanes by which to merge, None where they would not pay or not be right."""
+        state = self._partition.state
+        size = sum(directory.size for directory in state.data)
+        deletes = sum(directory.size for directory in state.delete_deltas)
+        # Beyond that deletes are not broadcast, and their join leaves no order.
+        if deletes > BROADCAST_LIMIT_BYTES or not can_look():
+            return None
+        if has_old_shape(self._merging.spark, self._partition):
+            return None
+        found = lanes(self._partition, self._keeps, self._is_plain)
+        if not found:
+            return None
+        if self._is_for_arrow(found):
+            return found
+        pays = len(found) <= FEW_LANES or size >= len(found) * LANE_BYTES
+        return found if pays and size > ONE_TASK_BYTES else None
+
+    def _is_new(self, tail: Tail) -> bool:
+        """Whether a file is such as would be written now.
+
+        What the user wants written otherwise than by its compression Spark writes, and so what needs a user metadata
+        of its own.
+        """
+        job = self._merging.job
+        if job.options or self._merging.hive_3 or self._deleted is None:
+            return False
+        return tail.types == self._types
+
+    def _is_plain(self, tail: Tail) -> bool:
+        """Whether a file's rows are pyarrow's to read and write."""
+        return self._is_new(tail) and arrow_merge.is_plain(tail)
+
+    def _keeps(self, directory: DataDirectory, tail: Tail) -> bool:
+        """Whether a file becomes part of the new one as it is: nothing of it is left out or changed."""
+        return (
+            self._is_new(tail)
+            and directory.validity is RangeValidity.ALL
+            and tail.compression == self._merging.job.compression
+            and sum(stripe.length for stripe in tail.stripes) >= len(tail.stripes) * KEPT_STRIPE_BYTES
+            and not has_rows_of(tail, self._deleted or ())
+        )
+
+    def _is_for_arrow(self, chosen: Sequence[Lane]) -> bool:
+        """Whether pyarrow could write what is not kept, and it is not much."""
+        runs = [run for lane in chosen for together in lane.written() for run in together]
+        return (
+            all(lane.plain for lane in chosen)
+            and sum(run.size for run in runs) <= arrow_merge.MOST_BYTES
+            and all(run.size <= arrow_merge.MOST_SORTED_BYTES for run in runs if run.overlap)
+        )
+
+    def merge(self, output: str, chosen: Sequence[Lane]) -> int | None:
+        """Write each lane without a shuffle; the number of rows, None if what came out is not as it must be."""
+        try:
+            kept = self._kept(chosen)
+        except FormatError as error:
+            LOG.info("%s: all is written again: %s", self._merging.job.location, error)
+            kept, chosen = [], [lane.without_kept() for lane in chosen]
+        unlike = mixed(kept)
+        chosen = [lane.without_kept() if lane.bucket in unlike else lane for lane in chosen]
+        kept = [piece for piece in kept if piece.bucket not in unlike]
+        written = self._by_arrow(output, chosen, kept)
+        if written is None:
+            written = self._by_spark(output, chosen)
+            if unlike := mixed([*kept, *written]):
+                # Files of another writer, or of another version of it, are not joined with ours.
+                again = [lane.of_kept() for lane in chosen if lane.bucket in unlike]
+                written += self._by_spark(f"{output}-again", again)
+                kept = [piece for piece in kept if piece.bucket not in unlike]
+        found = by_bucket([*kept, *written])
+        if found is None:
+            LOG.warning("%s: merged once more, with a sort", self._merging.job.location)
+            self._merging.staging.remove()
+            return None
+        rows = sum(piece.part.rows for of_bucket in found.values() for piece in of_bucket)
+        made = StagedFiles(INSERT, (), self._joined(found, rows))
+        self._merging.publish(output, [made if found else self._merging.staging.nothing(self._merging.state.table, ())])
+        return rows
+
+    def _kept(self, chosen: Sequence[Lane]) -> list[Piece]:
+        """The files of lanes that stay as they are."""
+        sizes = {file.path: file.size for directory in self._partition.state.data for file in directory.files}
+        return pieces_of(
+            [
+                DataFilePath(files.join(self._partition.location, path), sizes[path])
+                for lane in chosen
+                for path in lane.kept
+            ]
+        )
+
+    def _by_arrow(self, output: str, chosen: Sequence[Lane], kept: Sequence[Piece]) -> list[Piece] | None:
+        """Have pyarrow write what is not kept of lanes; None if that is Spark's to do.
+
+        What is kept may be of Spark, or of another version of pyarrow: then what Spark writes is joined with it, or
+        all of it is written by Spark.
+        """
+        if not self._is_for_arrow(chosen) or not all(piece.part.is_of_cpp for piece in kept):
+            return None
+        job = self._merging.job
+        directory = files.join(job.staging, _WRITTEN, output)
+        merge = ArrowMerge(
+            self._partition.location,
+            self._types,
+            job.compression,
+            self._merging.state.write_ids,
+            self._partly_visible,
+            self._deleted or {},
+            self._tell,
+        )
+        paths = merge.written(chosen, directory)
+        if paths is None:
+            return None
+        written = pieces_of(paths)
+        if mixed([*kept, *written]):
+            files.remove(directory)
+            return None
+        return written
+
+    @property
+    def _partly_visible(self) -> frozenset[str]:
+        """The names of the directories of which not all rows are visible, or not all writes are known to be."""
+        data = self._partition.state.data
+        return frozenset(found.name for found in data if found.validity is not RangeValidity.ALL)
+
+    def _tell(self, rows: int, made: int, size: int) -> None:
+        self._merging.report(Progress(rows, made, size, "rows"))
+
+    def _by_spark(self, output: str, chosen: Sequence[Lane]) -> list[Piece]:
+        """Have Spark read and write what is not kept of lanes."""
+        rows = 0
+        paths: list[DataFilePath] = []
+        with configured(self._merging.spark, _FILE_BY_FILE):
+            for number, together in enumerate(_jobs(chosen)):
+                step = f"{output}-{number}"
+                tasks = [task for lane in together for task in self._tasks(lane)]
+                # The longest begin first, so that none is left alone in the end.
+                tasks.sort(key=lambda task: task.size, reverse=True)
+                frame = reduce(DataFrame.unionAll, (task.events for task in tasks))
+                rows += self._merging.write(frame, (), INSERT, step)
+                paths += self._merging.staging.paths(step)
+                self._tell(rows, len(paths), sum(path.size for path in paths))
+        return pieces_of(paths)
+
+    def _tasks(self, lane: Lane) -> list[_Task]:
+        """The events of a lane by tasks: each a run, whose files are joined then.
+
+        Where a file is copied to be joined, and where its metadata speak of its own rows, as few as can be.
+        """
+        tasks = []
+        for runs in lane.written():
+            parts = []
+            for run in runs:
+                of_run = replace(self._partition, state=restricted(self._partition.state, run.paths))
+                events = self._merging.events(self._merging.read(of_run))
+                in_order = events if run.in_order else events.coalesce(1).sortWithinPartitions(*KEY)
+                parts.append(_Task(run.size, in_order.coalesce(1)))
+            if self._merging.hive_3 or self._merging.staging.is_bypassed:
+                whole = reduce(DataFrame.unionAll, (part.events for part in parts))
+                parts = [_Task(sum(part.size for part in parts), whole.coalesce(1))]
+            tasks += parts
+        return tasks
+
+    def _joined(self, found: Mapping[int, Sequence[Piece]], rows: int) -> dict[int, str]:
+        """One file for each bucket, by its path below the staging directory."""
+        staging = self._merging.staging.location
+        buckets: dict[int, str] = {}
+        size = 0
+        for bucket, pieces in found.items():
+            path = pieces[0].path.path
+            if len(pieces) == 1 and files.is_below(path, staging):
+                buckets[bucket] = path.removeprefix(staging).lstrip("/")
+                continue
+            buckets[bucket] = files.join(_JOINED, bucket_file_name(bucket))
+            for length in join(pieces, files.join(staging, buckets[bucket])):
+                size += length
+                self._merging.report(Progress(rows, len(buckets), size, "joining"))
+        return buckets
+
+
+def _jobs(chosen: Sequence[Lane]) -> list[list[Lane]]:
+    """Lanes that are written together."""
+    jobs: list[list[Lane]] = []
+    left = 0
+    for lane in chosen:
+        runs = sum(map(len, lane.written()))
+        if not runs:
+            continue
+        if not jobs or runs > left:
+            jobs.append([])
+            left = RUNS_PER_JOB
+        jobs[-1].append(lane)
+        left -= runs
+    return jobs

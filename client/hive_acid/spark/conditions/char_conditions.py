@@ -1,0 +1,175 @@
+"""Conditions in which a CHAR column meets texts: blanks at its end do not count, as in Hive.
+
+Spark sees to that itself where such a column is compared with a constant or with another one: see
+`hive_acid.spark.values.texts`. Compared with a text that comes from a column, and by BETWEEN, it would be taken with
+its blanks: so it is put there without them. What cannot be looked into stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+from sqlglot import exp
+
+from hive_acid.catalog.table import Table
+from hive_acid.format.hashing import type_parts
+from hive_acid.spark.conditions.trees import condition_tree
+from hive_acid.spark.values.types import column_type, spark_type
+
+TypeOf = Callable[[str, str], str | None]
+"""The Hive type of a column by its qualifier, which may be empty, and its name; None where it is not known."""
+
+_EQUATIONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ)
+_ORDERS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
+_LONGEST_CHAR = 255
+_CHAR = re.compile(r"\bchar\b", re.IGNORECASE)
+
+
+def has_chars(table: Table) -> bool:
+    """Whether CHAR is among the types of a table's columns, or inside of one."""
+    return any(_CHAR.search(column.type) for column in (*table.columns, *table.partition_keys))
+
+
+def without_blanks(
+    condition: Column | str, table: Table, alias: str | None = None, source: DataFrame | None = None, called: str = ""
+) -> Column | str:
+    """`condition` with the CHAR columns of `table` and of `source` compared by Hive's rule.
+
+    Columns are named alone, or by `alias` or, without one, the table's name; those of a `source` that is joined alone,
+    or as it is `called`.
+    """
+    own = {column.name: column.type for column in (*table.columns, *table.partition_keys)}
+    fields = source.schema.fields if source is not None else []
+    # Of a source it matters which columns are texts.
+    others = {field.name.lower(): column_type(field) if field.dataType == t.StringType() else None for field in fields}
+    if not has_chars(table) and not any(map(_is_char, others.values())):
+        return condition
+    tree = condition_tree(condition, [*own, *(field.name for field in fields)], with_escapes=True)
+    if tree is None:
+        return condition
+    by_alias: dict[str, dict[str, str | None]] = {called.lower(): others, (alias or table.name).lower(): {**own}}
+
+    def type_of(qualifier: str, name: str) -> str | None:
+        if qualifier:
+            return by_alias.get(qualifier, {}).get(name)
+        return None if name in own and name in others else own.get(name, others.get(name))
+
+    found = list(with_blanks(tree, type_of))
+    if not found:
+        return condition
+    if isinstance(condition, str):
+        for begin, end, meant in sorted((part.in_text(condition) for part in found), reverse=True):
+            condition = condition[:begin] + meant + condition[end:]
+        return condition
+    if tree.find(exp.Placeholder):
+        return condition
+    for part in found:
+        part.node.replace(exp.var(part.meant(part.node.sql(dialect="spark"))))
+    return F.expr(tree.sql(dialect="spark"))
+
+
+class Part(NamedTuple):
+    """A column or literal of an expression that has to be without blanks, as one of several that are in `order`."""
+
+    node: exp.Expr
+    in_order: bool
+
+    def meant(self, text: str) -> str:
+        """The SQL for it, out of that of what is written."""
+        trimmed = f"rtrim({text})"
+        # In order, texts have as many blanks as the longest one: a tab comes before a blank.
+        return f"rpad({trimmed}, greatest({_LONGEST_CHAR}, char_length({trimmed})), ' ')" if self.in_order else trimmed
+
+    def in_text(self, text: str) -> tuple[int, int, str]:
+        """Where it begins and ends in the text that it was parsed from, and the SQL for it."""
+        marks = [part.meta for part in self.node.walk() if "start" in part.meta]
+        begin, end = min(mark["start"] for mark in marks), max(mark["end"] for mark in marks) + 1
+        return begin, end, self.meant(text[begin:end])
+
+
+def with_blanks(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
+    """The parts of an expression that have to be without blanks for it to mean what Hive means."""
+    if isinstance(node, exp.Query):
+        return  # its names are its own
+    if isinstance(node, _EQUATIONS + _ORDERS):
+        yield from _met([node.this, node.expression], type_of, in_order=isinstance(node, _ORDERS))
+    elif isinstance(node, exp.Between):
+        sides = [node.this, node.args["low"], node.args["high"]]
+        yield from _met(sides, type_of, in_order=True, by_spark=False)
+    elif isinstance(node, exp.In) and node.expressions:
+        yield from _met([node.this, *node.expressions], type_of)
+    elif isinstance(node, exp.In) and _is_char(_type(node.this.unnest(), type_of)):
+        yield from _parts([node.this.unnest()], type_of, in_order=False)
+    for child in node.iter_expressions():
+        yield from with_blanks(child, type_of)
+
+
+def _met(
+    compared: Collection[exp.Expr], type_of: TypeOf, *, in_order: bool = False, by_spark: bool = True
+) -> Iterator[Part]:
+    """Those of the sides of one comparison; `by_spark` says that Spark knows what to do about a constant."""
+    sides = [side.unnest() for side in compared]
+    chars = [_is_char(_type(side, type_of)) for side in sides]
+    # What lies in another value has no blanks, and Spark knows nothing of it; nor of a list with a null.
+    has_null = any(isinstance(side, exp.Null) for side in sides)
+    knows = (
+        by_spark
+        and not has_null
+        and all(_is_column(side, type_of) for side, is_char in zip(sides, chars, strict=True) if is_char)
+    )
+    if any(chars) and not (knows and (all(chars) or sum(map(_is_constant, sides)) == len(sides) - 1)):
+        yield from _parts(sides, type_of, in_order=in_order)
+
+
+def _parts(sides: Collection[exp.Expr], type_of: TypeOf, *, in_order: bool) -> Iterator[Part]:
+    """The texts among them: columns, fields of columns, and literals."""
+    for side in sides:
+        kind = _type(side, type_of) if isinstance(side, exp.Column) else None
+        is_text = kind is not None and spark_type(kind) == t.StringType()
+        if is_text or (isinstance(side, exp.Literal) and side.is_string):
+            yield Part(side, in_order)
+
+
+def _type(node: exp.Expr, type_of: TypeOf) -> str | None:
+    """The Hive type of a column, or of what lies in one."""
+    if isinstance(node, exp.Column):
+        names = [part.name.lower() for part in node.parts]
+        kind = type_of(*names[:2]) if len(names) > 1 else None
+        fields = names[2:]
+        if kind is None:
+            kind, fields = type_of("", names[0]), names[1:]
+        for field in fields:
+            kind = _inner(kind, field)
+        return kind
+    if isinstance(node, exp.Bracket):
+        return _inner(_type(node.this.unnest(), type_of))
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "get" and node.expressions:
+        return _inner(_type(node.expressions[0].unnest(), type_of))
+    return None
+
+
+def _inner(kind: str | None, field: str | None = None) -> str | None:
+    """The type of a struct's field, or of an array's elements or a map's values."""
+    name, inner = type_parts(kind or "")
+    if field is None:
+        return inner[-1] if name in ("array", "map") else None
+    fields = {of.strip(): type_ for of, _, type_ in (part.partition(":") for part in inner)}
+    return fields.get(field) if name == "struct" else None
+
+
+def _is_column(node: exp.Expr, type_of: TypeOf) -> bool:
+    """Whether it is a column itself."""
+    return isinstance(node, exp.Column) and type_of(node.table.lower(), node.name.lower()) is not None
+
+
+def _is_char(hive_type: str | None) -> bool:
+    return _CHAR.match((hive_type or "").strip()) is not None
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    return not any(isinstance(part, exp.Column | exp.Query | exp.Placeholder) for part in node.walk())

@@ -1,0 +1,59 @@
+"""Conditions and values as callers give them: a Column, or SQL text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from sqlglot import exp
+
+from hive_acid.errors import ColumnError
+from hive_acid.spark.conditions.trees import condition_tree
+
+Expression = Column | str
+"""A condition or a value: a Column, or SQL text."""
+
+
+def expression(value: object) -> Column:
+    """A value to assign: a Column as it is, a text as SQL, anything else as the constant that it is.
+
+    Raises ColumnError for what is none.
+    """
+    if isinstance(value, str):
+        return F.expr(value)
+    if isinstance(value, Column):
+        return value
+    kind = type(value).__name__
+    if isinstance(value, Mapping | Set | tuple):
+        raise ColumnError(f"{kind} is no value for a column: give a map, an array or a struct as SQL text or a Column")
+    try:
+        return F.lit(value)
+    except Exception as error:  # of what it does not know, each kind has an error of its own
+        raise ColumnError(f"{kind} is no value for a column: give SQL text, a Column or a constant") from error
+
+
+def equal_columns(condition: Expression, left: str, right: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of a column of the alias `left` and one of `right` that are equal wherever the condition is true.
+
+    The pairs are in lower case; `names` are those of all columns that the condition may mean. Only equations of two
+    columns with their aliases, joined by AND, are understood.
+    """
+    tree = condition_tree(condition, names)
+    found = []
+    for part in tree.flatten() if isinstance(tree, exp.And) else (tree,):
+        equation = part.unnest() if part is not None else None
+        if isinstance(equation, exp.EQ):
+            sides = dict(side for side in map(_named, (equation.left, equation.right)) if side is not None)
+            if sides.keys() == {left.lower(), right.lower()}:
+                found.append((sides[left.lower()], sides[right.lower()]))
+    return found
+
+
+def _named(side: Any) -> tuple[str, str] | None:
+    """Alias and column of ``alias.column``."""
+    column = side.unnest()
+    if isinstance(column, exp.Column) and column.table and not column.args.get("db"):
+        return column.table.lower(), column.name.lower()
+    return None

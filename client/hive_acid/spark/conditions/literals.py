@@ -1,0 +1,162 @@
+"""Literals of SQL and values of Python as exact values of a column's type: those that compare as the column's do.
+
+What a literal becomes when Spark compares it with a column depends on both types and on settings. So only forms count
+of which it is one and the same in all cases; all others are None, which is no hint.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+
+from sqlglot import exp
+
+from hive_acid.catalog.table import Column
+from hive_acid.format.orc_statistics import Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How literals of SQL and values of Python become exact values of a column's type, None where they do not."""
+
+    of_literal: Callable[[exp.Condition], Bound | None]
+    of_python: Callable[[object], Bound | None]
+
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
+_INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
+_LARGEST_LONG = 2**63 - 1
+_LARGEST_FLOAT = 3.4e38
+
+
+def type_name(column: Column) -> str:
+    """The column's type without parameters, in lower case."""
+    return re.split(r"[(<]", column.type.strip().lower())[0].strip()
+
+
+def kind_of(column: Column) -> Kind | None:
+    """How values of the column's type are told; None for types whose comparisons have rules of their own."""
+    name = type_name(column)
+    if name in ("decimal", "numeric", "dec"):
+        digits = re.findall(r"\d+", column.type)
+        scale = int(digits[1]) if len(digits) > 1 else 0
+        return Kind(lambda tree: _decimal(_number(tree), scale), lambda value: _decimal(value, scale))
+    return _KINDS.get("int" if name in _INTEGERS else name)
+
+
+def _bare(tree: exp.Condition) -> exp.Condition:
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return tree
+
+
+def _number(tree: exp.Condition) -> Decimal | None:
+    """A number without exponent, as SQL has it: exact."""
+    tree = _bare(tree)
+    negative = isinstance(tree, exp.Neg)
+    tree = _bare(tree.this) if negative else tree
+    if not isinstance(tree, exp.Literal) or tree.is_string or not re.fullmatch(r"\d+(\.\d*)?|\.\d+", tree.this):
+        return None
+    number = Decimal(tree.this)
+    return -number if negative else number
+
+
+def _text(tree: exp.Condition) -> str | None:
+    """A text without quotes in it: two of them are one, or none by a setting of Spark."""
+    tree = _bare(tree)
+    return tree.this if isinstance(tree, exp.Literal) and tree.is_string and "'" not in tree.this else None
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, Decimal):
+        value = int(value) if value == value.to_integral_value() else None
+    if isinstance(value, bool) or not isinstance(value, int) or not -_LARGEST_LONG <= value <= _LARGEST_LONG:
+        return None
+    return value
+
+
+def _integer_literal(tree: exp.Condition) -> int | None:
+    text = _text(tree)
+    if text is not None:
+        return int(text) if _INTEGER.fullmatch(text) and text != "-0" else None
+    return _integer(_number(tree))
+
+
+def _decimal(value: object, scale: int) -> Decimal | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = Decimal(value)
+    if not isinstance(value, Decimal) or not value.is_finite() or len(value.as_tuple().digits) > 38:
+        return None
+    try:
+        exact = value == round(value, scale)
+    except InvalidOperation:
+        return None
+    return value if exact else None
+
+
+def _double(value: object) -> float | None:
+    """The nearest double, as Spark takes it; NaN and infinities are not compared as others are."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if abs(number) < float("inf") else None
+
+
+def _float(value: object) -> float | None:
+    """With a whole number Spark may compare in the precision of the column, with others in that of doubles."""
+    number = _double(value)
+    if number is None or (number.is_integer() and not _is_of_single_precision(number)):
+        return None
+    return number
+
+
+def _is_of_single_precision(number: float) -> bool:
+    return abs(number) <= _LARGEST_FLOAT and struct.unpack("f", struct.pack("f", number))[0] == number
+
+
+def _string(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _boolean(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _boolean_literal(tree: exp.Condition) -> bool | None:
+    tree = _bare(tree)
+    return bool(tree.this) if isinstance(tree, exp.Boolean) else None
+
+
+def _day(value: object) -> date | None:
+    return value if isinstance(value, date) and not isinstance(value, datetime) else None
+
+
+def _day_literal(tree: exp.Condition) -> date | None:
+    """A date as such or as text; of other texts and times Spark's rules are many."""
+    tree = _bare(tree)
+    if isinstance(tree, exp.Cast) and tree.to.this is exp.DataType.Type.DATE:
+        tree = _bare(tree.this)
+    text = _text(tree)
+    try:
+        return date.fromisoformat(text) if text and _DATE.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+_KINDS: dict[str, Kind] = {
+    "int": Kind(_integer_literal, _integer),
+    "float": Kind(lambda tree: _float(_number(tree)), _float),
+    "double": Kind(lambda tree: _double(_number(tree)), _double),
+    "double precision": Kind(lambda tree: _double(_number(tree)), _double),
+    "string": Kind(_text, _string),
+    "boolean": Kind(_boolean_literal, _boolean),
+    "date": Kind(_day_literal, _day),
+}

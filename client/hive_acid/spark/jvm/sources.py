@@ -1,0 +1,46 @@
+"""Spark's sources of files, whatever the session's settings make of their names.
+
+A name is looked up when a frame is made: ``orc`` may be Hive's reader (``spark.sql.orc.impl``) or one of version 2
+(``spark.sql.sources.useV1SourceList``), neither of which reads the files of ACID tables. A class is itself. Avro has
+its name, since its package may be missing. A file that is missing or broken is an error, also where the session would
+leave it out: its rows would be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+
+from hive_acid.spark.jvm.job_settings import configured
+
+_PACKAGE = "org.apache.spark.sql.execution.datasources"
+_CLASSES = {
+    "orc": f"{_PACKAGE}.orc.OrcFileFormat",
+    "parquet": f"{_PACKAGE}.parquet.ParquetFileFormat",
+    "json": f"{_PACKAGE}.json.JsonFileFormat",
+    "text": f"{_PACKAGE}.text.TextFileFormat",
+    "csv": f"{_PACKAGE}.csv.CSVFileFormat",
+    "avro": "avro",
+}
+_PARQUET_TIMES = "spark.sql.parquet.outputTimestampType"
+_NOTHING_LEFT_OUT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
+
+
+def reader_of(spark: SparkSession, kind: str) -> DataFrameReader:
+    """A reader of files of this kind: orc, parquet, json, text, csv or avro."""
+    return spark.read.format(_CLASSES[kind]).options(**_NOTHING_LEFT_OUT)
+
+
+def writer_of(frame: DataFrame, kind: str) -> DataFrameWriter:
+    """A writer of files of this kind."""
+    return frame.write.format(_CLASSES[kind])
+
+
+@contextmanager
+def exact_times(spark: SparkSession) -> Iterator[None]:
+    """Within the block files hold times by the microsecond, also where the session would cut them to milliseconds."""
+    cut = spark.conf.get(_PARQUET_TIMES, None) == "TIMESTAMP_MILLIS"
+    with configured(spark, {_PARQUET_TIMES: "TIMESTAMP_MICROS"} if cut else {}):
+        yield

@@ -1,0 +1,1 @@
+"""From the directories of a snapshot to the rows of a frame."""

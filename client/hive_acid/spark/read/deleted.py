@@ -1,0 +1,317 @@
+"""Delete events that the client knows: rows are left out by a look-up in bits instead of a join.
+
+A join costs a job of its own for the delete files, a broadcast and a stage more, whatever is read. The delete files of
+most tables are small, and never change: they are read here, by pyarrow, and what they say is kept. Where they are not,
+or are not to be read, the reader joins them.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from hive_acid.filesystem import files
+from hive_acid.filesystem.footers import DataFilePath
+from hive_acid.format.deleted import (
+    BLOCK_BITS,
+    BUCKET_VERSION,
+    HALF_BUCKET_BITS,
+    LOW_WRITE_ID_BITS,
+    MOST_BLOCKS,
+    MOST_DIRECT_WRITE_ID,
+    MOST_WRITE_ID_BITS,
+    NO_PLACE,
+    WORDS_PER_BLOCK,
+    Blocks,
+    Layout,
+    Run,
+    Source,
+    blocks_of,
+    layout_of,
+    merged,
+)
+from hive_acid.format.orc_deletes import DeleteEvents
+from hive_acid.format.rows import DELETE
+from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
+from hive_acid.format.state import DataDirectory
+from hive_acid.spark.read.listing import PartitionState
+from hive_acid.spark.read.scan import KEY, PLACE_COLUMN
+from hive_acid.spark.read.skipping import tails_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MOST_EVENTS = 3_000_000
+"""So many delete events are looked up by one scan; more are joined. To read as many once takes a second."""
+
+MOST_MERGED_EVENTS = 300_000
+"""So many are merged without Spark, which takes 0.3 s and 100 MB."""
+
+MOST_WORDS = 1 << 18
+"""Words of 64 rows each that a scan carries: 2 MB."""
+
+_MOST_FILES = 512
+"""So many delete files that are not known yet are read for one scan: half a second from a local disk."""
+
+_ARRAY = "__acid_words"
+_MOST_KNOWN_BLOCKS = 1 << 18
+"""So many blocks are kept, which is 150 MB, and a thousand million rows if each of their blocks has a deleted one."""
+_COLUMNS = ["operation", *KEY, "currentTransaction"]
+
+
+class Said(NamedTuple):
+    """What a delete file says: the rows, and the writes that deleted them."""
+
+    rows: Mapping[Source, Blocks]
+    by: frozenset[int]
+
+
+class DeleteFiles:
+    """What delete files say, by file; safe to share between threads. The least recently used go first."""
+
+    def __init__(self, most_blocks: int = _MOST_KNOWN_BLOCKS) -> None:
+        self._most_blocks = most_blocks
+        self._guard = threading.Lock()
+        self._known: OrderedDict[DataFilePath, Said] = OrderedDict()
+        self._blocks = 0
+
+    def missing(self, wanted: Iterable[DataFilePath]) -> int:
+        """How many of `wanted` `read` would have to open."""
+        with self._guard:
+            return sum(file not in self._known for file in wanted)
+
+    def read(self, wanted: Sequence[DataFilePath]) -> list[Said] | None:
+        """What each file says; None if one cannot be read here."""
+        with self._guard:
+            found = {}
+            for file in wanted:
+                if file in self._known:
+                    self._known.move_to_end(file)
+                    found[file] = self._known[file]
+        missing = [file for file in wanted if file not in found]
+        if missing:
+            with ThreadPoolExecutor(files.threads_at(missing[0].path), thread_name_prefix="delete-file") as pool:
+                for file, said in zip(missing, pool.map(_read, missing), strict=True):
+                    if said is None:
+                        return None
+                    found[file] = said
+                    self._keep(file, said)
+        return [found[file] for file in wanted]
+
+    def _keep(self, file: DataFilePath, said: Said) -> None:
+        with self._guard:
+            if file not in self._known:
+                self._known[file] = said
+                self._blocks += _number_of_blocks(said.rows)
+            while self._blocks > self._most_blocks:
+                self._blocks -= _number_of_blocks(self._known.popitem(last=False)[1].rows)
+
+
+def _number_of_blocks(rows: Mapping[Source, Blocks]) -> int:
+    return sum(map(len, rows.values()))
+
+
+SHARED = DeleteFiles()
+"""What this process has read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """What a reader asks: an array, and `Layout.has` in Spark's words, over the columns of `scan` and the array."""
+
+    words: Column
+    is_deleted: str
+
+    def without_deleted(self, events: DataFrame, early: str | None = None) -> DataFrame:
+        """The events of rows that are not deleted, with one more column; only those of which `early` is true."""
+        asked = f"({early}) AND NOT ({self.is_deleted})" if early else f"NOT ({self.is_deleted})"
+        # The array has a name, so that the rest can be said in one text: each call to the JVM for a column is a dozen.
+        return events.withColumn(_ARRAY, self.words).where(asked)
+
+
+Deletes = tuple[PartitionState, Sequence[DataDirectory]]
+"""Delete deltas of a partition."""
+
+
+def look_up_of(
+    spark: SparkSession, deletes: Sequence[Deletes], write_ids: ValidWriteIdList, places: Sequence[str] = ()
+) -> LookUp | None:
+    """How to find out whether an event is of a row that some of `deletes` delete; None if that takes a join.
+
+    All events are in the partition of the only one of them; or the `PLACE_COLUMN` of each is among `places`, which
+    begin with those of `deletes`.
+    """
+    found = deleted_rows(deletes, write_ids)
+    if found is None:
+        return None
+    of_places = dict(zip(places or [NO_PLACE], found, strict=False))
+    layout = layout_of(of_places, places[len(deletes) :], MOST_WORDS)
+    return None if layout is None else LookUp(_words(spark, layout), _is_deleted(layout))
+
+
+def deleted_rows(deletes: Sequence[Deletes], write_ids: ValidWriteIdList) -> list[Mapping[Source, Blocks]] | None:
+    """The rows that each of `deletes` deletes; None if there are too many to be read here, or it cannot be.
+
+    Nor can it where only some of the events in a file are visible: what is known of a file is known for all snapshots.
+    A compacted delta may span aborted writes of which it has no events.
+    """
+    wanted = _event_files(deletes)
+    if wanted is None or SHARED.missing(file for of in wanted for file in of) > _MOST_FILES:
+        return None
+    if not _are_few([file for of in wanted for file in of], MOST_EVENTS):
+        return None
+    said = SHARED.read([file for of in wanted for file in of])
+    if said is None:
+        return None
+    if any(found.validity is not RangeValidity.ALL for _, deltas in deletes for found in deltas):
+        writes = frozenset[int]().union(*(of.by for of in said))
+        if not all(map(write_ids.is_valid, writes)):
+            return None
+    left = (of.rows for of in said)
+    return [merged(islice(left, len(of))) for of in wanted]
+
+
+def _event_files(deletes: Iterable[Deletes]) -> list[list[DataFilePath]] | None:
+    """The files of each of `deletes`; None if they are not finished."""
+    wanted = []
+    for partition, deltas in deletes:
+        if any(found.unfinished for found in deltas):
+            return None
+        of = [
+            DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms)
+            for found in deltas
+            for file in found.files
+            if file.size
+        ]
+        if not all(file.modified_ms for file in of):
+            return None
+        wanted.append(of)
+    return wanted
+
+
+def _are_few(wanted: Sequence[DataFilePath], most_events: int) -> bool:
+    """Whether it is known that files have no more than `most_events`."""
+    tails = tails_of(wanted)
+    return tails is not None and sum(tail.rows for tail in tails) <= most_events
+
+
+def merged_events(
+    partition: PartitionState, deltas: Sequence[DataDirectory], write_ids: ValidWriteIdList
+) -> DeleteEvents | None:
+    """The events of `deltas` that are visible, in the order of their keys, the first one of each row.
+
+    None if there are none, or too many to be read here, or it cannot be.
+    """
+    found = _event_files([(partition, deltas)])
+    if found is None or not _are_few(found[0], MOST_MERGED_EVENTS):
+        return None
+    (wanted,) = found
+    with ThreadPoolExecutor(files.threads_at(partition.location), thread_name_prefix="delete-file") as pool:
+        said = list(pool.map(_events, wanted))
+    if any(of_file is None for of_file in said):
+        return None
+    events = sorted(event for of_file in said for event in of_file or ())
+    if any(found.validity is not RangeValidity.ALL for found in deltas):
+        visible = {write_id for write_id in {event[3] for event in events} if write_ids.is_valid(write_id)}
+        events = [event for event in events if event[3] in visible]
+    # Hive 4 loses the events that follow a doubled one (acid-format.md §3.8).
+    first_of_rows = dict(reversed([(event[:3], event) for event in events]))
+    merged = list(reversed(first_of_rows.values()))
+    return DeleteEvents(*([event[column] for event in merged] for column in range(4))) if merged else None
+
+
+def _read(file: DataFilePath) -> Said | None:
+    """What the events in a file say; None as `_table`."""
+    table = _table(file)
+    if table is None:
+        return None
+    return Said(blocks_of(_runs(table)), frozenset(table.column("currentTransaction").unique().to_pylist()))
+
+
+def _runs(table: pyarrow.Table) -> Iterator[Run]:
+    """The events of a table by their source, as they come."""
+    from pyarrow import array, compute
+
+    *source, row_id = (table.column(name).combine_chunks() for name in KEY)
+    # What has changed is found by Arrow: to look at each event takes ten times as long.
+    ends = sorted({end for ids in source for end in compute.run_end_encode(ids).run_ends.to_pylist()})
+    last = array([end - 1 for end in ends], "int64")
+    row_ids = row_id.to_pylist()
+    begin = 0
+    for write_id, bucket, end in zip(*(ids.take(last).to_pylist() for ids in source), ends, strict=True):
+        yield write_id, bucket, row_ids[begin:end]
+        begin = end
+
+
+def _events(file: DataFilePath) -> list[tuple[int, ...]] | None:
+    """The delete events in a file, in its order; None as `_table`."""
+    table = _table(file)
+    if table is None:
+        return None
+    return list(zip(*(table.column(name).to_pylist() for name in (*KEY, "currentTransaction")), strict=True))
+
+
+def _table(file: DataFilePath) -> pyarrow.Table | None:
+    """The ids of the delete events in a file, in its order; None if pyarrow cannot read it."""
+    try:
+        import pyarrow
+        from pyarrow import compute, orc
+    except ImportError:
+        return None
+    try:
+        table = orc.ORCFile(pyarrow.BufferReader(files.read(file.path))).read(columns=_COLUMNS)
+    except (OSError, pyarrow.ArrowException):
+        return None
+    if not set(_COLUMNS).issubset(table.column_names) or any(table.column(name).null_count for name in _COLUMNS):
+        return None
+    return table.filter(compute.greater_equal(table.column("operation"), DELETE))
+
+
+def _words(spark: SparkSession, layout: Layout) -> Column:
+    """The tree of a layout as a subquery's, which plans do not spell out."""
+    tree = json.dumps(layout.tree, separators=(",", ":"))
+    kind = f"{'array<' * layout.levels}bigint{'>' * layout.levels}"
+    # A text that Spark could not parse would be null, by which nothing would be deleted, unless it is told to fail. It
+    # is not a parameter: the parsers that Delta and Iceberg put before Spark's lose them.
+    parsed = f"from_json(words, '{kind}', map('mode', 'FAILFAST'))"
+    return spark.sql(f"SELECT {parsed} FROM VALUES ('{tree}') AS v(words)").scalar()
+
+
+def _is_deleted(layout: Layout) -> str:
+    """`Layout.has` over an event. Never null.
+
+    Nothing that costs something stands in it twice: before version 4.2.1 Spark evaluates that twice. Its numbers are
+    part of the code that Spark generates: `Layout` sees to it that few change. Indices are cut to 32 bits by Spark, so
+    none may have more.
+    """
+    write_id, bucket, row_id = KEY
+    high = f"shiftrightunsigned({bucket}, {HALF_BUCKET_BITS}) ^ {BUCKET_VERSION}"
+    indices = [
+        *([f"hash({PLACE_COLUMN}, {layout.seed}) & {layout.slots - 1}"] if layout.slots else []),
+        *(
+            (
+                f"least(shiftright({write_id}, {LOW_WRITE_ID_BITS}), {1 << MOST_WRITE_ID_BITS - LOW_WRITE_ID_BITS}L)",
+                f"{write_id} & {(1 << LOW_WRITE_ID_BITS) - 1}",
+            )
+            if layout.high_write_ids
+            else (f"least({write_id}, {MOST_DIRECT_WRITE_ID + 1}L)",)
+        ),
+        *(
+            (f"{bucket} & {(1 << HALF_BUCKET_BITS) - 1}", high)
+            if layout.statements
+            else (f"{high} | shiftleft({bucket}, {HALF_BUCKET_BITS})",)
+        ),
+        f"least(shiftright({row_id}, {BLOCK_BITS}), {MOST_BLOCKS}L)",
+        f"shiftright({row_id}, 6) & {WORDS_PER_BLOCK - 1}",
+    ]
+    word = reduce(lambda node, index: f"get({node}, {index})", indices, _ARRAY)
+    return f"getbit({word}, cast({row_id} & 63 AS int)) <=> 1"

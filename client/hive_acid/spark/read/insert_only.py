@@ -1,0 +1,287 @@
+"""Insert-only tables: the snapshot chooses directories, Spark's own readers read their files (acid-format.md §2.4).
+
+Rows have no ids and are seen or not by whole directories. Columns are found as Hive finds them in plain tables of the
+format: by name in ORC, Parquet, Avro and JSON, by place in text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple, TypeVar
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid.catalog.table import Table
+from hive_acid.errors import FormatError, UnsupportedTableError
+from hive_acid.filesystem import files
+from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
+from hive_acid.format.state import DataDirectory
+from hive_acid.spark.jvm.sources import reader_of
+from hive_acid.spark.read.listing import PartitionState, TableState
+from hive_acid.spark.read.originals import path_of
+from hive_acid.spark.read.scan import PATH_COLUMN, literal_path, names_files, partition_texts
+from hive_acid.spark.values import json_values
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.texts import declared, is_char, shown
+from hive_acid.spark.values.types import row_type, spark_type
+
+Format = TypeVar("Format")
+Reader = Callable[[SparkSession, Table, list[str], Column], DataFrame]
+"""The columns of a table out of files, and the column given last, which tells the file's path."""
+
+_HEADER_LINES = ("skip.header.line.count", "skip.footer.line.count")
+_ENCODING, _REST = "serialization.encoding", "serialization.last.column.takes.rest"
+_BYTES = 128
+"""Java's bytes go up to here: a greater number is none to Hive, but begins with a character."""
+
+_LINE = "value"
+
+
+def read_table(spark: SparkSession, state: TableState) -> DataFrame:
+    """The rows that the snapshot sees: the table's columns, then its partition columns.
+
+    Raises UnsupportedTableError for a format that is not read here, FormatError for a directory of which only some
+    writes are visible.
+    """
+    table = state.table
+    read = by_format(
+        table,
+        _READERS,
+        "which Spark does not read: it reads ORC, Parquet, Avro (with its package spark-avro), JSON, delimited text",
+    )
+    told_by_path = [partition for partition in state.partitions if partition.is_told_by_path]
+    directories = [partition.directory for partition in told_by_path]
+    texts = [F.expr(text) for text in partition_texts(len(table.partition_keys), table.location, directories)]
+    parts = [
+        _shown(read(spark, table, paths, path_of(levels)), table, texts)
+        for levels, paths in _paths(spark, told_by_path, state.write_ids)
+    ]
+    for partition in state.partitions:
+        if not partition.is_told_by_path:
+            values = [F.lit(value).cast("string") for _, value in parse_partition_name(partition.name)]
+            parts += [
+                _shown(read(spark, table, paths, path_of(levels)), table, values)
+                for levels, paths in _paths(spark, [partition], state.write_ids)
+            ]
+    if parts:
+        return reduce(DataFrame.unionByName, parts)
+    return spark.createDataFrame([], row_type((*table.columns, *table.partition_keys)))
+
+
+def _paths(
+    spark: SparkSession, partitions: Sequence[PartitionState], write_ids: ValidWriteIdList
+) -> list[tuple[int, list[str]]]:
+    """The files that are visible, by how many levels they lie below their partition."""
+    found: dict[int, list[str]] = {}
+    named = names_files(spark, sum(len(of.files) for partition in partitions for of in partition.state.data))
+    for partition in partitions:
+        for directory in partition.state.data:
+            at = files.join(partition.location, directory.name)
+            _check_whole(at, directory, write_ids)
+            flat = all(file.path.count("/") == 1 for file in directory.files)
+            if directory.files and flat and not named:
+                found.setdefault(2, []).append(literal_path(at))
+                continue
+            for file in directory.files:
+                path = literal_path(files.join(partition.location, file.path))
+                found.setdefault(file.path.count("/") + 1, []).append(path)
+    return sorted(found.items())
+
+
+def data_files(spark: SparkSession, partition: PartitionState, write_ids: ValidWriteIdList) -> list[str]:
+    """The full paths of the files with rows of a partition, as Spark's readers take them."""
+    return [path for _, paths in _paths(spark, [partition], write_ids) for path in paths]
+
+
+def _check_whole(at: str, directory: DataDirectory, write_ids: ValidWriteIdList) -> None:
+    """Raise FormatError if only some of a directory's rows are visible. A compaction has left out aborted writes."""
+    of = directory.directory
+    aborted = len(write_ids.aborted_in(of.min_write_id, of.max_write_id))
+    is_whole = of.visibility_txn_id and aborted and not write_ids.open_in(of.min_write_id, of.max_write_id)
+    if directory.validity is not RangeValidity.ALL and not is_whole:
+        raise FormatError(f"only some of the writes in {at} are visible: rows of an insert-only table tell none")
+
+
+def _shown(frame: DataFrame, table: Table, texts: list[Column]) -> DataFrame:
+    keys = zip(texts, table.partition_keys, strict=True)
+    names = [(column.type, quoted(column.name)) for column in table.columns]
+    rows = frame.select(
+        *(F.expr(f"{shown(kind, name)} AS {name}") for kind, name in names),
+        *(text.try_cast(spark_type(key.type)).alias(key.name) for text, key in keys),
+    )
+    padded = {key.name: F.expr(shown(key.type, quoted(key.name))) for key in table.partition_keys if is_char(key)}
+    # Connect takes no empty list of columns.
+    rows = rows.withColumns(padded) if padded else rows
+    return declared(rows, (*table.columns, *table.partition_keys))
+
+
+def by_format(table: Table, known: Mapping[str, Format], otherwise: str) -> Format:
+    """What is `known` of a table's input format, or of its SerDe, by the last parts of their names.
+
+    Raises UnsupportedTableError, in which `otherwise` says what the matter is with all others.
+    """
+    input_format, serde = table.input_format.rpartition(".")[2], table.serde.rpartition(".")[2]
+    found = known.get(input_format) or known.get(serde)
+    if found is None:
+        raise UnsupportedTableError(
+            f"{table.full_name} has input format {table.input_format or '(none)'} with {table.serde or 'no SerDe'}, "
+            + otherwise
+        )
+    return found
+
+
+def _by_spark(kind: str) -> Reader:
+    def read(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+        return _loaded(table, reader_of(spark, kind).schema(row_type(table.columns)), paths).select("*", path)
+
+    return read
+
+
+def _loaded(table: Table, source: DataFrameReader, paths: list[str]) -> DataFrame:
+    try:
+        return source.load(paths)
+    except AnalysisException as error:
+        raise UnsupportedTableError(f"{table.full_name} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def _json(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+    fields = [
+        t.StructField(field.name, json_values.type_of_lines(field.dataType)) for field in row_type(table.columns).fields
+    ]
+    read = _loaded(table, reader_of(spark, "json").schema(t.StructType(fields)), paths)
+    values = (f"{json_values.read(column)} AS {quoted(column.name)}" for column in table.columns)
+    return read.select(*map(F.expr, values), path)
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+class Delimiters(NamedTuple):
+    """Between the fields of a line, before a delimiter that is part of a text (if anything), and in place of null."""
+
+    field: str
+    escape: str | None
+    null: str
+
+
+def delimiters(table: Table) -> Delimiters:
+    """Those of a table with Hive's LazySimpleSerDe.
+
+    Raises UnsupportedTableError for such as leave open what a line means, and for what Spark cannot follow.
+    """
+    of = _told_to_serde(table)
+    found = Delimiters(
+        _separator(of.get("field.delim") or of.get("serialization.format"), "\x01"),
+        _separator(of["escape.delim"], "\\") if "escape.delim" in of else None,
+        of.get("serialization.null.format", r"\N"),
+    )
+    if of.get(_REST, "").lower() == "true":
+        raise UnsupportedTableError(f"{table.full_name} has the property {_REST}, which Spark cannot follow")
+    signs = {found.field, found.escape, *"\r\n"}
+    if len(signs) < 4 or signs & {*found.null} - {found.escape} or not re.fullmatch(_field_of(found), found.null):
+        raise UnsupportedTableError(
+            f"{table.full_name}: its lines cannot be told, with {found.field!r} between fields, {found.null!r} for "
+            f"null{'' if found.escape is None else f', and {found.escape!r} before a delimiter in a text'}"
+        )
+    return found
+
+
+def _told_to_serde(table: Table) -> Mapping[str, str]:
+    """What a SerDe of text is told: its own parameters and the table's, which go before, as in Hive.
+
+    Raises UnsupportedTableError for an encoding that is not Spark's.
+    """
+    of = {**table.serde_parameters, **table.parameters}
+    encoding = of.get(_ENCODING, "UTF-8")
+    if encoding.upper() not in ("UTF-8", "UTF8", "US-ASCII"):
+        raise UnsupportedTableError(f"{table.full_name} has text in {encoding} ({_ENCODING}): here it is UTF-8")
+    return of
+
+
+def _field_of(between: Delimiters) -> str:
+    """The pattern of a field."""
+    if between.escape is None:
+        return f"[^{re.escape(between.field)}]*"
+    escape = re.escape(between.escape)
+    return f"(?:[^{escape}{re.escape(between.field)}]|{escape}.)*"
+
+
+def _delimited(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+    """Lines of Hive's LazySimpleSerDe: fields between delimiters, at their places."""
+    refuse_header(table)
+    if nested := [one.name for one in table.columns if _is_nested(spark_type(one.type))]:
+        raise UnsupportedTableError(f"{table.full_name}: nested columns ({', '.join(nested)}) are not read from text")
+    between = delimiters(table)
+    lines = _loaded(table, reader_of(spark, "text"), paths).select(_LINE, path)
+    fields = _fields(F.col(_LINE), between)
+    texts = [F.nullif(F.get(fields, F.lit(place)), F.lit(between.null)) for place in range(len(table.columns))]
+    if between.escape is not None:
+        texts = [F.regexp_replace(text, f"{re.escape(between.escape)}(.)", "$1") for text in texts]
+    values = [
+        _value(text, spark_type(column.type)).alias(column.name)
+        for text, column in zip(texts, table.columns, strict=True)
+    ]
+    return lines.select(*values, PATH_COLUMN)
+
+
+def _fields(line: Column, between: Delimiters) -> Column:
+    delimiter = re.escape(between.field)
+    if between.escape is None:
+        return F.split(line, delimiter, -1)
+    # With one more delimiter each field, the last one too, is followed by one that is not escaped.
+    field = f"({_field_of(between)}){delimiter}"
+    return F.regexp_extract_all(F.concat(line, F.lit(between.field)), F.lit(field), F.lit(1))
+
+
+def _value(text: Column, kind: t.DataType) -> Column:
+    if isinstance(kind, t.StringType):
+        return text
+    return F.unbase64(text) if isinstance(kind, t.BinaryType) else text.try_cast(kind)
+
+
+def _quoted_text(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+    """Lines of Hive's OpenCSVSerde: all columns are text, quotes may stand around them."""
+    of = _told_to_serde(table)
+    refuse_header(table)
+    texts = t.StructType([t.StructField(column.name, t.StringType()) for column in table.columns])
+    source = reader_of(spark, "csv").schema(texts).option("sep", of.get("separatorChar", ","))
+    source = source.option("quote", of.get("quoteChar", '"')).option("escape", of.get("escapeChar", "\\"))
+    read = _loaded(table, source.option("emptyValue", ""), paths)
+    values = [
+        F.col(quoted(column.name)).try_cast(spark_type(column.type)).alias(column.name) for column in table.columns
+    ]
+    return read.select(*values, path)
+
+
+def refuse_header(table: Table) -> None:
+    """Raise UnsupportedTableError for text files of which some lines are no rows."""
+    if lines := [name for name in _HEADER_LINES if table.parameters.get(name, "0") != "0"]:
+        raise UnsupportedTableError(f"{table.full_name} has the property {lines[0]}, which Spark cannot follow")
+
+
+def _separator(given: str | None, default: str) -> str:
+    """A separator as Hive writes it into the SerDe's parameters: a character, or its number."""
+    if not given:
+        return default
+    return chr(int(given)) if re.fullmatch(r"[0-9]+", given) and int(given) < _BYTES else given[0]
+
+
+def _is_nested(kind: t.DataType) -> bool:
+    return isinstance(kind, t.ArrayType | t.MapType | t.StructType)
+
+
+_READERS: Mapping[str, Reader] = {
+    "OrcInputFormat": _by_spark("orc"),
+    "MapredParquetInputFormat": _by_spark("parquet"),
+    "AvroContainerInputFormat": _by_spark("avro"),
+    "JsonSerDe": _json,
+    "LazySimpleSerDe": _delimited,
+    "OpenCSVSerde": _quoted_text,
+}
+"""By the last part of the input format's name, or, of text files, of the SerDe's."""

@@ -1,0 +1,67 @@
+"""Frames of tables that have not changed: what was analysed once is not analysed again.
+
+To make a frame takes Spark and the calls to its JVM longer than to plan and run a small query on it. A second frame
+of the same state of a table therefore begins with the first one's plan, and only names its columns anew: to Spark they
+are columns of their own, so that two frames of a table can be joined as before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hive_acid.spark.read.listing import TableState
+from hive_acid.spark.read.table_frame import read_table
+
+_KEPT = 16
+_MOST_FILES = 1_000
+"""Of tables with more files nothing is kept: what Spark knows of each of them would stay in its memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A frame in the JVM, the names of its columns there, and all that it was made of.
+
+    `settings` are those of the Spark session, which its analysis may have followed.
+    """
+
+    session: Any
+    settings: Any
+    state: TableState
+    frame: Any
+    names: Any
+
+
+class KnownFrames:
+    """The last frames of the tables that were read last, for all threads of a session."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, bool], _Known] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def table(self, spark: SparkSession, state: TableState, *, row_id: bool) -> DataFrame:
+        """As `read_table` of all rows."""
+        session = vars(spark).get("_jsparkSession")
+        if session is None or sum(len(found.data_files) for found in state.partitions) > _MOST_FILES:
+            # A frame of Connect is words until it runs.
+            return read_table(spark, state, row_id=row_id)
+        key = state.table.full_name, row_id
+        settings = session.sessionState().conf().getAllConfs()
+        with self._lock:
+            known = self._known.get(key)
+        if known is not None and known.session is session and known.state == state and known.settings.equals(settings):
+            frame = DataFrame(known.frame.toDF(known.names), spark)
+        else:
+            frame = read_table(spark, state, row_id=row_id)
+            made: Any = frame
+            known = _Known(session, settings, state, made._jdf, made._jseq(frame.columns))
+        with self._lock:
+            self._known[key] = known
+            self._known.move_to_end(key)
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return frame

@@ -1,0 +1,181 @@
+"""Frames of a table that read less when they are filtered: a condition reaches the scan, which is built anew for it.
+
+What can be skipped has to be known when a scan is built: `filter` therefore builds a narrower scan of the same snapshot
+and puts the same conditions on it. To Spark its columns are others than those of the first scan. So once a frame has
+been narrowed, the columns that it is asked for (``frame.k``, ``frame["k"]``) are given by name, and mean those of
+either; and a frame whose columns have been asked for before is filtered as any other frame.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hive_acid.catalog.table import Table
+from hive_acid.spark.conditions.char_conditions import without_blanks
+from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
+from hive_acid.spark.conditions.trees import is_of_connect
+from hive_acid.spark.jvm.running import check_running
+from hive_acid.spark.snapshots.holding import hold
+from hive_acid.spark.snapshots.lease import Lease
+from hive_acid.spark.values.quoting import quoted
+
+Kind = TypeVar("Kind", bound=DataFrame)
+
+_NUMBERS = itertools.count()
+
+
+@dataclass(slots=True)
+class Family:
+    """The frames of one snapshot of a table: the alias that all have, and what has been done with them."""
+
+    alias: str = field(default_factory=lambda: f"__acid_table_{next(_NUMBERS)}")
+    columns_given: bool = False
+    narrowed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """How a frame came about: `read` builds a scan of what is wanted, and the conditions were put on it.
+
+    `count` is how many rows there are without any condition, if that is known without reading them. `lease` keeps the
+    files, if anything does.
+    """
+
+    table: Table
+    read: Callable[[Predicate | None], DataFrame]
+    count: Callable[[], int | None]
+    lease: Lease | None = None
+    wanted: Predicate | None = None
+    conditions: tuple[Column | str, ...] = ()
+    family: Family = field(default_factory=Family)
+
+    def frame(self) -> DataFrame:
+        """The rows of the snapshot that meet the conditions."""
+        frame = self.read(self.wanted).alias(self.family.alias)
+        if self.lease is not None:
+            hold(frame, self.lease, self.family.alias)
+        for condition in self.conditions:
+            frame = frame.filter(condition)
+        return frame
+
+    def narrowed(self, condition: object) -> Narrowing | None:
+        """With one more condition; None if it says nothing that a scan could use."""
+        if not isinstance(condition, Column | str) or self.family.columns_given:
+            return None
+        if isinstance(condition, Column) and is_of_connect(condition):
+            # It may name another frame as its own, which is found out too late.
+            return None
+        said = predicate_of(condition, self.table, self.family.alias)
+        if said is None:
+            return None
+        return replace(self, wanted=all_of((self.wanted, said)), conditions=(*self.conditions, self.meant(condition)))
+
+    def meant(self, condition: Column | str) -> Column | str:
+        """A condition, for Spark, with the CHAR columns of the table compared by Hive's rule."""
+        if isinstance(condition, Column) and is_of_connect(condition):
+            return condition
+        return without_blanks(condition, self.table, self.family.alias)
+
+    def filtered(self, condition: Column | str) -> DataFrame | None:
+        """The frame with one more condition, of a scan of its own; None where the one that is there does as well."""
+        narrowing = self.narrowed(condition)
+        if narrowing is None:
+            return None
+        try:
+            frame = narrowing.frame()
+        except AnalysisException:
+            # It names a column in a way that only one very frame understands, or that none does.
+            return None
+        self.family.narrowed = True
+        made = of_kind(NarrowingFrame, frame)
+        made._narrowing = narrowing
+        return made
+
+    def column(self, name: str) -> Column:
+        """A column of whichever of the family's frames it is used on."""
+        return F.col(f"{quoted(self.family.alias)}.{name}")
+
+
+class _OfRunning:
+    """An attribute of a frame without which nothing can be done with it: it is there as long as Spark runs."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, frame: object, owner: type | None = None) -> Any:
+        if frame is None:
+            return self
+        words = vars(frame)
+        if self._name not in words:
+            raise AttributeError(self._name)
+        check_running(words["_session"])
+        return words[self._name]
+
+    def __set__(self, frame: object, value: Any) -> None:
+        vars(frame)[self._name] = value
+
+
+class NarrowingFrame(DataFrame):
+    """A frame whose filters decide what is read. After `spark.stop()` it raises SparkStoppedError."""
+
+    _narrowing: Narrowing | None = None
+    _session: Any = _OfRunning()
+    _sc: Any = _OfRunning()
+    _jdf: Any = _OfRunning()
+
+    def filter(self, condition: Column | str) -> DataFrame:
+        """As every frame's; what surely does not meet the condition is not read."""
+        check_running(self.sparkSession)
+        if self._narrowing is None or not isinstance(condition, Column | str):
+            return super().filter(condition)
+        found = None if self.is_cached else self._narrowing.filtered(condition)
+        return super().filter(self._narrowing.meant(condition)) if found is None else found
+
+    def where(self, condition: Column | str) -> DataFrame:
+        """As `filter`."""
+        return self.filter(condition)
+
+    def count(self) -> int:
+        """As every frame's; nothing is read where the files' tails tell the number."""
+        check_running(self.sparkSession)
+        known = None
+        if self._narrowing is not None and not self._narrowing.conditions and not self.is_cached:
+            known = self._narrowing.count()
+        return super().count() if known is None else known
+
+    def __getitem__(self, item: Any) -> Any:
+        check_running(self.sparkSession)
+        if self._narrowing is None or not isinstance(item, int | str):
+            return super().__getitem__(item)
+        if self._narrowing.family.narrowed:
+            return self._narrowing.column(quoted(self.columns[item]) if isinstance(item, int) else item)
+        self._narrowing.family.columns_given = True
+        return super().__getitem__(item)
+
+    def __getattr__(self, name: str) -> Any:
+        if (session := vars(self).get("_session")) is not None:
+            check_running(session)
+        found: Any = super().__getattr__(name)
+        narrowing = self.__dict__.get("_narrowing")
+        if narrowing is None or not isinstance(found, Column):
+            return found
+        if narrowing.family.narrowed:
+            return narrowing.column(quoted(name))
+        narrowing.family.columns_given = True
+        return found
+
+
+def of_kind(wanted: type[Kind], frame: DataFrame) -> Kind:
+    """`frame` as an object of the class `wanted` and of the class that it has."""
+    name, words = wanted.__name__, {"__doc__": wanted.__doc__, "__module__": wanted.__module__}
+    kind = type(name, (wanted, type(frame)), words)
+    made: Kind = object.__new__(kind)
+    made.__dict__.update(frame.__dict__)
+    return made

@@ -1,0 +1,359 @@
+"""The one scan of ACID files: every reader, change and compaction sees them through `scan`.
+
+ORC recognises a file by the six ACID columns and, as soon as Spark asks for fewer, wraps the request a second time and
+fails. So every scan keeps all six, by a filter that names them and is never false (data-path.md §1.1). For the user's
+row it names a ghost column that no file has: it costs no bytes and leaves Spark free to prune all others. Spark cannot
+push this filter, and need not open the file once more to find that out.
+
+Ids that nobody needs are asked for under names that ORC takes for theirs and Spark does not: see `_unread`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import takewhile
+from urllib.parse import quote
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid.filesystem import files
+from hive_acid.format.names import Directory
+from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.spark.conditions.predicates import Predicate
+from hive_acid.spark.conditions.sarg import search_options
+from hive_acid.spark.jvm.sources import reader_of
+from hive_acid.spark.values.quoting import quoted
+
+ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
+ROW_COLUMN = "row"
+KEY = ID_COLUMNS[1:4]
+"""The columns that identify a row within its partition, in the order by which files are sorted."""
+
+PATH_COLUMN = "__acid_path"
+PLACE_COLUMN = "__acid_place"
+"""Which partition a row is in, as `place_text` has it."""
+
+_GHOST = "__acid_ghost"
+_ID_TYPES = (t.IntegerType(), t.LongType(), t.IntegerType(), t.LongType(), t.LongType())
+_WRITER = ID_COLUMNS[-1]
+_DOTLESS = str.maketrans("iI", "ıı")
+_MOST_LISTED_AT_ONCE = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_LISTED_BY_ITSELF, _MOST_LOCAL = 32, 512
+_LISTED_PER_TASK, _LEAST_LISTING_TASKS = 64, 8
+_LISTING = threading.Lock()
+_PLAIN = re.compile(r"[A-Za-z0-9_.=/-]*")
+_QUOTABLE = re.compile(r"[ -&(-\[\]-~]*")
+_LOCAL = re.compile(r"\A(file:)?/+")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+_NOT_ESCAPED = "/=!~*'():@&+$,;"
+"""What stands for itself in the URIs of Hadoop's paths beside letters and digits."""
+
+_GLOB = re.compile(r"([\\*?\[\]{}^,])")
+
+
+@dataclass(frozen=True, slots=True)
+class ScanDirectory:
+    """A data directory to scan: its full path, what its name says, and whether all its rows are visible.
+
+    `files` are the full paths of the files to read, None if they are not known. They are all in the directory if that
+    is `whole`.
+    """
+
+    path: str
+    directory: Directory
+    all_visible: bool
+    files: tuple[str, ...] | None = None
+    whole: bool = True
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What Spark has to read: some files, or the directory."""
+        return (self.path,) if self.files is None or self.whole else self.files
+
+
+def scan(
+    spark: SparkSession,
+    row: t.StructType,
+    directories: Sequence[ScanDirectory],
+    write_ids: ValidWriteIdList,
+    *,
+    with_path: bool = False,
+    wanted: Predicate | None = None,
+    ids: Sequence[str] = ID_COLUMNS,
+) -> DataFrame:
+    """The visible events in `directories`, none of which may hold a file that is not an ACID one.
+
+    Columns are the five ids and `row` with the fields of `row`; if asked for, the file's path (`PATH_COLUMN`,
+    URI-encoded), from which `partition_texts` derives partition columns. Without directories the frame is empty. Row
+    groups in which no row is `wanted`, which speaks of the fields of `row`, are left out; take the fields by
+    `row_fields` then. Of the ids those that are not among `ids` may be null.
+    """
+    whole = [directory for directory in directories if directory.all_visible]
+    partial = [directory for directory in directories if not directory.all_visible]
+    parts = []
+    if whole or not partial:
+        parts.append(_events(spark, row, whole, with_path, wanted, ids))
+    if partial:
+        found = _events(spark, row, partial, with_path, wanted, (*ids, _WRITER))
+        parts.append(found.where(_is_current(partial, write_ids)))
+    return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
+
+
+def _events(
+    spark: SparkSession,
+    row: t.StructType,
+    directories: Sequence[ScanDirectory],
+    with_path: bool,
+    wanted: Predicate | None,
+    ids: Sequence[str],
+) -> DataFrame:
+    search = search_options(wanted, row.names) if wanted is not None else {}
+    row = t.StructType([*row.fields, t.StructField(_GHOST, t.BooleanType())])
+    asked = [name if name in ids else _unread(name) for name in ID_COLUMNS]
+    kinds = [*_ID_TYPES, row]
+    names = [*ID_COLUMNS, ROW_COLUMN, *([PATH_COLUMN] if with_path else [])]
+    if not directories:
+        nothing = [F.lit(None).cast(kind) for kind in (*kinds, t.StringType())]
+        return spark.range(0).select(*(of.alias(name) for of, name in zip(nothing, names, strict=False)))
+    paths = [literal_path(path) for path in _paths(spark, directories)]
+    schema = t.StructType([t.StructField(*field) for field in zip((*asked, ROW_COLUMN), kinds, strict=True)])
+    with _listed_in_few_tasks(spark, paths):
+        read = reader_of(spark, "orc").options(**search).schema(schema).load(paths)
+    events = read.where(_never_false(map(quoted, asked)))
+    columns = [*map(quoted, asked), ROW_COLUMN, "_metadata.file_path"]
+    return events.selectExpr(*(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))
+
+
+def _paths(spark: SparkSession, directories: Sequence[ScanDirectory]) -> list[str]:
+    """What Spark reads: directories, or files of them.
+
+    Over Connect it lists directories whenever the frame is used, and would not miss files of one that is being removed
+    just then. So if there are few files, these are named.
+    """
+    found = [path for directory in directories for path in directory.files or directory.paths]
+    if names_files(spark, len(found)):
+        return found
+    return [path for directory in directories for path in directory.paths]
+
+
+def names_files(spark: SparkSession, number: int) -> bool:
+    """Whether Spark is to be given so many files rather than their directories."""
+    return number <= _LISTED_BY_ITSELF and "_jsparkSession" not in vars(spark)
+
+
+def _unread(name: str) -> str:
+    """`name` as ORC takes it for itself and Spark does not, so that nothing of the column is read, and it is null.
+
+    ORC compares the names of a request's columns with those of an event without regard to case, by which a dotless i
+    is an I. Spark compares names in lower case, by which it is none, and takes the column for one that is in no file:
+    what ORC is told to include is without it. A Spark that took them for the same would read the column; an ORC that
+    told them apart would refuse the request. There is no such letter for `bucket`.
+    """
+    return name.translate(_DOTLESS)
+
+
+def _never_false(ids: Iterable[str]) -> str:
+    """The filter that keeps all six columns of an event, of which the first five are called `ids`, as SQL."""
+    operation, *others = ids
+    return f"{operation} IS NULL OR {operation} <> -1 OR hash({', '.join(others)}, {ROW_COLUMN}.{_GHOST}) = 0"
+
+
+@contextmanager
+def _listed_in_few_tasks(spark: SparkSession, paths: Sequence[str]) -> Iterator[None]:
+    """Within the block Spark lists local `paths` by itself, and others in tasks of many each.
+
+    It would have a task for each, which costs ten times what it lists. The setting is one of the whole session, so only
+    one block is open at a time.
+    """
+    if len(paths) <= _LISTED_BY_ITSELF:
+        yield
+        return
+    if len(paths) <= _MOST_LOCAL and all(map(files.is_local, paths)):
+        setting, value = _MOST_LISTED_AT_ONCE, len(paths)
+    else:
+        setting, value = _LISTING_TASKS, max(_LEAST_LISTING_TASKS, len(paths) // _LISTED_PER_TASK)
+    with _LISTING:
+        before = spark.conf.get(setting)
+        spark.conf.set(setting, value)
+        try:
+            yield
+        finally:
+            spark.conf.set(setting, str(before))
+
+
+def literal_path(path: str) -> str:
+    """A path as Spark's reader takes it, which would understand some characters as patterns."""
+    return _GLOB.sub(r"\\\1", path)
+
+
+def _is_current(directories: Sequence[ScanDirectory], write_ids: ValidWriteIdList) -> Column:
+    """The row test of partly visible directories (acid-format.md §2.3)."""
+    lowest = min(found.directory.min_write_id for found in directories)
+    highest = max(found.directory.max_write_id for found in directories)
+    invalid = [i for i in (*write_ids.open_ids, *write_ids.aborted_ids) if lowest <= i <= highest]
+    # Differences, which Spark does not push: ORC would take the name for one of a column in the row.
+    current = F.col("currentTransaction") - 0
+    return (current - write_ids.high_water_mark <= 0) & ~current.isin(invalid)
+
+
+def row_fields(names: Iterable[str]) -> list[str]:
+    """The user's columns out of `row`, as SQL, in a form that lets Spark prune them, and keeps it from pushing filters.
+
+    It would push them under a name by which ORC finds no statistics, read each file's tail twice for it, and replace
+    the search argument of the scan (data-path.md §1.2).
+    """
+    return [f"if(operation = -1, null, {ROW_COLUMN}.{quoted(name)})" for name in names]
+
+
+def partition_texts(depth: int, root: str, directories: Sequence[str]) -> list[str]:
+    """The text of each of `depth` partition keys out of `PATH_COLUMN`, null for the default partition, as SQL.
+
+    `directories` are all those of partitions in the scan, ``k=v/k2=v2``, which lie below `root`.
+
+    The file's path is a URI, and below that the metastore's own escapes are in the directory's name: two layers of
+    ``%XX``, in both of which a ``+`` is a plus. They are undone for every row, so only where some name needs it.
+    """
+    if not depth or not directories:
+        return ["cast(NULL AS string)"] * depth
+    escaped = not all(map(_PLAIN.fullmatch, directories))
+    with_default = any(DEFAULT_PARTITION in directory for directory in directories)
+    return [
+        _partition_text(text, escaped=escaped, with_default=with_default) for text in written_texts(root, directories)
+    ]
+
+
+def _partition_text(text: str, *, escaped: bool, with_default: bool) -> str:
+    name = undo_percent(text) if escaped else text
+    undone = undo_percent(name) if escaped else name
+    return f"if({name} = '{DEFAULT_PARTITION}', NULL, {undone})" if with_default else undone
+
+
+def written_texts(root: str, directories: Sequence[str]) -> list[str]:
+    """The text of each partition key as it stands in `PATH_COLUMN`, as SQL."""
+    depth = directories[0].count("/") + 1
+    below = (f"substring_index({PATH_COLUMN}, '/', {position - depth - 2})" for position in range(depth))
+    at_end = [_text_of(f"substring_index({at}, '/', 1)") for at in below]
+    written = [uri_text(directory) for directory in directories]
+    return [_by_bytes(root, directories, *texts) for texts in zip(_texts_from(root, written), at_end, strict=True)]
+
+
+def place_texts(directories: Sequence[str]) -> list[str]:
+    """What `PLACE_COLUMN` is in each of some `directories` with known URIs: what tells each from all others."""
+    common, length = _telling(directories)
+    if length is None:
+        return [uri_text(directory)[common:] for directory in directories]
+    return [f"{uri_text(directory)}/"[common : common + length] for directory in directories]
+
+
+def _telling(directories: Sequence[str]) -> tuple[int, int | None]:
+    """How many bytes all of `directories` begin with alike, and how many behind them tell each from all others.
+
+    The latter only if each directory, with the slash behind it, has so many; else None.
+    """
+    written = [f"{uri_text(directory)}/" for directory in directories]
+    shortest = min(map(len, written))
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(min(written), max(written), strict=False))
+    common = min(sum(1 for _ in same), shortest - 2)
+    lengths = range(1, shortest - common + 1)
+    told = (length for length in lengths if len({text[common : common + length] for text in written}) == len(written))
+    return common, next(told, None)
+
+
+def place_text(depth: int, root: str, directories: Sequence[str]) -> str:
+    """Which of `directories` of `depth` partition keys `PATH_COLUMN` is in, as SQL; for others as `partition_texts`."""
+    if not directories:
+        return "cast(NULL AS string)"
+    common, length = _telling(directories)
+    begin = _first(root) + common
+    at_end = f"substring_index(substring_index({PATH_COLUMN}, '/', {-depth - 2}), '/', {depth})"
+    if length is not None:
+        at_end = f"substring(concat({at_end}, '/'), {common + 1}, {length})"
+        return _by_bytes(root, directories, _bytes(begin, length), at_end)
+    sizes = {len(uri_text(directory)) - common for directory in directories}
+    slashes = depth - uri_text(directories[0])[:common].count("/")
+    return _by_bytes(root, directories, _up_to_slash(begin, sizes, slashes), f"substring({at_end}, {common + 1})")
+
+
+def _by_bytes(root: str, directories: Sequence[str], text: str, otherwise: str) -> str:
+    """`text`, which is at a known place of paths below `root`, as SQL; if the place is not known `otherwise`.
+
+    Spark looks for a character in a string by comparing it with each byte, which takes it 700 ns for a row's path; to
+    take bytes from where they are known to begin takes 50. What is known of the path is checked for each row, since
+    Spark may write the URI of `root` in another way.
+    """
+    prefix = f"{_uri(root)}/"
+    if not _QUOTABLE.fullmatch(prefix) or not all(map(has_known_uri, directories)):
+        return otherwise
+    return f"if(startswith({PATH_COLUMN}, '{prefix}'), {text}, {otherwise})"
+
+
+def _first(root: str) -> int:
+    """At which byte of a path, from 1, the directories of partition keys begin."""
+    return len(_uri(root)) + 2
+
+
+def _up_to_slash(begin: int, sizes: set[int], slashes: int = 1) -> str:
+    """The text that begins at a byte, has one of `sizes`, and ends before the last of some slashes."""
+    if len(sizes) == 1:
+        return _bytes(begin, max(sizes))
+    # With the slash behind the longest text, each one is followed by a slash.
+    return f"substring_index({_bytes(begin, max(sizes) + 1)}, '/', {slashes})"
+
+
+def _texts_from(root: str, directories: Sequence[str]) -> list[str]:
+    """The texts of partition keys in a path below `root`, as SQL."""
+    parts = [[part.partition("=") for part in directory.split("/")] for directory in directories]
+    longest = max(map(len, directories)) + 1
+    begin: int | None = _first(root)
+    texts = []
+    for position in range(len(parts[0])):
+        keys = {len(part[position][0]) for part in parts}
+        sizes = {len(part[position][2]) for part in parts}
+        if begin is None or len(keys) > 1:
+            begin = None
+            up_to = f"substring_index({_bytes(_first(root), longest)}, '/', {position + 1})"
+            texts.append(_text_of(f"substring_index({up_to}, '/', -1)"))
+        else:
+            begin += max(keys) + 1
+            texts.append(_up_to_slash(begin, sizes))
+            begin = begin + max(sizes) + 1 if len(sizes) == 1 else None
+    return texts
+
+
+def _bytes(begin: int, length: int) -> str:
+    return f"cast(substring(cast({PATH_COLUMN} AS binary), {begin}, {length}) AS string)"
+
+
+def _text_of(directory: str) -> str:
+    return f"substring_index({directory}, '=', -1)"
+
+
+def _uri(path: str) -> str:
+    """A full path as Spark has it in most cases."""
+    path = _LOCAL.sub("file:/", path.rstrip("/"))
+    scheme = _SCHEME.match(path)
+    begin = scheme.end() if scheme else 0
+    return path[:begin] + uri_text(path[begin:])
+
+
+def has_known_uri(path: str) -> bool:
+    """Whether `uri_text` is right for a part of a path."""
+    return path.isascii() and path.isprintable()
+
+
+def uri_text(path: str) -> str:
+    """A part of a path as Hadoop writes it in a URI."""
+    return quote(path, safe=_NOT_ESCAPED)
+
+
+def undo_percent(text: str) -> str:
+    """A text in which some bytes are written as ``%XX``, without that, as SQL."""
+    return f"url_decode(replace({text}, '+', '%2B'))"

@@ -1,0 +1,246 @@
+"""What a statement need not read: partitions by their names, data files by the statistics in their tails.
+
+Both are hints by a predicate. Delete files are never left out, and neither is a file whose rows are counted or compared
+with those of others: one without ACID columns, or of Hive before version 3. Statistics also tell which files have rows
+that delete events may name: only they are joined with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+from hive_acid.catalog import table as catalog
+from hive_acid.catalog.table import Table
+from hive_acid.errors import FormatError
+from hive_acid.filesystem import files
+from hive_acid.filesystem.footers import SHARED, DataFilePath
+from hive_acid.format.orc_statistics import UNKNOWN, Bound, ColumnStatistics
+from hive_acid.format.orc_tail import Tail
+from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.state import DataDirectory, DataFile
+from hive_acid.spark.conditions.literals import type_name
+from hive_acid.spark.conditions.predicates import Predicate, is_beyond, may_match, restricted
+from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
+from hive_acid.spark.read.old_shapes import may_hold_updates
+from hive_acid.spark.read.scan import KEY, ROW_COLUMN
+
+MOST_TAILS = 1000
+"""So many tails, of the largest files, are opened for one statement; files beyond it are read without a look."""
+
+MOST_TAILS_FOR_DELETES = 256
+"""So many are opened in one partition to find out which of its files deletes may have touched."""
+
+_NO_VALUE = ColumnStatistics(0, has_null=True)
+_RANGES = {
+    "tinyint": (-(2**7), 2**7 - 1),
+    "smallint": (-(2**15), 2**15 - 1),
+    "int": (-(2**31), 2**31 - 1),
+    "integer": (-(2**31), 2**31 - 1),
+    "bigint": (-(2**63), 2**63 - 1),
+}
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,18})")
+_DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+# --- partitions ----------------------------------------------------------------------------------
+
+
+def chosen_partitions(table: Table, names: Iterable[str], wanted: Predicate | None) -> list[str]:
+    """The partitions, of those named, in which rows may meet the predicate."""
+    keys = {key.name: (position, key) for position, key in enumerate(table.partition_keys)}
+    predicate = restricted(wanted, keys)
+    if predicate is None:
+        return list(names)
+
+    def statistics_of(name: str) -> Callable[[str], ColumnStatistics | None]:
+        values = [value for _, value in parse_partition_name(name)]
+        return lambda column: _of_value(keys[column][1], values[keys[column][0]])
+
+    return [name for name in names if may_match(predicate, statistics_of(name))]
+
+
+def _of_value(key: catalog.Column, text: str | None) -> ColumnStatistics | None:
+    """The statistics of a partition's rows in a key; None for a text that may or may not be a value of its type."""
+    if text is None:
+        return _NO_VALUE
+    value = _value(key, text)
+    return None if value is None else ColumnStatistics(1, False, value, value)
+
+
+def _value(key: catalog.Column, text: str) -> Bound | None:
+    kind = type_name(key)
+    if kind == "string":
+        return text
+    if kind in _RANGES and _INTEGER.fullmatch(text):
+        least, greatest = _RANGES[kind]
+        return int(text) if least <= int(text) <= greatest else None
+    if kind == "boolean" and text in ("true", "false"):
+        return text == "true"
+    if kind == "date" and _DATE.fullmatch(text):
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            return None
+    if kind == "decimal" and _DECIMAL.fullmatch(text):
+        precision, scale = ([int(n) for n in re.findall(r"\d+", key.type)] + [0])[:2] if "(" in key.type else (10, 0)
+        whole, _, fraction = text.lstrip("-").partition(".")
+        return Decimal(text) if len(fraction) <= scale and len(whole) <= precision - scale else None
+    return None
+
+
+def narrowed(state: TableState, wanted: Predicate | None) -> TableState:
+    """The state without partitions and data files in which surely no row meets the predicate."""
+    if not state.skipping:
+        return state
+    named = set(chosen_partitions(state.table, (found.name for found in state.partitions), wanted))
+    partitions = tuple(found for found in state.partitions if found.name in named)
+    return without_hopeless_files(replace(state, partitions=partitions), wanted)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+class _Candidate(NamedTuple):
+    """A file that may be left out, and where it belongs."""
+
+    partition: PartitionState
+    directory: DataDirectory
+    file: DataFile
+
+    @property
+    def path(self) -> DataFilePath:
+        return DataFilePath(files.join(self.partition.location, self.file.path), self.file.size, self.file.modified_ms)
+
+
+def without_hopeless_files(state: TableState, wanted: Predicate | None) -> TableState:
+    """The state without the data files in which surely no row meets the predicate."""
+    predicate = restricted(wanted, [column.name for column in state.table.columns])
+    if predicate is None or not state.table.is_full_acid or not state.skipping:
+        return state
+    candidates = _candidates(state.partitions)
+    unopened = 0
+    asked: list[_Candidate] = []
+    for candidate in sorted(candidates, key=lambda found: -found.file.size):
+        unopened += SHARED.missing([candidate.path])
+        if unopened > MOST_TAILS:
+            break
+        asked.append(candidate)
+    tails = tails_of([candidate.path for candidate in asked])
+    if tails is None:
+        return state
+    hopeless = {
+        (candidate.partition.name, candidate.file.path)
+        for candidate, tail in zip(asked, tails, strict=True)
+        if not may_match(predicate, _statistics_of(state.table, tail))
+    }
+    if not hopeless:
+        return state
+    return replace(state, partitions=tuple(_without(partition, hopeless) for partition in state.partitions))
+
+
+def spared_by_deletes(
+    partition: PartitionState, reached: Sequence[DataDirectory]
+) -> tuple[list[DataDirectory], list[DataDirectory]]:
+    """`reached`, data directories that are older than some delete delta, as those with files of which a delete event
+    may name a row, and those with the other files.
+
+    Each file says between which write ids, bucket properties and row ids its keys lie, and so do those of the events.
+    """
+    if any(map(is_raw, (file for found in reached for file in found.files))):
+        return list(reached), []
+    data = [_Candidate(partition, found, file).path for found in reached for file in found.files]
+    events = [
+        _Candidate(partition, found, file).path for found in partition.state.delete_deltas for file in found.files
+    ]
+    if SHARED.missing([*data, *events]) > MOST_TAILS_FOR_DELETES:
+        return list(reached), []
+    tails = tails_of([*data, *events])
+    if tails is None:
+        return list(reached), []
+    ranges = [key_ranges(tail) for tail in tails[len(data) :] if tail.rows]
+    spared = {
+        path
+        for path, of_data in zip(data, map(key_ranges, tails[: len(data)]), strict=True)
+        if not any(_overlap(of_data, of_events) for of_events in ranges)
+    }
+    touched: list[DataDirectory] = []
+    untouched: list[DataDirectory] = []
+    for found in reached:
+        of_spared = tuple(file for file in found.files if _Candidate(partition, found, file).path in spared)
+        others = tuple(file for file in found.files if file not in of_spared)
+        if of_spared and others:
+            touched.append(replace(found, files=others, is_whole=False))
+            untouched.append(replace(found, files=of_spared, is_whole=False))
+        else:
+            (untouched if of_spared else touched).append(found)
+    return touched, untouched
+
+
+def key_ranges(tail: Tail) -> list[tuple[Bound | None, Bound | None]]:
+    """Least and greatest write id, bucket property and row id; None for what a file does not say."""
+    columns = [tail.column(name) for name in KEY]
+    known = [UNKNOWN if column is None else tail.statistics(column) for column in columns]
+    return [(found.minimum, found.maximum) for found in known]
+
+
+def _overlap(
+    one: Sequence[tuple[Bound | None, Bound | None]], other: Sequence[tuple[Bound | None, Bound | None]]
+) -> bool:
+    return not any(
+        is_beyond(low, highest) or is_beyond(lowest, high)
+        for (low, high), (lowest, highest) in zip(one, other, strict=True)
+    )
+
+
+def _candidates(partitions: Iterable[PartitionState]) -> list[_Candidate]:
+    return [
+        _Candidate(partition, directory, file)
+        for partition in partitions
+        if not any(map(may_hold_updates, partition.state.insert_deltas))
+        for directory in partition.state.data
+        if not any(map(is_raw, directory.files))
+        for file in directory.files
+    ]
+
+
+def tails_of(wanted: Sequence[DataFilePath]) -> list[Tail] | None:
+    """The tails of files; None if one cannot be read here, which Spark may be able to do."""
+    try:
+        return SHARED.read(wanted)
+    except (FormatError, OSError):
+        return None
+
+
+def _statistics_of(table: Table, tail: Tail) -> Callable[[str], ColumnStatistics | None]:
+    """What a file says of the table's columns, which are known by their places (acid-format.md §3.5)."""
+    places = {column.name: position for position, column in enumerate(table.columns)}
+    row = tail.column(ROW_COLUMN)
+    children = tail.types[row].children if row is not None else None
+
+    def statistics(column: str) -> ColumnStatistics | None:
+        if children is None:
+            return None
+        place = places[column]
+        return tail.statistics(children[place]) if place < len(children) else _NO_VALUE
+
+    return statistics
+
+
+def _without(partition: PartitionState, hopeless: set[tuple[str, str]]) -> PartitionState:
+    def left(directory: DataDirectory) -> DataDirectory:
+        kept = tuple(file for file in directory.files if (partition.name, file.path) not in hopeless)
+        return directory if len(kept) == len(directory.files) else replace(directory, files=kept, is_whole=False)
+
+    state = partition.state
+    return replace(
+        partition,
+        state=replace(
+            state, base=left(state.base) if state.base else None, insert_deltas=tuple(map(left, state.insert_deltas))
+        ),
+    )

@@ -1,0 +1,416 @@
+"""From a table's state to a DataFrame: data files less the rows that visible delete events name.
+
+A delete event is matched by its whole key over all delete files of its partition, whatever file it lies in
+(acid-format.md §2.8). The join is by one long that mixes the key, since Spark's hash tables are fastest for that, and
+the columns of the key are compared behind it: keys that mix to the same long cost time and never rows. Directories
+that no visible delete event can reach are read without a join.
+
+Partitions whose paths tell their values are read together; one that lies elsewhere is read by itself, and so are files
+without ACID columns, files with former names of columns, and partitions of Hive before version 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid.catalog import table as catalog
+from hive_acid.catalog.table import Table
+from hive_acid.errors import UnsupportedTableError
+from hive_acid.format.deleted import Blocks, Source
+from hive_acid.format.names import Directory
+from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.rows import DELETE
+from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.format.state import DataFile
+from hive_acid.spark.conditions.predicates import Predicate
+from hive_acid.spark.read.deleted import LookUp, deleted_rows, look_up_of
+from hive_acid.spark.read.evolution import names_in_directories, names_in_originals
+from hive_acid.spark.read.listing import PartitionState, TableState
+from hive_acid.spark.read.old_shapes import hold_updates, latest_events, may_hold_updates
+from hive_acid.spark.read.originals import Names, OriginalFile, original_events, original_files
+from hive_acid.spark.read.scan import (
+    ID_COLUMNS,
+    KEY,
+    PLACE_COLUMN,
+    ROW_COLUMN,
+    ScanDirectory,
+    has_known_uri,
+    partition_texts,
+    place_text,
+    place_texts,
+    row_fields,
+    scan,
+)
+from hive_acid.spark.read.skipping import spared_by_deletes
+from hive_acid.spark.values.assign import sql_type
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.texts import declared, shown
+from hive_acid.spark.values.types import row_type, spark_type
+
+ROW_ID = "ROW__ID"
+"""The name under which Hive shows a row's identity."""
+
+KEY_COLUMNS = ("__acid_write_id", "__acid_bucket", "__acid_row_id")
+"""A row's identity within its partition, in the order in which files are sorted."""
+
+BROADCAST_LIMIT_BYTES = 64 * 1024 * 1024
+"""Up to this size of delete files their keys are broadcast: some twenty million events (data-path.md §2)."""
+
+
+def partition_columns(table: Table) -> list[str]:
+    """The hidden columns that hold the text of each partition key, as it stands in the partition's name."""
+    return [f"__acid_part_{position}" for position in range(len(table.partition_keys))]
+
+
+def read_table(
+    spark: SparkSession, state: TableState, *, row_id: bool = False, wanted: Predicate | None = None
+) -> DataFrame:
+    """The rows that the snapshot sees: the table's columns, then its partition columns.
+
+    With `row_id`, a first column `ROW_ID` as Hive has it: ``struct<writeId, bucketId, rowId>``.
+    """
+    names = ("writeId", "bucketId", "rowId")
+    ids = [f"struct({', '.join(map('{} AS {}'.format, KEY, names))}) AS {ROW_ID}"] if row_id else []
+    return _rows(_Reading(spark, state, wanted, ids), with_ids=row_id)
+
+
+def read_rows(
+    spark: SparkSession,
+    state: TableState,
+    *,
+    with_ids: bool = True,
+    wanted: Predicate | None = None,
+    in_one_scan: bool = False,
+    early: str | None = None,
+    with_deleted: bool = False,
+) -> DataFrame:
+    """As `read_table`, with the hidden columns that a change needs: `KEY_COLUMNS` and `partition_columns`.
+
+    Unless `with_ids`, the former may be null: rows of files without ACID columns are not numbered then. Of rows that
+    are not `wanted` there may be some, or none. With `in_one_scan`, for who keeps few rows, files that deletes do not
+    reach are read with the others: asking of few rows whether they are deleted costs less than a scan of its own.
+    `early`, SQL over the columns of `scan`, is asked before that, and may be: of the rows of which it is not true there
+    may be none. `with_deleted` is for who knows the deleted rows (`deleted_from`) and leaves them out afterwards.
+    """
+    ids = [*map("{} AS {}".format, KEY, KEY_COLUMNS), *partition_columns(state.table)]
+    return _rows(_Reading(spark, state, wanted, ids, in_one_scan, early, with_deleted), with_ids=with_ids)
+
+
+def deleted_from(spark: SparkSession, state: TableState) -> Mapping[str, Mapping[Source, Blocks]] | None:
+    """The rows that are deleted from each partition, by its name; None if that is not known without a query."""
+    if any(has_old_shape(spark, partition) for partition in state.partitions):
+        return None
+    deletes = [(partition, partition.state.delete_deltas) for partition in state.partitions]
+    found = deleted_rows(deletes, state.write_ids)
+    if found is None:
+        return None
+    return {partition.name: rows for partition, rows in zip(state.partitions, found, strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is read of a table. `ids` are the columns before the table's own, as SQL over ids and partition texts."""
+
+    spark: SparkSession
+    state: TableState
+    hint: Predicate | None
+    ids: Sequence[str]
+    in_one_scan: bool = False
+    early: str | None = None
+    with_deleted: bool = False
+
+    @property
+    def wanted(self) -> Predicate | None:
+        """By what row groups are skipped."""
+        return self.hint if self.state.skipping else None
+
+    def split(self, partitions: Iterable[PartitionState]) -> _Split:
+        """The partitions by what deletes can reach."""
+        return _split(partitions, with_deleted=self.with_deleted, skipping=self.state.skipping)
+
+
+def _rows(reading: _Reading, *, with_ids: bool) -> DataFrame:
+    partitions = reading.state.partitions
+    told_by_path = tuple(found for found in partitions if found.is_told_by_path)
+    together = _Place(reading, told_by_path)
+    apart = [_Place(reading, (found,)) for found in partitions if not found.is_told_by_path]
+    parts = [part for place in (together, *apart) for part in place.rows(with_ids=with_ids)]
+    return reduce(DataFrame.unionByName, parts) if parts else together.no_rows()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Partitions that are read together: all those whose paths tell their values, or one that lies elsewhere."""
+
+    reading: _Reading
+    partitions: tuple[PartitionState, ...]
+
+    def rows(self, *, with_ids: bool) -> list[DataFrame]:
+        """The frames that together are these partitions' part of the table."""
+        of_old_shape = [partition for partition in self.partitions if has_old_shape(self._spark, partition)]
+        others = [partition for partition in self.partitions if partition not in of_old_shape]
+        split = self.reading.split(others)
+        # A join with the deletes of one partition does not ask for the partition first.
+        can_join = len(self.partitions) == 1 or len(split.deleted_from) > 1
+        with ThreadPoolExecutor(1, thread_name_prefix="look-up") as pool:
+            # While this process reads delete files, the JVM lists data files.
+            look_up = pool.submit(self._look_up, split, others).result if split.deleted_from else _no_look_up
+            # Where the client knows the deleted rows, to ask of each row costs less than another scan for some. Spark
+            # 4.1 and 4.2 put all rows of several scans into rows of another kind; 4.3 needs one program less.
+            if split.touched and ((self.reading.in_one_scan and can_join) or look_up() is not None):
+                split.touched += split.untouched
+                split.untouched = []
+            renamed = names_in_directories(
+                self._spark, self._table, [(at.location, found) for at in self.partitions for found in at.with_ids]
+            )
+            parts = self._events(split.untouched, renamed, self.reading.wanted, KEY if with_ids else ())
+            if split.untouched_originals:
+                parts.append(self._originals(split.untouched_originals, with_ids=with_ids))
+            touched = self._events(split.touched, renamed, self.reading.wanted, KEY)
+            if split.touched_originals:
+                touched.append(self._originals(split.touched_originals, with_ids=True))
+            parts += self._without(touched, split, look_up())
+        parts += [self._latest(partition, renamed) for partition in of_old_shape]
+        return [self._shown(events) for events in parts]
+
+    def no_rows(self) -> DataFrame:
+        """An empty part."""
+        return self._shown(self._scan([]))
+
+    @property
+    def _spark(self) -> SparkSession:
+        return self.reading.spark
+
+    @property
+    def _state(self) -> TableState:
+        return self.reading.state
+
+    @property
+    def _table(self) -> Table:
+        return self._state.table
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        return any(not partition.is_told_by_path for partition in self.partitions)
+
+    def _scan(
+        self,
+        found: Sequence[ScanDirectory],
+        columns: Sequence[catalog.Column] | None = None,
+        wanted: Predicate | None = None,
+        ids: Sequence[str] = ID_COLUMNS,
+    ) -> DataFrame:
+        row = row_type(self._table.columns if columns is None else columns)
+        with_path = bool(self._table.partition_keys) and not self._is_elsewhere
+        return self._with_texts(
+            scan(self._spark, row, found, self._state.write_ids, with_path=with_path, wanted=wanted, ids=ids)
+        )
+
+    def _events(
+        self,
+        found: Sequence[ScanDirectory],
+        renamed: Mapping[str, Names],
+        wanted: Predicate | None = None,
+        ids: Sequence[str] = ID_COLUMNS,
+    ) -> list[DataFrame]:
+        """The events in directories: one frame for those with the table's names, one for each set of others."""
+        by_names: dict[Names | None, list[ScanDirectory]] = {}
+        for directory in found:
+            by_names.setdefault(renamed.get(directory.path), []).append(directory)
+        return [
+            self._scan(of, wanted=wanted, ids=ids) if names is None else self._renamed(of, names, ids)
+            for names, of in by_names.items()
+        ]
+
+    def _renamed(self, found: Sequence[ScanDirectory], names: Names, ids: Sequence[str]) -> DataFrame:
+        columns = self._table.columns
+        present = [catalog.Column(name, of.type) for name, of in zip(names, columns, strict=True) if name]
+        events = self._scan(found, present, ids=ids)
+        fields = [
+            (F.col(ROW_COLUMN).getField(name.lower()) if name else F.lit(None).cast(spark_type(of.type))).alias(of.name)
+            for name, of in zip(names, columns, strict=True)
+        ]
+        others = [name for name in events.columns if name not in (*ID_COLUMNS, ROW_COLUMN)]
+        return events.select(*ID_COLUMNS, F.struct(*fields).alias(ROW_COLUMN), *others)
+
+    def _originals(self, found: Sequence[tuple[PartitionState, Sequence[DataFile]]], *, with_ids: bool) -> DataFrame:
+        known: list[OriginalFile] = []
+        for partition, of in found:
+            names = names_in_originals(self._spark, self._table, partition.location, of)
+            known += original_files(partition.location, of, names)
+        return self._with_texts(original_events(self._spark, self._table.columns, known, with_ids=with_ids))
+
+    def _with_texts(self, events: DataFrame) -> DataFrame:
+        """The events, whose file's path is known, with the texts of their partition's keys instead."""
+        names = partition_columns(self._table)
+        if not names:
+            return events
+        if self._is_elsewhere:
+            values = parse_partition_name(self.partitions[0].name)
+            known = [F.lit(value).cast("string").alias(name) for (_, value), name in zip(values, names, strict=True)]
+            return events.select(*ID_COLUMNS, ROW_COLUMN, *known)
+        below = len(names), self._table.location, [partition.directory for partition in self.partitions]
+        texts = zip((*partition_texts(*below), place_text(*below)), (*names, PLACE_COLUMN), strict=True)
+        return events.selectExpr(*ID_COLUMNS, ROW_COLUMN, *(f"{text} AS {name}" for text, name in texts))
+
+    def _look_up(self, split: _Split, partitions: Sequence[PartitionState]) -> LookUp | None:
+        """How to find out which events in `partitions` are of rows that `split` has deletes for, without a join."""
+        deletes = [(partition, partition.state.delete_deltas) for partition in split.deleted_from]
+        if len(partitions) == 1:
+            return look_up_of(self._spark, deletes, self._state.write_ids)
+        directories = [partition.directory for partition in self.partitions]
+        if not all(map(has_known_uri, directories)):
+            return None
+        places = dict(zip((found.name for found in self.partitions), place_texts(directories), strict=True))
+        of_deletes = [places.pop(partition.name) for partition in split.deleted_from]
+        return look_up_of(self._spark, deletes, self._state.write_ids, [*of_deletes, *places.values()])
+
+    def _without(self, parts: Sequence[DataFrame], split: _Split, look_up: LookUp | None) -> list[DataFrame]:
+        """Events of `split.touched` less those that its delete events name."""
+        if not parts:
+            return []
+        if look_up is not None:
+            return [look_up.without_deleted(events, self.reading.early) for events in parts]
+        found = _deletes(self._scan(split.deletes, ()))
+        several = len(split.deleted_from) > 1
+        broadcast = split.delete_bytes <= BROADCAST_LIMIT_BYTES
+        return [anti_join(events, found, several=several, broadcast=broadcast) for events in parts]
+
+    def _latest(self, partition: PartitionState, renamed: Mapping[str, Names]) -> DataFrame:
+        """The rows of a partition that has updates among its inserts."""
+        split = _split([partition], skipping=self._state.skipping)
+        if split.untouched_originals or split.touched_originals:
+            raise UnsupportedTableError(
+                f"{partition.location} has files from before the table was ACID, and updates of their rows by Hive "
+                "before version 3: let that Hive run a major compaction first"
+            )
+        events = reduce(DataFrame.unionByName, self._events([*split.untouched, *split.touched], renamed))
+        latest = latest_events(events)
+        return self._without([latest], split, self._look_up(split, [partition]))[0] if split.deletes else latest
+
+    def _shown(self, events: DataFrame) -> DataFrame:
+        table, texts = self._table, partition_columns(self._table)
+        values = zip(table.columns, row_fields(column.name for column in table.columns), strict=True)
+        # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
+        rows = events.selectExpr(
+            *self.reading.ids,
+            *(f"{shown(column.type, value)} AS {quoted(column.name)}" for column, value in values),
+            *(
+                f"{shown(key.type, f'try_cast({text} AS {sql_type(spark_type(key.type))})')} AS {quoted(key.name)}"
+                for text, key in zip(texts, table.partition_keys, strict=True)
+            ),
+        )
+        return declared(rows, (*table.columns, *table.partition_keys))
+
+
+def _no_look_up() -> None:
+    """That of what nothing is deleted from."""
+
+
+def delete_events(spark: SparkSession, directories: Sequence[ScanDirectory], write_ids: ValidWriteIdList) -> DataFrame:
+    """The visible delete events in `directories`."""
+    return _deletes(scan(spark, t.StructType([]), directories, write_ids))
+
+
+def _deletes(events: DataFrame) -> DataFrame:
+    """Those of events that delete.
+
+    They are found by a comparison: of an equation Spark would conclude that the scan's own filter, which names
+    `operation`, is always true, and drop it. It is one of a difference, which Spark does not push: see `row_fields`.
+    """
+    return events.where(F.col("operation") - DELETE >= 0)
+
+
+@dataclass(slots=True)
+class _Split:
+    """Data without reachable deletes, data with them, and those deletes, whose files have `delete_bytes`.
+
+    The latter are of the partitions `deleted_from`.
+    """
+
+    untouched: list[ScanDirectory] = field(default_factory=list)
+    touched: list[ScanDirectory] = field(default_factory=list)
+    untouched_originals: list[tuple[PartitionState, Sequence[DataFile]]] = field(default_factory=list)
+    touched_originals: list[tuple[PartitionState, Sequence[DataFile]]] = field(default_factory=list)
+    deletes: list[ScanDirectory] = field(default_factory=list)
+    deleted_from: list[PartitionState] = field(default_factory=list)
+    delete_bytes: int = 0
+
+
+def _split(partitions: Iterable[PartitionState], *, with_deleted: bool = False, skipping: bool = True) -> _Split:
+    """By what deletes can reach; nothing, if deleted rows are to be read. Statistics are asked with `skipping` only."""
+    split = _Split()
+    for partition in partitions:
+        state = partition.state
+        events = [] if with_deleted else partition.scan_directories(state.delete_deltas)
+        # Of what the latest deletes do not reach, earlier ones reach nothing.
+        highest = max((event.directory.max_write_id for event in events), default=0)
+        latest = [event.directory for event in events if event.directory.max_write_id == highest]
+        reached = [found for found in state.data if any(_reaches(deletes, found.directory) for deletes in latest)]
+        names = {found.name for found in reached}
+        missed = [found for found in state.data if found.name not in names]
+        if skipping:
+            reached, spared = spared_by_deletes(partition, reached)
+            missed += spared
+        split.untouched += partition.scan_directories(missed)
+        split.touched += partition.scan_directories(reached)
+        # Original files are older than any write.
+        originals = [file for file in state.originals if file.size]
+        reached_files = [*(originals if events else []), *partition.raw_files(reached)]
+        missed_files = [*([] if events else originals), *partition.raw_files(missed)]
+        if missed_files:
+            split.untouched_originals.append((partition, missed_files))
+        if reached_files:
+            split.touched_originals.append((partition, reached_files))
+        if reached or reached_files:
+            split.deletes += events
+            split.deleted_from.append(partition)
+            split.delete_bytes += sum(found.size for found in state.delete_deltas)
+    return split
+
+
+def has_old_shape(spark: SparkSession, partition: PartitionState) -> bool:
+    """Whether a partition has updates among its inserts, as Hive before version 3 wrote them."""
+    asked = [found for found in partition.state.insert_deltas if may_hold_updates(found)]
+    return bool(asked) and hold_updates(spark, partition.location, asked)
+
+
+def _reaches(deletes: Directory, data: Directory) -> bool:
+    """Whether delete events may name rows of `data`: rows of its write or of an earlier one (acid-format.md §3.3).
+
+    A statement deletes no row that itself inserts.
+    """
+    if data.min_write_id == deletes.max_write_id and None not in (data.statement_id, deletes.statement_id):
+        return (data.statement_id or 0) < (deletes.statement_id or 0)
+    return data.min_write_id <= deletes.max_write_id
+
+
+def anti_join(data: DataFrame, deletes: DataFrame, *, several: bool = False, broadcast: bool = True) -> DataFrame:
+    """The events of `data` that no event of `deletes` names: all of one partition, or of `several`."""
+    mixed = _mixed_key(several=several)
+    place = [PLACE_COLUMN] if several else []
+    keys = deletes.selectExpr(
+        f"{mixed} AS __acid_deleted", *(f"{name} AS __acid_deleted_{name}" for name in (*KEY, *place))
+    )
+    # Differences compared with zero, since Spark would make join keys of plain equations.
+    same = [f"{mixed} = __acid_deleted", *(f"{name} - __acid_deleted_{name} = 0" for name in KEY)]
+    for name in place:
+        same += [f"startswith({name}, __acid_deleted_{name})", f"startswith(__acid_deleted_{name}, {name})"]
+    return data.join(F.broadcast(keys) if broadcast else keys, F.expr(" AND ".join(same)), "left_anti")
+
+
+def _mixed_key(*, several: bool) -> str:
+    """One long that tells most rows apart: row id, statement, bucket and write id side by side, and the partition."""
+    place = f" ^ xxhash64({PLACE_COLUMN})" if several else ""
+    return (
+        "(rowId ^ shiftleft(cast(bucket & 4095 AS bigint), 30)"
+        " ^ shiftleft(cast(shiftright(bucket, 16) & 4095 AS bigint), 34)"
+        f" ^ shiftleft(originalTransaction, 46){place})"
+    )

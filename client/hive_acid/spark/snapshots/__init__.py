@@ -1,0 +1,1 @@
+"""Who keeps a snapshot: transactions around the verbs, and leases of frames on files."""

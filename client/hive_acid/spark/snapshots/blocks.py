@@ -1,0 +1,160 @@
+"""Transactions around the verbs of a session: a ``with`` block of the thread, or one made for a single statement."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+
+from hive_acid.connection import Connection
+from hive_acid.errors import HiveAcidError, SnapshotOutdatedError, TransactionClosedError
+from hive_acid.spark.jvm.running import check_running
+from hive_acid.spark.snapshots.lease import Lease
+from hive_acid.transactions.transaction import Transaction, TransactionKind
+
+LOG = logging.getLogger(__name__)
+_BEGINNINGS = 3
+"""How often a statement of its own begins at most; then the conflict is told at its commit."""
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Block:
+    """A ``with`` block on this thread: its transaction, and the error that has spoilt it.
+
+    `lease` is what the frames hold that are read inside; those of a writing block are kept until its end.
+    """
+
+    transaction: Transaction
+    lease: Lease | None
+    writable: bool
+    failure: BaseException | None = None
+
+
+class Blocks:
+    """The blocks of one session, one per thread at a time."""
+
+    def __init__(self, spark: SparkSession, connection: Connection, lock_timeout_ms: int) -> None:
+        self._spark = spark
+        self._connection = connection
+        self._lock_timeout_ms = lock_timeout_ms
+        self._local = threading.local()
+
+    def begin(self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False) -> Transaction:
+        """A transaction of no block. `tables` (``db.table``) are all that it uses, none if that is not known.
+
+        Raises SparkStoppedError.
+        """
+        check_running(self._spark)
+        return self._connection.begin(
+            kind, lock_timeout_ms=self._lock_timeout_ms, tables=tables, may_begin_again=may_begin_again
+        )
+
+    def current(self) -> Block | None:
+        """This thread's block. Raises TransactionClosedError if a statement in it has failed, and SparkStoppedError."""
+        check_running(self._spark)
+        block: Block | None = getattr(self._local, "block", None)
+        if block is not None and block.failure is not None:
+            raise TransactionClosedError(f"a statement of this transaction failed: {block.failure}") from block.failure
+        return block
+
+    @contextmanager
+    def entered(
+        self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False
+    ) -> Iterator[Transaction]:
+        """A block of this thread: a writing one commits at its end, or aborts when an error leaves it.
+
+        `tables` are as for `begin`; `may_begin_again` is of `Transaction`.
+        """
+        if getattr(self._local, "block", None) is not None:
+            raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
+        transaction = self.begin(kind, tables, may_begin_again=may_begin_again)
+        reading = kind is TransactionKind.READ
+        lease = Lease(self._spark, transaction.end_later) if reading else None
+        block = Block(transaction, lease, writable=not reading)
+        self._local.block = block
+        try:
+            yield transaction
+            if block.failure is not None:
+                raise TransactionClosedError(
+                    f"transaction {transaction.id} was aborted, since a statement in it failed: {block.failure}"
+                ) from block.failure
+            if reading:
+                transaction.reads_no_more()  # its frames may live on, and need no other table
+            else:
+                transaction.commit()
+        except BaseException:
+            if not reading:
+                _abort(transaction)
+            raise
+        finally:
+            self._local.block = None
+
+    @contextmanager
+    def reading(self, tables: Iterable[str] = ()) -> Iterator[Transaction]:
+        """This thread's transaction, or one of these `tables` that ends with the ``with`` block.
+
+        It is for work that leaves no frame behind.
+        """
+        block = self.current()
+        if block is not None:
+            yield block.transaction
+            return
+        with self.entered(TransactionKind.READ, tables) as transaction:
+            yield transaction
+
+    @contextmanager
+    def joined(self, tables: Iterable[str]) -> Iterator[None]:
+        """This thread's block, whatever its kind, or a snapshot of these `tables` for reads that belong together."""
+        if self.current() is not None:
+            yield
+            return
+        with self.entered(TransactionKind.READ, tables):
+            yield
+
+    def together(self, run: Callable[[], Result], tables: Iterable[str]) -> Result:
+        """`run`, which has verbs that belong together, in this thread's block or in a transaction of these `tables`.
+
+        One of its own begins anew as in `changing`.
+        """
+        return run() if self.current() is not None else self._alone(lambda _: run(), tables)
+
+    def changing(self, run: Callable[[Transaction], Result], tables: Iterable[str]) -> Result:
+        """`run` in this thread's transaction, or in one of its own for these `tables`. An error spoils the block.
+
+        One of its own begins anew if the data was changed before it had its lock: it has read nothing of it.
+        """
+        block = self.current()
+        if block is None:
+            return self._alone(run, tables)
+        if not block.writable:
+            raise TransactionClosedError("a snapshot block only reads: use acid.transaction() to change tables")
+        try:
+            return run(block.transaction)
+        except BaseException as error:
+            block.failure = error
+            raise
+
+    def _alone(self, run: Callable[[Transaction], Result], tables: Iterable[str]) -> Result:
+        named = list(tables)
+        for attempt in range(1, _BEGINNINGS + 1):
+            with (
+                suppress(SnapshotOutdatedError),
+                self.entered(TransactionKind.WRITE, named, may_begin_again=attempt < _BEGINNINGS) as transaction,
+            ):
+                return run(transaction)
+        raise AssertionError("the last attempt returns or raises another error")
+
+
+def _abort(transaction: Transaction) -> None:
+    """Abort, and let no error of that hide the one that led here."""
+    try:
+        transaction.abort()
+    except HiveAcidError as error:
+        LOG.warning("transaction %d could not be aborted: %s", transaction.id, error)

@@ -1,0 +1,242 @@
+"""CREATE and DROP of tables and databases, CREATE TABLE AS and LIKE; TRUNCATE and ANALYZE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+
+from hive_acid.catalog.storage_formats import name_of, only_orc
+from hive_acid.catalog.table import Column
+from hive_acid.errors import ColumnError, SqlError
+from hive_acid.spark.sql.columns import column_definition, column_definitions, comment, names, properties
+from hive_acid.spark.sql.partitions import parenthesized_partition, static_values
+from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.tokens import Cursor, Name
+
+_ORC = "ORC"
+
+
+@dataclass
+class _Definition:
+    """What the clauses behind a new table's name and columns say; a source of Spark's is not ours to make."""
+
+    columns: list[Column]
+    keys: list[Column] = field(default_factory=list)
+    key_names: list[str] = field(default_factory=list)
+    clustered_by: list[str] = field(default_factory=list)
+    buckets: int | None = None
+    location: str | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+    provider: str | None = None
+    stored_as: str | None = None
+
+
+def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``CREATE [TRANSACTIONAL] TABLE [IF NOT EXISTS] t (columns) … [AS query]``; None for a table of Spark's own."""
+    first = cursor.start
+    cursor.expect("CREATE")
+    said = cursor.accept("TRANSACTIONAL")
+    cursor.accept("MANAGED")
+    cursor.expect("TABLE")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = cursor.name()
+    if not run.names.is_ours(name):
+        return None
+    if cursor.accept("LIKE"):
+        return _like(run, cursor, name, if_not_exists=if_not_exists)
+    definition = _clauses(cursor, column_definitions(cursor) if cursor.sees("(") else [])
+    query = None
+    if not cursor.at_end:
+        cursor.accept("AS")
+        start = cursor.start
+        query = cursor.rest()
+    cursor.finish()
+    if definition.provider not in (None, _ORC):
+        return None if query is None else run.query(query, before=cursor.text[first:start])
+    if said and definition.properties.get("transactional", "true").lower() != "true":
+        raise SqlError(f"CREATE TRANSACTIONAL TABLE {name} with transactional=false: leave one of them out")
+    _check_format(definition)
+    if query is not None:
+        return _as_query(run, name, definition, query, if_not_exists=if_not_exists)
+    run.acid.create_table(
+        run.names.full(name),
+        [*definition.columns, *definition.keys],
+        partitioned_by=[key.name for key in definition.keys] or definition.key_names,
+        properties=definition.properties,
+        location=definition.location,
+        clustered_by=definition.clustered_by,
+        buckets=definition.buckets,
+        stored_as=definition.stored_as or _ORC,
+        if_not_exists=if_not_exists,
+    )
+    return run.nothing()
+
+
+def _check_format(definition: _Definition) -> None:
+    """Raise SqlError for a format that full-ACID tables, which are made by default, do not have."""
+    of = definition.properties
+    is_acid = of.get("transactional", "true").lower() == "true" and of.get("transactional_properties") != "insert_only"
+    if is_acid and (definition.stored_as or _ORC).upper() != _ORC:
+        raise SqlError(only_orc(definition.stored_as or _ORC))
+
+
+def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_not_exists: bool) -> DataFrame:
+    if definition.columns or definition.keys:
+        raise ColumnError(f"CREATE TABLE {name} AS takes its columns from the query: name the partition columns only")
+    if if_not_exists and run.names.written(name) is not None:
+        return run.counts(num_affected_rows=0, num_inserted_rows=0)
+    full_name, source = run.names.full(name), run.prepared(query)
+
+    def work() -> int:
+        return run.acid.create_table_as(
+            full_name,
+            source.frame(),
+            partitioned_by=definition.key_names,
+            properties=definition.properties,
+            location=definition.location,
+            clustered_by=definition.clustered_by,
+            buckets=definition.buckets,
+            stored_as=definition.stored_as or _ORC,
+        )
+
+    rows = run.in_transaction(work, [full_name, *source.tables])
+    return run.counts(num_affected_rows=rows, num_inserted_rows=rows)
+
+
+def _like(run: Run, cursor: Cursor, name: Name, *, if_not_exists: bool) -> DataFrame:
+    """A table with the columns, keys, buckets, kind and format of another one; other properties are those given."""
+    model = run.names.known(cursor.name())
+    definition = _clauses(cursor, [])
+    cursor.finish()
+    kind = ("transactional", "transactional_properties", "bucketing_version")
+    inherited = {key: value for key, value in model.parameters.items() if key in kind}
+    run.acid.create_table(
+        run.names.full(name),
+        [*model.columns, *model.partition_keys],
+        partitioned_by=[key.name for key in model.partition_keys],
+        properties={**inherited, **definition.properties},
+        location=definition.location,
+        clustered_by=model.bucket_columns,
+        buckets=model.buckets if model.bucket_columns else None,
+        stored_as=definition.stored_as or name_of(model.input_format, model.serde),
+        if_not_exists=if_not_exists,
+    )
+    return run.nothing()
+
+
+def _clauses(cursor: Cursor, columns: list[Column]) -> _Definition:
+    found = _Definition(columns)
+    while not cursor.at_end and not cursor.sees("AS") and cursor.peek() not in ("SELECT", "WITH", "FROM", "VALUES"):
+        if cursor.accept("PARTITIONED", "BY"):
+            _partitioned_by(cursor, found)
+        elif cursor.accept("CLUSTERED", "BY"):
+            found.clustered_by = names(cursor, "bucket columns")
+            if cursor.sees("SORTED"):
+                raise cursor.error("SORTED BY is not supported: files are in the order of their row ids")
+            cursor.expect("INTO")
+            found.buckets = cursor.integer("a number of buckets")
+            cursor.expect("BUCKETS")
+        elif cursor.accept("STORED", "AS"):
+            found.stored_as = cursor.identifier("a file format")
+        elif cursor.accept("USING"):
+            found.provider = cursor.name("a format").parts[-1].upper()
+        elif cursor.accept("LOCATION"):
+            found.location = cursor.string("a location")
+        elif cursor.accept("TBLPROPERTIES"):
+            found.properties |= properties(cursor)
+        elif (text := comment(cursor)) is not None:
+            found.properties["comment"] = text
+        elif found.provider not in (None, _ORC) and cursor.accept("OPTIONS"):
+            properties(cursor)
+        else:
+            raise cursor.error(
+                "of CREATE TABLE's clauses PARTITIONED BY, CLUSTERED BY … INTO n BUCKETS, STORED AS, LOCATION, "
+                "COMMENT, TBLPROPERTIES and AS are understood"
+            )
+    return found
+
+
+def _partitioned_by(cursor: Cursor, definition: _Definition) -> None:
+    """Typed columns as Hive has them, or names of columns as Spark has them."""
+    for item in cursor.items("partition columns", of_types=True):
+        if item.peek(1) == "" and not item.sees_string():
+            definition.key_names.append(item.identifier("a partition column").lower())
+        else:
+            definition.keys.append(column_definition(item))
+        item.finish()
+    if definition.keys and definition.key_names:
+        raise SqlError("PARTITIONED BY takes columns with types, or names of columns, not some of each")
+
+
+def drop_table(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``DROP TABLE [IF EXISTS] t [PURGE]``; None if the table is not ours."""
+    cursor.expect("DROP", "TABLE")
+    cursor.accept("IF", "EXISTS")
+    table = run.names.written(cursor.name())
+    purge = cursor.accept("PURGE")
+    cursor.finish()
+    if table is None:
+        return None
+    run.acid.drop_table(table.full_name, purge=purge)
+    return run.nothing()
+
+
+def create_database(run: Run, cursor: Cursor) -> DataFrame:
+    """``CREATE DATABASE [IF NOT EXISTS] d [COMMENT 'text'] [LOCATION 'place'] [WITH DBPROPERTIES (…)]``."""
+    cursor.expect("CREATE")
+    cursor.one_of("DATABASE", "SCHEMA", "NAMESPACE")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = run.names.database(cursor.name("a database's name"))
+    said = comment(cursor)
+    location = cursor.string("a location") if cursor.accept("LOCATION") else None
+    given = properties(cursor) if cursor.accept("WITH", "DBPROPERTIES") else {}
+    cursor.finish()
+    run.acid.create_database(name, location=location, comment=said, properties=given, if_not_exists=if_not_exists)
+    return run.nothing()
+
+
+def drop_database(run: Run, cursor: Cursor) -> DataFrame:
+    """``DROP DATABASE [IF EXISTS] d [RESTRICT | CASCADE]``."""
+    cursor.expect("DROP")
+    cursor.one_of("DATABASE", "SCHEMA", "NAMESPACE")
+    if_exists = cursor.accept("IF", "EXISTS")
+    name = run.names.database(cursor.name("a database's name"))
+    cascade = not cursor.accept("RESTRICT") and cursor.accept("CASCADE")
+    cursor.finish()
+    run.acid.drop_database(name, cascade=cascade, if_exists=if_exists)
+    return run.nothing()
+
+
+def truncate(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``TRUNCATE TABLE t [PARTITION (…)]``; None if the table is not ours."""
+    cursor.expect("TRUNCATE", "TABLE")
+    table = run.names.written(cursor.name())
+    if table is None:
+        return None
+    inside = parenthesized_partition(cursor)
+    cursor.finish()
+    run.acid.truncate(table, static_values(run, table, inside))
+    return run.nothing()
+
+
+def analyze(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``ANALYZE TABLE t [PARTITION (…)] COMPUTE STATISTICS [FOR [ALL] COLUMNS [a, b]]``; None if it is not ours."""
+    cursor.expect("ANALYZE", "TABLE")
+    table = run.names.written(cursor.name())
+    if table is None:
+        return None
+    inside = parenthesized_partition(cursor)
+    cursor.expect("COMPUTE", "STATISTICS")
+    columns: list[str] = []
+    if cursor.accept("FOR", "ALL", "COLUMNS"):
+        columns = [column.name for column in table.columns]
+    elif cursor.accept("FOR", "COLUMNS"):
+        listed = [] if cursor.at_end else cursor.until().separated("columns")
+        columns = [item.identifier("a column").lower() for item in listed] or [one.name for one in table.columns]
+    else:
+        cursor.accept("NOSCAN")
+    cursor.finish()
+    partition = static_values(run, table, inside)
+    run.acid.analyze(table, columns=columns, partition=partition)
+    return run.nothing()

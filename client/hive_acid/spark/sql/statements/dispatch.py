@@ -1,0 +1,150 @@
+"""From a text to the statement that it is: its first words decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame
+
+from hive_acid.errors import SqlError
+from hive_acid.spark.snapshots.blocks import Blocks
+from hive_acid.spark.sql.arguments import Arguments
+from hive_acid.spark.sql.names import CurrentDatabase
+from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.statements import alter, change, create, insert, merge, show, transfer
+from hive_acid.spark.sql.statements.variables import substituted
+from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.verbs.reading import ReadVerbs
+
+_QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "("})
+_CHANGES = frozenset({"UPDATE", "DELETE", "MERGE"})
+_BLOCKS = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT"})
+_DATABASE = frozenset({"DATABASE", "SCHEMA", "NAMESPACE"})
+_SPARKS = frozenset({"SET", "RESET", "ADD", "LIST", "CACHE", "UNCACHE", "CLEAR", "REFRESH", "DECLARE", "CALL"})
+"""Statements that concern Spark's session alone."""
+
+_Handler = Callable[[Run, Cursor], DataFrame | None]
+
+_STATEMENTS: dict[str, _Handler] = {
+    "INSERT": insert.insert,
+    "FROM": insert.multi_insert,
+    "UPDATE": change.update,
+    "DELETE": change.delete,
+    "MERGE": merge.merge,
+    "TRUNCATE": create.truncate,
+    "ANALYZE": create.analyze,
+    "LOAD": transfer.load_data,
+    "EXPORT": transfer.export,
+    "IMPORT": transfer.import_,
+    "SHOW": show.show,
+    "DESCRIBE": show.describe,
+    "DESC": show.describe,
+    "USE": show.use,
+    "ABORT": show.operate,
+}
+_OF_TABLES: dict[str, _Handler] = {
+    "CREATE": create.create_table,
+    "DROP": create.drop_table,
+    "ALTER": alter.alter_table,
+}
+_OF_DATABASES: dict[str, _Handler] = {"CREATE": create.create_database, "DROP": create.drop_database}
+
+
+class Sql:
+    """Runs statements for a session; each thread has a current database of its own."""
+
+    def __init__(self, acid: ReadVerbs, blocks: Blocks) -> None:
+        self._acid = acid
+        self._blocks = blocks
+        self._current = CurrentDatabase()
+
+    def run(self, text: str, arguments: Arguments = None) -> DataFrame:
+        """The rows of the one statement that `text` is. Raises SqlError for what is not understood."""
+        return run_statement(Run(self._acid, self._blocks, self._current, arguments), text)
+
+
+def run_statement(run: Run, text: str) -> DataFrame:
+    """Run the one statement that `text` is; its rows, or what it counts.
+
+    Raises SqlError for what is not understood, and what the verb behind the statement raises.
+    """
+    text = substituted(run.spark, text)
+    cursor = Cursor(text)
+    if cursor.at_end:
+        raise SqlError("there is no statement in the text")
+    kind = _kind(Cursor(text))
+    if kind in _QUERIES:
+        return run.query(_whole(cursor))
+    if kind == "EXPLAIN":
+        return _explain(run, cursor)
+    if kind in _BLOCKS:
+        raise SqlError(f"{kind} is no statement here: `with acid.transaction():` is a transaction over several")
+    handler = _handler(kind, cursor)
+    if handler is not None:
+        changed = run.with_literals()
+        done = handler(changed, Cursor(run.bound(text)))
+        if done is not None:
+            return done
+    return run.untouched(text)
+
+
+def _kind(cursor: Cursor) -> str:
+    """The word that says what the statement does: behind its CTEs, and FROM only before an INSERT."""
+    if cursor.accept("WITH"):
+        cursor.until("FROM", "INSERT", *_QUERIES - {"("}, *_CHANGES)
+        # CTEs may be followed by a query in parentheses, which is passed over with theirs.
+        if cursor.at_end:
+            return "SELECT"
+    if cursor.accept("FROM"):
+        cursor.until("INSERT")
+        return "FROM" if cursor.sees("INSERT") else "SELECT"
+    return cursor.peek()
+
+
+def _handler(kind: str, cursor: Cursor) -> _Handler | None:
+    """What runs a statement of this kind; None if it is Spark's. Raises SqlError for one that nobody knows."""
+    if kind in _STATEMENTS:
+        return _STATEMENTS[kind]
+    if kind in _OF_TABLES:
+        words = [cursor.peek(offset) for offset in range(1, 6)]
+        if words[0] == "TABLE" or words[:2] in (["TRANSACTIONAL", "TABLE"], ["MANAGED", "TABLE"]):
+            return _OF_TABLES[kind]
+        if words[0] in _DATABASE and kind in _OF_DATABASES:
+            return _OF_DATABASES[kind]
+        if kind == "CREATE" and "VIEW" in words:
+            return _create_view
+        if "TABLE" in words[:3]:
+            raise cursor.error("EXTERNAL, TEMPORARY and OR REPLACE tables are not made here")
+        return None
+    if kind in _SPARKS:
+        return None
+    known = ", ".join(sorted({"SELECT", "WITH", "EXPLAIN", *_STATEMENTS, *_OF_TABLES}))
+    raise cursor.error(f"the statement begins with none of {known}")
+
+
+def _explain(run: Run, cursor: Cursor) -> DataFrame:
+    start = cursor.start
+    cursor.expect("EXPLAIN")
+    while cursor.peek() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST"):
+        cursor.one_of(cursor.peek())
+    if cursor.peek() not in _QUERIES | {"WITH", "FROM"}:
+        raise cursor.error("EXPLAIN of queries is understood")
+    before = cursor.text[start : cursor.start]
+    return run.query(_whole(cursor), before=before)
+
+
+def _whole(cursor: Cursor) -> str:
+    """The rest as one query, without a semicolon at its end. Raises SqlError for several statements."""
+    query = cursor.until().source
+    cursor.finish()
+    return query
+
+
+def _create_view(run: Run, cursor: Cursor) -> None:
+    """Leaves a view to Spark, unless it shows tables of the metastore: it would outlive its snapshot."""
+    cursor.until("AS")
+    if cursor.accept("AS") and run.reads_ours(cursor.rest()):
+        raise SqlError(
+            "a view holds no snapshot, so its files could go: keep frame = acid.sql('SELECT …') and call "
+            "frame.createOrReplaceTempView(…) for as long as the frame is kept"
+        )

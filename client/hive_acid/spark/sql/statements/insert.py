@@ -1,0 +1,238 @@
+"""INSERT INTO and INSERT OVERWRITE, of one table or of several out of one source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+from sqlglot import exp
+
+from hive_acid.catalog.table import Table
+from hive_acid.errors import ColumnError, SqlError
+from hive_acid.spark.sql.defaults import has_default, with_defaults
+from hive_acid.spark.sql.hints import direct_sources
+from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
+from hive_acid.spark.sql.relations import Ctes, ctes
+from hive_acid.spark.sql.rewrite import Rewriter, Target, parsed
+from hive_acid.spark.sql.run import Run, new_name
+from hive_acid.spark.sql.tokens import Cursor, Name
+from hive_acid.spark.values.assign import sql_type
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.specs import with_keys
+from hive_acid.spark.values.structs import placed
+from hive_acid.spark.values.types import check_distinct, spark_type
+
+_QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
+
+
+@dataclass(frozen=True, slots=True)
+class _Destination:
+    """Where rows go, as it is written: INSERT INTO or OVERWRITE, a table, a partition, columns.
+
+    `replaced` says which rows they replace, `evolves` that columns are added which the table lacks.
+    """
+
+    name: Name
+    overwrite: bool
+    partition: Cursor | None
+    if_not_exists: bool
+    columns: tuple[str, ...] | None
+    by_name: bool
+    replaced: str | None
+    evolves: bool
+
+
+def insert(run: Run, cursor: Cursor) -> DataFrame:
+    """``[WITH …] INSERT INTO | OVERWRITE [TABLE] t [PARTITION (…)] [IF NOT EXISTS] [(columns) | BY NAME] query``.
+
+    Also ``INSERT INTO t [BY NAME] REPLACE WHERE condition query``, and ``INSERT WITH SCHEMA EVOLUTION INTO …``.
+    """
+    named, first = ctes(cursor, "INSERT", "FROM"), cursor.start
+    if cursor.sees("INSERT", "OVERWRITE", "DIRECTORY") or cursor.sees("INSERT", "OVERWRITE", "LOCAL"):
+        cursor.until(*_QUERY)
+        return _by_spark(run, cursor, named, first)
+    destination = _destination(cursor)
+    table = run.names.written(destination.name)
+    if table is None:
+        return _by_spark(run, cursor, named, first)
+    inserted = cursor.rest()
+    if has_default(inserted):
+        inserted = with_defaults(run, table, inserted, _positions(run, table, destination))
+    query = run.prepared(named.before(inserted))
+    cursor.finish()
+    rewriter = Rewriter(run.names, ctes=named.names)
+    target = Target(table, destination.name.parts[-1])
+    where = rewriter.expression(destination.replaced, target) if destination.replaced is not None else None
+    read = run.ctes_of(rewriter, named)
+
+    def work() -> int:
+        if where is None:
+            return _planned(run, table, destination, query.frame())()
+        rows = _shaped(table, destination, PartitionClause(table, {}, ()), query.frame())
+        with run.subqueries(rewriter, read) as text:
+            return run.acid.overwrite(table, rows, where=text(where))
+
+    others = (name for one in (query, *read.values()) for name in one.tables)
+    return _affected(run, run.in_transaction(work, [table.full_name, *rewriter.tables, *others]))
+
+
+def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
+    """``[WITH …] FROM source INSERT … SELECT … INSERT …``: the source is computed once, all is one transaction."""
+    named = ctes(cursor, "INSERT", "FROM")
+    cursor.expect("FROM")
+    relation = cursor.until("INSERT").source
+    branches: list[tuple[_Destination, Table, str]] = []
+    while cursor.sees("INSERT"):
+        destination = _destination(cursor)
+        if destination.replaced is not None:
+            raise cursor.error("REPLACE WHERE is for an INSERT of its own, and ends here")
+        if not cursor.sees("SELECT"):
+            raise cursor.error("SELECT was expected")
+        branches.append((destination, run.names.known(destination.name), cursor.until("INSERT").source))
+    cursor.finish()
+    aliases, view = _aliases(relation), new_name()
+    start = f"FROM {view}" if len(aliases) > 1 else f"FROM {view} AS {quoted(aliases[0])}"
+    source = run.prepared(named.before(f"SELECT {_kept_columns(aliases)} FROM {relation}"))
+    queries = [run.prepared(named.before(f"{start} {query}")) for _, _, query in branches]
+
+    def work() -> int:
+        rows = source.frame()
+        with run.view(rows.localCheckpoint(eager=True) if len(branches) > 1 else rows, view):
+            # All are planned before one writes: what does not fit leaves nothing, in a longer transaction too.
+            writes = [
+                _planned(run, table, destination, query.frame())
+                for (destination, table, _), query in zip(branches, queries, strict=True)
+            ]
+            return sum(write() for write in writes)
+
+    tables = [
+        *(table.full_name for _, table, _ in branches),
+        *(name for one in (source, *queries) for name in one.tables),
+    ]
+    return _affected(run, run.in_transaction(work, tables))
+
+
+def _kept_columns(aliases: list[str]) -> str:
+    """What is kept of the source. Of a join also a struct for each side, so that ``side.column`` is found again."""
+    if len(aliases) == 1:
+        return "*"
+    return ", ".join(["*", *(f"struct({quoted(alias)}.*) AS {quoted(alias)}" for alias in aliases)])
+
+
+def _aliases(relation: str) -> list[str]:
+    """The names by which the columns of a FROM are called, in their order."""
+    select = parsed(f"SELECT * FROM {relation}", relation)
+    if not isinstance(select, exp.Select):
+        raise SqlError(f"FROM {relation} is not one source: put it in parentheses, with an alias")
+    laterals = [lateral.alias for lateral in select.args.get("laterals") or ()]
+    aliases = [*(source.alias_or_name for source in direct_sources(select)), *laterals]
+    if not all(aliases):
+        raise SqlError(f"each side of FROM {relation} needs an alias")
+    return aliases
+
+
+def _destination(cursor: Cursor) -> _Destination:
+    cursor.expect("INSERT")
+    evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    if evolves and not cursor.sees("INTO"):
+        raise cursor.error("INTO was expected: an overwrite does not change the columns")
+    overwrite = cursor.one_of("INTO", "OVERWRITE") == "OVERWRITE"
+    cursor.accept("TABLE")
+    name = cursor.name()
+    partition = parenthesized_partition(cursor)
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if if_not_exists and not (overwrite and partition):
+        raise cursor.error("IF NOT EXISTS needs INSERT OVERWRITE and a PARTITION")
+    by_name = cursor.accept("BY", "NAME")
+    columns: tuple[str, ...] | None = None
+    if cursor.sees("(") and cursor.peek(1) not in (*_QUERY, "("):
+        columns = tuple(_column(item) for item in cursor.items("columns"))
+        check_distinct(column.lower() for column in columns)
+    replaced = None
+    if not (overwrite or partition or columns or evolves) and cursor.accept("REPLACE", "WHERE"):
+        replaced = cursor.until(*_QUERY).source
+        if not replaced:
+            raise cursor.error("a condition was expected")
+    return _Destination(name, overwrite, partition, if_not_exists, columns, by_name, replaced, evolves)
+
+
+def _column(item: Cursor) -> str:
+    name = item.identifier("a column's name")
+    item.finish()
+    return name.lower()
+
+
+def _by_spark(run: Run, cursor: Cursor, named: Ctes, first: int) -> DataFrame:
+    """An INSERT into what is not the metastore's: Spark's own, out of whatever the query names."""
+    before = cursor.text[first : cursor.start]
+    return run.query(named.before(cursor.rest()), before=before)
+
+
+def _planned(run: Run, table: Table, destination: _Destination, frame: DataFrame) -> Callable[[], int]:
+    """The insertion of the rows of `frame`, to be called; it returns their number. Raises ColumnError."""
+    spec = (
+        partition_clause(run, table, destination.partition) if destination.partition else PartitionClause(table, {}, ())
+    )
+    if destination.if_not_exists and spec.is_whole and spec.covered(run.acid.connection.partition_names(table)):
+        return lambda: 0
+    values = _shaped(table, destination, spec, frame)
+    if destination.overwrite:
+        return lambda: run.acid.overwrite(table, values, partition=spec.static or None)
+    rows = with_keys(table, values, spec.static)
+    return lambda: run.acid.insert(table, rows, schema_evolution=destination.evolves)
+
+
+def _positions(run: Run, table: Table, destination: _Destination) -> list[str]:
+    """The columns that the values of an INSERT are for, in their order; none if they meet by name."""
+    if destination.by_name:
+        return []
+    static = partition_clause(run, table, destination.partition).static if destination.partition else {}
+    names = (column.name for column in (*table.columns, *table.partition_keys))
+    return list(destination.columns or (name for name in names if name not in static))
+
+
+def _shaped(table: Table, destination: _Destination, spec: PartitionClause, frame: DataFrame) -> DataFrame:
+    """`frame` under the table's column names, without those of the static partition, and null for those left out."""
+    columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
+    free = [name for name in columns if name not in spec.static]
+    if destination.by_name:
+        given = [name.lower() for name in frame.columns]
+    else:
+        given = list(destination.columns or free)
+        if destination.evolves and not destination.columns:
+            given += [name.lower() for name in frame.columns[len(given) :]]
+        if len(given) != len(frame.columns):
+            raise ColumnError(
+                f"INSERT into {table.full_name} takes {len(given)} columns ({', '.join(given)}), and the query has "
+                f"{len(frame.columns)} ({', '.join(frame.columns)})"
+            )
+    if twice := [name for name in given if name in spec.static]:
+        raise ColumnError(f"{', '.join(twice)} of {table.full_name} is given by PARTITION and by the columns")
+    if not destination.by_name:
+        frame = _placed(frame, [spark_type(columns[name].type) if name in columns else None for name in given])
+    left_out = [name for name in free if name not in given]
+    nulls = (F.lit(None).cast(spark_type(columns[name].type)).alias(name) for name in left_out)
+    return frame.toDF(*given).select("*", *nulls)
+
+
+def _placed(frame: DataFrame, targets: Sequence[t.DataType | None]) -> DataFrame:
+    """`frame` with the names of the table's fields in structs whose fields are given by their places."""
+    fields = frame.schema.fields
+    kinds = [one.dataType if to is None else placed(one.dataType, to) for one, to in zip(fields, targets, strict=True)]
+    if kinds == [one.dataType for one in fields]:
+        return frame
+    # By places, as a query may give two columns one name.
+    numbered = frame.toDF(*(f"__acid_{at}" for at in range(len(fields))))
+    return numbered.selectExpr(
+        *(
+            f"__acid_{at}" if kind == one.dataType else f"CAST(__acid_{at} AS {sql_type(kind)}) AS __acid_{at}"
+            for at, (one, kind) in enumerate(zip(fields, kinds, strict=True))
+        )
+    )
+
+
+def _affected(run: Run, rows: int) -> DataFrame:
+    return run.counts(num_affected_rows=rows, num_inserted_rows=rows)

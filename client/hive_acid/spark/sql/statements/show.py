@@ -1,0 +1,176 @@
+"""SHOW, DESCRIBE and USE, and the statements of operators."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from hive_acid.catalog.table import Column, Table
+from hive_acid.operators import execution as operators
+from hive_acid.operators.statements import parse
+from hive_acid.spark.sql.partitions import partition_clause
+from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.values.quoting import quoted
+
+_DESCRIPTION = ("col_name", "data_type", "comment")
+_ASSIGNED = frozenset({"transient_lastDdlTime", "bucketing_version", "comment"})
+"""Properties that a table's definition tells in another way, or that are given to it anew."""
+
+
+def show(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``SHOW …``; None for what only Spark can show."""
+    cursor.expect("SHOW")
+    what = cursor.peek()
+    if what in ("DATABASES", "SCHEMAS", "NAMESPACES"):
+        cursor.one_of(what)
+        return _names(run, cursor, "namespace", "get_databases")
+    if what == "TABLES":
+        cursor.one_of(what)
+        database = run.names.current_database
+        if cursor.accept("IN") or cursor.accept("FROM"):
+            database = run.names.database(cursor.name("a database's name"))
+        return _names(run, cursor, "tableName", "get_tables", database)
+    if what in ("TRANSACTIONS", "LOCKS", "COMPACTIONS"):
+        return operate(run, cursor)
+    if cursor.accept("CREATE", "TABLE"):
+        return _of_table(run, cursor, "CREATE TABLE")
+    if what in ("PARTITIONS", "COLUMNS", "TBLPROPERTIES"):
+        cursor.one_of(what)
+        return _of_table(run, cursor, what)
+    return None
+
+
+def describe(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``DESCRIBE [TABLE] [EXTENDED | FORMATTED] t`` and ``DESCRIBE DATABASE d``; None for what is not ours."""
+    cursor.one_of("DESCRIBE", "DESC")
+    if cursor.peek() in ("DATABASE", "SCHEMA", "NAMESPACE"):
+        cursor.one_of(cursor.peek())
+        cursor.accept("EXTENDED")
+        return _database(run, cursor)
+    if cursor.peek() in ("FUNCTION", "QUERY", "SELECT", "WITH"):
+        return None
+    cursor.accept("TABLE")
+    in_full = cursor.accept("EXTENDED") or cursor.accept("FORMATTED")
+    table = run.names.read(cursor.name().parts)
+    if table is None:
+        return None
+    cursor.finish()
+    rows = [_described(column) for column in (*table.columns, *table.partition_keys)]
+    if table.partition_keys:
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        rows += [_described(key) for key in table.partition_keys]
+    if in_full:
+        rows += [("", "", ""), ("# Detailed Table Information", "", ""), *_details(table)]
+    return run.rows(_DESCRIPTION, rows)
+
+
+def use(run: Run, cursor: Cursor) -> DataFrame:
+    """``USE [DATABASE] d``: names of one part are looked for there, by this thread. Raises NoSuchObjectError."""
+    cursor.expect("USE")
+    if cursor.peek() in ("DATABASE", "SCHEMA", "NAMESPACE"):
+        cursor.one_of(cursor.peek())
+    name = run.names.database(cursor.name("a database's name"))
+    cursor.finish()
+    run.acid.connection.call("get_database", name)
+    run.current.name = name
+    return run.nothing()
+
+
+def operate(run: Run, cursor: Cursor) -> DataFrame:
+    """An operator's statement, such as ``ABORT TRANSACTIONS 1 2``: its result, by `hive_acid.operators.execution`."""
+    return run.listing(operators.run(run.acid.connection, parse(cursor.text), run.names))
+
+
+# --- lists ---------------------------------------------------------------------------------------
+
+
+def _names(run: Run, cursor: Cursor, column: str, method: str, *arguments: str) -> DataFrame:
+    """Names that a pattern of ``*`` and ``|`` fits, all without one."""
+    cursor.accept("LIKE")
+    pattern = cursor.string("a pattern") if cursor.sees_string() else "*"
+    cursor.finish()
+    found = run.acid.connection.call(method, *arguments, pattern)
+    return run.rows([column], [(name,) for name in sorted(found)])
+
+
+def _of_table(run: Run, cursor: Cursor, what: str) -> DataFrame | None:
+    if what == "COLUMNS":
+        cursor.one_of("IN", "FROM")
+    table = run.names.read(cursor.name().parts)
+    if table is None:
+        return None
+    if what == "PARTITIONS":
+        spec = None
+        if cursor.accept("PARTITION"):
+            spec = partition_clause(run, table, cursor.parentheses("a partition"))
+        names = sorted(run.acid.connection.partitions(table)) if table.partition_keys else []
+        cursor.finish()
+        return run.rows(["partition"], [(name,) for name in (names if spec is None else spec.covered(names))])
+    cursor.finish()
+    if what == "COLUMNS":
+        return run.rows(["col_name"], [(column.name,) for column in (*table.columns, *table.partition_keys)])
+    if what == "TBLPROPERTIES":
+        return run.rows(["key", "value"], sorted(table.parameters.items()))
+    return run.rows(["createtab_stmt"], [(definition_of(table),)])
+
+
+# --- descriptions --------------------------------------------------------------------------------
+
+
+def definition_of(table: Table) -> str:
+    """The CREATE TABLE that makes a table like this one, at its place."""
+    properties = {key: value for key, value in table.parameters.items() if key not in _ASSIGNED}
+    lines = [f"CREATE TABLE {'.'.join(map(quoted, (table.database, table.name)))} ({_columns(table.columns)})"]
+    if text := table.parameters.get("comment"):
+        lines.append(f"COMMENT {_literal(text)}")
+    if table.partition_keys:
+        lines.append(f"PARTITIONED BY ({_columns(table.partition_keys)})")
+    if table.bucket_columns:
+        lines.append(f"CLUSTERED BY ({', '.join(map(quoted, table.bucket_columns))}) INTO {table.buckets} BUCKETS")
+    lines += ["STORED AS ORC", f"LOCATION {_literal(table.location)}"]
+    pairs = ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
+    return "\n".join([*lines, f"TBLPROPERTIES ({pairs})"])
+
+
+def _columns(columns: tuple[Column, ...]) -> str:
+    said = (f" COMMENT {_literal(column.comment)}" if column.comment else "" for column in columns)
+    return ", ".join(f"{quoted(column.name)} {column.type}{text}" for column, text in zip(columns, said, strict=True))
+
+
+def _literal(text: str) -> str:
+    """A text within quotes, for a session in which a backslash escapes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _described(column: Column) -> tuple[str, str, str | None]:
+    return column.name, column.type, column.comment
+
+
+def _details(table: Table) -> list[tuple[str, str, str]]:
+    buckets = f"{', '.join(table.bucket_columns)} into {table.buckets}" if table.bucket_columns else ""
+    pairs = ", ".join(f"{key}={value}" for key, value in sorted(table.parameters.items()))
+    details = {
+        "Database": table.database,
+        "Table": table.name,
+        "Type": table.table_type,
+        "Location": table.location,
+        "InputFormat": table.input_format,
+        "Clustered by": buckets,
+        "Table Properties": f"[{pairs}]",
+    }
+    return [(name, value, "") for name, value in details.items() if value]
+
+
+def _database(run: Run, cursor: Cursor) -> DataFrame:
+    name = run.names.database(cursor.name("a database's name"))
+    cursor.finish()
+    found = run.acid.connection.call("get_database", name)
+    pairs = ", ".join(f"{key}={value}" for key, value in sorted((found.parameters or {}).items()))
+    details = {
+        "Namespace Name": found.name,
+        "Comment": found.description or "",
+        "Location": found.locationUri or "",
+        "Owner": found.ownerName or "",
+        "Properties": f"({pairs})" if pairs else "",
+    }
+    return run.rows(["info_name", "info_value"], list(details.items()))

@@ -1,0 +1,118 @@
+"""Plain tables, without transactions: what a session with DummyTxnManager can read and append to.
+
+Spark's own reader and writer do the work, by the table's location and format. Nothing keeps readers and writers apart,
+and a write that fails may leave rows: that is what transactions are for.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid.catalog.table import Table
+from hive_acid.errors import TransactionsOffError, UnsupportedTableError
+from hive_acid.filesystem import files
+from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
+from hive_acid.spark.jvm.sources import exact_times, reader_of, writer_of
+from hive_acid.spark.read.listing import directory_of
+from hive_acid.spark.read.scan import literal_path
+from hive_acid.spark.values.assign import assigned, match_columns
+from hive_acid.spark.values.key_texts import key_text
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.texts import declared, shown
+from hive_acid.spark.values.types import row_type, spark_type
+from hive_acid.spark.write.statement import Context
+
+TURN_ON = f"make it with settings={{'{CONCURRENCY}': 'true', '{MANAGER}': '{TransactionManager.DB.value}'}}"
+"""What to do about a session without transactions."""
+
+_FORMATS = {"OrcInputFormat": "orc", "MapredParquetInputFormat": "parquet"}
+
+
+def refuse_acid(table: Table) -> None:
+    """Raise TransactionsOffError for a transactional table: its files mean nothing without a snapshot."""
+    if table.is_transactional:
+        raise TransactionsOffError(
+            f"{table.full_name} is an ACID table, and this session has no transactions"
+            f" ({TransactionManager.DUMMY.value}): {TURN_ON}"
+        )
+
+
+def read_table(context: Context, table: Table) -> DataFrame:
+    """The rows of a plain table: its columns, then its partition columns.
+
+    Raises UnsupportedTableError for a format other than ORC and Parquet and for partitions outside the table's
+    directory, TimeZoneMismatchError.
+    """
+    kind = _format(table)
+    schema = row_type((*table.columns, *table.partition_keys))
+    context.zones.check(row_type(table.columns))
+    source = reader_of(context.spark, kind).schema(schema).option("basePath", table.location)
+    if not table.partition_keys:
+        return _shown(source.load(literal_path(table.location)), table)
+    depth = len(table.partition_keys)
+    there = {entry.path.rstrip("/") for entry in files.list_tree(table.location, max_depth=depth) if entry.is_directory}
+    named = [directory_of(table, name, at) for name, at in context.connection.partitions(table).items()]
+    found = [literal_path(files.join(table.location, directory)) for directory in named if directory in there]
+    return _shown(source.load(found) if found else context.spark.createDataFrame([], schema), table)
+
+
+def _shown(frame: DataFrame, table: Table) -> DataFrame:
+    columns = (*table.columns, *table.partition_keys)
+    values = {column.name: shown(column.type, quoted(column.name)) for column in columns}
+    if all(value == quoted(name) for name, value in values.items()):
+        return frame
+    return declared(frame.selectExpr(*(f"{values[name]} AS {quoted(name)}" for name in frame.columns)), columns)
+
+
+def insert(context: Context, table: Table, frame: DataFrame) -> int:
+    """Append the rows of `frame`, whose columns meet the table's by name; returns their number.
+
+    New partitions are registered. Raises ColumnError for columns or values that do not fit, UnsupportedTableError as
+    `read_table` and for a CLUSTERED table.
+    """
+    kind = _format(table)
+    context.zones.check(row_type(table.columns))
+    if table.bucket_columns:
+        raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: Spark would not write its buckets")
+    names = match_columns(table, frame.columns)
+    columns = (*table.columns, *table.partition_keys)
+    counts = Observation()
+    texts = {
+        key.name
+        for key in table.partition_keys
+        if isinstance(spark_type(key.type), t.StringType | t.BinaryType | t.TimestampType)
+    }
+    stored = (
+        f"{key_text(one, quoted(one.name)) if one.name in texts else quoted(one.name)} AS {quoted(one.name)}"
+        for one in columns
+    )
+    values = assigned(table, columns, frame, names).selectExpr(*stored).observe(counts, F.count(F.lit(1)).alias("rows"))
+    before = _data_files(table)
+    output = writer_of(values, kind).mode("append")
+    with exact_times(context.spark):
+        output.partitionBy(*(key.name for key in table.partition_keys)).save(table.location)
+    if table.partition_keys:
+        written = {path.rpartition("/")[0] for path in _data_files(table) - before}
+        if written:
+            context.connection.add_partitions(table, {name: files.join(table.location, name) for name in written})
+    return int(counts.get["rows"] or 0)
+
+
+def _format(table: Table) -> str:
+    """Spark's name of the table's format. Raises UnsupportedTableError."""
+    kind = _FORMATS.get(table.input_format.rpartition(".")[2])
+    if kind is None:
+        raise UnsupportedTableError(
+            f"{table.full_name} has the input format {table.input_format or 'of a view'}: only ORC and Parquet are read"
+            " here; use spark.read for others"
+        )
+    return kind
+
+
+def _data_files(table: Table) -> set[str]:
+    """Paths below the table's directory of the files in partitions."""
+    depth = len(table.partition_keys)
+    found = (entry.path for entry in files.list_tree(table.location) if not entry.is_directory) if depth else ()
+    return {path for path in found if path.count("/") == depth and not path.rpartition("/")[2].startswith(("_", "."))}

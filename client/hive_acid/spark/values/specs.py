@@ -1,0 +1,115 @@
+"""Static partition specifications: ``{"year": 2020, "month": "1"}`` to the values and names of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid.catalog.partition_values import partition_text
+from hive_acid.catalog.table import Column, Table
+from hive_acid.errors import ColumnError, NoSuchObjectError
+from hive_acid.spark.values.assign import assign, sql_type, text_value
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.types import check_distinct, spark_type
+from hive_acid.spark.values.wall_clock import refuse_skipped
+from hive_acid.write.same_partitions import values_of
+
+PartitionSpec = Mapping[str, object]
+"""Values of the first partition keys, or of all, by their names; None is the default partition."""
+
+
+def spec_values(table: Table, partition: PartitionSpec) -> tuple[str | None, ...]:
+    """The values of the specification as texts, in the order of the keys.
+
+    Raises ColumnError unless it names the first partition keys of the table, each once, and nothing else.
+    """
+    check_distinct(key.lower() for key in partition)
+    given = {key.lower(): value for key, value in partition.items()}
+    keys = [key.name for key in table.partition_keys]
+    if set(given) != set(keys[: len(given)]):
+        raise ColumnError(
+            f"partition ({', '.join(partition)}) of {table.full_name} must name its partition keys, the first of its "
+            f"partition columns ({', '.join(keys) or 'it has none'}) first"
+        )
+    return tuple(partition_text(table, key, given[key.name]) for key in table.partition_keys[: len(given)])
+
+
+def with_constants(
+    table: Table, frame: DataFrame, partition: PartitionSpec | None
+) -> tuple[DataFrame, tuple[str | None, ...] | None]:
+    """`frame` with the partition columns that the specification gives, and its values if they name one partition.
+
+    So are none for an unpartitioned table. A row that has another value in such a column fails the statement. Raises
+    ColumnError as `spec_values`, and for a time that clocks skip.
+    """
+    static = spec_values(table, partition or {})
+    refuse_skipped(frame.sparkSession, table, zip(table.partition_keys, static, strict=False))
+    named = [key.name for key in table.partition_keys[: len(static)]]
+    check_distinct(name.lower() for name in frame.columns)
+    columns = [quoted(name) for name in frame.columns if name.lower() not in named]
+    given = {field.name.lower(): field for field in frame.schema.fields} if len(columns) < len(frame.columns) else {}
+    for key, value in zip(table.partition_keys, static, strict=False):
+        constant = "CAST(NULL AS string)" if value is None else text_value(value)
+        if field := given.get(key.name):
+            constant = _same(table, key, field, constant)
+        columns.append(f"{constant} AS {quoted(key.name)}")
+    return frame.selectExpr(*columns), static if len(static) == len(table.partition_keys) else None
+
+
+def with_keys(table: Table, frame: DataFrame, given: PartitionSpec) -> DataFrame:
+    """`frame` with a column for each of some partition keys, behind its own.
+
+    Raises ColumnError for a value that is none of its key, for what is no key, and for a time that clocks skip.
+    """
+    keys = {key.name: key for key in table.partition_keys}
+    if unknown := [name for name in given if name.lower() not in keys]:
+        raise ColumnError(
+            f"{', '.join(unknown)} is no partition key of {table.full_name} ({', '.join(keys) or 'it has none'})"
+        )
+    pairs = [(key, partition_text(table, key, value)) for name, value in given.items() for key in (keys[name.lower()],)]
+    refuse_skipped(frame.sparkSession, table, pairs)
+    return frame.select(
+        "*", *(F.lit(text).cast("string").alias(name) for name, (_, text) in zip(given, pairs, strict=True))
+    )
+
+
+def _same(table: Table, key: Column, field: t.StructField, constant: str) -> str:
+    """The SQL of a partition's value, for rows that have it as well; another one fails the statement."""
+    kind = sql_type(spark_type(key.type))
+    given = assign(table, key, quoted(field.name), field.dataType)
+    if kind == "string":
+        given = f"nullif({given}, '')"  # which is null as a partition's value
+    words = text_value(f"a row for a partition of {table.full_name} has another {key.name} than that: ")
+    failure = f"raise_error(concat({words}, coalesce(cast({quoted(field.name)} AS string), 'null')))"
+    return f"if({given} <=> cast({constant} AS {kind}), {constant}, {failure})"
+
+
+def full_values(table: Table, partition: PartitionSpec | None) -> tuple[str | None, ...]:
+    """As `spec_values`, of exactly one partition; of no specification for an unpartitioned table.
+
+    Raises ColumnError for a specification of several partitions.
+    """
+    values = spec_values(table, partition or {})
+    if len(values) != len(table.partition_keys):
+        keys = ", ".join(key.name for key in table.partition_keys)
+        raise ColumnError(f"{table.full_name} is partitioned by ({keys}): give a value of each in `partition`")
+    return values
+
+
+def matching_names(table: Table, partition: PartitionSpec, names: Iterable[str]) -> list[str]:
+    """Those of the partitions `names` that the specification covers.
+
+    Raises NoSuchObjectError if there is none, ColumnError as `spec_values`.
+    """
+    values = spec_values(table, partition)
+    found = [name for name in names if values_of(table, name)[: len(values)] == values]
+    if not found:
+        raise NoSuchObjectError(f"{table.full_name} has no partition ({_words(partition)})")
+    return found
+
+
+def _words(partition: PartitionSpec) -> str:
+    return ", ".join(f"{key}={value}" for key, value in partition.items())

@@ -1,0 +1,51 @@
+"""Days and times that Spark's ORC files cannot hold: they would come back as others, without an error.
+
+Its writer counts days by the Julian calendar up to 1582-10-04, which 1582-10-15 follows: all between become that day.
+And it puts times of the last second before 1970 UTC a second later, if they have a fraction of a millisecond or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import types as t
+
+from hive_acid.spark.values.quoting import quoted
+
+_FIRST_LOST, _FIRST_KEPT = "1582-10-05", "1582-10-15"
+_EARLY = "TIMESTAMP_LTZ'1970-01-01 00:00:00+00:00'"
+_LATE_MICROS = -999_000, -1
+
+
+def holds_unstorable(value: str, of: t.DataType, depth: int = 0) -> str | None:
+    """The SQL of whether `value`, SQL of a type, holds a day or time that would be stored as another one.
+
+    None if no value of the type does.
+    """
+    if isinstance(of, t.DateType):
+        return f"({value} >= DATE'{_FIRST_LOST}' AND {value} < DATE'{_FIRST_KEPT}')"
+    if isinstance(of, t.TimestampType):
+        first, last = _LATE_MICROS
+        lost = f"{value} >= TIMESTAMP_LTZ'{_FIRST_LOST}' AND {value} < TIMESTAMP_LTZ'{_FIRST_KEPT}'"
+        return f"({value} < {_EARLY} AND (unix_micros({value}) BETWEEN {first} AND {last} OR {lost}))"
+    if isinstance(of, t.StructType):
+        # A field of Spark's SQL is taken by its name, whatever that contains.
+        fields = ((f"({value}).{quoted(field.name)}", field.dataType) for field in of.fields)
+        return _any(holds_unstorable(field, kind, depth) for field, kind in fields)
+    if isinstance(of, t.ArrayType):
+        return _exists(value, of.elementType, depth)
+    if isinstance(of, t.MapType):
+        return _any(
+            (_exists(f"map_keys({value})", of.keyType, depth), _exists(f"map_values({value})", of.valueType, depth))
+        )
+    return None
+
+
+def _exists(array: str, of: t.DataType, depth: int) -> str | None:
+    one = f"__acid_one_{depth}"
+    condition = holds_unstorable(one, of, depth + 1)
+    return condition and f"exists({array}, {one} -> {condition})"
+
+
+def _any(conditions: Iterable[str | None]) -> str | None:
+    return " OR ".join(f"({condition})" for condition in conditions if condition) or None

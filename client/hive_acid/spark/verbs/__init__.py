@@ -1,0 +1,1 @@
+"""The verbs of a session and of its frames."""

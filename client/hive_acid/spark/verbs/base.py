@@ -1,0 +1,106 @@
+"""What every verb of a session has: the connection, the tables that are known, and the transactions of its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from hive_acid.catalog.alterations import Alterations
+from hive_acid.catalog.references import Definitions, TableReference
+from hive_acid.catalog.table import Table, table_parts
+from hive_acid.errors import TransactionsOffError
+from hive_acid.settings import TransactionManager
+from hive_acid.spark.jvm.forked import check_spark
+from hive_acid.spark.snapshots.blocks import Blocks
+from hive_acid.spark.tables.plain import TURN_ON
+from hive_acid.spark.write.statement import Context
+from hive_acid.transactions.transaction import Transaction, TransactionKind
+
+
+class SessionBase:
+    """A Spark session that is joined to a metastore; its verbs are in the classes that are made of it."""
+
+    def __init__(self, where: Context, blocks: Blocks, manager: TransactionManager) -> None:
+        self.connection = where.connection
+        self.manager = manager
+        self._where = where
+        self._blocks = blocks
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session. Raises OtherProcessError in a child that was forked from its process."""
+        return self._context.spark
+
+    @property
+    def _context(self) -> Context:
+        check_spark(self._where.spark)
+        return self._where
+
+    @property
+    def _definitions(self) -> Definitions:
+        """What is known of tables: from the metastore, so that a child that was forked has it too."""
+        return self._where.definitions
+
+    # --- transactions and snapshots ----------------------------------------------------------------
+
+    @contextmanager
+    def snapshot(self, tables: Iterable[str | Table] = ()) -> Iterator[None]:
+        """All reads inside the block see the same snapshot.
+
+        `tables` are all that the block reads: others are cleaned meanwhile, and not given to it (TableNotNamedError).
+        Without them nothing is cleaned that was current when the block began, until it ends.
+        """
+        self._refuse_without_transactions()
+        with self._blocks.entered(TransactionKind.READ, _names(tables)):
+            yield
+
+    @contextmanager
+    def transaction(self, tables: Iterable[str | Table] = (), *, repeated: bool = False) -> Iterator[Transaction]:
+        """One transaction over all reads and verbs inside the block, which see its own writes.
+
+        It commits at the end, or aborts when an error leaves the block or a verb in it has failed. Raises
+        WriteConflictError at the end if another transaction changed the same data first. `tables` are all that it
+        reads and changes, as for `snapshot`. `repeated` says that the program runs the block again on a
+        WriteConflictError: that comes as soon as it is known then, and no rebalance waits for the block.
+        """
+        self._refuse_without_transactions()
+        with self._blocks.entered(TransactionKind.WRITE, _names(tables), may_begin_again=repeated) as transaction:
+            yield transaction
+
+    # --- without transactions ------------------------------------------------------------------
+
+    @property
+    def _is_dummy(self) -> bool:
+        return self.manager is TransactionManager.DUMMY
+
+    def _refuse_without_transactions(self) -> None:
+        if self._is_dummy:
+            raise TransactionsOffError(f"this session has no transactions: {TURN_ON}")
+
+    # --- tables --------------------------------------------------------------------------------
+
+    def _lookup(self, table: str | Table) -> Table:
+        return self._definitions.now(TableReference.of(table))
+
+    def _held(self, table: str | Table) -> Table:
+        """What a builder keeps of a table, until it runs: by a name, the one that has it now."""
+        return table if isinstance(table, Table) else self._lookup(table)
+
+    def _forget(self, full_name: str) -> None:
+        self._definitions.forget(full_name)
+
+    def _meant(self, table: str | Table) -> TableReference:
+        return self._definitions.meant(table)
+
+    @property
+    def _alterations(self) -> Alterations:
+        return Alterations(self.connection, self._definitions)
+
+
+def _names(tables: Iterable[str | Table]) -> list[str]:
+    """Full names of tables that a block is begun for. Raises ValueError for what is no name."""
+    if isinstance(tables, str):
+        raise ValueError(f"tables are given as a list: ['{tables}']")
+    return [one.full_name if isinstance(one, Table) else ".".join(table_parts(one)) for one in tables]

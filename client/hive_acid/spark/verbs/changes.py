@@ -1,0 +1,208 @@
+"""The verbs of a session that change the rows of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import DataFrame
+
+from hive_acid.catalog.alterations import NewColumns
+from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.table import Column, Table
+from hive_acid.errors import ColumnError, TableNotAcidError
+from hive_acid.spark.change import dml, merge_job
+from hive_acid.spark.change.merge import MergeBuilder, RowCounts
+from hive_acid.spark.change.source import Join, joined, joined_if_any
+from hive_acid.spark.conditions.expressions import Expression
+from hive_acid.spark.read.listing import check_full_acid, check_transactional
+from hive_acid.spark.snapshots.blocks import Result
+from hive_acid.spark.tables import plain
+from hive_acid.spark.tables.plain import refuse_acid
+from hive_acid.spark.values.argument_checks import check_condition, check_frame, check_partition, check_values
+from hive_acid.spark.verbs.base import SessionBase
+from hive_acid.spark.write import insert, insert_only, overwrite
+from hive_acid.transactions.locks import Operation
+from hive_acid.transactions.transaction import Transaction
+from hive_acid.write.table_write import Intent, TableWrite
+
+
+class ChangeVerbs(SessionBase):
+    """What a session does with the rows of a table: each verb is one transaction, or part of the thread's."""
+
+    def insert(self, table: str | Table, frame: DataFrame, *, schema_evolution: bool = False) -> int:
+        """As `AcidTable.insert`, without a read of the table."""
+        check_frame("frame", frame)
+        if self._is_dummy:
+            found = self._lookup(table)
+            refuse_acid(found)
+            return plain.insert(self._context, found, frame)
+
+        def run(begun: TableWrite) -> int:
+            rows = insert.with_nulls(begun.table, frame) if schema_evolution else frame
+            by = insert.insert if begun.table.is_full_acid else insert_only.insert
+            return by(self._context, begun, rows)
+
+        evolving = insert.evolving(frame) if schema_evolution else None
+        return self._change(table, Intent(Operation.INSERT), run, also_insert_only=not evolving, evolving=evolving)
+
+    def overwrite(
+        self,
+        table: str | Table,
+        frame: DataFrame,
+        *,
+        partition: Mapping[str, str | None] | None = None,
+        where: Expression | None = None,
+    ) -> int:
+        """As `AcidTable.overwrite`, without a read of the table."""
+        check_frame("frame", frame)
+        check_partition(partition)
+        check_condition("where", where)
+        if where is not None:
+            return self._replace(table, frame, partition, where)
+
+        def run(begun: TableWrite) -> int:
+            by = overwrite.overwrite if begun.table.is_full_acid else insert_only.overwrite
+            return by(self._context, begun, frame, partition)
+
+        def intent(transaction: Transaction, meant: TableReference) -> Intent:
+            return overwrite.overwriting(self.connection, transaction, meant, partition or {})
+
+        return self._change(table, intent, run, also_insert_only=True)
+
+    def update(
+        self,
+        table: str | Table,
+        set: Mapping[str, Expression],  # noqa: A002 - the name that Delta's users know
+        where: Expression | None = None,
+        *,
+        source: DataFrame | None = None,
+        on: Expression | None = None,
+        target_alias: str | None = None,
+        source_alias: str = "s",
+    ) -> int:
+        """As `AcidTable.update`, without a read of the table; SQL text may call the table by `target_alias`."""
+        check_values("set", set)
+        check_condition("where", where)
+        join = joined_if_any(source, on, target_alias, source_alias)
+        if join is not None:
+            builder = self._merging("UPDATE", table, join)
+            return builder.whenMatchedUpdate(where, set).execute().updated
+        return self._change(
+            table,
+            Intent(Operation.UPDATE),
+            lambda begun: dml.update(self._context, begun, set, where, target_alias=target_alias),
+        )
+
+    def delete(
+        self,
+        table: str | Table,
+        where: Expression | None = None,
+        *,
+        source: DataFrame | None = None,
+        on: Expression | None = None,
+        target_alias: str | None = None,
+        source_alias: str = "s",
+    ) -> int:
+        """As `AcidTable.delete`, without a read of the table; SQL text may call the table by `target_alias`."""
+        check_condition("where", where)
+        join = joined_if_any(source, on, target_alias, source_alias)
+        return self._change(
+            table,
+            Intent(Operation.DELETE),
+            lambda begun: dml.delete(self._context, begun, where, join=join, target_alias=target_alias),
+        )
+
+    def merge(
+        self,
+        table: str | Table,
+        source: DataFrame,
+        on: Expression,
+        *,
+        target_alias: str = "t",
+        source_alias: str = "s",
+    ) -> MergeBuilder:
+        """As `AcidTable.merge`, without a read of the table."""
+        return self._merging("MERGE", table, joined(source, on, target_alias, source_alias))
+
+    def _replace(
+        self, table: str | Table, frame: DataFrame, partition: Mapping[str, str | None] | None, where: Expression
+    ) -> int:
+        meant = TableReference.of(table)
+        if partition is not None:
+            raise ColumnError(
+                f"an overwrite of {meant.full_name} is of a partition, or of rows by a condition: not both"
+            )
+
+        def fill(begun: TableWrite) -> int:
+            return insert.insert(self._context, begun, insert.only_where(begun.table, frame, where))
+
+        def run() -> int:
+            self.delete(table, where)
+            return self._change(table, Intent(Operation.INSERT), fill)
+
+        if self._is_dummy:
+            return run()
+        return self._blocks.together(run, [meant.full_name])
+
+    def _merging(self, verb: str, table: str | Table, join: Join) -> MergeBuilder:
+        found = self._held(table)
+
+        def run(builder: MergeBuilder) -> RowCounts:
+            # Also where it only inserts: which rows are new depends on those that are there (as in Hive's
+            # xlock.mergeinsert).
+            return self._change(
+                found,
+                Intent(Operation.UPDATE, inserts_what_lacks=bool(builder.not_matched)),
+                lambda begun: merge_job.merge(self._context, begun, builder, verb),
+                evolving=builder.new_columns if builder.evolves else None,
+            )
+
+        return MergeBuilder(found, join, run)
+
+    def _change(
+        self,
+        table: str | Table,
+        intent: Intent | Callable[[Transaction, TableReference], Intent],
+        run: Callable[[TableWrite], Result],
+        *,
+        also_insert_only: bool = False,
+        evolving: NewColumns | None = None,
+    ) -> Result:
+        """Begin a write, and let `run` do it; with `evolving` the table is given the columns that it lacks before."""
+        check = check_transactional if also_insert_only else check_full_acid
+        if self._is_dummy:
+            found = self._lookup(table)
+            refuse_acid(found)
+            check(found)
+        name = self._meant(table).full_name
+
+        def begin(transaction: Transaction) -> Result:
+            meant = self._meant(table)
+            if evolving is not None:
+                self._evolve(transaction, meant, check, evolving)
+            about = intent if isinstance(intent, Intent) else intent(transaction, meant)
+            begun = self._context.begin(transaction, meant, about)
+            check(begun.table)
+            if evolving is not None and evolving(begun.table):
+                begun.table = self._alterations.add_missing_columns(transaction, meant, evolving)
+            return run(begun)
+
+        # What it takes rows from are frames, with snapshots of their own.
+        return self._blocks.changing(begin, [name])
+
+    def _evolve(
+        self, transaction: Transaction, meant: TableReference, check: Callable[[Table], None], evolving: NewColumns
+    ) -> None:
+        """Add the columns that a table lacks. Its lock comes before that of the write, as in every alteration."""
+
+        def missing(table: Table) -> Sequence[Column]:
+            check(table)
+            return evolving(table)
+
+        assert meant.known is not None
+        try:
+            lacks = bool(missing(meant.known))
+        except (ColumnError, TableNotAcidError):
+            lacks = False  # so it was once: what is so now is found out behind the lock
+        if lacks:
+            self._alterations.add_missing_columns(transaction, meant, missing)

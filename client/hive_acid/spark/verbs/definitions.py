@@ -1,0 +1,153 @@
+"""The verbs of a session that define things: databases, tables, columns; `AcidSession` has them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import types as t
+
+from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.storage_formats import ORC, only_orc, storage_format
+from hive_acid.catalog.table import Column, Table, table_parts
+from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.spark.tables.plain import refuse_acid
+from hive_acid.spark.values.argument_checks import names_of
+from hive_acid.spark.values.hashing import clustering
+from hive_acid.spark.values.types import check_distinct, hive_columns
+from hive_acid.spark.verbs.base import SessionBase
+from hive_acid.transactions.transaction import Transaction
+
+
+class DefinitionVerbs(SessionBase):
+    """What a session does with the catalogue; no file is read or written."""
+
+    def create_database(
+        self,
+        name: str,
+        *,
+        location: str | None = None,
+        comment: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        if_not_exists: bool = False,
+    ) -> None:
+        """Create a database."""
+        self.connection.create_database(
+            name.lower(), location=location, comment=comment, properties=properties, if_not_exists=if_not_exists
+        )
+
+    def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
+        """Drop a database, with `cascade` its tables and their data too."""
+        self.connection.drop_database(name.lower(), cascade=cascade, if_exists=if_exists)
+
+    def create_table(
+        self,
+        name: str,
+        columns: Mapping[str, str] | t.StructType | Sequence[Column],
+        *,
+        partitioned_by: Mapping[str, str] | Sequence[str] = (),
+        clustered_by: Sequence[str] = (),
+        buckets: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        stored_as: str = "ORC",
+        if_not_exists: bool = False,
+    ) -> None:
+        """Create a table, by default a full-ACID one.
+
+        `columns` are names with Hive's types (``{"id": "int", "name": "varchar(20)"}``), a frame's schema, or columns
+        with comments.
+        `partitioned_by` gives the partition columns in the same way, or names some of `columns`. With `clustered_by`,
+        rows are placed in `buckets` files by Hive's hash of these columns, version 2. `properties` are added
+        to ``transactional=true``; ``{"transactional": "false"}`` makes it a plain one, and
+        ``{"transactional_properties": "insert_only"}`` one that only grows. These may be `stored_as` PARQUET, AVRO,
+        TEXTFILE or JSONFILE, too. Raises AlreadyExistsError, ColumnError for types that are not supported, and
+        UnsupportedTableError for a format that the kind of table cannot have.
+        """
+        form = storage_format(stored_as)
+        given = hive_columns(columns)
+        if isinstance(partitioned_by, Mapping):
+            keys = hive_columns(partitioned_by)
+        else:
+            named = names_of("partitioned_by", partitioned_by)
+            by_name = {column.name: column for column in given}
+            if unknown := [key for key in named if key.lower() not in by_name]:
+                raise ColumnError(f"partitioned_by names {', '.join(unknown)}, which the columns do not have")
+            keys = tuple(by_name[key.lower()] for key in named)
+            given = tuple(column for column in given if column not in keys)
+        check_distinct(column.name for column in (*given, *keys))
+        if not given:
+            raise ColumnError("a table needs a column beside its partition columns")
+        clustered = clustering(names_of("clustered_by", clustered_by), buckets, given)
+        database, table = table_parts(name)
+        definition = Table(
+            database=database,
+            name=table,
+            columns=given,
+            partition_keys=keys,
+            parameters={"transactional": "true", **clustered.parameters, **(properties or {})},
+            location=location or "",
+            bucket_columns=clustered.columns,
+            buckets=clustered.buckets,
+            input_format=form.input_format,
+            output_format=form.output_format,
+            serde=form.serde,
+        )
+        if definition.is_full_acid and form != ORC:
+            raise UnsupportedTableError(f"{definition.full_name}: {only_orc(stored_as)}")
+        if self._is_dummy:
+            refuse_acid(definition)
+        self._forget(definition.full_name)
+        self.connection.create_table(definition, if_not_exists=if_not_exists)
+
+    def drop_table(self, name: str, *, purge: bool = False, if_exists: bool = False) -> None:
+        """Drop a table with its data, with `purge` past the metastore's trash."""
+        database, table = table_parts(name)
+        self._forget(f"{database}.{table}")
+        self.connection.drop_table(database, table, purge=purge, if_exists=if_exists)
+
+    def drop_partitions(self, table: str | Table, names: Sequence[str]) -> None:
+        """Drop partitions (``k=v/…``) with their data, all or none. Raises NoSuchObjectError if one is not there."""
+        self.connection.drop_partitions(self._lookup(table), names_of("names", names))
+
+    def rename_table(self, table: str | Table, name: str) -> None:
+        """Give a table another name, or another database; waits until nobody reads or writes it."""
+        database, to = table_parts(name)
+        self._alter(table, lambda txn, meant: self._alterations.rename(txn, meant, database, to))
+
+    def set_properties(self, table: str | Table, properties: Mapping[str, str | None]) -> None:
+        """Set a table's properties, or remove those whose value is None."""
+        self._alter(table, lambda txn, meant: self._alterations.set_properties(txn, meant, properties))
+
+    def add_columns(self, table: str | Table, columns: Mapping[str, str] | t.StructType | Sequence[Column]) -> None:
+        """Add columns at the end of a table, null in the rows that are there; no file is written.
+
+        `columns` are given as to `create_table`. As all changes of columns it shows at once, also inside of
+        ``with acid.transaction():``. Raises ColumnError for a column that is there already.
+        """
+        added = hive_columns(columns)
+        self._alter(table, lambda txn, meant: self._alterations.add_columns(txn, meant, added))
+
+    def rename_column(self, table: str | Table, old: str, new: str) -> None:
+        """Give a column another name; no file is written. Raises ColumnError for names that are not, or are taken."""
+        hive_columns({new: "string"})
+        self._alter(table, lambda txn, meant: self._alterations.rename_column(txn, meant, old, new))
+
+    def change_column_type(self, table: str | Table, column: str, type: str) -> None:  # noqa: A002 - SQL's word
+        """Give a column a wider type: int to bigint, float to double, longer decimals and texts; no file is written.
+
+        Raises InvalidOperationError for a type that does not hold all values of the present one.
+        """
+        (changed,) = hive_columns({column: type})
+        self._alter(
+            table, lambda txn, meant: self._alterations.change_column_type(txn, meant, changed.name, changed.type)
+        )
+
+    def compact(self, name: str, kind: str = "major", partitions: Sequence[str] = ()) -> list[int]:
+        """Ask for compactions, ``major`` or ``minor``, of the table or of some partitions; ids of those queued."""
+        return self.connection.compact(*table_parts(name), kind, names_of("partitions", partitions))
+
+    def _alter(self, table: str | Table, run: Callable[[Transaction, TableReference], object]) -> None:
+        """Alter a table in this thread's transaction, or in one of its own."""
+        self._refuse_without_transactions()
+        meant = self._meant(table)
+        self._blocks.changing(lambda transaction: run(transaction, meant), [meant.full_name])

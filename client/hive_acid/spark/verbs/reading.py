@@ -1,0 +1,116 @@
+"""The verb of a session that reads: a table as the frame of one snapshot."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import overload
+
+from pyspark.sql import DataFrame
+
+from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.table import Table
+from hive_acid.errors import TableNotAcidError
+from hive_acid.settings import TransactionManager
+from hive_acid.spark.conditions.char_conditions import without_blanks
+from hive_acid.spark.conditions.expressions import Expression
+from hive_acid.spark.conditions.predicates import Predicate, predicate_of
+from hive_acid.spark.read import insert_only
+from hive_acid.spark.read.counting import known_rows
+from hive_acid.spark.read.known_frames import KnownFrames
+from hive_acid.spark.read.listing import check_transactional
+from hive_acid.spark.read.narrowing import Family, Narrowing
+from hive_acid.spark.read.skipping import narrowed
+from hive_acid.spark.read.table_frame import ROW_ID, read_table
+from hive_acid.spark.snapshots.blocks import Blocks
+from hive_acid.spark.snapshots.lease import Lease
+from hive_acid.spark.tables import plain
+from hive_acid.spark.tables.plain import refuse_acid
+from hive_acid.spark.values.argument_checks import check_condition
+from hive_acid.spark.verbs.frame import AcidTable, as_table
+from hive_acid.spark.verbs.tables import TableVerbs
+from hive_acid.spark.write.statement import Context
+from hive_acid.transactions.transaction import Transaction, TransactionKind
+
+
+class ReadVerbs(TableVerbs):
+    """What a session does with tables, the frames of their rows as well."""
+
+    def __init__(self, where: Context, blocks: Blocks, manager: TransactionManager) -> None:
+        super().__init__(where, blocks, manager)
+        self._known_frames = KnownFrames()
+
+    @overload
+    def table(self, name: str | Table, *, row_id: bool = False) -> AcidTable: ...
+
+    @overload
+    def table(self, name: str | Table, *, row_id: bool = False, where: Expression | None) -> DataFrame: ...
+
+    def table(
+        self, name: str | Table, *, row_id: bool = False, where: Expression | None = None
+    ) -> AcidTable | DataFrame:
+        """The table ``db.name`` as the current snapshot sees it; with `row_id`, Hive's ROW__ID as first column.
+
+        With `where`, the rows of it for which that is true: partitions and files that can have none are not even
+        looked at.
+
+        The snapshot's files are kept while the frame, or anything made of it that reads them, is alive: another frame,
+        an RDD, an iterator, a writer, a temporary view until it is dropped, a streaming query until it ends. Whatever
+        reads them after that raises SnapshotEndedError.
+
+        Raises SparkStoppedError after ``spark.stop()``, NoSuchObjectError, TableNotAcidError, UnsupportedTableError for
+        files that cannot be read yet, and TimeZoneMismatchError; TransactionsOffError for an ACID table in a session
+        without transactions.
+        """
+        check_condition("where", where)
+        if self._is_dummy:
+            table = self._lookup(name)
+            plain_frame = self._plain_frame(table, row_id=row_id)
+            return plain_frame if where is None else plain_frame.filter(without_blanks(where, table))
+        meant = TableReference.of(name)
+        block = self._blocks.current()
+        if block is not None:
+            return self._frame(block.lease, block.transaction, meant, row_id=row_id, where=where)
+        transaction = self._blocks.begin(TransactionKind.READ, [meant.full_name])
+        try:
+            lease = Lease(self.spark, transaction.end_later)
+            return self._frame(lease, transaction, meant, row_id=row_id, where=where)
+        except BaseException:
+            transaction.end_later()
+            raise
+
+    def _plain_frame(self, table: Table, *, row_id: bool) -> AcidTable:
+        refuse_acid(table)
+        if row_id:
+            raise TableNotAcidError(f"{table.full_name} is a plain table: its rows have no {ROW_ID}")
+        return as_table(plain.read_table(self._context, table), self, table)
+
+    def _frame(
+        self,
+        lease: Lease | None,
+        transaction: Transaction,
+        meant: TableReference,
+        *,
+        row_id: bool,
+        where: Expression | None,
+    ) -> AcidTable | DataFrame:
+        table = self._context.locked_for_reading(transaction, meant)
+        check_transactional(table)
+        if not table.is_full_acid and row_id:
+            raise TableNotAcidError(f"{table.full_name} is an insert-only table: its rows have no {ROW_ID}")
+        family = Family()
+        said = predicate_of(where, table, family.alias)
+        state = self._context.state(transaction, table, wanted=said)
+
+        def read(wanted: Predicate | None) -> DataFrame:
+            some = state if wanted == said else narrowed(state, wanted)
+            if not table.is_full_acid:
+                return insert_only.read_table(self.spark, some)
+            if wanted is None:
+                return self._known_frames.table(self.spark, some, row_id=row_id)
+            return read_table(self.spark, some, row_id=row_id, wanted=wanted)
+
+        narrowing = Narrowing(table, read, partial(known_rows, state), lease, family=family)
+        if where is not None and (found := narrowing.filtered(where)) is not None:
+            return found
+        frame = narrowing.frame()
+        return as_table(frame, self, table, narrowing) if where is None else frame.filter(narrowing.meant(where))

@@ -1,0 +1,251 @@
+"""The verbs of a session that deal with whole tables and whole files; `AcidSession` has them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from pyspark.sql import DataFrame
+
+from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.table import Table, table_parts
+from hive_acid.operators import compactions
+from hive_acid.spark.tables import requests as compaction
+from hive_acid.spark.tables.convert import convert
+from hive_acid.spark.tables.create_as import create_with_rows
+from hive_acid.spark.tables.export import export_table, read_export
+from hive_acid.spark.tables.load import load
+from hive_acid.spark.tables.partitions import add_partitions
+from hive_acid.spark.tables.statistics import TableStatistics, analyze
+from hive_acid.spark.tables.truncate import truncate
+from hive_acid.spark.tables.upgrade import UpgradeFinding, upgrade_check
+from hive_acid.spark.values.argument_checks import check_partition, names_of
+from hive_acid.spark.values.specs import PartitionSpec
+from hive_acid.spark.verbs.changes import ChangeVerbs
+from hive_acid.spark.verbs.definitions import DefinitionVerbs
+from hive_acid.spark.write.overwrite import overwriting
+from hive_acid.transactions.locks import Operation
+from hive_acid.transactions.transaction import Transaction
+from hive_acid.write.table_write import Intent
+
+COMPACTION_TIMEOUT_MS = 3_600_000
+"""How long a compaction is waited for."""
+
+Result = TypeVar("Result")
+
+
+class TableVerbs(DefinitionVerbs, ChangeVerbs):
+    """What a session does with tables as a whole."""
+
+    # --- making and filling --------------------------------------------------------------------
+
+    def create_table_as(
+        self,
+        name: str,
+        frame: DataFrame,
+        *,
+        partitioned_by: Sequence[str] = (),
+        clustered_by: Sequence[str] = (),
+        buckets: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        stored_as: str = "ORC",
+    ) -> int:
+        """Create a transactional table with the columns and rows of `frame`; returns the number of rows.
+
+        The rows are visible at once, with the commit; a failure leaves no table. Arguments are those of `create_table`.
+        Raises AlreadyExistsError, ColumnError for types that a table cannot have.
+        """
+        database, table = table_parts(name)
+
+        def create(marks: Mapping[str, str]) -> None:
+            self.create_table(
+                name,
+                frame.schema,
+                partitioned_by=partitioned_by,
+                clustered_by=clustered_by,
+                buckets=buckets,
+                properties={**(properties or {}), **marks},
+                location=location,
+                stored_as=stored_as,
+            )
+
+        return self._in_transaction(
+            lambda transaction: create_with_rows(
+                self.connection, transaction, database, table, create, lambda: self.insert(self._lookup(name), frame)
+            ),
+            [f"{database}.{table}"],
+        )
+
+    def load_data(
+        self,
+        table: str | Table,
+        path: str,
+        *,
+        overwrite: bool = False,
+        partition: PartitionSpec | None = None,
+        copy: bool = False,
+    ) -> int:
+        """Make the file at `path`, or all files of that directory, part of a table without reading them; their number.
+
+        `partition` names the one partition of a partitioned table; with `overwrite` the files replace what is there.
+        They are moved, which means that they go from their old place after the commit, or stay there with `copy`.
+        Full-ACID tables take ORC files that have the table's columns at their places. Raises FormatError, ColumnError
+        and UnsupportedTableError for files that do not fit.
+        """
+        check_partition(partition)
+
+        def run(transaction: Transaction, meant: TableReference) -> int:
+            intent = Intent(Operation.INSERT)
+            if overwrite:
+                intent = overwriting(self.connection, transaction, meant, partition or {})
+            begun = self._context.begin(transaction, meant, intent)
+            return load(self._context, begun, path, partition=partition, copy=copy)
+
+        return self._on(table, run)
+
+    def add_partitions(
+        self, table: str | Table, partitions: Mapping[str, str | None], *, if_not_exists: bool = False
+    ) -> int:
+        """Add partitions (``k=v/…``), each with the files at a location, or empty (None); the number of files.
+
+        The files are copied into the table, as by `load_data`. Raises AlreadyExistsError unless `if_not_exists`.
+        """
+        return self._on(
+            table,
+            lambda transaction, of: add_partitions(
+                self._context, transaction, of, partitions, if_not_exists=if_not_exists
+            ),
+        )
+
+    def truncate(self, table: str | Table, partition: PartitionSpec | None = None) -> None:
+        """Remove all rows of a table, or of the partitions that `partition` covers; readers keep their snapshots.
+
+        It waits for writers under way, and raises LockTimeoutError if they do not end; NoSuchObjectError for an unknown
+        partition.
+        """
+        check_partition(partition)
+        meant = self._meant(table)
+        if self._blocks.current() is None and meant.known is not None and not meant.known.is_transactional:
+            truncate(self.connection, self._definitions, None, meant, partition)
+        else:
+            self._on(
+                table,
+                lambda transaction, meant: truncate(self.connection, self._definitions, transaction, meant, partition),
+            )
+
+    # --- moving in and out ---------------------------------------------------------------------
+
+    def export_table(self, table: str | Table, location: str, *, partition: PartitionSpec | None = None) -> int:
+        """Write the rows of one snapshot as plain ORC files below `location`, with the definition; their number.
+
+        `partition` limits it to some partitions. `location` must be free; what is there without a definition is the
+        rest of an export that failed. Raises FileExistsError.
+        """
+        check_partition(partition)
+        self._refuse_without_transactions()
+        meant = TableReference.of(table)
+        with self._blocks.reading([meant.full_name]) as transaction:
+            return export_table(self._context, transaction, meant, location, partition)
+
+    def import_table(
+        self, source: str, name: str, *, location: str | None = None, properties: Mapping[str, str] | None = None
+    ) -> int:
+        """Make the table `name` of what `export_table` has written at `source`, or fill an empty one with its columns.
+
+        The rows are written anew, in one transaction. Returns their number. `location` is the new table's place.
+
+        Raises FormatError for an export that is not complete, ColumnError for a table with other columns,
+        AlreadyExistsError for one with rows.
+        """
+        found = read_export(source)
+        database, table = table_parts(name)
+
+        def create(marks: Mapping[str, str]) -> None:
+            self.create_table(
+                name,
+                found.columns,
+                partitioned_by=found.partition_keys,
+                clustered_by=found.bucket_columns,
+                buckets=found.buckets if found.bucket_columns else None,
+                properties={**found.parameters, **(properties or {}), **marks},
+                location=location,
+            )
+
+        def fill() -> int:
+            return found.fill(self._context.spark, self.connection, self._lookup(name), self.insert)
+
+        def run(transaction: Transaction) -> int:
+            if found.is_target(self.connection, database, table):
+                return fill()
+            return create_with_rows(self.connection, transaction, database, table, create, fill)
+
+        return self._in_transaction(run, [f"{database}.{table}"])
+
+    def convert_table(self, table: str | Table, *, insert_only: bool = False, compact: bool = True) -> list[int]:
+        """Make a plain table transactional, with the files that it has; ids of the major compactions then queued.
+
+        It is a change of metadata for a full-ACID table; for an `insert_only` one, of any format, files are moved into
+        their place. Without `compact` engines that cannot number the rows of plain files, as Trino, must wait for a
+        compaction. Writers that know of no transactions must have stopped. Raises UnsupportedTableError and MetaError
+        for tables that cannot be converted, with the way out.
+        """
+        converted = self._on(
+            table, lambda transaction, of: convert(self._context, transaction, of, insert_only=insert_only)
+        )
+        if insert_only or not compact:
+            return []
+        return compaction.request(self.connection, converted, "major")
+
+    # --- keeping in shape ----------------------------------------------------------------------
+
+    def concatenate(
+        self,
+        table: str | Table,
+        partition: PartitionSpec | None = None,
+        *,
+        wait: bool = False,
+        timeout_ms: int = COMPACTION_TIMEOUT_MS,
+    ) -> list[int]:
+        """Ask for a major compaction of the table or of the partitions that `partition` covers; ids of those queued.
+
+        With `wait` it returns when they have merged the files. Raises CompactionFailedError.
+        """
+        check_partition(partition)
+        ids = compaction.request(self.connection, self._lookup(table), "major", partition)
+        if wait:
+            compactions.wait(self.connection, ids, timeout_ms)
+        return ids
+
+    def upgrade_check(self, name: str) -> list[UpgradeFinding]:
+        """What Hive 2 has left in a table (``db.table``) or in all of a database that must be compacted first.
+
+        Look before other engines than Hive 2 write to such tables: there must be no finding.
+        """
+        if "." in name or name not in self.connection.call("get_all_databases"):
+            tables = [self._lookup(name)]
+        else:
+            tables = [self.connection.table(name, found) for found in self.connection.call("get_all_tables", name)]
+        return [finding for table in tables for finding in upgrade_check(self.connection, table)]
+
+    def analyze(
+        self, table: str | Table, *, columns: Sequence[str] | None = None, partition: PartitionSpec | None = None
+    ) -> TableStatistics:
+        """Count rows, files and bytes of a table and its partitions, and tell the metastore.
+
+        Of `columns`, if any are named, also minima, maxima, nulls and numbers of distinct values; all of one snapshot.
+        """
+        check_partition(partition)
+        named = names_of("columns", columns or ())
+        return self._on(table, lambda transaction, of: analyze(self._context, transaction, of, named, partition))
+
+    # --- transactions --------------------------------------------------------------------------
+
+    def _on(self, table: str | Table, run: Callable[[Transaction, TableReference], Result]) -> Result:
+        self._refuse_without_transactions()
+        meant = self._meant(table)
+        return self._in_transaction(lambda transaction: run(transaction, meant), [meant.full_name])
+
+    def _in_transaction(self, run: Callable[[Transaction], Result], tables: Sequence[str]) -> Result:
+        self._refuse_without_transactions()
+        return self._blocks.changing(run, tables)

@@ -1,0 +1,113 @@
+"""INSERT: rows of a frame become a delta of the table, in as few files as their size allows, or one for each bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from hive_acid.catalog.alterations import NewColumns
+from hive_acid.catalog.table import Column, Table
+from hive_acid.spark.conditions.char_conditions import without_blanks
+from hive_acid.spark.conditions.expressions import Expression, expression
+from hive_acid.spark.values.assign import assigned, lacking, match_columns, sql_type, wider
+from hive_acid.spark.values.completion import completed
+from hive_acid.spark.values.hashing import bucket_of
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.texts import declared
+from hive_acid.spark.values.types import check_distinct, spark_type
+from hive_acid.spark.write.events import Events, clustered_events, directory_keys, insert_events
+from hive_acid.spark.write.layout import Layout, Write
+from hive_acid.spark.write.spread import Spread
+from hive_acid.spark.write.statement import Context, Statement, analysed, column_errors
+from hive_acid.write.table_write import TableWrite
+
+
+def insert(context: Context, begun: TableWrite, frame: DataFrame) -> int:
+    """Insert the rows of `frame`, whose columns meet the table's by name, in any case and order.
+
+    The partition of each row comes from its partition columns; new partitions are registered. Raises ColumnError for
+    columns or values that do not fit, UnsupportedTableError for a table CLUSTERED BY an older hash. Returns the number
+    of rows.
+    """
+    statement = Statement(context, begun)
+    statement.refuse_clustered("INSERT")
+    values = stored(begun.table, frame)
+    write = statement.write()
+    return statement.run(new_rows(context, begun.table, values, write), write).inserts
+
+
+def stored(table: Table, frame: DataFrame) -> DataFrame:
+    """The columns and partition columns of `table` out of `frame`, as they are stored."""
+    names = match_columns(table, frame.columns)
+    return assigned(table, (*table.columns, *table.partition_keys), frame, names)
+
+
+def evolving(frame: DataFrame) -> NewColumns:
+    """Gives the columns of `frame` that a table lacks.
+
+    Raises ColumnError for a type that the table cannot have, and a name that is given twice.
+    """
+
+    def missing(table: Table) -> Sequence[Column]:
+        check_distinct(name.lower() for name in frame.columns)
+        fields = frame.schema.fields
+        return [*lacking(table, fields), *wider(table, fields)]
+
+    return missing
+
+
+def with_nulls(table: Table, frame: DataFrame) -> DataFrame:
+    """The rows of `frame` with null for those columns of the table, but its partition columns, that it lacks.
+
+    So it is with the fields of structs.
+    """
+    given = {field.name.lower(): field for field in frame.schema.fields}
+    types = {column.name: spark_type(column.type) for column in (*table.columns, *table.partition_keys)}
+    values = [
+        f"{completed(quoted(field.name), field.dataType, types[name])} AS {quoted(field.name)}"
+        if name in types
+        else quoted(field.name)
+        for name, field in given.items()
+    ]
+    nulls = [
+        f"CAST(NULL AS {sql_type(types[one.name])}) AS {quoted(one.name)}"
+        for one in table.columns
+        if one.name not in given
+    ]
+    return frame.selectExpr(*values, *nulls)
+
+
+def only_where(table: Table, frame: DataFrame, where: Expression) -> DataFrame:
+    """The rows of `frame` as `stored` has them; one for which `where` is not true fails the statement.
+
+    The condition is asked where a column is computed: a filter, Spark might ask of rows that never become one of these.
+    """
+    with column_errors(table):
+        columns = (*table.columns, *table.partition_keys)
+        values = declared(stored(table, frame), columns).alias(table.name)
+        first, *others = (F.col(quoted(column.name)) for column in columns)
+        words = f"a new row of {table.full_name} is not one of those that it is to replace"
+        refused = F.raise_error(F.lit(words)).cast(spark_type(table.columns[0].type))
+        checked = (
+            F.when(expression(without_blanks(where, table)), first).otherwise(refused).alias(table.columns[0].name)
+        )
+        return analysed(values.select(checked, *others))
+
+
+def new_rows(
+    context: Context, table: Table, values: DataFrame, write: Write, *, in_one_directory: bool = False
+) -> Events:
+    """Rows of `stored` as events, in the tasks that suit their size and the table.
+
+    `in_one_directory` says that there is no room for several statements, which the layout may want.
+    """
+    row = [column.name for column in table.columns]
+    keys = directory_keys(table.partition_keys)
+    if table.bucket_columns:
+        bucket = bucket_of(table, {name: quoted(name) for name in table.bucket_columns})
+        return clustered_events(values, row, keys, write, bucket)
+    if in_one_directory and write.layout is Layout.STATEMENTS:
+        return insert_events(values, row, keys, write, Spread(1, shuffled=True))
+    return insert_events(values, row, keys, write, context.spreader.spread(values, divided=bool(keys)))

@@ -1,0 +1,167 @@
+"""INSERT and INSERT OVERWRITE of insert-only tables: Spark's own files, in the table's format, under any names.
+
+A write is a directory, whole or not at all (acid-format.md §2.4). Text is written so that Hive's SerDe, and our reader,
+read the very same values; a value that the delimiters would cut in two fails the statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame, DataFrameWriter, Observation
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from hive_acid.catalog.table import Table
+from hive_acid.errors import UnsupportedTableError
+from hive_acid.filesystem import files
+from hive_acid.format.compression import compression_of
+from hive_acid.format.partitions import parse_partition_name
+from hive_acid.spark.jvm.sources import exact_times, writer_of
+from hive_acid.spark.read.insert_only import Delimiters, by_format, delimiters
+from hive_acid.spark.values import json_values
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.specs import PartitionSpec, with_constants
+from hive_acid.spark.values.types import spark_type
+from hive_acid.spark.values.wall_clock import wall_clock
+from hive_acid.spark.write.events import directory_keys, key_column
+from hive_acid.spark.write.insert import stored
+from hive_acid.spark.write.placement import Placement
+from hive_acid.spark.write.statement import Context, column_errors
+from hive_acid.write.staging import Values
+from hive_acid.write.table_write import TableWrite
+
+_ROWS = "rows"
+_LINE = "value"
+_Writer = Callable[[Placement, DataFrame, Sequence[str]], DataFrameWriter]
+"""How rows, and the partition keys of these names beside them, are written."""
+
+
+def insert(context: Context, begun: TableWrite, frame: DataFrame) -> int:
+    """Add the rows of `frame`, whose columns meet the table's by name; their number.
+
+    Raises ColumnError for columns or values that do not fit, UnsupportedTableError for a CLUSTERED table and for a
+    format that Spark does not write.
+    """
+    return _write(Placement(context, begun), stored(begun.table, frame), None)
+
+
+def overwrite(context: Context, begun: TableWrite, frame: DataFrame, partition: PartitionSpec | None = None) -> int:
+    """Replace rows by those of `frame`, as `hive_acid.spark.write.overwrite` does in full-ACID tables; their number."""
+    given, whole = with_constants(begun.table, frame, partition)
+    return _write(Placement(context, begun), stored(begun.table, given), whole)
+
+
+def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int:
+    """Write rows of `stored`; `whole` is a partition that is replaced even if there are none."""
+    table, depth = placement.table, len(placement.table.partition_keys)
+    if table.bucket_columns:
+        raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: rows of an insert-only one are not placed")
+    writer = by_format(
+        table,
+        _WRITERS,
+        "which is not written: ORC, Parquet, Avro (with Spark's package spark-avro), JSON and delimited text are",
+    )
+    counts = Observation()
+    shaped = values.selectExpr(
+        *directory_keys(table.partition_keys),
+        *(f"{quoted(column.name)} AS {quoted(column.name)}" for column in table.columns),
+    ).observe(counts, F.count(F.lit(1)).alias(_ROWS))
+    names = [key_column(position) for position in range(depth)]
+    location = files.join(placement.location, "written")
+    with column_errors(table), exact_times(placement.context.spark):
+        writer(placement, shaped, names).option("maxRecordsPerFile", 0).partitionBy(*names).save(location)
+    rows = int(counts.get[_ROWS] or 0)
+    if rows:
+        placement.publish(_directories(location, depth))
+    elif whole is not None:
+        empty = files.join(placement.location, "nothing")
+        nothing = shaped.drop(*names).limit(0).coalesce(1)
+        writer(placement, nothing, []).save(empty)
+        placement.publish({whole: empty})
+    else:
+        placement.publish({})
+    return rows
+
+
+def _directories(location: str, depth: int) -> dict[Values, str]:
+    """The directories that Spark has written, by the values of the partition; without what only Spark looks at."""
+    files.remove(files.join(location, "_SUCCESS"))
+    if not depth:
+        return {(): location}
+    found: dict[Values, str] = {}
+    for entry in files.list_tree(location, max_depth=depth):
+        path = entry.path.rstrip("/")
+        if entry.is_directory and path.count("/") == depth - 1:
+            found[tuple(value for _, value in parse_partition_name(path))] = files.join(location, path)
+    return found
+
+
+def _by_spark(kind: str) -> _Writer:
+    return lambda placement, frame, keys: writer_of(frame, kind)
+
+
+def _orc(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
+    return writer_of(frame, "orc").option(
+        "compression", compression_of(placement.table.parameters, placement.context.compression)
+    )
+
+
+def _json(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
+    table = placement.table
+    values = (f"{json_values.written(table, column)} AS {quoted(column.name)}" for column in table.columns)
+    return writer_of(frame.selectExpr(*keys, *values), "json").option("ignoreNullFields", "false")
+
+
+def _delimited(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
+    """Lines of Hive's LazySimpleSerDe."""
+    table = placement.table
+    between = delimiters(table)
+    nested = [one.name for one in table.columns if isinstance(spark_type(one.type), _NESTED)]
+    if nested:
+        raise UnsupportedTableError(f"{table.full_name}: nested columns ({', '.join(nested)}) are not written to text")
+    fields = [
+        F.coalesce(_text(table, column.name, spark_type(column.type), between), F.lit(between.null))
+        for column in table.columns
+    ]
+    line = F.concat_ws(between.field, *fields).alias(_LINE)
+    return writer_of(frame.select(*keys, line), "text")
+
+
+def _text(table: Table, name: str, kind: t.DataType, between: Delimiters) -> Column:
+    # A delimiter may be in values of all types: a minus in dates and numbers, a slash in base64.
+    if isinstance(kind, t.BinaryType):
+        whole = F.replace(F.base64(F.col(quoted(name))), F.lit("\r\n"), F.lit(""))  # Spark breaks long ones into lines
+    elif isinstance(kind, t.TimestampType):
+        whole = F.expr(wall_clock(quoted(name), f"{table.full_name}.{name}"))
+    else:
+        whole = F.col(quoted(name)).cast("string")
+    text, breaks = whole, whole.contains("\n") | whole.contains("\r")
+    if between.escape is None:
+        breaks |= whole.contains(between.field)
+    else:
+        special = f"([{_in_class(between.escape)}{_in_class(between.field)}])"
+        text = F.regexp_replace(whole, special, _in_replacement(between.escape) + "$1")
+    breaks |= text == F.lit(between.null)
+    message = f"the text of a value of {table.full_name}.{name} has a delimiter of the table's files in it: "
+    return F.when(breaks, F.raise_error(F.concat(F.lit(message), whole))).otherwise(text)
+
+
+def _in_class(character: str) -> str:
+    return "\\" + character if not character.isalnum() and ord(character) > 31 else character
+
+
+def _in_replacement(character: str) -> str:
+    return "\\" + character if character in "\\$" else character
+
+
+_NESTED = t.ArrayType | t.MapType | t.StructType
+
+_WRITERS: dict[str, _Writer] = {
+    "OrcInputFormat": _orc,
+    "MapredParquetInputFormat": _by_spark("parquet"),
+    "AvroContainerInputFormat": _by_spark("avro"),
+    "JsonSerDe": _json,
+    "LazySimpleSerDe": _delimited,
+}
+"""By the last part of the input format's name, or, of text files, of the SerDe's."""

@@ -1,0 +1,331 @@
+"""One statement of Spark's that changes one table, from what it reads to its files; the commit is the transaction's.
+
+The order is the format's: snapshot, lock, reading, write id, job, touched partitions, renames (transactions.md §3.9).
+What comes before the reading and after the job is that of all writers (`hive_acid.write.table_write`). Everything
+written is removed if the transaction aborts; partitions that were new stay, empty.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from hive_acid.catalog.references import Definitions, TableReference
+from hive_acid.catalog.table import Table
+from hive_acid.connection import Connection
+from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.format.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
+from hive_acid.format.deleted import Blocks, Source
+from hive_acid.format.names import is_for_hive_3
+from hive_acid.format.orc_deletes import DeleteEvents
+from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.rows import encode_bucket
+from hive_acid.spark.conditions.predicates import Predicate
+from hive_acid.spark.jvm.job_settings import NOT_INFERRED, configured
+from hive_acid.spark.jvm.unfit_settings import refuse_unfit_settings
+from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
+from hive_acid.spark.read.skipping import chosen_partitions, without_hopeless_files
+from hive_acid.spark.read.steady import without_hiding
+from hive_acid.spark.read.table_frame import deleted_from, partition_columns, read_rows
+from hive_acid.spark.values.hashing import check_version
+from hive_acid.spark.values.timezone import ZoneGuard
+from hive_acid.spark.values.types import refuse_instants, row_type
+from hive_acid.spark.write.events import Events
+from hive_acid.spark.write.layout import Write, layout_of
+from hive_acid.spark.write.spread import BY_SIZE, FILES_PER_PARTITION, TARGET_FILE_SIZE_BYTES, Spreader
+from hive_acid.spark.write.stage import SparkStaging
+from hive_acid.spark.write.upkeep import Written, keep_up
+from hive_acid.transactions.locks import read_component
+from hive_acid.transactions.transaction import Transaction
+from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Values
+from hive_acid.write.table_write import Intent, TableWrite
+
+LOG = logging.getLogger(__name__)
+MANY_FILES, SMALL_FILES_BELOW = 64, 8
+"""From so many files on, and below this part of the target size, a warning is due."""
+
+Deleted = Mapping[Values, Mapping[Source, Blocks]]
+"""The rows that are deleted, by the values of their partition."""
+
+_OUR_WORDS = "[USER_RAISED_EXCEPTION] "
+_OUR_NAMES = re.compile(r",? ?(?:`\w+`\.)?`__acid_\w*`")
+
+
+@contextmanager
+def column_errors(table: Table) -> Iterator[None]:
+    """Spark's complaints about columns and values within the block become ColumnError, all others stay as they are."""
+    try:
+        yield
+    except AnalysisException as error:
+        words = _without_our_names(next(iter(str(error).strip().splitlines()), type(error).__name__))
+        raise ColumnError(f"statement on {table.full_name}: {words}") from error
+    except PySparkException as error:
+        _, raised, words = str(error).partition(_OUR_WORDS)
+        if not raised:
+            raise
+        raise ColumnError(words.splitlines()[0].removesuffix(" SQLSTATE: P0001")) from error
+
+
+def _without_our_names(words: str) -> str:
+    """Spark's words on a statement without the columns that it does not know of."""
+    return _OUR_NAMES.sub("", without_hiding(words)).replace("[, ", "[")
+
+
+def analysed(frame: DataFrame) -> DataFrame:
+    """`frame`, after a look at its schema: Connect finds out about names and types only then."""
+    _ = frame.schema
+    return frame
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where statements run: Spark, the metastore, the guard over time zones, how files are compressed and how large.
+
+    `spreader` decides in how many tasks an INSERT is written. Without `skipping` every statement reads all of a table.
+    """
+
+    spark: SparkSession
+    connection: Connection
+    zones: ZoneGuard
+    compression: str = DEFAULT_COMPRESSION
+    target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES
+    statistics: bool = False
+    """Whether each statement tells the metastore what it has added (`hive_acid.spark.write.upkeep`)."""
+    skipping: bool = True
+    spreader: Spreader = field(init=False)
+    definitions: Definitions = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "definitions", Definitions(self.connection))
+        object.__setattr__(self, "spreader", Spreader(self.spark, self.target_file_size_bytes))
+        if self.compression not in COMPRESSIONS:
+            raise ValueError(f"compression '{self.compression}' is none of {', '.join(COMPRESSIONS)}")
+
+    def begin(self, transaction: Transaction, meant: TableReference, intent: Intent) -> TableWrite:
+        """See `TableWrite.begin`."""
+        return TableWrite.begin(self.connection, self.definitions, transaction, meant, intent)
+
+    def locked_for_reading(self, transaction: Transaction, meant: TableReference) -> Table:
+        """Take a reader's lock, which keeps a table from being dropped; the definition behind it.
+
+        Raises NoSuchObjectError, TableChangedError.
+        """
+        transaction.lock(read_component(meant.database, meant.name))
+        return self.definitions.now(meant, transaction)
+
+    def state(self, transaction: Transaction, table: Table, *, wanted: Predicate | None = None) -> TableState:
+        """The table as the transaction sees it, without partitions and files in which surely no row is `wanted`.
+
+        Raises TableNotAcidError and what `table_state` raises.
+        """
+        check_transactional(table)
+        self.zones.check(row_type(table.columns))
+        refuse_unfit_settings(self.spark, table)
+        wanted = wanted if self.skipping else None
+        write_ids = transaction.write_ids(table.database, table.name)
+        partitions: Mapping[str, str] = {}
+        pruned = False
+        if table.partition_keys:
+            names = self.connection.partition_names(table)
+            chosen = chosen_partitions(table, names, wanted)
+            pruned = len(chosen) < len(names)
+            partitions = self.connection.partitions_named(table, chosen)
+        state = table_state(table, partitions, write_ids, transaction.snapshot, only_these=pruned)
+        return without_hopeless_files(replace(state, skipping=self.skipping), wanted)
+
+
+class Overwrite(NamedTuple):
+    """That new rows replace what there is: in each partition they fall into, and in all of `whole`.
+
+    `whole` are the values of one partition, () for an unpartitioned table; None where only the rows tell.
+    """
+
+    whole: tuple[str | None, ...] | None
+
+
+class EventCounts(NamedTuple):
+    """How many events a statement has written; an update is one of each."""
+
+    inserts: int
+    deletes: int
+
+
+class Statement:
+    """One change to one full-ACID table, which has begun: it is locked, and `table` is the definition behind the lock.
+
+    Raises TableNotAcidError, TimeZoneMismatchError.
+    """
+
+    def __init__(self, context: Context, begun: TableWrite) -> None:
+        check_full_acid(begun.table)
+        context.zones.check(row_type(begun.table.columns))
+        refuse_unfit_settings(context.spark, begun.table)
+        self.context = context
+        self.table = begun.table
+        self._begun = begun
+        self._found: tuple[Predicate | None, TableState] | None = None
+
+    # --- before the job ------------------------------------------------------------------------
+
+    def refuse_clustered(self, verb: str) -> None:
+        """Raise UnsupportedTableError if new rows would have to be placed by the older hash of Hive."""
+        check_version(self.table, verb)
+
+    def target(self, *, wanted: Predicate | None = None, chosen: bool = False, early: str | None = None) -> DataFrame:
+        """The rows of the table that the transaction sees, with the hidden columns of `read_rows`.
+
+        Of rows that are not `wanted` there may be some, or none. `chosen` says that few of the rows are kept, `early`
+        is what `read_rows` takes.
+        """
+        state = self._listed(wanted)
+        return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=chosen, early=early)
+
+    def target_with_deleted(self, wanted: Predicate | None) -> tuple[DataFrame, Deleted] | None:
+        """As `target`, with rows that are deleted already, and which these are, by the values of their partition.
+
+        None if that is not known without a query, or if more tasks would read the table than `is_read_in_few_tasks`.
+        """
+        state = self._listed(wanted)
+        known = deleted_from(self.context.spark, state) if self.is_read_in_few_tasks else None
+        if known is None:
+            return None
+        deleted = {
+            tuple(value for _, value in parse_partition_name(name)) if name else (): rows
+            for name, rows in known.items()
+        }
+        return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=True, with_deleted=True), deleted
+
+    def _listed(self, wanted: Predicate | None) -> TableState:
+        """What `target` reads: within the statement always the same."""
+        if self._found is None or self._found[0] is not wanted:
+            state = self.context.state(self._begun.transaction, self.table, wanted=wanted)
+            self._begun.reads({partition.name: partition.location for partition in state.partitions})
+            self._found = wanted, state
+        return self._found[1]
+
+    @property
+    def is_read_in_few_tasks(self) -> bool:
+        """Whether the files of `target` are so few or small that each task may write files of its own."""
+        return self.context.spreader.reads_in_few_tasks(self._sizes)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Within the block a job reads `target` in tasks of even shares, and its plan is made soon, however wide it is.
+
+        Both unless the session has its own idea of them.
+        """
+        settings = BY_SIZE if len(self._sizes) > FILES_PER_PARTITION else {}
+        if self._found is not None:
+            settings = {**settings, **NOT_INFERRED}
+        with configured(self.context.spark, settings, gives_way=True):
+            yield
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Those of the files of `target`, in bytes."""
+        partitions = self._found[1].partitions if self._found else ()
+        return [file.size for partition in partitions for file in partition.data_files]
+
+    def write(self) -> Write:
+        """The ids under which this statement writes: the transaction's write id and a statement id of its own.
+
+        Raises UnsupportedTableError for more than 4096 statements in one transaction.
+        """
+        write_id, statement_id = self._begun.ids()
+        return Write(write_id, statement_id, layout_of(self.table))
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns of `target`: the text of each partition key."""
+        return partition_columns(self.table)
+
+    # --- the job and after ---------------------------------------------------------------------
+
+    def run(self, events: Events, write: Write, *, overwrite: Overwrite | None = None) -> EventCounts:
+        """Write `events` and put them into place.
+
+        With `overwrite`, new rows become bases, which replace what there is. Raises ColumnError for a value that does
+        not fit its column, and what `TableWrite.publish` raises.
+        """
+        staging = self._begun.stage(SparkStaging)
+        with column_errors(self.table), self.reading():
+            counts = staging.write(events, self._compression, hive_3=is_for_hive_3(self.table.parameters))
+        if counts.get(INSERT):
+            refuse_instants(self.table.columns)
+        found = staging.staged(len(self.table.partition_keys)) if any(counts.values()) else []
+        if overwrite is not None and overwrite.whole is not None and not found:
+            found = [staging.nothing(self.table, overwrite.whole)]
+        self._put_in_place(staging, found, write)
+        return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
+
+    def change(
+        self, deletes: Mapping[Values, DeleteEvents], inserts: Mapping[Values, Any], write: Write
+    ) -> EventCounts:
+        """Delete the rows that `deletes` name and insert `inserts`, without a job.
+
+        Both are by the values of their partition, and as `SparkStaging.deletes` and `SparkStaging.inserts` take them.
+        """
+        if inserts:
+            refuse_instants(self.table.columns)
+        staging = self._begun.stage(SparkStaging)
+        with ThreadPoolExecutor(1, thread_name_prefix="inserts") as pool:
+            # While pyarrow writes new rows, Python has time for delete events.
+            property_ = encode_bucket(0, write.statement_id)
+            new = pool.submit(staging.inserts, self.table, inserts, write.write_id, property_, self._compression)
+            found = [*staging.deletes(self.table, deletes, self._compression), *new.result()]
+        self._put_in_place(staging, found, write)
+        return EventCounts(sum(map(len, inserts.values())), sum(map(len, deletes.values())))
+
+    @property
+    def _compression(self) -> str:
+        return compression_of(self.table.parameters, self.context.compression)
+
+    def _put_in_place(self, staging: SparkStaging, found: Sequence[StagedFiles], write: Write) -> None:
+        """Publish what is staged, tell the metastore of it, and end the staging."""
+        overwrites = self._begun.intent.overwrites
+        found = self._numbered(found, write, one_directory=overwrites)
+        warn_of_small_files(self.table, found, self.context)
+        published = self._begun.publish(staging, found)
+        if self.context.statistics:
+            written = [Written(one.partition, one.directory, one.files.kind == DELETE) for one in published]
+            transaction = self._begun.transaction
+            keep_up(self.context.connection, transaction, self.table, written, overwritten=overwrites)
+        staging.remove()
+
+    def _numbered(self, found: Sequence[StagedFiles], write: Write, *, one_directory: bool) -> list[StagedFiles]:
+        """`found` with their statements: of new rows by the layout of the write, of delete events by their layer."""
+        numbered: list[StagedFiles] = []
+        for staged in found:
+            if staged.kind == DELETE:
+                numbered.append(replace(staged, statement_id=write.statement_id + staged.layer))
+                continue
+            by_statement = write.by_statement(staged.buckets)
+            if one_directory and len(by_statement) > 1:
+                raise UnsupportedTableError(
+                    f"an overwrite of {self.table.full_name} has room for {write.layout.files_per_statement} files in "
+                    "a partition, and the rows came in more parts: repartition them into fewer"
+                )
+            numbered += [replace(staged, buckets=of, statement_id=number) for number, of in by_statement.items()]
+        return numbered
+
+
+def warn_of_small_files(table: Table, found: Sequence[StagedFiles], context: Context) -> None:
+    """Log a warning if a statement leaves many files that are far below the target size."""
+    many = sum(len(staged.buckets) for staged in found if staged.kind == INSERT)
+    if many < MANY_FILES:
+        return
+    average = sum(staged.size for staged in found if staged.kind == INSERT) // many
+    if average * SMALL_FILES_BELOW < context.target_file_size_bytes:
+        LOG.warning(
+            "%s: this statement wrote %d files of %d bytes on average, far below the target of %d: repartition the "
+            "rows before, or compact the table",
+            *(table.full_name, many, average, context.target_file_size_bytes),
+        )

@@ -1,0 +1,1 @@
+"""A transaction from its opening to its end, on every path."""

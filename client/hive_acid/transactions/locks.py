@@ -1,0 +1,93 @@
+"""What a statement locks: the components of lock requests, and what a write does to rows (transactions.md §1.6, §3)."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Protocol
+
+from hive_acid.errors import HiveAcidError
+from hive_acid.ids import TxnId
+from hive_acid.wire import ttypes
+
+
+class Operation(enum.Enum):
+    """What a write does to existing rows; decides the commit-time conflict check (transactions.md §1.6)."""
+
+    INSERT = "INSERT"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+def read_component(database: str, table: str) -> Any:
+    """The lock of a reader: it keeps the table from being dropped, and no writer waits for it."""
+    return _component(ttypes.LockType.SHARED_READ, "SELECT", database, table)
+
+
+def write_component(
+    database: str, table: str, operation: Operation, *, partition: str | None = None, dynamic: bool = False
+) -> Any:
+    """The lock of a writer: beside other writers (the first to commit wins), never beside a drop.
+
+    `dynamic` says that the partitions are not known yet: they follow by `Transaction.add_dynamic_partitions`.
+    """
+    insert = operation is Operation.INSERT
+    kind = ttypes.LockType.SHARED_READ if insert else ttypes.LockType.SHARED_WRITE
+    return _component(kind, operation.value, database, table, partitionname=partition, isDynamicPartitionWrite=dynamic)
+
+
+def overwrite_component(
+    database: str, table: str, *, partition: str | None = None, dynamic: bool = False, beside_readers: bool = False
+) -> Any:
+    """The lock of an overwrite: alone with the table or partition, and in conflict with who changed it meanwhile.
+
+    With `beside_readers` those that read are not waited for: only for such as ignore a base that is not committed.
+    """
+    kind = ttypes.LockType.EXCL_WRITE if beside_readers else ttypes.LockType.EXCLUSIVE
+    return _component(
+        kind, Operation.UPDATE.value, database, table, partitionname=partition, isDynamicPartitionWrite=dynamic
+    )
+
+
+class Calls(Protocol):
+    """Whoever calls a metastore."""
+
+    def call(self, method: str, *args: Any) -> Any: ...
+
+
+def holder_of(calls: Calls, component: Any, lock_id: int) -> str:
+    """Who is in the way of a request that waits for `component`, in words."""
+    locks = _locks(calls, component.dbname, component.tablename)
+    blockers = {lock.blockedByExtId for lock in locks if lock.lockid == lock_id}
+    for lock in locks:
+        if lock.lockid in blockers:
+            return f"{_who(lock)} {'holds it' if lock.state == ttypes.LockState.ACQUIRED else 'asked for it before'}"
+    return "another transaction holds it"
+
+
+def users_of(calls: Calls, database: str, table: str, own: TxnId) -> str:
+    """Who else has locks on a table, in words."""
+    return ", ".join(sorted({_who(lock) for lock in _locks(calls, database, table) if lock.txnid != own}))
+
+
+def _locks(calls: Calls, database: str, table: str) -> list[Any]:
+    try:
+        return list(calls.call("show_locks", ttypes.ShowLocksRequest(dbname=database, tablename=table)).locks or ())
+    except HiveAcidError:
+        return []
+
+
+def _who(lock: Any) -> str:
+    what = f"transaction {lock.txnid}" if lock.txnid else f"lock {lock.lockid}"
+    return f"{what} of {lock.user} at {lock.hostname} ({lock.agentInfo})"
+
+
+def _component(kind: int, operation: str, database: str, table: str, **more: Any) -> Any:
+    return ttypes.LockComponent(
+        type=kind,
+        level=ttypes.LockLevel.PARTITION if more.get("partitionname") else ttypes.LockLevel.TABLE,
+        dbname=database,
+        tablename=table,
+        operationType=getattr(ttypes.DataOperationType, operation),
+        isTransactional=True,
+        **more,
+    )

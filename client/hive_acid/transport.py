@@ -1,0 +1,203 @@
+"""Thrift calls over a small pool of sockets, safe to share between threads.
+
+One call is in flight per socket, as every Hive client does (wire.md §2.2), so a lock that waits on one thread
+does not delay the heartbeats of another. A process that was forked has sockets of its own.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import select
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from thriftpy2.thrift import TApplicationException, TClient, TDecodeException, TException
+from thriftpy2.transport import TCyBufferedTransport, TSocket, TTransportException
+
+from hive_acid.errors import (
+    THRIFT_ERRORS,
+    AnswersMixedError,
+    HiveAcidError,
+    MetastoreError,
+    MetastoreInternalError,
+    MetastoreUnreachableError,
+    UnknownMethodError,
+)
+from hive_acid.forks import renew_in_children
+from hive_acid.protocol import NumberedProtocol
+from hive_acid.wire import service
+
+POOL_SIZE = 8
+UNREPEATABLE = frozenset({"lock", "open_txns", "create_table", "create_database", "compact", "compact2"})
+"""Calls whose repetition after a lost answer could act twice (transactions.md §6)."""
+
+
+class Transport:
+    """Calls to one metastore, by their names."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        timeout_ms: int = 60_000,
+        user: str | None = None,
+        application: str | None = None,
+    ) -> None:
+        """`application` is what `metastore why` names when we are in somebody's way; by default program and process."""
+        self.host = host
+        self.port = port
+        self.user = user or _login_name()
+        self._application = application
+        self._timeout_ms = timeout_ms
+        self._closed = False
+        self._begin_anew()
+        renew_in_children(self)
+
+    def _begin_anew(self) -> None:
+        self._idle: list[tuple[socket.socket, TClient]] = []
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self._guard = threading.Lock()
+
+    def renew_in_child(self) -> None:
+        """Close the parent's sockets here, which sends nothing on them, and begin with none."""
+        for sock in list(self._sockets):
+            _discard(sock)
+        self._begin_anew()
+
+    def close(self) -> None:
+        """Close the sockets: no call is sent any more."""
+        with self._guard:
+            self._closed = True
+        self._discard_idle()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a connection stays in its process: send its address, {self.uri}, and connect there")
+
+    @property
+    def application(self) -> str:
+        """What the metastore calls the program that we are."""
+        return self._application or f"{Path(sys.argv[0]).name or 'python'}, process {os.getpid()}"
+
+    @property
+    def uri(self) -> str:
+        """The address in the form that Hive's clients use."""
+        return f"thrift://{self.host}:{self.port}"
+
+    def call(self, method: str, *args: Any) -> Any:
+        """Call an RPC by its name and return its result.
+
+        Raises the error of `hive_acid.errors` that stands for the Thrift exception; MetastoreUnreachableError when no
+        answer came. A call that may be repeated is tried once more on a fresh socket before that.
+        """
+        attempts = 1 if method in UNREPEATABLE else 2
+        for attempt in range(1, attempts + 1):
+            sock, client = self._take()
+            try:
+                result = getattr(client, method)(*args)
+            except AnswersMixedError as error:
+                _discard(sock)
+                self._discard_idle()
+                if attempt == attempts:
+                    raise AnswersMixedError(
+                        f"what came from the metastore at {self.uri} is no answer to {method}: {error}. Whether it was "
+                        "done is not known; somebody else uses the socket, or a proxy mixes calls"
+                    ) from None
+            except (TTransportException, OSError, EOFError) as error:
+                _discard(sock)
+                if attempt == attempts:
+                    raise MetastoreUnreachableError(
+                        f"the metastore at {self.uri} did not answer {method}: {error}. Is it running there?"
+                    ) from error
+            except TApplicationException as error:
+                self._put_back(sock, client)
+                raise _application_error(method, error) from None
+            except TDecodeException as error:  # an argument that cannot be sent, of which a part may have been
+                _discard(sock)
+                raise _thrift_error(error) from None
+            except TException as error:
+                self._put_back(sock, client)
+                raise _thrift_error(error) from None
+            except BaseException:
+                _discard(sock)
+                raise
+            else:
+                self._put_back(sock, client)
+                return result
+        raise AssertionError("the loop above returns or raises")
+
+    def _take(self) -> tuple[socket.socket, TClient]:
+        while True:
+            with self._guard:
+                if self._closed:
+                    raise HiveAcidError(f"the connection to {self.uri} is closed: connect again")
+                if not self._idle:
+                    break
+                sock, client = self._idle.pop()
+            if _closed_by_peer(sock):
+                _discard(sock)
+                continue
+            return sock, client
+        return self._connect()
+
+    def _connect(self) -> tuple[socket.socket, TClient]:
+        transport = TSocket(self.host, self.port, socket_timeout=self._timeout_ms, connect_timeout=10_000)
+        try:
+            transport.open()
+            transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._sockets.add(transport.sock)
+            client = TClient(service, NumberedProtocol(TCyBufferedTransport(transport)))
+            client.set_ugi(self.user, [])
+        except (TException, AnswersMixedError, OSError, EOFError, ValueError) as error:  # of a name that is none
+            words = getattr(error, "message", None) or str(error)
+            raise MetastoreUnreachableError(
+                f"no metastore answers at {self.uri}: {words}. Start one with `metastore serve`, or check the address."
+            ) from error
+        return transport.sock, client
+
+    def _put_back(self, sock: socket.socket, client: TClient) -> None:
+        with self._guard:
+            if not self._closed and len(self._idle) < POOL_SIZE:
+                self._idle.append((sock, client))
+                return
+        _discard(sock)
+
+    def _discard_idle(self) -> None:
+        with self._guard:
+            idle, self._idle = self._idle, []
+        for sock, _ in idle:
+            _discard(sock)
+
+
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _discard(sock: socket.socket) -> None:
+    sock.close()
+
+
+def _closed_by_peer(sock: socket.socket) -> bool:
+    """An idle socket has nothing to read, unless its peer has closed it."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _application_error(method: str, error: TApplicationException) -> HiveAcidError:
+    if error.type == TApplicationException.UNKNOWN_METHOD:
+        return UnknownMethodError(f"the metastore does not serve {method}")
+    return MetastoreInternalError(error.message or f"the metastore failed in {method}")
+
+
+def _thrift_error(error: TException) -> MetastoreError:
+    kind = THRIFT_ERRORS.get(type(error).__name__, MetastoreError)
+    return kind(getattr(error, "message", None) or str(error))

@@ -1,0 +1,1 @@
+"""Catalogs, databases, tables and views: created, altered, listed and dropped."""

@@ -1,0 +1,1 @@
+"""Where data lies, and whose it is."""

@@ -1,0 +1,130 @@
+"""Where databases, tables and partitions have their files, and the file operations of the catalogue.
+
+Default locations (wire.md §5.2): the warehouse root for the default database, ``<root>/<name>.db`` for others,
+``<database>/<name>`` for a table and ``<table>/k1=v1/k2=v2`` for a partition. A location is stored as Spark reads it:
+``file:/abs/path`` for local files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from hive_acid.errors import InvalidOperationError, MetaError, MetastoreError
+from metastore.catalog.models import DatabaseInfo, Table
+from metastore.catalog.names import DEFAULT_DATABASE
+from metastore.catalog.place.places import SCHEMES, Alias, Place, has_scheme, is_below, local_aliases, qualified
+from metastore.filework import files
+from metastore.filework.lanes import FILE_SYSTEMS
+
+
+def warehouse_root(warehouse: str) -> str:
+    """The stored form of the warehouse's path or URL; a relative path counts from the working directory."""
+    return qualified(warehouse if has_scheme(warehouse) else os.path.abspath(warehouse))
+
+
+class Directories:
+    """The warehouse's directories; with `enabled` false every file operation is left to the clients."""
+
+    def __init__(
+        self, root: str, enabled: bool, external_root: str | None = None, schemes: Sequence[str] = SCHEMES
+    ) -> None:
+        """`external_root`, if there is one, is where the tables of databases without a location of their own go that
+        the translation of types has made external. On `schemes` there may be places.
+        """
+        self._schemes = (*schemes, Place.of(root).scheme)
+        self.root = root
+        self.enabled = enabled
+        self._external_root = external_root
+
+    def stored(self, location: str) -> str:
+        """A client's location as it is stored. Raises MetaError for what cannot be a place (`places`)."""
+        return qualified(location, self.root, self._schemes)
+
+    def aliases(self, location: str) -> list[Alias]:
+        """The links on the way to a location (`places.local_aliases`). Raises OSError."""
+        return FILE_SYSTEMS.run(location, local_aliases, location) if files.is_local(location) else []
+
+    def of_database(self, name: str) -> str:
+        return self.root if name == DEFAULT_DATABASE else files.join(self.root, f"{name}.db")
+
+    def of_table(self, database: DatabaseInfo, name: str, is_external: bool = False) -> str:
+        """A database may have a place of its own for managed tables (wire.md §5.2)."""
+        home = None if is_external else database.managed_location
+        return files.join(home or database.location or self.of_database(database.name), name)
+
+    def of_translated_table(self, database: DatabaseInfo, name: str) -> str:
+        """Where a table goes that was asked for as a managed one and is made external."""
+        if self._external_root is None or not is_below(database.location or self.root, self.root):
+            return self.of_table(database, name, is_external=True)
+        home = (database.location or self.root).removeprefix(self.root).strip("/")
+        return files.join(self._external_root, *([home] if home else []), name)
+
+    def of_partition(self, table: Table, name: str) -> str:
+        return files.join(table.location or "", name)
+
+    def make(self, location: str) -> bool:
+        """Make a directory; False if it was there."""
+        if not self.enabled:
+            return False
+        with explained("make", location):
+            if files.exists(location):
+                return False
+            files.make_directory(location)
+            return True
+
+    def move(self, source: str, target: str, or_nothing: bool = False) -> None:
+        """Rename a directory; a source that is gone beside a target that is there was renamed before.
+
+        Raises InvalidOperationError if both exist, or neither unless `or_nothing`.
+        """
+        if not self.enabled:
+            return
+        with explained("rename", source):
+            try:
+                files.rename(source, target)
+            except FileExistsError:
+                raise InvalidOperationError(f"cannot move {source}: the directory {target} exists already") from None
+            except FileNotFoundError:
+                if or_nothing:
+                    return
+                raise InvalidOperationError(f"cannot move {source}: the directory does not exist") from None
+
+    def remove(self, location: str, only_if_empty: bool = False, takes_long: bool = True) -> None:
+        """Remove a directory with all below it, or only if no file is below it; `takes_long` waits for it longer."""
+        if self.enabled and not (only_if_empty and self.has_files(location)):
+            with explained("remove", location):
+                files.remove(location, takes_long=takes_long)
+
+    def exists(self, location: str) -> bool:
+        """Whether a directory is there; False where the server does no file work."""
+        with explained("look for", location):
+            return self.enabled and files.exists(location)
+
+    def empty(self, location: str) -> None:
+        """Remove all that is in a directory, but not the directory."""
+        if self.enabled:
+            with explained("empty", location):
+                for entry in files.list_tree(location, max_depth=1):
+                    files.remove(files.join(location, entry.path))
+
+    def has_files(self, location: str) -> bool:
+        """Whether any file is below `location`."""
+        return bool(self.files_below(location))
+
+    def files_below(self, location: str) -> list[str]:
+        """The paths of all files below `location`, relative to it."""
+        with explained("list", location):
+            return [entry.path for entry in files.list_tree(location) if not entry.is_directory]
+
+
+@contextmanager
+def explained(verb: str, location: str) -> Iterator[None]:
+    """The errors of file operations in the body as MetaError."""
+    try:
+        yield
+    except MetastoreError:
+        raise
+    except Exception as error:  # each file system has its own, and a scheme without its package an ImportError
+        raise MetaError(f"cannot {verb} the directory {location}: {error}") from error

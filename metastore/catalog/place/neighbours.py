@@ -1,0 +1,398 @@
+"""Does anybody else's data lie at, below or above a place? Asked by every verb that takes one or gives one up.
+
+It is asked in the database transaction of the change, with the places locked: who takes or gives up a place at, below
+or above the same one waits for its end (`lock_places.sql`).
+
+- **Removing** (drops, truncation, renames, the Cleaner, the trash): a directory may go if nobody else has anything at
+  or below it, and if it is not a part of another table's or partition's directory.
+- **Taking** (new tables, partitions and databases, other locations, renames, undrop, import): a transactional table
+  shares its place with nobody, and no table that owns its files lies in, at or above a transactional one. Plain tables
+  may share, as in Hive; then none of them removes anything.
+
+What lies in a database's directory is not the data of a table that lies above that directory, such as an external one
+over the whole warehouse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Connection, select, text
+from sqlalchemy.dialects.postgresql import insert
+
+from hive_acid.errors import InvalidObjectError, InvalidOperationError
+from metastore.catalog import records
+from metastore.catalog.models import Table
+from metastore.catalog.place.directories import Directories, explained
+from metastore.catalog.place.places import Alias, ancestors, identity, spellings, spellings_below
+from metastore.catalog.schema import PLACE_ALIAS, TBL
+from metastore.store.database import Database
+
+AT, BELOW, ABOVE = "at", "below", "above"
+TABLE, PARTITION, DATABASE = "table", "partition", "database"
+WAREHOUSE = "warehouse"
+READ = "read"
+"""Of a dropped table or partition that transactions under way may read."""
+MOVING, TRASH = "moving", "trash"
+"""On its way to the trash; there."""
+REMOVAL = "removal"
+"""Of something dropped, waiting for its removal."""
+
+_MOST_LOCKS = 50
+"""Places that are locked one by one; more lock the root of all."""
+_KEPT = (TABLE, PARTITION, DATABASE, READ, MOVING, TRASH)
+_BASE = "\x1f"
+"""Above the roots of all file systems."""
+
+
+# As text, which costs less than half a millisecond to make.
+_NEAR = text(
+    "SELECT * FROM data_near(CAST(:numbers AS integer[]), CAST(:lows AS text[]), CAST(:highs AS text[]),"
+    " CAST(:own_table AS bigint), CAST(:own_partitions AS text[]), CAST(:wanted AS text[]))"
+)
+_LOCK = text("SELECT lock_places(CAST(:places AS text[]), CAST(:alone AS boolean[]))")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Something of the catalogue at, below or above a place; of tables and partitions the `table`."""
+
+    kind: str
+    relation: str
+    id: int
+    label: str
+    location: str
+    identity: str
+    table: Table | None = None
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "table":
+                what = f"table {self.label}"
+            case "partition":
+                what = f"partition {self.label} of {self.table.full_name if self.table else 'a table'}"
+            case "database":
+                what = f"database {self.label}"
+            case "warehouse":
+                what = "the warehouse"
+            case "read":
+                what = f"what transactions under way still read of the dropped {self.label}"
+            case "trash" | "moving":
+                what = f"the dropped {self.label or 'table'}, which can be brought back,"
+            case _:
+                what = "what is being removed"
+        return f"{what} at {self.location}"
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Whose places are asked about: what is left out of an answer. With `partitions` only these of the table's."""
+
+    table_id: int | None = None
+    partitions: tuple[str, ...] | None = None
+
+
+NOBODY = Own()
+
+
+class Neighbours:
+    """Asks the catalogue about places."""
+
+    def __init__(self, db: Database, directories: Directories) -> None:
+        self._db = db
+        self._directories = directories
+
+    # --- before the transaction ---
+
+    def learn(self, locations: Iterable[str | None]) -> bool:
+        """Find the links on the way to local places, before the transaction that takes them; whether any was new.
+
+        Raises MetaError if the disk cannot be looked at.
+        """
+        if not self._directories.enabled:
+            return False
+        found: set[Alias] = set()
+        for location in {location for location in locations if location}:
+            with explained("look for", location):
+                found.update(self._directories.aliases(location))
+        if not found:
+            return False
+        with self._db.engine.begin() as connection:
+            new = found - set(_aliases(connection))
+            for alias in sorted(new, key=lambda alias: alias.place):
+                row = {"place": alias.place, "target": alias.target, "ignores_case": alias.ignores_case}
+                statement = insert(PLACE_ALIAS).values(row)
+                again = statement.on_conflict_do_update(index_elements=["place", "ignores_case"], set_=row)
+                connection.execute(again)
+        return bool(new)
+
+    # --- in it ---
+
+    def near(
+        self,
+        connection: Connection,
+        places: Sequence[str],
+        own: Own = NOBODY,
+        lock: bool = False,
+        kinds: Collection[str] | None = None,
+    ) -> dict[str, list[Neighbour]]:
+        """What of others lies at, below or above each of some stored locations; `lock` keeps it so to the end.
+
+        `kinds` are those that are looked for, None for all; REMOVAL takes MOVING along.
+        """
+        return self._looked(connection, places, own, lock, kinds)[0]
+
+    def _looked(
+        self,
+        connection: Connection,
+        places: Sequence[str],
+        own: Own,
+        lock: bool,
+        kinds: Collection[str] | None = None,
+    ) -> tuple[dict[str, list[Neighbour]], list[Alias]]:
+        """What `near` tells, and the links that are known."""
+        aliases: list[Alias] = []
+        if not places:
+            return {}, aliases
+        look = partial(_candidates, connection, places, own=own, lock=lock, kinds=kinds)
+        rows, known = look(aliases)
+        if set(known) != set(aliases):
+            aliases = known
+            rows, _ = look(aliases)
+        tables = _tables(connection, {row.id for row in rows if row.kind in (TABLE, PARTITION)})
+        found: dict[str, list[Neighbour]] = {place: [] for place in places}
+        identities = {place: identity(place, aliases) for place in places}
+        for row in dict.fromkeys(rows):
+            place = places[row.number]
+            theirs = identity(row.location, aliases)
+            relation = _relation(theirs, identities[place])
+            if relation is not None:
+                table = tables.get(row.id) if row.kind in (TABLE, PARTITION) else None
+                found[place].append(Neighbour(row.kind, relation, row.id or 0, row.label, row.location, theirs, table))
+        root = identity(self._directories.root, aliases)
+        return {place: _unsheltered(there, identities[place], root, own) for place, there in found.items()}, aliases
+
+    def in_the_way(self, connection: Connection, places: Sequence[str], own: Own = NOBODY) -> dict[str, Neighbour]:
+        """Those of some places that must not be removed or moved, each with what of others lies there."""
+        return self._blocked(connection, places, own)[0]
+
+    def _blocked(
+        self, connection: Connection, places: Sequence[str], own: Own
+    ) -> tuple[dict[str, Neighbour], list[Alias]]:
+        """What `in_the_way` tells, and the links that are known."""
+        found, aliases = self._looked(connection, places, own, lock=True)
+        blocked = {place: [one for one in there if one.kind in _KEPT] for place, there in found.items()}
+        root = self._directories.root
+        warehouse = Neighbour(WAREHOUSE, AT, 0, "", root, identity(root, aliases))
+        for place, there in blocked.items():
+            if _relation(warehouse.identity, identity(place, aliases)) in (AT, BELOW):
+                there.append(warehouse)
+        return {place: there[0] for place, there in blocked.items() if there}, aliases
+
+    def whole(self, connection: Connection, places: Sequence[str], foreign: Sequence[str]) -> list[str]:
+        """Those of some places below the warehouse in which nobody else has anything, nor any of the `foreign` lies."""
+        blocked, aliases = self._blocked(connection, places, NOBODY)
+        root = identity(self._directories.root, aliases)
+        others = [identity(place, aliases) for place in foreign]
+        found = []
+        for place in places:
+            ours = identity(place, aliases)
+            is_free = place not in blocked and not any(_relation(one, ours) in (AT, BELOW) for one in others)
+            if is_free and _relation(ours, root) == BELOW:
+                found.append(place)
+        return found
+
+    def check_removable(self, connection: Connection, places: Sequence[str], own: Own, what: str) -> None:
+        """Raises InvalidOperationError if places must not be emptied or moved; `what` is to be done, and to what."""
+        for place, neighbour in self.in_the_way(connection, places, own).items():
+            raise InvalidOperationError(f"cannot {what}: in its directory {place} lies data of others, {neighbour}")
+
+    def check_free(self, connection: Connection, place: str, table: Table, may_move: bool) -> str | None:
+        """What keeps a new table from a place, before anything is made there: READ or REMOVAL, None if nothing does.
+
+        With `may_move` the place is not the client's choice. Raises InvalidObjectError as `claim`, which comes later,
+        and if the client has chosen a place of which dropped files are still read.
+        """
+        there = self.near(connection, [place])[place]
+        if any(neighbour.kind == READ for neighbour in there):
+            if may_move:
+                return READ
+            raise InvalidObjectError(
+                f"{table.full_name} cannot lie at {place}: transactions under way still read what was dropped"
+                " there, try again when they have ended or choose another location"
+            )
+        for neighbour in there:
+            if _forbids(neighbour, table):
+                raise InvalidObjectError(_in_use(place, neighbour, table))
+        waits = any(neighbour.kind in (REMOVAL, MOVING) and neighbour.relation != BELOW for neighbour in there)
+        return REMOVAL if waits else None
+
+    def claim(self, connection: Connection, places: Sequence[str], table: Table, own: Own) -> None:
+        """Take places for a table or its partitions.
+
+        Raises InvalidObjectError if another one's data is there that must not be shared, or what was dropped is still
+        read or removed there.
+        """
+        for place, there in self.near(connection, places, own, lock=True).items():
+            for neighbour in there:
+                if _forbids(neighbour, table):
+                    raise InvalidObjectError(_in_use(place, neighbour, table))
+                if neighbour.kind in (REMOVAL, MOVING) and neighbour.relation != BELOW:
+                    raise InvalidOperationError(being_removed(place))
+
+    def claim_home(self, connection: Connection, places: Sequence[str]) -> None:
+        """Take places for a database. Raises InvalidObjectError if they are part of a table's that owns its files."""
+        for place, there in self.near(connection, places, lock=True).items():
+            for neighbour in there:
+                if neighbour.table is not None and neighbour.relation != BELOW and neighbour.table.owns_files:
+                    raise InvalidObjectError(f"a database cannot lie at {place}: it is in use by {neighbour}")
+                if neighbour.kind in (REMOVAL, MOVING) and neighbour.relation != BELOW:
+                    raise InvalidOperationError(being_removed(place))
+
+    def is_read(self, connection: Connection, place: str) -> bool:
+        """Whether files of a dropped table or partition that is still read are at, above or below a location."""
+        return bool(self.near(connection, [place], kinds=[READ])[place])
+
+    def removals_near(self, connection: Connection, place: str, below: bool) -> list[int]:
+        """The ids of removals that wait at or above a location, with `below` also those in it."""
+        there = self.near(connection, [place], kinds=[REMOVAL])[place]
+        return [
+            one.id for one in there if one.kind in (REMOVAL, MOVING) and (below or one.relation != BELOW) and one.id
+        ]
+
+    def in_use(self, places: Collection[str]) -> set[str]:
+        """Those of some places at or below which something of the catalogue lies, or is removed or kept around them."""
+        with self._db.engine.begin() as connection:
+            found = self.near(connection, list(places))
+        passing = (TABLE, PARTITION, DATABASE)
+        return {
+            place
+            for place, there in found.items()
+            if any(neighbour.relation != ABOVE or neighbour.kind not in passing for neighbour in there)
+        }
+
+
+def _unsheltered(found: list[Neighbour], ours: str, root: str, own: Own) -> list[Neighbour]:
+    """Without databases above, tables that are above the nearest of them, and the own table above its partitions."""
+    homes = [one.identity for one in found if one.kind == DATABASE and one.relation == ABOVE]
+    if _relation(root, ours) == ABOVE:
+        homes.append(root)
+    home = max(map(len, homes), default=-1)
+    kept = []
+    for one in found:
+        if one.relation == ABOVE and one.kind in (TABLE, PARTITION, DATABASE):
+            is_own = one.kind == TABLE and one.id == own.table_id
+            if is_own or one.kind == DATABASE or len(one.identity) <= home:
+                continue
+        kept.append(one)
+    return kept
+
+
+def being_removed(place: str) -> str:
+    """The sentence for who wants a place of which something dropped is still removed."""
+    return f"the directory {place} of a dropped object is still being removed: try again later"
+
+
+def _in_use(place: str, neighbour: Neighbour, table: Table) -> str:
+    kind = "transactional" if table.is_transactional else "the owner of its files"
+    return (
+        f"{table.full_name} is {kind}, but its location {place} is in use: {neighbour}; choose an empty one that no"
+        " other table has"
+    )
+
+
+def _forbids(neighbour: Neighbour, table: Table) -> bool:
+    """Whether a table must not be where this one is at, below or above."""
+    if table.is_transactional:
+        return neighbour.kind in (TABLE, PARTITION, READ, TRASH) or (
+            neighbour.kind == DATABASE and neighbour.relation != ABOVE
+        )
+    if not table.owns_files:
+        return False
+    return neighbour.kind in (READ, TRASH) or (neighbour.table is not None and neighbour.table.is_transactional)
+
+
+def _relation(theirs: str, ours: str) -> str | None:
+    if theirs == ours:
+        return AT
+    if theirs.startswith(f"{ours.rstrip('/')}/"):
+        return BELOW
+    return ABOVE if ours.startswith(f"{theirs.rstrip('/')}/") else None
+
+
+def _aliases(connection: Connection) -> list[Alias]:
+    rows = connection.execute(select(PLACE_ALIAS.c.place, PLACE_ALIAS.c.target, PLACE_ALIAS.c.ignores_case))
+    return [Alias(*row) for row in rows]
+
+
+def _candidates(
+    connection: Connection,
+    places: Sequence[str],
+    aliases: Sequence[Alias],
+    *,
+    own: Own,
+    lock: bool,
+    kinds: Collection[str] | None,
+) -> tuple[list[_Candidate], list[Alias]]:
+    """What may lie at, below or above each of some places, and all aliases; each range is asked for once."""
+    if lock:
+        _lock(connection, [identity(place, aliases) for place in places])
+    asked: dict[tuple[str, str], list[int]] = {}
+    for number, place in enumerate(places):
+        roots = dict.fromkeys([*spellings(place, aliases), *spellings_below(place, aliases)])
+        ranges = [(root, root) for root in roots]
+        ranges += [(f"{root.rstrip('/')}/", f"{root.rstrip('/')}0") for root in roots]  # the character after the slash
+        above = dict.fromkeys(one for root in (place, *(roots if aliases else ())) for one in ancestors(root))
+        ranges += [(spelled, spelled) for one in above for spelled in spellings(one, aliases)]
+        for wanted in dict.fromkeys(ranges):
+            asked.setdefault(wanted, []).append(number)
+    parameters = {
+        "numbers": list(range(len(asked))),
+        "lows": [low for low, _ in asked],
+        "highs": [high for _, high in asked],
+        "own_table": own.table_id,
+        "wanted": None if kinds is None else list(kinds),
+        "own_partitions": None if own.partitions is None else list(own.partitions),
+    }
+    numbers = list(asked.values())
+    candidates, known = [], []
+    for row in connection.execute(_NEAR, parameters):
+        if row.number is None:
+            known.append(Alias(row.location, row.label, bool(row.id)))
+        else:
+            candidates += [_Candidate(number, *row[1:]) for number in numbers[row.number]]
+    return candidates, known
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A row of ``data_near``."""
+
+    number: int
+    kind: str
+    id: int
+    label: str
+    location: str
+
+
+def _tables(connection: Connection, ids: Collection[int]) -> Mapping[int, Table]:
+    if not ids:
+        return {}
+    rows = connection.execute(select(TBL).where(TBL.c.id.in_(ids)))
+    return {table.id: table for table in (records.table_of(tuple(row)) for row in rows)}
+
+
+def _lock(connection: Connection, identities: Collection[str]) -> None:
+    alone = set(identities) if len(set(identities)) <= _MOST_LOCKS else {_BASE}
+    shared = {_BASE, *(above for one in alone - {_BASE} for above in ancestors_of_identity(one))} - alone
+    wanted = sorted([*((place, True) for place in alone), *((place, False) for place in shared)])
+    connection.execute(_LOCK, {"places": [place for place, _ in wanted], "alone": [alone for _, alone in wanted]})
+
+
+def ancestors_of_identity(one: str) -> Iterable[str]:
+    """The identities above an identity."""
+    head, _, path = one.partition("://")
+    steps = path.split("/")
+    return [f"{head}://" + "/".join(steps[:length]) for length in range(len(steps) - 1, 0, -1)]

@@ -1,0 +1,1 @@
+"""What a definition must be, and may become."""

@@ -1,0 +1,1 @@
+"""Who removes what nobody can need any more."""

@@ -1,0 +1,1 @@
+"""Who finds what needs a compaction, and queues it."""

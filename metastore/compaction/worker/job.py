@@ -1,0 +1,180 @@
+"""The contract between the worker, which plans, and the Spark program, which merges (acid-format.md §6.2).
+
+A job and its result are one JSON object each. The program makes complete directories below `staging`, one file per
+bucket and the version marker in each, and touches nothing else; the worker checks them and renames them into place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from hive_acid.format.compression import compression_of
+from hive_acid.format.snapshot import RangeValidity
+from hive_acid.format.state import DataDirectory
+from metastore.compaction.models import Compaction, TableInfo
+from metastore.compaction.plan import CompactionInput, CompactionPlan, CompactionRefusedError
+from metastore.compaction.worker import overrides
+
+_OF_FILES = ("hive_acid.", "skip.")
+"""How those parameters of a table begin that say something of its files to the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionJob:
+    """What is to be merged. Directories are (path below `location`, ``all`` or ``some``): of ``some`` only the rows
+    count whose current write id is valid in `write_ids`. `raw` are paths of files whose rows have no ids of their own,
+    `parameters` those of the table that tell how its files are read, `options` of the ORC files to be written.
+
+    A rebalance has a number of `buckets`, and may have an `order_by` clause. Of an `insert_only` table the format is
+    told by Hive's `input_format` and `serde`. `settings` are Spark's, for this job alone.
+    """
+
+    id: int
+    type: str
+    location: str
+    staging: str
+    schema: tuple[tuple[str, str], ...]
+    write_ids: str
+    data: tuple[tuple[str, str], ...]
+    raw: tuple[str, ...]
+    deletes: tuple[tuple[str, str], ...]
+    insert_output: str | None
+    delete_output: str | None
+    compression: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    """What it is called where it runs: ``<host>-compactor-<db>.<table>.<partition>``."""
+    queue: str = ""
+    """The queue or scheduler pool in which it is to run, empty for none in particular."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    buckets: int | None = None
+    order_by: str | None = None
+    insert_only: bool = False
+    input_format: str = ""
+    serde: str = ""
+    serde_parameters: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """The job as one line."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """What the program reports: rows and delete events written, files and their bytes, those read, how long it took."""
+
+    rows: int
+    deletes: int
+    size_bytes: int
+    seconds: float
+    files: int = 0
+    input_bytes: int = 0
+
+    @classmethod
+    def from_json(cls, text: str, job: CompactionJob) -> CompactionResult:
+        """The result in the answer to `job`.
+
+        Raises CompactionRefusedError if the program says that it never can, CompactionJobError if it reports an error
+        or something else.
+        """
+        try:
+            answer = json.loads(text)
+            if answer["id"] != job.id:
+                raise CompactionJobError(f"the compaction program answered job {answer['id']} instead of {job.id}")
+            if not answer["ok"]:
+                raise (CompactionRefusedError if answer.get("refused") else CompactionJobError)(str(answer["error"]))
+            return cls(
+                int(answer["rows"]),
+                int(answer["deletes"]),
+                int(answer["bytes"]),
+                float(answer["seconds"]),
+                int(answer.get("files", 0)),
+                int(answer.get("input_bytes", 0)),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise CompactionJobError(f"the compaction program gave an answer without sense: {text[:200]}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    """What a job says while it runs; `job_id` names it where it runs, `figures` are its own: rows, files,
+    bytes_written, phase. Either may be absent.
+    """
+
+    job_id: str | None = None
+    figures: Mapping[str, Any] | None = None
+
+
+Report = Callable[[JobProgress], None]
+"""What takes the progress of a job; it neither raises nor takes long."""
+
+
+def unheard(progress: JobProgress) -> None:
+    """A `Report` for whoever does not want to know."""
+
+
+class CompactionJobError(Exception):
+    """The program that merges has failed, died, or was stopped."""
+
+
+class BackendLostError(CompactionJobError):
+    """Spark was not there, or died: the job may be as good as any, and is worth another attempt."""
+
+
+class CompactionCancelledError(CompactionJobError):
+    """The job was stopped because nobody wants its result any more."""
+
+
+def compaction_job(
+    compaction: Compaction,
+    table: TableInfo,
+    location: str,
+    staging: str,
+    found: CompactionInput,
+    plan: CompactionPlan,
+    default_compression: str,
+    *,
+    name: str = "",
+    queue: str = "",
+) -> CompactionJob:
+    """The job that carries out `plan` for `compaction`, of a partition of `table` or of all of it.
+
+    Files are compressed by `default_compression` unless table or request name another. `name` and `queue` are for
+    where it runs.
+    """
+    properties = overrides.table_properties(table.parameters, compaction.properties)
+    return CompactionJob(
+        id=compaction.id,
+        type=plan.kind.name.lower(),
+        location=location,
+        staging=staging,
+        schema=table.columns,
+        write_ids=str(found.write_ids),
+        data=_directories(plan.data),
+        raw=tuple(file.path for file in plan.raw),
+        deletes=_directories(plan.deletes),
+        insert_output=plan.insert_output,
+        delete_output=plan.delete_output,
+        compression=compression_of(properties, default_compression),
+        parameters={key: value for key, value in properties.items() if key.lower().startswith(_OF_FILES)},
+        name=name,
+        queue=queue,
+        options=overrides.written_options(properties),
+        buckets=plan.buckets,
+        order_by=compaction.order_by if plan.exclusive_write else None,
+        insert_only=plan.insert_only,
+        input_format=table.storage.input_format,
+        serde=table.storage.serde,
+        serde_parameters=dict(table.storage.serde_parameters),
+        settings=overrides.spark_settings(overrides.job_properties(table.parameters, compaction.properties)),
+    )
+
+
+def _directories(directories: tuple[DataDirectory, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (directory.name, "all" if directory.validity is RangeValidity.ALL else "some") for directory in directories
+    )

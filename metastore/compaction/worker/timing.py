@@ -1,0 +1,32 @@
+"""How long compactions and cleanings took and how many failed, by type (transactions.md §4.12)."""
+
+from __future__ import annotations
+
+import threading
+
+from metastore.compaction.worker.executor import CompactionExecutor
+from metastore.compaction.worker.job import CompactionJob, CompactionResult, Report, unheard
+from metastore.observe.meters import Meters
+
+WORKER_CYCLE = "compaction_worker_cycle"
+CLEANER_CYCLE = "compaction_cleaner_cycle"
+"""One cleaning: of what a compaction replaced, or an aborted transaction left (of type ``abort_txn_cleanup``)."""
+NOT_JUDGED = "compaction_initiator_failure_counter"
+"""Tables and partitions that the Initiator could not look at."""
+
+
+class TimedExecutor:
+    """Another executor's work, measured."""
+
+    def __init__(self, executor: CompactionExecutor, meters: Meters) -> None:
+        self._executor = executor
+        self._meters = meters
+
+    def run(self, job: CompactionJob, cancelled: threading.Event, report: Report = unheard) -> CompactionResult:
+        """See `CompactionExecutor`."""
+        with self._meters.cycle(WORKER_CYCLE, type=job.type):
+            return self._executor.run(job, cancelled, report)
+
+    def close(self) -> None:
+        """See `CompactionExecutor`."""
+        self._executor.close()

@@ -1,0 +1,1 @@
+"""Between bytes and Thrift structs."""

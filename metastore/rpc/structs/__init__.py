@@ -1,0 +1,1 @@
+"""Between Thrift structs and the models of the catalogue."""

@@ -1,0 +1,600 @@
+"""Kinds of compaction and ways to carry them out: without shuffle and sort, rebalance, insert-only tables, settings."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+
+import hive_acid.spark
+from hive_acid.errors import FormatError, UnsupportedTableError
+from hive_acid.filesystem.footers import DataFilePath, Footers
+from hive_acid.format.orc_patch import second_tail
+from hive_acid.format.rows import decode_bucket
+from hive_acid.spark.compact import lane_merge, lanes, pieces
+from hive_acid.spark.compact.file_order import out_of_order
+from hive_acid.spark.jvm.job_settings import configured
+from hive_acid.spark.read import deleted
+from hive_acid.spark.write.stage import SparkStaging
+from metastore.compaction.plan import CompactionRefusedError
+from tests.spark.by_spark import merged_by_spark
+from tests.spark.checker import check_table, events, location_of
+from tests.spark.compaction import compact_table
+from tests.spark.placed import BUCKET_0, commit_writes, write_events
+from tests.spark.read.test_insert_only import create
+
+COLUMNS = {"id": "int", "name": "string"}
+
+
+def content(acid, row_id=True):
+    return sorted(map(str, acid.table("d.t", row_id=row_id).collect()))
+
+
+def insert(acid, spark, first, rows, files=1):
+    frame = spark.range(first, first + rows, 1, files).selectExpr("int(id) id", "concat('n', id) name")
+    acid.insert("d.t", frame.repartition(files) if files > 1 else frame)
+
+
+@pytest.fixture
+def history(acid, spark):
+    """Three buckets of which one has files that overlap, updates, deletes, statements of one write."""
+    acid.create_table("d.t", COLUMNS)
+    for first in (0, 100, 200):
+        insert(acid, spark, first, 100, files=3)
+    acid.update("d.t", {"name": "'u'"}, "id % 10 = 0")
+    acid.delete("d.t", "id % 7 = 0")
+    with acid.transaction():
+        insert(acid, spark, 300, 20)
+        insert(acid, spark, 320, 20)
+        acid.delete("d.t", "id = 301")
+    return acid
+
+
+@pytest.fixture
+def looked(monkeypatch):
+    """The numbers of the files of each compaction that were looked at afterwards, whether they are in order."""
+    numbers = []
+
+    def look(paths):
+        numbers.append(len(paths))
+        return out_of_order(paths)
+
+    monkeypatch.setattr(pieces, "out_of_order", look)
+    return numbers
+
+
+@pytest.fixture
+def by_lanes(monkeypatch, looked):
+    """Spark writes every compaction bucket by bucket; as `looked`."""
+    monkeypatch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
+    monkeypatch.setattr(lane_merge, "RUNS_PER_JOB", 2)
+    with merged_by_spark():
+        yield looked
+
+
+@pytest.fixture(params=["by_arrow", "by_lanes"])
+def by_either(request, looked):
+    """Compactions go bucket by bucket, by pyarrow or by Spark; as `looked`."""
+    if request.param == "by_lanes":
+        request.getfixturevalue("by_lanes")
+    return looked
+
+
+@pytest.fixture
+def joined(monkeypatch):
+    """Runs are as short as can be; the numbers of the pieces that became one file."""
+    numbers = []
+    monkeypatch.setattr(lanes, "_LEAST_RUN_BYTES", 1)
+    monkeypatch.setattr(lanes, "_RUNS", 1000)
+
+    def join(of_bucket, target):
+        numbers.append(len(of_bucket))
+        return pieces.join(of_bucket, target)
+
+    monkeypatch.setattr(lane_merge, "join", join)
+    return numbers
+
+
+@pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
+def test_bucket_by_bucket_the_same_rows_have_the_same_ids(history, spark, by_either, kinds):
+    before = content(history)
+    old = history.table("d.t", row_id=True)
+    for kind in kinds:
+        (result,) = compact_table(spark, history, "d.t", kind)
+        assert content(history) == before
+        check_table(location_of(history, "d.t"))
+        assert result.input_bytes > 0
+    assert sum(by_either) == 3 * len(kinds), "each bucket's file was written, and looked at"
+    assert sorted(map(str, old.collect())) == before
+    history.delete("d.t", "id = 1")
+    assert len(content(history)) == len(before) - 1
+
+
+@pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
+def test_a_bucket_in_pieces_becomes_one_file(history, spark, by_either, joined, kinds):
+    before = content(history)
+    old = history.table("d.t", row_id=True)
+    for kind in kinds:
+        (result,) = compact_table(spark, history, "d.t", kind)
+        assert content(history) == before
+        check_table(location_of(history, "d.t"))
+        assert result.files == 3 + (kind == "minor") * len(
+            list(location_of(history, "d.t").glob("delete_delta_*_v*/bucket_*"))
+        )
+    assert joined, "some bucket had several pieces"
+    assert sum(by_either) > 3
+    assert sorted(map(str, old.collect())) == before
+    assert history.table("d.t").where("id = 205").count() == 1, "row groups are found by the statistics of the join"
+    assert not list(location_of(history, "d.t").rglob("joined"))
+    history.delete("d.t", "id = 1")
+    assert len(content(history)) == len(before) - 1
+
+
+@pytest.mark.parametrize("kind", ["minor", "major"])
+def test_pieces_of_one_bucket_have_all_types_and_their_statistics(acid, spark, by_lanes, joined, kind):
+    columns = {
+        "id": "bigint", "b": "boolean", "i": "int", "d": "double", "f": "float", "s": "string", "dec": "decimal(20,4)",
+        "day": "date", "t": "timestamp", "bin": "binary", "li": "array<int>", "m": "map<string,int>",
+        "st": "struct<x:int,y:string>",
+    }  # fmt: skip
+    acid.create_table("d.t", columns)
+    values = (
+        "id", "id % 2 = 0 b", "if(id % 9 = 0, null, int(id)) i", "if(id = 70, double('nan'), id / 7) d",
+        "float(-id) f", "repeat(string(id), 700) s", "cast(id / 3 AS decimal(20,4)) dec",
+        "date_add(date'1969-01-01', int(id)) day", "timestamp_micros(id * 1000000007 + 5) t",
+        "cast(string(id) AS binary) bin", "sequence(0, int(id % 4)) li", "map(string(id), int(id)) m",
+        "named_struct('x', int(id), 'y', if(id % 3 = 0, null, 'y')) st",
+    )  # fmt: skip
+    for first in (0, 60, 120):
+        acid.insert("d.t", spark.range(first, first + 60, 1, 1).selectExpr(*values))
+    acid.delete("d.t", "id % 10 = 3")
+    before = content(acid)
+    whole = {name: orc_bounds(location_of(acid, "d.t"), "delta_*", name) for name in ("id", "s", "dec", "day", "t")}
+    compact_table(spark, acid, "d.t", kind)
+    assert joined == [3]
+    assert content(acid) == before
+    check_table(location_of(acid, "d.t"))
+    made = "base_*" if kind == "major" else "delta_*_v*"
+    for name, bounds in whole.items():
+        assert orc_bounds(location_of(acid, "d.t"), made, name) == bounds
+    assert acid.table("d.t").where("t > timestamp'1970-01-03'").count() == 6
+    assert acid.table("d.t").where("id BETWEEN 100 AND 109").count() == 9
+
+
+@pytest.fixture
+def kept(monkeypatch, by_lanes):
+    """Files stay as they are whatever the size of their stripes; the files that Spark has written."""
+    written = []
+    monkeypatch.setattr(lane_merge, "KEPT_STRIPE_BYTES", 0)
+    monkeypatch.setattr(lane_merge, "LANE_BYTES", 0)
+    paths = SparkStaging.paths
+
+    def told(staging, step):
+        found = paths(staging, step)
+        written.extend(path.path for path in found)
+        return found
+
+    monkeypatch.setattr(SparkStaging, "paths", told)
+    return written
+
+
+def test_files_of_which_all_rows_stay_are_not_written_again(acid, spark, kept, by_lanes):
+    acid.create_table("d.t", COLUMNS)
+    for first in (0, 100, 200):
+        insert(acid, spark, first, 100, files=3)
+    acid.delete("d.t", "id % 10 = 0")
+    before, old = content(acid), acid.table("d.t", row_id=True)
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert not kept
+    assert (result.rows, result.deletes) == (300, 30)
+    assert by_lanes == [9], "that they are in order is looked at all the same"
+    state = check_table(location_of(acid, "d.t"))
+    assert sorted(len(found) for name, found in state.items() if name.startswith("delta_") and "_v" in name) == [3]
+    assert content(acid) == sorted(map(str, old.collect())) == before
+    assert acid.table("d.t").where("id = 205").count() == 1
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert kept, "now rows have to go"
+    assert result.rows == 270
+    assert content(acid) == before
+    kept.clear()
+    insert(acid, spark, 300, 50)
+    before = content(acid)
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert not kept
+    assert result.rows == 320
+    assert content(acid) == before
+    check_table(location_of(acid, "d.t"))
+
+
+def test_only_files_with_deleted_rows_are_written_again(acid, spark, kept):
+    acid.create_table("d.t", COLUMNS)
+    for first in (0, 100, 200, 300):
+        insert(acid, spark, first, 100)
+    acid.delete("d.t", "id IN (110, 310)")
+    before = content(acid)
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert result.rows == 398
+    assert len(kept) == 2
+    assert content(acid) == before
+    check_table(location_of(acid, "d.t"))
+
+
+@pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
+def test_a_history_with_files_that_are_kept(history, spark, kept, kinds):
+    before = content(history)
+    old = history.table("d.t", row_id=True)
+    for kind in kinds:
+        compact_table(spark, history, "d.t", kind)
+        assert content(history) == before
+        check_table(location_of(history, "d.t"))
+    assert sorted(map(str, old.collect())) == before
+
+
+def test_files_of_another_kind_are_written_again(acid, spark, kept):
+    """Of fewer columns, of another compression, of another writer; and what aborted writes have left is not kept."""
+    acid.create_table("d.t", COLUMNS)
+    insert(acid, spark, 0, 10)
+    with hive_acid.spark.session(spark, acid.connection.uri, compression="snappy") as other:
+        insert(other, spark, 10, 10)
+    acid.sql("ALTER TABLE d.t ADD COLUMNS (more int)")
+    acid.insert("d.t", spark.range(20, 30).selectExpr("int(id) id", "'m' name", "1 more"))
+    acid.insert("d.t", spark.range(30, 40).selectExpr("int(id) id", "'m' name", "2 more"))
+    before = content(acid)
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert len(kept) == 1
+    assert (result.rows, content(acid)) == (40, before)
+    check_table(location_of(acid, "d.t"))
+
+
+def test_files_that_cannot_be_joined_are_written_again(acid, spark, kept, monkeypatch):
+    acid.create_table("d.t", COLUMNS)
+    insert(acid, spark, 0, 10)
+    insert(acid, spark, 10, 10)
+    before = content(acid)
+    monkeypatch.setattr(pieces, "orc_part", cannot_be_joined_at_first(pieces.orc_part))
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert kept
+    assert (result.rows, content(acid)) == (20, before)
+
+
+def cannot_be_joined_at_first(orc_part):
+    """As `orc_part`, which says of the first file that it is encrypted."""
+    calls = []
+
+    def part(*args):
+        calls.append(args)
+        if len(calls) == 1:
+            raise FormatError("this ORC file is encrypted")
+        return orc_part(*args)
+
+    return part
+
+
+def test_files_of_another_writer_are_found_out_in_time(acid, spark, kept, monkeypatch):
+    """They say the same of their types, but something else of themselves."""
+    acid.create_table("d.t", COLUMNS)
+    for first in (0, 10, 20):
+        insert(acid, spark, first, 10)
+    path = location_of(acid, "d.t") / "delta_0000002_0000002_0000" / "bucket_00000"
+    end = path.read_bytes()
+    (path.parent / ".bucket_00000.crc").unlink(missing_ok=True)
+    path.write_bytes(end + second_tail(end, properties={"writer": b"another"}))
+    acid.delete("d.t", "id = 25")
+    before = content(acid)
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert result.rows == 30
+    assert len(kept) == 3, "two kinds are known before anything is written"
+    assert content(acid) == before
+    kept.clear()
+    (base,) = (location_of(acid, "d.t")).glob("delta_*_v*")
+    end = (base / "bucket_00000").read_bytes()
+    (base / "bucket_00000").write_bytes(end + second_tail(end, properties={"writer": b"another"}))
+    insert(acid, spark, 30, 10)
+    acid.delete("d.t", "id = 35")
+    insert(acid, spark, 40, 10)
+    monkeypatch.setattr(lane_merge, "deleted_rows", lambda *_: [{(5, 536870912): {}}])
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert result.rows == 48
+    check_table(location_of(acid, "d.t"))
+
+
+@pytest.mark.parametrize("read_here", [True, False])
+def test_delete_events_are_merged(acid, spark, monkeypatch, read_here):
+    """Of the events of one row the first stays, whoever merges them; and each keeps the write that it is of."""
+    if not read_here:
+        monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+    acid.create_table("d.t", COLUMNS)
+    insert(acid, spark, 0, 50, files=2)
+    insert(acid, spark, 50, 50)
+    acid.delete("d.t", "id % 10 = 3")
+    acid.update("d.t", {"name": "'u'"}, "id % 20 = 5")
+    acid.delete("d.t", "id % 20 = 5")
+    location = location_of(acid, "d.t")
+    with acid.connection.begin() as transaction:
+        assert transaction.write_id("d", "t") == 6
+    again = location / "delete_delta_0000006_0000006_0000"
+    (first,) = location.glob("delete_delta_0000003_*")
+    shutil.copytree(first, again, ignore=shutil.ignore_patterns(".*"))
+    for path in again.glob("bucket_*"):
+        found = orc.ORCFile(path).read()
+        same = [*range(found.num_rows)]
+        columns = [found.column(name) for name in found.column_names]
+        columns[found.column_names.index("currentTransaction")] = pa.array([6 for _ in same], pa.int64())
+        orc.write_table(pa.table(columns, found.column_names), path)
+    old = [
+        (event.key, event.current_write_id)
+        for path in sorted(location.glob("delete_delta_*/bucket_*"))
+        for event in events(path)
+    ]
+    before = content(acid)
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    made = [
+        (event.key, event.current_write_id)
+        for path in sorted(location.glob("delete_delta_*_v*/bucket_*"))
+        for event in events(path)
+    ]
+    assert dict(made) == {key: min(by for other, by in old if other == key) for key, _ in old}
+    assert result.deletes == len(made) < len(old)
+    assert content(acid) == before
+    check_table(location)
+
+
+@pytest.mark.parametrize("read_here", [True, False])
+def test_events_of_aborted_writes_are_left_out(acid, spark, monkeypatch, read_here):
+    """Those of a directory that has committed ones as well."""
+    if not read_here:
+        monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+    acid.create_table("d.t", COLUMNS)
+    location = commit_writes(acid, "d.t", 3, aborted=[2])
+    row = pa.struct([("id", pa.int32()), ("name", pa.string())])
+    rows = [(0, 1, BUCKET_0, number, 1, {"id": number, "name": "n"}) for number in range(10)]
+    gone = [(2, 1, BUCKET_0, 3, 3, None), (2, 1, BUCKET_0, 4, 2, None), (2, 1, BUCKET_0, 5, 3, None)]
+    for name, found in (("delta_0000001_0000001_0000", rows), ("delete_delta_0000002_0000003", gone)):
+        write_events(location / name / "bucket_00000", found, row)
+        (location / name / "_orc_acid_version").write_text("2")
+    acid.delete("d.t", "id = 7")
+    before = content(acid)
+    assert len(before) == 7
+    (result,) = compact_table(spark, acid, "d.t", "minor")
+    assert (result.deletes, content(acid)) == (3, before)
+    (made,) = location.glob("delete_delta_*_v*")
+    assert [event.key.row_id for event in events(made / "bucket_00000")] == [3, 5, 7]
+
+
+def orc_bounds(location, pattern, name):
+    """The least minimum and the greatest maximum of a column that files state."""
+    paths = [path for found in location.glob(pattern) for path in found.glob("bucket_*")]
+    tails = Footers().read([DataFilePath(str(path), path.stat().st_size) for path in paths])
+    found = [tail.statistics(tail.column("row", name)) for tail in tails]
+    return min(of.minimum for of in found), max(of.maximum for of in found)
+
+
+def test_files_that_are_not_sorted_are_sorted_in_the_end(acid, spark, by_either):
+    """Another writer has broken the rule that the way without a sort depends on: its file's rows stand backwards."""
+    acid.create_table("d.t", COLUMNS)
+    insert(acid, spark, 0, 50)
+    insert(acid, spark, 50, 50)
+    before = content(acid)
+    path = location_of(acid, "d.t") / "delta_0000001_0000001_0000" / "bucket_00000"
+    backwards = orc.ORCFile(path).read().sort_by([("rowId", "descending")])
+    (path.parent / ".bucket_00000.crc").unlink(missing_ok=True)
+    orc.write_table(backwards, path)
+    assert out_of_order([str(path)]) == [str(path)]
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert by_either == [1]
+    (base,) = location_of(acid, "d.t").glob("base_*")
+    keys = [event.key for event in events(base / "bucket_00000")]
+    assert keys == sorted(keys)
+    assert len(keys) == result.rows == 100
+    assert content(acid) == before
+
+
+def test_order_is_looked_at_from_stripe_to_stripe(tmp_path):
+    noise = random.Random(7)
+
+    def write(name, keys):
+        columns = [[key[place] for key in keys] for place in range(3)]
+        names = ["originalTransaction", "bucket", "rowId"]
+        types = [pa.int64(), pa.int32(), pa.int64()]
+        bulk = pa.array([noise.randbytes(64) for _ in keys], pa.binary())
+        table = pa.table([*(pa.array(c, t) for c, t in zip(columns, types, strict=True)), bulk], [*names, "bulk"])
+        with orc.ORCWriter(tmp_path / name, compression="uncompressed", stripe_size=1024, batch_size=5000) as writer:
+            for first in range(0, max(1, len(keys)), 5000):
+                writer.write(table.slice(first, 5000))
+        return str(tmp_path / name)
+
+    rising = [(1 + n // 3000, 536870912 + n // 1500 % 2, n) for n in range(20_000)]
+    swapped = rising.copy()
+    swapped[12_345], swapped[12_346] = swapped[12_346], swapped[12_345]
+    doubled = [*rising[:700], rising[699], *rising[700:]]
+    good = [write("rising", rising), write("one", rising[:1]), write("none", [])]
+    bad = [write("swapped", swapped), write("doubled", doubled), write("late", [*rising, rising[0]])]
+    assert orc.ORCFile(good[0]).nstripes > 1
+    assert out_of_order([*good, *bad]) == bad
+
+
+# --- rebalance -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("buckets", "files"), [(None, 3), (5, 5), (1, 1)])
+def test_a_rebalance_spreads_rows_evenly(history, spark, buckets, files):
+    rows, old = content(history, row_id=False), history.table("d.t")
+    write_ids = sorted(r["ROW__ID"]["writeId"] for r in history.table("d.t", row_id=True).collect())
+    (result,) = compact_table(spark, history, "d.t", "rebalance", buckets=buckets)
+    state = check_table(location_of(history, "d.t"))
+    (base,) = [found for name, found in state.items() if name.startswith("base_")]
+    sizes = [len(found) for found in base.values()]
+    assert (len(sizes), sum(sizes)) == (files, result.rows)
+    assert max(sizes) - min(sizes) <= 1
+    assert [event.row_id for event in base["bucket_00000"]] == list(range(sizes[0]))
+    assert sorted(event.original_write_id for found in base.values() for event in found) == write_ids
+    assert content(history, row_id=False) == rows
+    assert sorted(map(str, old.collect())) == rows, "who reads the old files still does"
+    history.update("d.t", {"name": "'again'"}, "id = 23")
+    history.delete("d.t", "id % 2 = 0")
+    assert sorted(r.id for r in history.table("d.t").collect()) == sorted(
+        i for i in range(340) if i % 2 and i != 301 and (i % 7 or i >= 300)
+    )
+
+
+def test_a_rebalance_in_an_order_of_ones_own(history, spark):
+    rows = content(history, row_id=False)
+    compact_table(spark, history, "d.t", "rebalance", buckets=4, order_by="ORDER BY name DESC, id")
+    state = check_table(location_of(history, "d.t"))
+    (base,) = [found for name, found in state.items() if name.startswith("base_")]
+    in_files = [event.row for name in sorted(base) for event in base[name]]
+    assert in_files == sorted(sorted(in_files), key=lambda row: row[1], reverse=True)
+    assert [decode_bucket(base[name][0].bucket_property)[0] for name in sorted(base)] == [0, 1, 2, 3]
+    assert content(history, row_id=False) == rows
+    history.delete("d.t", "name = 'u'")
+    assert "u" not in {r.name for r in history.table("d.t").collect()}
+
+
+def test_rebalances_that_cannot_be(acid, spark):
+    acid.create_table("d.t", COLUMNS)
+    assert compact_table(spark, acid, "d.t", "rebalance") == []
+    insert(acid, spark, 0, 10)
+    with pytest.raises(UnsupportedTableError, match="nonesuch"):
+        compact_table(spark, acid, "d.t", "rebalance", order_by="nonesuch")
+    with pytest.raises(CompactionRefusedError, match="1 to 4096"):
+        compact_table(spark, acid, "d.t", "rebalance", buckets=5000)
+    acid.create_table("d.c", COLUMNS, clustered_by=["id"], buckets=2)
+    with pytest.raises(CompactionRefusedError, match="CLUSTERED"):
+        compact_table(spark, acid, "d.c", "rebalance")
+
+
+# --- insert-only tables --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["minor", "major"])
+@pytest.mark.parametrize("stored_as", ["orc", "parquet", "text"])
+def test_insert_only_tables(acid, spark, kind, stored_as):
+    create(acid, stored_as, COLUMNS)
+    for first in (0, 100, 200):
+        insert(acid, spark, first, 100, files=2)
+    lost = acid.connection.begin()
+    write_id = lost.write_id("d", "t")
+    location = location_of(acid, "d.t")
+    aborted = location / f"delta_{write_id:07}_{write_id:07}_0000"
+    aborted.mkdir()
+    (aborted / "000000_0").write_bytes(b"no rows of anybody")
+    lost.abort()
+    insert(acid, spark, 300, 100)
+    before, old = content(acid, row_id=False), acid.table("d.t")
+    (result,) = compact_table(spark, acid, "d.t", kind)
+    assert (result.rows, len(result.directories), result.files) == (400, 1, 1)
+    assert [path.name for path in (location / result.directories[0]).iterdir() if path.name[0] != "."] == ["000000_0"]
+    assert content(acid, row_id=False) == before
+    assert sorted(map(str, old.collect())) == before
+    insert(acid, spark, 400, 100)
+    (again,) = compact_table(spark, acid, "d.t", "major")
+    assert again.rows == 500
+
+
+def test_lines_of_text_are_taken_as_they_are(acid, spark):
+    """Fields beyond the table's columns, and such as are no values, would show when the table is altered."""
+    create(acid, "text", {"id": "int"})
+    commit_writes(acid, "d.t", 2)
+    lines = ["7\x01more", "no number", "", "8"]
+    for number, half in ((1, lines[:2]), (2, lines[2:])):
+        directory = location_of(acid, "d.t") / f"delta_{number:07}_{number:07}_0000"
+        directory.mkdir(parents=True)
+        (directory / "000000_0").write_text("".join(line + "\n" for line in half))
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    assert result.rows == 4
+    (base,) = location_of(acid, "d.t").glob("base_*")
+    assert sorted((base / "000000_0").read_text().splitlines()) == sorted(lines)
+
+
+def test_insert_only_tables_with_moments_and_days(acid, spark):
+    """They are not taken apart, so that whatever a file says of its writer's zone and calendar stays with them."""
+    create(acid, "parquet", {"id": "int", "at": "array<timestamp>"})
+    for first in range(3):
+        acid.insert("d.t", spark.sql(f"SELECT {first} id, array(timestamp'1500-01-01 12:00:00', null) at"))
+    before, old = content(acid, row_id=False), acid.table("d.t")
+    with pytest.raises(CompactionRefusedError, match="no buckets"):
+        compact_table(spark, acid, "d.t", "rebalance")
+    (result,) = compact_table(spark, acid, "d.t", "major")
+    (made,) = (location_of(acid, "d.t") / result.directories[0]).glob("0*")
+    assert (result.rows, pq.ParquetFile(made).metadata.num_row_groups) == (3, 3)
+    assert content(acid, row_id=False) == before
+    assert sorted(map(str, old.collect())) == before
+
+
+def test_insert_only_tables_that_are_not_compacted(acid, spark):
+    create(acid, "text", {"id": "int"}, **{"skip.header.line.count": "1"})
+    commit_writes(acid, "d.t", 2)
+    for number in (1, 2):
+        directory = location_of(acid, "d.t") / f"delta_{number:07}_{number:07}_0000"
+        directory.mkdir(parents=True)
+        (directory / "000000_0").write_text("id\n7\n")
+    with pytest.raises(UnsupportedTableError, match=r"skip\.header\.line\.count"):
+        compact_table(spark, acid, "d.t", "major")
+
+
+# --- how a job is carried out --------------------------------------------------------------------
+
+
+def test_settings_are_those_of_one_job(spark):
+    key = "spark.sql.shuffle.partitions"
+    before, ansi = spark.conf.get(key), spark.conf.get("spark.sql.ansi.enabled")
+    with configured(spark, {key: "7", "spark.executor.memory": "9g", "spark.no.such": "x"}):
+        assert spark.conf.get(key) == "7"
+    assert spark.conf.get(key) == before
+    unfit = {"spark.sql.ansi.enabled": "false", key: "many"}
+    with (
+        pytest.raises(UnsupportedTableError, match=r"compactor\.spark\.sql\.shuffle\.partitions cannot be 'many'"),
+        configured(spark, unfit),
+    ):
+        pass
+    assert spark.conf.get("spark.sql.ansi.enabled") == ansi
+    assert spark.conf.get(key) == before
+
+
+def test_a_setting_stays_until_the_last_job_ends(spark):
+    key = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(key)
+    first, second = configured(spark, {key: "7"}), configured(type(spark).active(), {key: "7"})
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert spark.conf.get(key) == "7"
+    second.__exit__(None, None, None)
+    assert spark.conf.get(key) == before
+
+
+def test_a_request_has_properties_for_what_is_written(acid, spark):
+    acid.create_table("d.t", COLUMNS)
+    for first in (0, 100):
+        insert(acid, spark, first, 100)
+    compact_table(spark, acid, "d.t", "major", properties={"tblprops.orc.compress": "SNAPPY"})
+    (base,) = location_of(acid, "d.t").glob("base_*")
+    assert orc.ORCFile(base / "bucket_00000").compression == "SNAPPY"
+
+
+@pytest.mark.slow
+def test_more_deltas_than_anybody_holds_open(acid, spark):
+    """They go by rounds of 500; in each they are read one after the other."""
+    acid.create_table("d.t", {"id": "int"})
+    acid.insert("d.t", spark.range(1).selectExpr("int(id) id"))
+    location = location_of(acid, "d.t")
+    first = orc.ORCFile(location / "delta_0000001_0000001_0000" / "bucket_00000").read()
+    wanted = 520
+    for number in range(2, wanted + 1):
+        with acid.connection.begin() as transaction:
+            assert transaction.write_id("d", "t") == number
+        columns = {name: first.column(name) for name in first.schema.names}
+        columns["originalTransaction"] = columns["currentTransaction"] = pa.array([number], pa.int64())
+        directory = location / f"delta_{number:07}_{number:07}_0000"
+        directory.mkdir()
+        orc.write_table(pa.table(columns), directory / "bucket_00000", compression="zlib")
+        (directory / "_orc_acid_version").write_text("2")
+    results = compact_table(spark, acid, "d.t", "minor")
+    merged = [(result.rows, name.partition("_v")[0]) for result in results for name in result.directories]
+    assert merged == [(500, "delta_0000001_0000500"), (20, "delta_0000501_0000520")]
+    check_table(location)
+    assert acid.table("d.t").count() == wanted

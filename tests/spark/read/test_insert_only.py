@@ -1,0 +1,191 @@
+"""Insert-only tables of any format: read by the snapshot, like any ACID table."""
+
+import json
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F
+
+from hive_acid.catalog.table import Column, Table
+from hive_acid.errors import FormatError, TableNotAcidError, UnsupportedTableError
+from hive_acid.wire import ttypes
+from tests.spark.checker import location_of
+from tests.spark.conftest import OVER_CONNECT
+from tests.spark.placed import commit_writes
+from tests.spark.plans import scans
+
+INSERT_ONLY = {"transactional": "true", "transactional_properties": "insert_only"}
+_HIVE = "org.apache.hadoop.hive"
+FORMATS = {
+    "orc": (f"{_HIVE}.ql.io.orc.OrcInputFormat", f"{_HIVE}.ql.io.orc.OrcSerde"),
+    "parquet": (
+        f"{_HIVE}.ql.io.parquet.MapredParquetInputFormat",
+        f"{_HIVE}.ql.io.parquet.serde.ParquetHiveSerDe",
+    ),
+    "json": ("org.apache.hadoop.mapred.TextInputFormat", f"{_HIVE}.serde2.JsonSerDe"),
+    "text": ("org.apache.hadoop.mapred.TextInputFormat", f"{_HIVE}.serde2.lazy.LazySimpleSerDe"),
+    "csv": ("org.apache.hadoop.mapred.TextInputFormat", f"{_HIVE}.serde2.OpenCSVSerde"),
+    "avro": (f"{_HIVE}.ql.io.avro.AvroContainerInputFormat", f"{_HIVE}.serde2.avro.AvroSerDe"),
+    "rc": (f"{_HIVE}.ql.io.RCFileInputFormat", f"{_HIVE}.serde2.columnar.LazyBinaryColumnarSerDe"),
+}
+
+
+def create(acid, kind, columns, keys=(), serde_parameters=None, **properties):
+    input_format, serde = FORMATS[kind]
+    table = Table(
+        "d",
+        "t",
+        tuple(Column(*pair) for pair in columns.items()),
+        tuple(Column(*pair) for pair in dict(keys).items()),
+        {**INSERT_ONLY, **properties},
+        input_format=input_format,
+    ).to_wire("me")
+    table.sd.serdeInfo = ttypes.SerDeInfo(serializationLib=serde, parameters=serde_parameters or {})
+    acid.connection.call("create_table", table)
+    return location_of(acid, "d.t")
+
+
+def rows(acid):
+    return sorted(tuple(row) for row in acid.table("d.t").collect())
+
+
+@pytest.mark.parametrize("kind", ["orc", "parquet", "json"])
+def test_spark_formats(acid, spark, kind):
+    columns = {"id": "int", "name": "string", "tags": "array<string>", "at": "timestamp"}
+    at = create(acid, kind, columns)
+    commit_writes(acid, "d.t", 4, aborted=(2,))
+    frame = spark.range(12).selectExpr(
+        "cast(id AS int) id",
+        "concat('n', id) name",
+        "array('a', cast(id AS string)) tags",
+        "timestamp'2020-01-01 10:00:00' at",
+    )
+    for write_id in (1, 2):
+        part = frame.where(f"id % 4 = {write_id}")
+        part.write.format(kind).save(str(at / f"delta_000000{write_id}_000000{write_id}_0000"))
+    union = at / "delta_0000004_0000004_0000" / "HIVE_UNION_SUBDIR_1"
+    frame.where("id % 4 = 0").write.format(kind).save(str(union))
+    found = acid.table("d.t")
+    assert sorted(row.id for row in found.collect()) == [0, 1, 4, 5, 8, 9]
+    row = found.where("id = 8").collect()[0]
+    assert (row.name, row.tags, str(row.at)) == ("n8", ["a", "8"], "2020-01-01 10:00:00")
+    if kind != "json":
+        assert all("Batched: true" in one.text for one in scans(found.select("id", "name")))
+
+
+def test_partitions_and_a_base(acid, spark):
+    at = create(acid, "parquet", {"id": "int"}, {"p": "string", "q": "int"})
+    commit_writes(acid, "d.t", 3)
+    table = acid.connection.table("d", "t")
+    names = [table.partition_name(values) for values in (("a b", "1"), ("x%y", "2"), (None, "3"))]
+    acid.connection.add_partitions(table, {name: f"file:{at}/{name}" for name in names})
+    for number, name in enumerate(names):
+        for write_id in (1, 3):
+            frame = spark.createDataFrame([(10 * write_id + number,)], "id int").coalesce(1)
+            frame.write.parquet(str(at / name / f"delta_000000{write_id}_000000{write_id}_0000"))
+    spark.createDataFrame([(99,)], "id int").write.parquet(str(at / names[0] / "base_0000002"))
+    everything = {(99, "a b", 1), (30, "a b", 1), (11, "x%y", 2), (31, "x%y", 2), (12, None, 3), (32, None, 3)}
+    found = acid.table("d.t")
+    assert {tuple(row) for row in found.collect()} == everything
+    assert sum(one.files for one in scans(found.where("p = 'x%y'"))) == 2
+
+
+def test_delimited_text(acid, spark):
+    columns = {"id": "int", "name": "string", "price": "decimal(6,2)", "day": "date", "data": "binary"}
+    at = create(acid, "text", columns, serde_parameters={"field.delim": "|", "escape.delim": "\\"})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    lines = [r"1|a\|b\\|1.50|2020-01-02|eHk=", r"2|\N|\N|\N|\N", "3", "x|y|z|w|", r"5||7|1500-03-01||more"]
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("\n".join(lines) + "\n")
+    found = {row.name: row for row in acid.table("d.t").collect()}
+    assert tuple(found["a|b\\"])[2:] == (pytest.approx(1.5), found["a|b\\"].day, bytearray(b"xy"))
+    assert str(found["a|b\\"].day) == "2020-01-02"
+    assert tuple(found["y"]) == (None, "y", None, None, bytearray(b""))
+    assert (found[""].id, str(found[""].day)) == (5, "1500-03-01")
+    assert acid.table("d.t").where("name IS NULL").count() == 2
+
+
+def test_text_with_hives_defaults(acid):
+    at = create(acid, "text", {"id": "int", "name": "string"}, serde_parameters={"serialization.format": "1"})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text('1\x01say "hi", ok\n2\x01\\N\n')
+    assert rows(acid) == [(1, 'say "hi", ok'), (2, None)]
+
+
+def test_properties_of_the_table_go_before_those_of_its_serde(acid):
+    """As Hive has it; TBLPROPERTIES is where most say what stands for null."""
+    given = {"field.delim": "|", "serialization.null.format": "-"}
+    at = create(acid, "text", {"id": "int", "name": "string"}, (), given, **{"serialization.null.format": ""})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("1|\n2|-\n|x\n")
+    found = sorted((tuple(row) for row in acid.table("d.t").collect()), key=str)
+    assert found == [(1, None), (2, "-"), (None, "x")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("serialization.encoding", "GBK"), ("serialization.last.column.takes.rest", "true")]
+)
+def test_text_that_would_be_read_as_another_is_refused(acid, spark, name, value):
+    at = create(acid, "text", {"id": "int", "name": "string"}, (), {"field.delim": "|", name: value})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("1|x\n")
+    frame = spark.createDataFrame([(1, "x")], "id int, name string")
+    for verb in (lambda: acid.table("d.t").collect(), lambda: acid.insert("d.t", frame)):
+        with pytest.raises(UnsupportedTableError, match=name.replace(".", r"\.")):
+            verb()
+
+
+def test_quoted_text(acid):
+    at = create(acid, "csv", {"id": "string", "name": "string"})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text('1,"a,b"\n2,c\n')
+    assert rows(acid) == [("1", "a,b"), ("2", "c")]
+
+
+def test_json_lines_of_another_writer(acid):
+    at = create(acid, "json", {"id": "int", "at": "timestamp"})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    lines = [json.dumps({"id": 1, "at": "2020-01-01 10:00:00", "more": [1]}), json.dumps({"id": None})]
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("\n".join(lines))
+    assert sorted(map(str, acid.table("d.t").collect())) == [
+        "Row(id=1, at=datetime.datetime(2020, 1, 1, 10, 0))", "Row(id=None, at=None)"
+    ]  # fmt: skip
+
+
+def test_what_is_refused(acid, spark):
+    at = create(acid, "orc", {"id": "int"})
+    with pytest.raises(TableNotAcidError, match="its rows have no ROW__ID"):
+        acid.table("d.t", row_id=True)
+    with pytest.raises(TableNotAcidError, match="insert-only"):
+        acid.delete("d.t", "id = 1")
+    assert acid.table("d.t").dtypes == [("id", "int")]
+    assert acid.table("d.t").count() == 0
+    commit_writes(acid, "d.t", 2, aborted=(2,))
+    spark.range(3).select(F.col("id").cast("int")).write.orc(str(at / "delta_0000001_0000002"))
+    with pytest.raises(FormatError, match="only some of the writes"):
+        acid.table("d.t")
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "properties", "words"),
+    [
+        ("rc", {"id": "int"}, {}, "RCFileInputFormat"),
+        ("avro", {"id": "int"}, {}, "(?i)avro"),
+        ("text", {"id": "int", "tags": "array<int>"}, {}, "nested columns .tags."),
+        ("text", {"id": "int"}, {"skip.header.line.count": "1"}, "skip.header.line.count"),
+    ],
+)
+def test_formats_that_are_not_read(acid, kind, columns, properties, words):
+    at = create(acid, kind, columns, **properties)
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("1")
+    # A client of Spark Connect hears of a format that its server lacks when the frame is looked at, from Spark.
+    expected = (UnsupportedTableError, AnalysisException) if OVER_CONNECT else UnsupportedTableError
+    with pytest.raises(expected, match=words):
+        _ = acid.table("d.t").columns

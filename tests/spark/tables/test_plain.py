@@ -1,0 +1,156 @@
+"""A session without transactions: ACID tables are refused, plain tables work."""
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+import hive_acid.spark
+from hive_acid.errors import ColumnError, TableNotAcidError, TransactionsOffError, UnsupportedTableError
+from hive_acid.spark import AcidSession
+from hive_acid.spark.verbs.frame import AcidTable
+from hive_acid.wire import ttypes
+
+PLAIN = {"transactional": "false"}
+DUMMY = {"hive.txn.manager": "DummyTxnManager"}
+
+
+@pytest.fixture
+def dummy(acid: AcidSession) -> AcidSession:
+    """A session without transactions beside `acid`, on the same metastore."""
+    return hive_acid.spark.session(acid.spark, acid.connection, settings=DUMMY)
+
+
+def rows(frame):
+    return sorted(map(tuple, frame.collect()), key=str)
+
+
+def test_acid_tables_are_refused_and_left_alone(acid: AcidSession, dummy: AcidSession) -> None:
+    acid.create_table("d.t", {"id": "int"})
+    frame = acid.spark.range(3).selectExpr("int(id) id")
+    acid.insert("d.t", frame)
+    for refused in (
+        lambda: dummy.table("d.t"),
+        lambda: dummy.insert("d.t", frame),
+        lambda: dummy.overwrite("d.t", frame, where="id = 0"),
+        lambda: dummy.update("d.t", {"id": "0"}),
+        lambda: dummy.delete("d.t"),
+        lambda: dummy.merge("d.t", frame, "t.id = s.id").whenMatchedDelete().execute(),
+        lambda: dummy.create_table("d.u", {"id": "int"}),
+    ):
+        with pytest.raises(TransactionsOffError, match=r"ACID table.*DummyTxnManager.*'hive\.txn\.manager': 'DbTxn"):
+            refused()
+    for block in (dummy.transaction, dummy.snapshot):
+        with pytest.raises(TransactionsOffError, match="DbTxnManager"), block():
+            pass
+    assert rows(acid.table("d.t")) == [(0,), (1,), (2,)]
+    acid.create_table("d.io", {"id": "int"}, properties={"transactional_properties": "insert_only"})
+    with pytest.raises(TransactionsOffError):
+        dummy.table("d.io")
+
+
+def test_a_plain_table_is_written_and_read(dummy: AcidSession, spark: SparkSession) -> None:
+    dummy.create_table("d.p", {"id": "int", "name": "varchar(3)"}, properties=PLAIN)
+    table = dummy.table("d.p")
+    assert isinstance(table, AcidTable)
+    assert table.insert(spark.createDataFrame([("ab", 1), ("c", 2)], "NAME string, id long")) == 2
+    assert dummy.insert("d.p", spark.createDataFrame([(3, None)], "id int, name string")) == 1
+    assert rows(dummy.table("d.p")) == [(1, "ab"), (2, "c"), (3, None)]
+    with pytest.raises(ColumnError, match="unknown: x"):
+        dummy.insert("d.p", spark.createDataFrame([(1, "a", 1)], "id int, name string, x int"))
+    with pytest.raises(TableNotAcidError, match="not an ACID table"):
+        dummy.delete("d.p")
+    with pytest.raises(TableNotAcidError, match="ROW__ID"):
+        dummy.table("d.p", row_id=True)
+    assert "open" not in str(dummy.connection.call("get_open_txns").open_txns), "no transaction was opened"
+
+
+def test_partitions_are_registered_and_read(dummy: AcidSession, spark: SparkSession) -> None:
+    dummy.create_table("d.q", {"id": "int"}, partitioned_by={"day": "date", "k": "string"}, properties=PLAIN)
+    assert rows(dummy.table("d.q")) == []
+    frame = spark.createDataFrame(
+        [(1, "2024-01-01", "a/b"), (2, "2024-01-01", None), (3, "2024-01-02", "50%")], "id int, day string, k string"
+    )
+    assert dummy.insert("d.q", frame) == 3
+    assert dummy.table("d.q").partitions() == [
+        "day=2024-01-01/k=__HIVE_DEFAULT_PARTITION__",
+        "day=2024-01-01/k=a%2Fb",
+        "day=2024-01-02/k=50%25",
+    ]
+    assert rows(dummy.table("d.q").selectExpr("id", "string(day)", "k")) == [
+        (1, "2024-01-01", "a/b"),
+        (2, "2024-01-01", None),
+        (3, "2024-01-02", "50%"),
+    ]
+    spark.range(1).selectExpr("9 id").write.orc(dummy.connection.table("d", "q").location + "/day=2024-01-03/k=x")
+    assert dummy.table("d.q").count() == 3, "an unregistered directory is no partition"
+    assert dummy.insert("d.q", frame.where("id = 1")) == 1
+    assert dummy.table("d.q").where("k = 'a/b'").count() == 2
+
+
+def test_parquet_is_read_and_text_is_not(dummy: AcidSession, spark: SparkSession, tmp_path) -> None:
+    spark.range(2).selectExpr("id").write.parquet(str(tmp_path / "files"))
+    formats = {"pq": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat", "tx": "TextInputFormat"}
+    for name, input_format in formats.items():
+        table = ttypes.Table(
+            tableName=name,
+            dbName="d",
+            tableType="EXTERNAL_TABLE",
+            parameters={"EXTERNAL": "TRUE"},
+            partitionKeys=[],
+            sd=ttypes.StorageDescriptor(
+                cols=[ttypes.FieldSchema(name="id", type="bigint")],
+                location=f"file:{tmp_path}/files",
+                inputFormat=input_format,
+                serdeInfo=ttypes.SerDeInfo(parameters={}),
+            ),
+        )
+        dummy.connection.call("create_table", table)
+    assert rows(dummy.table("d.pq")) == [(0,), (1,)]
+    with pytest.raises(UnsupportedTableError, match="only ORC and Parquet"):
+        dummy.table("d.tx")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"hive.support.concurrency": "false", "hive.txn.manager": "DbTxnManager"}, "needs"),
+        ({"hive.txn.manager": "OtherTxnManager"}, "DummyTxnManager"),
+        ({"hive.txn.timeout": "300s"}, "unknown setting"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    acid: AcidSession, settings: dict[str, str], words: str, metastore: Callable[..., str]
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        hive_acid.spark.session(acid.spark, acid.connection, settings=settings)
+
+
+def test_with_transactions_by_default(acid: AcidSession) -> None:
+    settings = {
+        "hive.support.concurrency": "true",
+        "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+    }
+    other = hive_acid.spark.session(acid.spark, acid.connection, settings=settings)
+    acid.create_table("d.t", {"id": "int"})
+    assert other.table("d.t").count() == acid.table("d.t").count() == 0
+    off = hive_acid.spark.session(acid.spark, acid.connection, settings={"hive.support.concurrency": "false"})
+    with pytest.raises(TransactionsOffError):
+        off.table("d.t")
+
+
+@pytest.mark.parametrize("keys", [{}, {"p": "string"}])
+def test_signs_in_a_plain_table_s_place_are_no_patterns(
+    dummy: AcidSession, spark: SparkSession, tmp_path, keys: dict[str, str]
+) -> None:
+    """Spark's reader would take the place for a pattern, and others that match it for the table's."""
+    one, two = (spark.sql(f"SELECT {at} AS id{', 1 AS p' if keys else ''}") for at in (1, 2))
+    for number, (place, matching) in enumerate({"a[b]": "ab", "a{b,c}": "ac", "q*": "qq", "a?b": "axb"}.items()):
+        for name, at in (("odd", place), ("like", matching)):
+            where = str(tmp_path / "warehouse" / "places" / at)
+            dummy.create_table(
+                f"d.{name}{number}", {"id": "int"}, partitioned_by=keys, properties=PLAIN, location=where
+            )
+        assert dummy.insert(f"d.odd{number}", one) == dummy.insert(f"d.like{number}", two) == 1
+        assert [row.id for row in dummy.table(f"d.odd{number}").collect()] == [1], place
+        assert [row.id for row in dummy.table(f"d.like{number}").collect()] == [2]

@@ -1,0 +1,99 @@
+"""Where the rows of a write's tasks go: buckets of one statement, or statements with one bucket; and how many tasks."""
+
+import pytest
+
+from hive_acid.errors import UnsupportedTableError
+from hive_acid.format.rows import decode_bucket
+from hive_acid.spark.write.layout import Layout, Write
+from hive_acid.spark.write.spread import Spreader, estimated, parsed
+from tests.spark.checker import check_table, location_of
+
+ROWS = ("int(id) id", "concat('n', id) name")
+STATEMENTS = {"hive_acid.layout": "statements"}
+
+
+def test_each_task_is_a_statement_where_trino_changes_rows(acid, spark):
+    acid.create_table("d.t", {"id": "int", "name": "string"}, properties=STATEMENTS)
+    with acid.transaction():
+        acid.insert("d.t", spark.range(90).repartition(3).selectExpr(*ROWS))
+        acid.insert("d.t", spark.range(90, 100).selectExpr(*ROWS))
+        acid.update("d.t", {"name": "'u'"}, "id >= 85")
+    acid.delete("d.t", "id % 10 = 0")
+    found = check_table(location_of(acid, "d.t"))
+    assert list(found)[:4] == [
+        "delete_delta_0000001_0000001_0004",
+        "delete_delta_0000002_0000002_0000",
+        "delta_0000001_0000001_0000",
+        "delta_0000001_0000001_0001",
+    ]
+    assert {file for files in found.values() for file in files} == {"bucket_00000"}
+    rows = {row.id: row.name for row in acid.table("d.t").collect()}
+    assert rows == {i: "u" if i >= 85 else f"n{i}" for i in range(100) if i % 10}
+
+
+def test_an_overwrite_has_one_file_where_trino_changes_rows(acid, spark):
+    acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"}, properties=STATEMENTS)
+    acid.overwrite("d.t", spark.range(90).repartition(3).selectExpr(*ROWS, "int(id % 2) p"))
+    assert {name: list(files) for name, files in check_table(location_of(acid, "d.t")).items()} == {
+        "p=0/base_0000001": ["bucket_00000"],
+        "p=1/base_0000001": ["bucket_00000"],
+    }
+    assert acid.table("d.t").count() == 90
+
+
+def test_layouts_that_make_no_sense(acid, spark):
+    acid.create_table("d.t", {"id": "int"}, properties={"hive_acid.layout": "piles"})
+    acid.create_table("d.c", {"id": "int"}, properties=STATEMENTS, clustered_by=["id"], buckets=2)
+    for name, said in (("d.t", "hive_acid.layout=piles"), ("d.c", "CLUSTERED BY")):
+        with pytest.raises(UnsupportedTableError, match=said):
+            acid.insert(name, spark.range(3).selectExpr("int(id) id"))
+
+
+def test_more_tasks_than_buckets_take_further_statements(spark):
+    numbers = [0, 4095, 4096, 9000]
+    write = Write(1, 2)
+    assert write.by_statement(dict.fromkeys(numbers, "f")) == {2: {0: "f", 4095: "f"}, 3: {0: "f"}, 4: {808: "f"}}
+    frame = spark.createDataFrame([(number,) for number in numbers], "number int")
+    found = frame.selectExpr(f"{write.bucket_property('number')} AS p").collect()
+    assert [decode_bucket(row.p) for row in found] == [(0, 2), (4095, 2), (0, 3), (808, 4)]
+    single = Write(1, 2, Layout.STATEMENTS)
+    assert single.by_statement({0: "a", 3: "b"}) == {2: {0: "a"}, 5: {0: "b"}}
+    found = frame.limit(1).selectExpr(f"{single.bucket_property('number + 3')} AS p").collect()
+    assert decode_bucket(found[0].p) == (0, 5)
+    with pytest.raises(UnsupportedTableError, match="repartition"):
+        single.by_statement({4094: "f"})
+
+
+def test_rows_are_shuffled_only_where_their_number_is_not_known(spark, tmp_path):
+    big = spark.range(20_000_000).selectExpr("id", "string(id) s")
+    rows = Spreader(spark, 256 << 20)
+    assert rows.spread(spark.range(10), divided=True) == (1, False)
+    assert rows.spread(big.where("id = 7"), divided=False).shuffled
+    assert not rows.spread(big, divided=False).shuffled
+    assert rows.spread(big, divided=True) == (2, False)
+    assert Spreader(spark, 64 << 20).spread(big, divided=True).shuffled
+    assert rows.spread(big.join(spark.range(9), "id"), divided=False) == (None, True)
+    assert rows.spread(spark.range(10).repartition(5), divided=False) == (None, False)
+    assert rows.spread(spark.createDataFrame([(1,)], "a int").mapInPandas(lambda it: it, "a int"), divided=False) == (
+        None,
+        True,
+    )
+    spark.range(1000).write.parquet(str(tmp_path / "p"))
+    assert estimated(spark.read.parquet(str(tmp_path / "p"))).is_exact
+    cached = spark.range(1000).where("id > 5").cache()
+    assert estimated(cached.selectExpr("id + 1 AS id")).is_exact
+    cached.unpersist()
+    assert parsed("no plan") == (None, True, False)
+    assert estimated(spark.sql("SELECT int(s) i FROM VALUES ('x') AS v(s)")).size_bytes is None  # fails in the planning
+
+
+def test_the_plan_of_a_cached_frame_is_not_looked_into():
+    text = """== Optimized Logical Plan ==
+Project [(id#1L + 1) AS id#2L], Statistics(sizeInBytes=7.8 KiB)
++- InMemoryRelation [id#1L], StorageLevel(disk, memory, deserialized, 1 replicas), Statistics(sizeInBytes=7.8 KiB)
+      +- *(1) Filter (id#1L > 5)
+
+== Physical Plan ==
+"""
+    assert parsed(text) == (7987, True, False)
+    assert parsed(text.replace("Project", "Generate")) == (None, False, False)

@@ -1,0 +1,64 @@
+"""Staged files on their way to their place, and back."""
+
+import pytest
+
+from hive_acid.errors import FormatError
+from hive_acid.filesystem import files
+from hive_acid.format.names import VERSION_MARKER
+from hive_acid.spark.write.stage import SparkStaging
+
+LEFT = (
+    "part-00000-x-c000.zlib.orc",
+    "part-00003-x-c000.zlib.orc",
+    "_SUCCESS",
+    ".part-00000-x-c000.zlib.orc.crc",
+)
+"""What a job has left: two files of inserts, and what is none."""
+
+
+def staged(root):
+    staging = SparkStaging(f"{root}/t/_tmp_spark_1_a")
+    files.make_directory(f"{staging.location}/written/job")
+    for name in LEFT:
+        files.write(f"{staging.location}/written/job/{name}", name.encode())
+    return staging
+
+
+def below(root):
+    return [entry.path for entry in files.list_tree(root) if not entry.is_directory]
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+def test_files_are_put_into_place_and_removed_again(tmp_path, monkeypatch, is_copy):
+    root = "memory://warehouse" if is_copy else str(tmp_path)
+    monkeypatch.setattr(files, "rename_is_copy", lambda location: is_copy)
+    staging = staged(root)
+    steps = []
+    for name in ("rename", "write", "remove"):
+        run = getattr(files, name)
+        monkeypatch.setattr(
+            files, name, lambda *given, run=run, name=name, **how: (steps.append((name, *given)), run(*given, **how))[1]
+        )
+    (found,) = staging.staged(0)
+    assert (list(found.buckets), found.size) == ([0, 3], 52)
+    target = f"{root}/t/delta_0000001_0000001_0000"
+    staging.publish([found], lambda _: (f"{root}/t", "delta_0000001_0000001_0000"))
+    assert below(target) == [VERSION_MARKER, "bucket_00000", "bucket_00003"]
+    if is_copy:  # each file once, the marker last
+        assert [step for step, *_ in steps] == ["rename", "rename", "write"]
+        assert all(given[1].startswith(target) for step, *given in steps if step == "rename")
+    else:  # all is there before the directory is renamed
+        assert [step for step, *_ in steps] == ["rename", "rename", "write", "rename"]
+        assert steps[-1][2] == target
+    staging.published.append(f"{root}/t/base_0000001")
+    steps.clear()
+    staging.undo()
+    assert [path for _, path in steps] == [f"{root}/t/base_0000001", target, staging.location]
+    assert below(f"{root}/t") == []
+
+
+def test_two_files_for_one_bucket_are_refused(tmp_path):
+    staging = staged(str(tmp_path))
+    files.write(f"{staging.location}/written/job/part-00003-y-c000.zlib.orc", b"again")
+    with pytest.raises(FormatError, match="two files for bucket 3"):
+        staging.staged(0)
