@@ -83,6 +83,7 @@ def served_trino(uri: str, work: Path) -> Iterator[TrinoEngine]:
             "node-scheduler.include-coordinator": "true",
             "http-server.http.port": str(port),
             "discovery.uri": f"http://127.0.0.1:{port}",
+            "http-server.log.path": str(work / "http-request.log"),
             "plugin.dir": str(home / "plugin"),
             "catalog.config-dir": str(config / "catalog"),
             "query.max-memory-per-node": "300MB",
