@@ -189,7 +189,7 @@ def test_driver_in_the_cluster_is_sent_hive_acid(
         "import hive_acid.spark.compact.compactor as c; print(c.__file__)"
     )
     told = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert told.stdout.strip() == f"{seen}/hive_acid/spark/compactor.py", told.stderr
+    assert told.stdout.strip() == f"{seen}/hive_acid/spark/compact/compactor.py", told.stderr
 
 
 def test_submitted_job_that_fails(submit: str, staging: str) -> None:

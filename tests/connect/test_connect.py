@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-SELECTED = ("test_session.py", "test_dml.py", "test_merge.py", "test_write.py")
+SELECTED = ("test_session.py", "change/test_dml.py", "change/test_merge.py", "write/test_write.py")
 
 
 @pytest.mark.spark

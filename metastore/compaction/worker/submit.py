@@ -142,7 +142,7 @@ class SparkSubmitExecutor:
 
     def run(self, job: CompactionJob, cancelled: threading.Event, report: Report = unheard) -> CompactionResult:
         directory = f"{job.staging}-job"
-        program = str(Path(hive_acid.__file__).parent / "spark" / "compactor.py")
+        program = str(Path(hive_acid.__file__).parent / "spark" / "compact" / "compactor.py")
         with contextlib.ExitStack() as stack:
             log = stack.enter_context(tempfile.TemporaryFile(prefix="hive-acid-compaction-"))
             archive = None
