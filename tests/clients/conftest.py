@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients.checking import CheckingProxy, checked
-from tests.clients.java import PYSPARK_JARS, JavaHive
+from tests.clients.java import JavaHive
+from tests.clients.java_process import PYSPARK_JARS
 from tests.clients.maven import HIVE_3, HIVE_4, NotFetchedError, jars_of
 from tests.clients.walks import Walk
 from tests.served import Served, served

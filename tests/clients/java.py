@@ -9,18 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import pyspark
 from py4j.java_collections import JavaArray, JavaList, JavaMap
-from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject, launch_gateway
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 
 from hive_acid.spark.jvm.java import ensure_java
 from tests.caller import Refused
+from tests.clients.java_process import JavaProcess
 from tests.jvm import SHORT_LIVED
 
-PYSPARK_JARS = Path(pyspark.__file__).parent / "jars"
 CLIENT = "org.apache.hadoop.hive.metastore.HiveMetaStoreClient"
 _SIGNATURE = re.compile(r"\.(\w+)\(([^)]*)\)")
 _INTEGERS = {"int", "long", "short", "Integer", "Long"}
@@ -32,39 +31,15 @@ _OPTIONS = [
 _WRAPPERS = {"UndeclaredThrowableException", "InvocationTargetException"}
 
 
-class JavaHive:
+class JavaHive(JavaProcess):
     """The classes of one release in a running JVM; `generation` is 2, 3 or 4."""
 
     def __init__(self, generation: int, jars: Sequence[Path], scratch: Path) -> None:
         self.generation = generation
         self.called: set[str] = set()
-        gateway_jar = next(PYSPARK_JARS.glob("py4j-*.jar"))
-        java = ensure_java() / "bin" / "java"
-        port, self._process = launch_gateway(
-            jarpath=str(gateway_jar),
-            classpath=":".join(map(str, jars)),
-            javaopts=[*_OPTIONS, f"-Djava.io.tmpdir={scratch}"],
-            java_path=str(java),
-            die_on_exit=True,
-            return_proc=True,
-        )
-        self._gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
-        self.jvm: Any = self._gateway.jvm
+        super().__init__(ensure_java() / "bin" / "java", jars, [*_OPTIONS, f"-Djava.io.tmpdir={scratch}"])
         self.api: Any = self.jvm.org.apache.hadoop.hive.metastore.api
         self._log_errors_only()
-
-    def close(self) -> None:
-        """End the JVM."""
-        self._gateway.shutdown()
-        if self._process.stdin:
-            self._process.stdin.close()
-        self._process.wait(timeout=20)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def connect(self, uri: str, **settings: str) -> JavaClient:
         """A client of the server at `uri`."""

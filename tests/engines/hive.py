@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
-from tests.clients.java import PYSPARK_JARS
+from tests.clients.java_process import JavaProcess
 from tests.clients.maven import Jar, cache_directory
 from tests.engines.javas import java_between
 from tests.jvm import SHORT_LIVED
@@ -42,13 +40,13 @@ class HiveRefusedError(Exception):
     """What Hive told its user instead of rows."""
 
 
-class HiveEngine:
+class HiveEngine(JavaProcess):
     """A session of Hive; rows come as the texts that it shows. A context manager."""
 
     def __init__(self, uri: str, warehouse: Path, scratch: Path) -> None:
         """Raises NotFetchedError, NoJavaError."""
         java = java_between(_LEAST_JAVA, _MOST_JAVA)
-        jars = [str(jar.fetch(cache_directory())) for jar in _jars()]
+        jars = [jar.fetch(cache_directory()) for jar in _jars()]
         properties = scratch / "log4j2.properties"
         properties.write_text(_LOG.format(log=scratch / "hive.log"))
         (scratch / "hive-site.xml").write_text(_site(_settings(uri, warehouse, scratch)))
@@ -58,20 +56,9 @@ class HiveEngine:
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
         ]
         with (scratch / "hive.out").open("w") as out:
-            port, self._process = launch_gateway(
-                jarpath=str(next(PYSPARK_JARS.glob("py4j-*.jar"))),
-                classpath=":".join((str(scratch), *jars)),
-                javaopts=options,
-                java_path=str(java),
-                die_on_exit=True,
-                return_proc=True,
-                redirect_stdout=out,
-                redirect_stderr=out,
-            )
-        self._gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
-        self._jvm: Any = self._gateway.jvm
-        self._conf = self._jvm.org.apache.hadoop.hive.conf.HiveConf()
-        self._jvm.org.apache.hadoop.hive.ql.session.SessionState.start(self._conf)
+            super().__init__(java, [scratch, *jars], options, out)
+        self._conf = self.jvm.org.apache.hadoop.hive.conf.HiveConf()
+        self.jvm.org.apache.hadoop.hive.ql.session.SessionState.start(self._conf)
 
     def set(self, **settings: str) -> None:
         """Settings of the session, with underscores for dots."""
@@ -80,12 +67,12 @@ class HiveEngine:
 
     def sql(self, statement: str) -> list[tuple[str, ...]]:
         """The rows of a statement, each value as Hive shows it. Raises HiveRefusedError."""
-        driver = self._jvm.org.apache.hadoop.hive.ql.DriverFactory.newDriver(self._conf)
+        driver = self.jvm.org.apache.hadoop.hive.ql.DriverFactory.newDriver(self._conf)
         try:
             driver.run(statement)
             found: list[str] = []
             while True:
-                batch = self._jvm.java.util.ArrayList()
+                batch = self.jvm.java.util.ArrayList()
                 if not driver.getResults(batch):
                     return [tuple(line.split("\t")) for line in found]
                 found += [str(line) for line in batch]
@@ -93,19 +80,6 @@ class HiveEngine:
             raise HiveRefusedError(f"{statement}: {error.java_exception}") from None
         finally:
             driver.close()
-
-    def close(self) -> None:
-        """End the JVM."""
-        self._gateway.shutdown()
-        if self._process.stdin:
-            self._process.stdin.close()
-        self._process.wait(timeout=20)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _jars() -> list[Jar]:

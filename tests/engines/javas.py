@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from hive_acid.spark.jvm.java import _version, _wheel_java
+from hive_acid.spark.jvm.java import version, wheel_java
 
 _INSTALLED = Path("/usr/lib/jvm")
 
@@ -22,7 +22,7 @@ def java_between(least: int, most: int) -> Path:
     Raises NoJavaError.
     """
     for java in _candidates():
-        if least <= _version(java) <= most:
+        if least <= version(java) <= most:
             return java
     raise NoJavaError(
         f"no Java from {least} to {most} was found: neither JAVA_HOME nor the PATH nor {_INSTALLED} has one"
@@ -35,5 +35,5 @@ def _candidates() -> Iterator[Path]:
     if on_path := shutil.which("java"):
         yield Path(on_path)
     yield from sorted(_INSTALLED.glob("*/bin/java"))
-    if wheel := _wheel_java():
+    if wheel := wheel_java():
         yield wheel

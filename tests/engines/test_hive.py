@@ -202,7 +202,6 @@ def test_transactions_and_locks(hive, acid, db):
     assert any(line[:2] == (str(doomed.txn_id), "ABORTED") for line in hive.sql("SHOW TRANSACTIONS"))
 
 
-@pytest.mark.xfail(reason="not run again since the test was changed")
 def test_statistics(hive, acid, db):
     hive.sql(f"CREATE TABLE {db}.t (id int, name string) {ACID}")
     acid.sql(f"INSERT INTO {db}.t VALUES (1, 'a'), (5, null)")

