@@ -1,15 +1,15 @@
-"""The README's table of defaults that differ from Hive's; ``python -m tests.defaults`` writes it there."""
+"""The table of defaults that differ from Hive's; ``python -m tests.defaults`` writes it into the page of settings."""
 
 from pathlib import Path
 
 from metastore.config import Config
 
-DOCUMENT = Path(__file__).parent.parent / "README.md"
+DOCUMENT = Path(__file__).parent.parent / "docs" / "operate" / "settings.md"
 BEGIN, END = "<!-- settings: begin -->\n", "<!-- settings: end -->"
 
 
 def table() -> str:
-    """The text between the marks in README.md."""
+    """The text between the marks."""
     rows = [
         f"| `{setting.key}` | {setting.default} | {setting.wiki or '–'} | {setting.hive or '–'}"
         f" | {setting.why or 'As in the wiki.'} |\n"
@@ -20,7 +20,7 @@ def table() -> str:
 
 
 def main() -> None:
-    """Write the table into README.md."""
+    """Write the table into the page."""
     before, _, rest = DOCUMENT.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     DOCUMENT.write_text(before + BEGIN + table() + END + after)

@@ -1,4 +1,4 @@
-"""The drawings of the state machines in ARCHITECTURE.md, made from the tables in ``states.py``.
+"""The drawings of the state machines in docs/architecture/states.md, made from the tables in ``states.py``.
 
 ``python -m tests.drawings`` writes them; `tests/test_docs.py` keeps them true.
 """
@@ -11,7 +11,7 @@ from metastore.compaction import states as compaction
 from metastore.lock.states import LOCK_ARROWS
 from metastore.txn.states import ARROWS
 
-DOCUMENT = Path(__file__).parent.parent / "ARCHITECTURE.md"
+DOCUMENT = Path(__file__).parent.parent / "docs" / "architecture" / "states.md"
 BEGIN, END = "<!-- states: begin -->\n", "<!-- states: end -->"
 
 
@@ -29,7 +29,7 @@ def _name(state: object) -> str | None:
 
 
 def drawings() -> str:
-    """The text between the marks in ARCHITECTURE.md."""
+    """The text between the marks."""
     transaction = [(_name(arrow.source), arrow.verb.value, _name(arrow.target)) for arrow in ARROWS]
     lock = [(_name(source), verb, _name(target)) for source, verb, target in LOCK_ARROWS]
     queue = [(_name(arrow.source), arrow.verb.value, _name(arrow.target)) for arrow in compaction.ARROWS]
@@ -38,7 +38,7 @@ def drawings() -> str:
 
 
 def main() -> None:
-    """Write the drawings into ARCHITECTURE.md."""
+    """Write the drawings into the page."""
     before, _, rest = DOCUMENT.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     DOCUMENT.write_text(before + BEGIN + drawings() + END + after)

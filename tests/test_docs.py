@@ -1,18 +1,16 @@
 """What the documents say, held against the code."""
 
 import re
-from pathlib import Path
 
 from metastore.config import Config
 from metastore.known_settings import KNOWN
 from metastore.settings import spelling
 from tests import defaults
+from tests.documents.pages import ROOT, documents
 from tests.drawings import BEGIN, DOCUMENT, END, drawings
 
 PROPERTIES = {"hive.compactor.worker.pool"}
 """Properties of tables that are called like settings."""
-
-ROOT = Path(__file__).parent.parent
 
 
 def test_the_drawings_are_those_of_the_tables():
@@ -20,21 +18,22 @@ def test_the_drawings_are_those_of_the_tables():
     assert text.partition(BEGIN)[2].partition(END)[0] == drawings(), "run: python -m tests.drawings"
 
 
-def test_settings_named_in_the_readme_exist():
+def test_settings_that_the_documents_name_exist():
     known = {spelling(key) for key in Config().values()} | set(KNOWN) | PROPERTIES
-    named = set(re.findall(r"(?<![.\w])(?:hive|metastore)\.[a-z]+(?:\.[a-z]+)+\b", (ROOT / "README.md").read_text()))
+    text = "\n".join(page.read_text() for page in documents() if page.parent.name != "spec")
+    named = set(re.findall(r"(?<![.\w])(?:hive|metastore)\.[a-z]+(?:\.[a-z]+)+\b", text))
     families = [setting for setting, _ in Config().settings() if setting.family]
     of_family = {name for name in named if any(setting.member(name) for setting in families)}
     assert {name for name in named - of_family if spelling(name) not in known} == set()
 
 
-def test_the_defaults_in_the_readme_are_those_of_the_code():
+def test_the_defaults_in_the_settings_page_are_those_of_the_code():
     written = defaults.DOCUMENT.read_text().partition(defaults.BEGIN)[2].partition(defaults.END)[0]
     assert written == defaults.table(), "run: python -m tests.defaults"
 
 
 def test_paths_in_the_map_exist():
-    block = DOCUMENT.read_text().partition("```\n")[2].partition("```")[0]
+    block = (ROOT / "ARCHITECTURE.md").read_text().partition("```\n")[2].partition("```")[0]
     tops = re.findall(r"^(\w+(?:/\w+)*/) ", block, re.MULTILINE)
     assert tops
     for path in tops:

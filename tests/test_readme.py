@@ -8,10 +8,19 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parent.parent / "README.md"
+ROWS = [("1", "Ada L."), ("2", "Alan")]
+"""What the quick start shows."""
 
 
-def quick_start():
+def quick_start() -> str:
     return README.read_text().partition("## Quick start")[2].partition("```python\n")[2].partition("```")[0]
+
+
+def shown(python: Path, script: Path) -> list[tuple[str, ...]]:
+    """The rows that a script prints as Spark shows a frame."""
+    done = subprocess.run([python, script], capture_output=True, text=True, cwd=script.parent, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return re.findall(r"\|\s*(\d+)\|\s*(.*?)\|", done.stdout)
 
 
 def test_it_has_about_ten_lines():
@@ -24,9 +33,4 @@ def test_it_runs_and_shows_what_it_says(metastore, tmp_path):
     assert "thrift://localhost:9083" in code
     script = tmp_path / "quick_start.py"
     script.write_text(code.replace("thrift://localhost:9083", metastore()))
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, cwd=tmp_path, timeout=240, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    rows = re.findall(r"\|\s*(\d+)\|\s*(.*?)\|", done.stdout)
-    assert rows == [("1", "Ada L."), ("2", "Alan")]
+    assert shown(Path(sys.executable), script) == ROWS

@@ -11,7 +11,7 @@ from tests.engines.values import COLUMNS, SIMPLE, expected, of_trino, rows_of, t
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(600)]
 
 GREGORIAN = datetime.date(1582, 10, 15)
-"""Trino knows no Julian calendar: it shows days before as others, and so do we what it wrote (README)."""
+"""Trino knows no Julian calendar: it shows days before as others, and so do we what it wrote (docs/limits.md)."""
 MODERN = [
     row[0]
     for row in rows_of()

@@ -25,7 +25,7 @@ from metastore.txn.states import Operation, TxnType
 
 from .conftest import OWNER, Clients
 
-DOCUMENT = Path(__file__).parent.parent.parent / "ARCHITECTURE.md"
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "architecture" / "rows.md"
 
 
 class World:

@@ -27,7 +27,7 @@ def frame(spark: SparkSession, *of: tuple[Any, ...], schema: str = "id int, tota
 
 @pytest.fixture
 def orders(acid: AcidSession, spark: SparkSession) -> Any:
-    """The handle of a table with two rows, as README begins."""
+    """The handle of a table with two rows, as the tutorial begins."""
     acid.create_table("d.o", COLUMNS)
     acid.insert("d.o", frame(spark, (1, 10), (2, 20)))
     return acid.table("d.o")

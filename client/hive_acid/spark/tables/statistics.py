@@ -1,7 +1,7 @@
 """ANALYZE TABLE: rows, files and bytes of a table and its partitions, and statistics of columns, told to the metastore.
 
 All figures are of one snapshot, and are stored with it and with a write id of their own: by these the metastore proves,
-for each reader, whether they describe exactly what it sees (ARCHITECTURE "Statistics are proved, not believed").
+for each reader, whether they describe exactly what it sees (docs/decisions: "Statistics are proved, not believed").
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Two calls for each statement, so a session does it only when asked to. What was known must be exact for the snapshot of
 the writer, by the metastore's own proof; where it is not, as after writers that were under way together, nothing is
-told until the next `analyze`. So a figure that is called accurate is so (ARCHITECTURE "Statistics are proved, not
-believed").
+told until the next `analyze`. So a figure that is called accurate is so (docs/decisions: "Statistics are
+proved, not believed").
 """
 
 from __future__ import annotations

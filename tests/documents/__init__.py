@@ -1,0 +1,1 @@
+"""README and docs: their links lead somewhere, and their code blocks run."""
