@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from hive_acid.format import properties
+
 MANAGED_TABLE = "MANAGED_TABLE"
 EXTERNAL_TABLE = "EXTERNAL_TABLE"
 VIRTUAL_VIEW = "VIRTUAL_VIEW"
 
-TRANSACTIONAL = "transactional"
-TRANSACTIONAL_PROPERTIES = "transactional_properties"
-INSERT_ONLY = "insert_only"
 LAST_DDL_TIME = "transient_lastDdlTime"
 
 USER, ROLE = 1, 2  # PrincipalType
@@ -90,12 +89,12 @@ class Table:
 
     @property
     def is_transactional(self) -> bool:
-        return (self.parameter(TRANSACTIONAL) or "").lower() == "true"
+        return properties.is_transactional(self.parameters)
 
     @property
     def is_full_acid(self) -> bool:
         """Whether rows can be updated and deleted, so that files have Hive's ACID row format."""
-        return self.is_transactional and (self.parameter(TRANSACTIONAL_PROPERTIES) or "").lower() != INSERT_ONLY
+        return properties.is_full_acid(self.parameters)
 
     @property
     def owns_files(self) -> bool:
@@ -110,9 +109,7 @@ class Table:
 
     def parameter(self, key: str) -> str | None:
         """A parameter by its key, whose case does not count."""
-        if key in self.parameters:
-            return self.parameters[key]
-        return next((value for other, value in self.parameters.items() if other.lower() == key.lower()), None)
+        return properties.property_of(self.parameters, key)
 
 
 @dataclass(frozen=True, slots=True)

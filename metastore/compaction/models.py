@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from hive_acid.format import properties
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.ids import CompactionId, TxnId, WriteId
 from metastore.compaction.plan import TableKind
@@ -175,17 +176,17 @@ class TableInfo:
     @property
     def is_transactional(self) -> bool:
         """Whether a snapshot decides what is seen of the table."""
-        return self._folded("transactional") == "true"
+        return properties.is_transactional(self.parameters)
 
     @property
     def is_full_acid(self) -> bool:
         """Whether the table has ACID columns, which insert-only tables have not."""
-        return self.is_transactional and self._folded("transactional_properties") != "insert_only"
+        return properties.is_full_acid(self.parameters)
 
     @property
     def is_insert_only(self) -> bool:
         """Whether rows can be added, and have no ids by which they could be changed (acid-format.md §2.4)."""
-        return self.is_transactional and not self.is_full_acid
+        return properties.is_insert_only(self.parameters)
 
     @property
     def is_for_hive_3(self) -> bool:
@@ -199,11 +200,8 @@ class TableInfo:
             hive_3=self.is_for_hive_3,
             insert_only=self.is_insert_only,
             is_clustered=bool(self.storage.bucket_columns),
-            in_one_bucket=self._folded("hive_acid.layout").strip() == "statements",
+            in_one_bucket=properties.word_of(self.parameters, properties.LAYOUT_PROPERTY) == "statements",
         )
-
-    def _folded(self, parameter: str) -> str:
-        return next((value.lower() for key, value in self.parameters.items() if key.lower() == parameter), "")
 
 
 class Catalogue(Protocol):

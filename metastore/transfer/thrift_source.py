@@ -13,9 +13,10 @@ from typing import Any
 
 from hive_acid.connection import Connection
 from hive_acid.errors import MetaError, MetastoreUnreachableError, UnknownMethodError
+from hive_acid.format.properties import TRANSACTIONAL
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.wire import table_name, ttypes
-from metastore.catalog.models import TRANSACTIONAL, CatalogInfo, DatabaseInfo, Partition, Table
+from metastore.catalog.models import CatalogInfo, DatabaseInfo, Partition, Table
 from metastore.catalog.names import DEFAULT_CATALOG, split_key
 from metastore.rpc.structs import catalog as catalog_structs
 from metastore.transfer.models import (

@@ -8,6 +8,7 @@ from typing import Any
 
 from hive_acid.catalog.storage_formats import ORC
 from hive_acid.errors import ColumnError
+from hive_acid.format import properties
 from hive_acid.format.partitions import DEFAULT_PARTITION, parse_partition_name, partition_name
 from hive_acid.wire import ttypes
 
@@ -62,12 +63,12 @@ class Table:
     @property
     def is_transactional(self) -> bool:
         """Whether the table has write ids at all."""
-        return self.parameters.get("transactional", "").lower() == "true"
+        return properties.is_transactional(self.parameters)
 
     @property
     def is_full_acid(self) -> bool:
         """Whether rows can be updated and deleted: transactional, and not insert-only."""
-        return self.is_transactional and self.parameters.get("transactional_properties", "default") != "insert_only"
+        return properties.is_full_acid(self.parameters)
 
     @property
     def is_orc(self) -> bool:
@@ -77,7 +78,7 @@ class Table:
     @property
     def bucketing_version(self) -> int:
         """Which hash of Hive's places rows of a CLUSTERED table; 1, the older one, where nothing is said."""
-        return 2 if self.parameters.get("bucketing_version", "").strip() == "2" else 1
+        return 2 if properties.word_of(self.parameters, "bucketing_version") == "2" else 1
 
     def partition_name(self, values: Sequence[str | None]) -> str:
         """The partition's name, ``k=v/…``, for its values in the order of the keys."""

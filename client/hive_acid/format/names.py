@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hive_acid.format.properties import word_of
+
 VERSION_MARKER = "_orc_acid_version"
 """The file that says that a directory's files have the ACID columns; every directory that we write has one."""
 
@@ -125,7 +127,7 @@ def delete_delta_name(
 
 def is_for_hive_3(parameters: Mapping[str, str]) -> bool:
     """Whether a table's parameters say that Apache Hive 3.1 reads it."""
-    return parameters.get(HIVE_3_PROPERTY, "").strip().lower() == "true"
+    return word_of(parameters, HIVE_3_PROPERTY) == "true"
 
 
 def bucket_file_name(bucket: int) -> str:

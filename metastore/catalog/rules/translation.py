@@ -10,13 +10,11 @@ from collections.abc import Set
 from dataclasses import replace
 
 from hive_acid.errors import MetaError
+from hive_acid.format.properties import INSERT_ONLY, TRANSACTIONAL, TRANSACTIONAL_PROPERTIES
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.models import (
     EXTERNAL_TABLE,
-    INSERT_ONLY,
     MANAGED_TABLE,
-    TRANSACTIONAL,
-    TRANSACTIONAL_PROPERTIES,
     Table,
 )
 from metastore.catalog.rules.capabilities import CONNECTOR_WRITE, EVERYTHING, FULL_ACID_WRITE, INSERT_ONLY_WRITE

@@ -13,15 +13,13 @@ from typing import Any
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError
 from hive_acid.format.evolution import RENAMED, is_marked_renamed
 from hive_acid.format.progress import kept_progress
+from hive_acid.format.properties import INSERT_ONLY, TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, property_of, word_of
 from metastore.catalog.accuracy import storable
 from metastore.catalog.config import ALLOW, GUARD_PROPERTY, REFUSE, WARN
 from metastore.catalog.models import (
     EXTERNAL_TABLE,
-    INSERT_ONLY,
     LAST_DDL_TIME,
     MANAGED_TABLE,
-    TRANSACTIONAL,
-    TRANSACTIONAL_PROPERTIES,
     USER,
     Column,
     Table,
@@ -137,9 +135,8 @@ def _transactional(table: Table, old: Table | None) -> Table:
     if split_key(table.database)[0] != DEFAULT_CATALOG:
         return table
     keys = {TRANSACTIONAL, TRANSACTIONAL_PROPERTIES}
-    given = {key.lower(): value for key, value in table.parameters.items() if key.lower() in keys}
     rest = {key: value for key, value in table.parameters.items() if key.lower() not in keys}
-    flag = given.get(TRANSACTIONAL, "false").strip().lower()
+    flag = word_of(table.parameters, TRANSACTIONAL, default="false")
     if flag not in ("true", "false"):
         raise MetaError(f"'{TRANSACTIONAL}' property of TBLPROPERTIES may only have value 'true'")
     was = old is not None and old.is_transactional
@@ -147,7 +144,7 @@ def _transactional(table: Table, old: Table | None) -> Table:
         if was:
             raise MetaError(f"TBLPROPERTIES with '{TRANSACTIONAL}'='true' cannot be unset")
         return replace(table, parameters=rest)
-    kind = given.get(TRANSACTIONAL_PROPERTIES)
+    kind = property_of(table.parameters, TRANSACTIONAL_PROPERTIES)
     if old is not None and was:
         stands = old.parameters.get(TRANSACTIONAL_PROPERTIES, DEFAULT)
         if (kind or stands).lower() != stands and (stands, (kind or "").lower()) != (INSERT_ONLY, DEFAULT):

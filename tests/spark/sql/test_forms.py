@@ -154,6 +154,27 @@ def test_insert_only_tables_are_stored_in_every_format(acid, form):
         sql("DELETE FROM d.t")
 
 
+KINDS = [
+    "'TRANSACTIONAL'='TRUE', 'transactional_properties'='INSERT_ONLY'",
+    "'Transactional_Properties'='Insert_Only', 'Transactional'='true'",
+    "'transactional'='True', 'TRANSACTIONAL_PROPERTIES'='insert_only'",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_case_of_the_words_for_a_kind_does_not_count(acid, kind):
+    acid.sql(f"CREATE TABLE d.t (id int) STORED AS PARQUET TBLPROPERTIES ({kind})")
+    acid.sql("INSERT INTO d.t VALUES (1)")
+    assert rows(acid) == [(1,)]
+    assert not acid.connection.table("d", "t").is_full_acid
+    acid.sql(f"CREATE TABLE d.l LIKE d.t TBLPROPERTIES ({kind})")
+    acid.create_table("d.v", {"id": "int"}, properties={"TRANSACTIONAL": "False"})
+    acid.sql(f"ALTER TABLE d.v SET TBLPROPERTIES ({kind})")
+    assert {acid.connection.table("d", name).parameters["transactional_properties"] for name in "tlv"} == {
+        "insert_only"
+    }
+
+
 def test_plain_tables_are_stored_in_every_format(acid, spark):
     with hive_acid.spark.session(
         spark, acid.connection.uri, settings={"hive.support.concurrency": "false", "hive.txn.manager": _DUMMY}

@@ -10,6 +10,7 @@ from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.storage_formats import ORC, only_orc, storage_format
 from hive_acid.catalog.table import Column, Table, table_parts
 from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.format.properties import TRANSACTIONAL, with_defaults
 from hive_acid.spark.tables.plain import refuse_acid
 from hive_acid.spark.values.argument_checks import names_of
 from hive_acid.spark.values.hashing import clustering
@@ -84,7 +85,7 @@ class DefinitionVerbs(SessionBase):
             name=table,
             columns=given,
             partition_keys=keys,
-            parameters={"transactional": "true", **clustered.parameters, **(properties or {})},
+            parameters=with_defaults(properties or {}, {TRANSACTIONAL: "true", **clustered.parameters}),
             location=location or "",
             bucket_columns=clustered.columns,
             buckets=clustered.buckets,

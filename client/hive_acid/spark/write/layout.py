@@ -15,9 +15,8 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format import rows
 from hive_acid.format.names import MAX_BUCKET, MAX_STATEMENT_ID
+from hive_acid.format.properties import LAYOUT_PROPERTY, word_of
 from hive_acid.ids import WriteId
-
-LAYOUT_PROPERTY = "hive_acid.layout"
 
 
 class Layout(enum.Enum):
@@ -34,7 +33,7 @@ class Layout(enum.Enum):
 
 def layout_of(table: Table) -> Layout:
     """The layout that a table's properties ask for. Raises UnsupportedTableError for one that is none."""
-    given = table.parameters.get(LAYOUT_PROPERTY, Layout.BUCKETS.value).strip().lower()
+    given = word_of(table.parameters, LAYOUT_PROPERTY, default=Layout.BUCKETS.value)
     try:
         layout = Layout(given)
     except ValueError:

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError, SqlError
+from hive_acid.format.properties import TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, is_insert_only, is_transactional
 from hive_acid.spark.sql.columns import column_definition, column_definitions, hive_type_text, properties, property_key
 from hive_acid.spark.sql.partitions import partition_clause
 from hive_acid.spark.sql.run import Run
@@ -16,7 +17,6 @@ _UNDERSTOOD = (
     "of ALTER TABLE, ADD COLUMNS, RENAME COLUMN, CHANGE COLUMN, ALTER COLUMN … TYPE, RENAME TO, SET and UNSET "
     "TBLPROPERTIES, ADD and DROP PARTITION, CONCATENATE and COMPACT are understood"
 )
-_TRANSACTIONAL, _PROPERTIES = "transactional", "transactional_properties"
 
 
 def alter_table(run: Run, cursor: Cursor) -> DataFrame | None:
@@ -113,10 +113,10 @@ def _rename(run: Run, table: Table, cursor: Cursor) -> None:
 
 def _set_properties(run: Run, table: Table, given: dict[str, str]) -> None:
     """Properties; a plain table that becomes transactional by them is converted."""
-    kind = {key.lower(): value.lower() for key, value in given.items()}
-    if kind.get(_TRANSACTIONAL) == "true" and not table.is_transactional:
-        run.acid.convert_table(table, insert_only=kind.get(_PROPERTIES) == "insert_only")
-        given = {key: value for key, value in given.items() if key.lower() not in (_TRANSACTIONAL, _PROPERTIES)}
+    if is_transactional(given) and not table.is_transactional:
+        run.acid.convert_table(table, insert_only=is_insert_only(given))
+        kind = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES)
+        given = {key: value for key, value in given.items() if key.lower() not in kind}
     if given:
         run.acid.set_properties(table, given)
 

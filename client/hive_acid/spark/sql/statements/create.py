@@ -9,6 +9,14 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.storage_formats import name_of, only_orc
 from hive_acid.catalog.table import Column
 from hive_acid.errors import ColumnError, SqlError
+from hive_acid.format.properties import (
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
+    is_full_acid,
+    property_of,
+    with_defaults,
+    word_of,
+)
 from hive_acid.spark.sql.columns import column_definition, column_definitions, comment, names, properties
 from hive_acid.spark.sql.partitions import parenthesized_partition, static_values
 from hive_acid.spark.sql.run import Run
@@ -54,7 +62,7 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
     cursor.finish()
     if definition.provider not in (None, _ORC):
         return None if query is None else run.query(query, before=cursor.text[first:start])
-    if said and definition.properties.get("transactional", "true").lower() != "true":
+    if said and word_of(definition.properties, TRANSACTIONAL, default="true") != "true":
         raise SqlError(f"CREATE TRANSACTIONAL TABLE {name} with transactional=false: leave one of them out")
     _check_format(definition)
     if query is not None:
@@ -75,10 +83,9 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
 
 def _check_format(definition: _Definition) -> None:
     """Raise SqlError for a format that full-ACID tables, which are made by default, do not have."""
-    of = definition.properties
-    is_acid = of.get("transactional", "true").lower() == "true" and of.get("transactional_properties") != "insert_only"
-    if is_acid and (definition.stored_as or _ORC).upper() != _ORC:
-        raise SqlError(only_orc(definition.stored_as or _ORC))
+    stored_as = definition.stored_as or _ORC
+    if stored_as.upper() != _ORC and is_full_acid(with_defaults(definition.properties, {TRANSACTIONAL: "true"})):
+        raise SqlError(only_orc(stored_as))
 
 
 def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_not_exists: bool) -> DataFrame:
@@ -109,13 +116,13 @@ def _like(run: Run, cursor: Cursor, name: Name, *, if_not_exists: bool) -> DataF
     model = run.names.known(cursor.name())
     definition = _clauses(cursor, [])
     cursor.finish()
-    kind = ("transactional", "transactional_properties", "bucketing_version")
-    inherited = {key: value for key, value in model.parameters.items() if key in kind}
+    kind = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, "bucketing_version")
+    inherited = {key: value for key in kind if (value := property_of(model.parameters, key)) is not None}
     run.acid.create_table(
         run.names.full(name),
         [*model.columns, *model.partition_keys],
         partitioned_by=[key.name for key in model.partition_keys],
-        properties={**inherited, **definition.properties},
+        properties=with_defaults(definition.properties, inherited),
         location=definition.location,
         clustered_by=model.bucket_columns,
         buckets=model.buckets if model.bucket_columns else None,

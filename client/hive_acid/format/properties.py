@@ -1,0 +1,43 @@
+"""What a table's properties say about its kind. Of their keys and words the case does not count, as in Hive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TRANSACTIONAL = "transactional"
+TRANSACTIONAL_PROPERTIES = "transactional_properties"
+INSERT_ONLY = "insert_only"
+LAYOUT_PROPERTY = "hive_acid.layout"
+
+
+def property_of(properties: Mapping[str, str], key: str) -> str | None:
+    """The value of a property by its key, whatever the key's case; None if there is none."""
+    if key in properties:
+        return properties[key]
+    return next((value for other, value in properties.items() if other.lower() == key.lower()), None)
+
+
+def word_of(properties: Mapping[str, str], key: str, default: str = "") -> str:
+    """The value of a property that is one of a few words: in lower case, without blanks around it."""
+    value = property_of(properties, key)
+    return default if value is None else value.strip().lower()
+
+
+def with_defaults(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
+    """`given`, and of `defaults` those that it does not say in another case of letters."""
+    return {**{key: value for key, value in defaults.items() if property_of(given, key) is None}, **given}
+
+
+def is_transactional(properties: Mapping[str, str]) -> bool:
+    """Whether a table with these properties has write ids at all (acid-format.md §2.4)."""
+    return word_of(properties, TRANSACTIONAL) == "true"
+
+
+def is_insert_only(properties: Mapping[str, str]) -> bool:
+    """Whether rows can be added only, and have no ids by which they could be changed (acid-format.md §2.4)."""
+    return is_transactional(properties) and word_of(properties, TRANSACTIONAL_PROPERTIES) == INSERT_ONLY
+
+
+def is_full_acid(properties: Mapping[str, str]) -> bool:
+    """Whether rows can be updated and deleted, so that files have Hive's ACID row format."""
+    return is_transactional(properties) and not is_insert_only(properties)
