@@ -5,17 +5,12 @@ import time
 
 import pytest
 
+from hive_acid.compaction_job import CompactionJob
 from hive_acid.errors import MetaError
 from hive_acid.filesystem import files
 from hive_acid.ids import CompactionId, TxnId
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker.job import (
-    BackendLostError,
-    CompactionCancelledError,
-    CompactionJob,
-    JobProgress,
-    Report,
-)
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, JobProgress, Report
 from metastore.txn.service import TxnService
 
 from .world import World, abort, nothing_left, write_directory

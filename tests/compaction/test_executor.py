@@ -11,14 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from hive_acid.compaction_job import CompactionJob
 from metastore.compaction.worker.executor import WarmSparkExecutor
-from metastore.compaction.worker.job import (
-    BackendLostError,
-    CompactionCancelledError,
-    CompactionJob,
-    CompactionJobError,
-    JobProgress,
-)
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, CompactionJobError, JobProgress
 
 PROGRAM = """
 import json, os, subprocess, sys, threading, time

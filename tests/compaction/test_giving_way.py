@@ -9,12 +9,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from hive_acid.compaction_job import CompactionJob
 from hive_acid.errors import TxnAbortedError
 from hive_acid.ids import TxnId
 from metastore.compaction.models import Compaction
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.compaction.worker import giving_way
-from metastore.compaction.worker.job import CompactionCancelledError, CompactionJob
+from metastore.compaction.worker.job import CompactionCancelledError
 from metastore.lock.models import LockComponent, LockRequest, LockResult
 from metastore.lock.states import LockAnswer, LockType
 from metastore.txn.models import Intent

@@ -10,12 +10,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hive_acid.compaction_job import CompactionJob, CompactionResult
 from hive_acid.filesystem import files
 from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.names import staging_name
 from hive_acid.ids import WriteId
 from hive_acid.spark.compact.compaction import compact
-from hive_acid.spark.compact.job import CompactionJob, CompactionResult
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import Storage, TableInfo
 from metastore.compaction.plan import compaction_input, plan_compaction

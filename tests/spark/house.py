@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from hive_acid.compaction_job import CompactionJob, CompactionResult
 from hive_acid.spark.compact.compaction import compact
-from hive_acid.spark.compact.job import CompactionJob
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.service import CatalogService
 from metastore.compaction.cleaner.cleaner import Cleaner, CleanerRun
@@ -41,10 +41,9 @@ class SessionExecutor:
         self._spark = spark
 
     def run(
-        self, job: jobs.CompactionJob, cancelled: threading.Event, report: jobs.Report = jobs.unheard
-    ) -> jobs.CompactionResult:
-        made = compact(self._spark, CompactionJob.from_json(json.loads(job.to_json())))
-        return jobs.CompactionResult(made.rows, made.deletes, made.size, made.seconds)
+        self, job: CompactionJob, cancelled: threading.Event, report: jobs.Report = jobs.unheard
+    ) -> CompactionResult:
+        return compact(self._spark, CompactionJob.from_json(json.loads(job.to_json())))
 
     def close(self) -> None:
         pass

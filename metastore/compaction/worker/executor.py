@@ -9,15 +9,9 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
+from hive_acid.compaction_job import CompactionJob, CompactionResult
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.worker.job import (
-    BackendLostError,
-    CompactionCancelledError,
-    CompactionJob,
-    CompactionResult,
-    Report,
-    unheard,
-)
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, Report, result_in, unheard
 from metastore.compaction.worker.process import JobProcess
 from metastore.compaction.worker.submit import SparkSubmitExecutor, SubmitCommand
 from metastore.settings import SettingError
@@ -85,7 +79,7 @@ class WarmSparkExecutor:
         if answer.get("lost"):
             self._replace(process)
             raise BackendLostError(f"Spark is gone: {answer.get('error')}")
-        return CompactionResult.from_json(json.dumps(answer), job)
+        return result_in(json.dumps(answer), job)
 
     def close(self) -> None:
         with self._starting:

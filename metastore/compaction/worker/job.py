@@ -1,16 +1,13 @@
-"""The contract between the worker, which plans, and the Spark program, which merges (acid-format.md §6.2).
-
-A job and its result are one JSON object each. The program makes complete directories below `staging`, one file per
-bucket and the version marker in each, and touches nothing else; the worker checks them and renames them into place.
-"""
+"""The job of a planned compaction, what is heard of it while it runs, and how it can fail."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from hive_acid.compaction_job import ALL, SOME, CompactionJob, CompactionResult
 from hive_acid.format.compression import compression_of
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataDirectory
@@ -20,83 +17,6 @@ from metastore.compaction.worker import overrides
 
 _OF_FILES = ("hive_acid.", "skip.")
 """How those parameters of a table begin that say something of its files to the program."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionJob:
-    """What is to be merged. Directories are (path below `location`, ``all`` or ``some``): of ``some`` only the rows
-    count whose current write id is valid in `write_ids`. `raw` are paths of files whose rows have no ids of their own,
-    `parameters` those of the table that tell how its files are read, `options` of the ORC files to be written.
-
-    A rebalance has a number of `buckets`, and may have an `order_by` clause. Of an `insert_only` table the format is
-    told by Hive's `input_format` and `serde`. `settings` are Spark's, for this job alone.
-    """
-
-    id: int
-    type: str
-    location: str
-    staging: str
-    schema: tuple[tuple[str, str], ...]
-    write_ids: str
-    data: tuple[tuple[str, str], ...]
-    raw: tuple[str, ...]
-    deletes: tuple[tuple[str, str], ...]
-    insert_output: str | None
-    delete_output: str | None
-    compression: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    name: str = ""
-    """What it is called where it runs: ``<host>-compactor-<db>.<table>.<partition>``."""
-    queue: str = ""
-    """The queue or scheduler pool in which it is to run, empty for none in particular."""
-    options: Mapping[str, str] = field(default_factory=dict)
-    buckets: int | None = None
-    order_by: str | None = None
-    insert_only: bool = False
-    input_format: str = ""
-    serde: str = ""
-    serde_parameters: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> str:
-        """The job as one line."""
-        return json.dumps(asdict(self))
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionResult:
-    """What the program reports: rows and delete events written, files and their bytes, those read, how long it took."""
-
-    rows: int
-    deletes: int
-    size_bytes: int
-    seconds: float
-    files: int = 0
-    input_bytes: int = 0
-
-    @classmethod
-    def from_json(cls, text: str, job: CompactionJob) -> CompactionResult:
-        """The result in the answer to `job`.
-
-        Raises CompactionRefusedError if the program says that it never can, CompactionJobError if it reports an error
-        or something else.
-        """
-        try:
-            answer = json.loads(text)
-            if answer["id"] != job.id:
-                raise CompactionJobError(f"the compaction program answered job {answer['id']} instead of {job.id}")
-            if not answer["ok"]:
-                raise (CompactionRefusedError if answer.get("refused") else CompactionJobError)(str(answer["error"]))
-            return cls(
-                int(answer["rows"]),
-                int(answer["deletes"]),
-                int(answer["bytes"]),
-                float(answer["seconds"]),
-                int(answer.get("files", 0)),
-                int(answer.get("input_bytes", 0)),
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise CompactionJobError(f"the compaction program gave an answer without sense: {text[:200]}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +47,23 @@ class BackendLostError(CompactionJobError):
 
 class CompactionCancelledError(CompactionJobError):
     """The job was stopped because nobody wants its result any more."""
+
+
+def result_in(text: str, job: CompactionJob) -> CompactionResult:
+    """The result in the answer to `job`.
+
+    Raises CompactionRefusedError if the program says that it never can, CompactionJobError if it reports an error or
+    something else.
+    """
+    try:
+        answer = json.loads(text)
+        if answer["id"] != job.id:
+            raise CompactionJobError(f"the compaction program answered job {answer['id']} instead of {job.id}")
+        if not answer["ok"]:
+            raise (CompactionRefusedError if answer.get("refused") else CompactionJobError)(str(answer["error"]))
+        return CompactionResult.from_answer(answer)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CompactionJobError(f"the compaction program gave an answer without sense: {text[:200]}") from error
 
 
 def compaction_job(
@@ -176,5 +113,5 @@ def compaction_job(
 
 def _directories(directories: tuple[DataDirectory, ...]) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (directory.name, "all" if directory.validity is RangeValidity.ALL else "some") for directory in directories
+        (directory.name, ALL if directory.validity is RangeValidity.ALL else SOME) for directory in directories
     )

@@ -21,20 +21,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hive_acid
+from hive_acid.compaction_job import JOB_FILE, PROGRESS_FILE, RESULT_FILE, CompactionJob, CompactionResult
 from metastore.compaction.worker.job import (
     BackendLostError,
     CompactionCancelledError,
-    CompactionJob,
-    CompactionResult,
     JobProgress,
     Report,
+    result_in,
     unheard,
 )
 from metastore.compaction.worker.process import end_process
 from metastore.filework import files
 from metastore.settings import SettingError
 
-_JOB, _PROGRESS, _RESULT = "job.json", "progress.json", "result.json"
 _POLL_S = 0.2
 _LOOK_EVERY_S = 2.0
 _LONGEST_NAME = 200
@@ -151,14 +150,14 @@ class SparkSubmitExecutor:
             # A driver that is out of reach ends when its job is gone.
             stack.callback(files.remove, directory)
             files.make_directory(directory)
-            files.write(files.join(directory, _JOB), job.to_json().encode())
+            files.write(files.join(directory, JOB_FILE), job.to_json().encode())
             line = self._command.line(job, program, archive, directory)
             told = _Told(directory, report)
             status = self._wait(line, log.fileno(), told, cancelled)
             told.hear()  # a quick one may have ended between two looks
-            result = _read(files.join(directory, _RESULT))
+            result = _read(files.join(directory, RESULT_FILE))
             if result is not None:
-                return CompactionResult.from_json(result, job)
+                return result_in(result, job)
             log.seek(max(0, log.seek(0, os.SEEK_END) - _SAID_BYTES))
             said = log.read().decode(errors="replace").strip()
         raise BackendLostError(f"{line[0]} ended with status {status} and without a result: {said}")
@@ -194,7 +193,7 @@ class _Told:
     """What a submitted job has told last."""
 
     def __init__(self, directory: str, report: Report) -> None:
-        self._place = files.join(directory, _PROGRESS)
+        self._place = files.join(directory, PROGRESS_FILE)
         self._report = report
         self._last = ""
         self._look_at = 0.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 
+from hive_acid.compaction_job import CompactionJob, CompactionResult
 from metastore.compaction.worker.executor import CompactionExecutor
-from metastore.compaction.worker.job import CompactionJob, CompactionResult, Report, unheard
+from metastore.compaction.worker.job import Report, unheard
 from metastore.observe.meters import Meters
 
 WORKER_CYCLE = "compaction_worker_cycle"

@@ -12,8 +12,8 @@ import sys
 import threading
 import time
 
+from hive_acid.compaction_job import CompactionJob
 from metastore import slices
-from metastore.compaction.worker.job import CompactionJob
 from metastore.config import Config
 from metastore.schedule import Schedule
 from metastore.slices import Slices

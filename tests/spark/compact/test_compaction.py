@@ -9,9 +9,9 @@ from itertools import groupby
 import pyarrow.orc
 import pytest
 
+from hive_acid.compaction_job import CompactionJob
 from hive_acid.errors import FormatError
 from hive_acid.format.names import parse_directory
-from hive_acid.spark.compact.job import CompactionJob
 from tests.spark.checker import check_table, events, location_of
 from tests.spark.compaction import compact_table, plan
 
@@ -145,7 +145,7 @@ def test_jobs_that_cannot_be_understood_are_refused():
         "write_ids": "d.t:1:9223372036854775807::", "data": [["delta_0000001_0000001_0000", "all"]], "deletes": [],
         "insert_output": "base_0000001_v0000001", "delete_output": None, "compression": "zlib",
     }  # fmt: skip
-    assert CompactionJob.from_json(good).kind == "major"
+    assert CompactionJob.from_json(good).type == "major"
     for change in (
         {"type": "rebalance"},
         {"buckets": 3},

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.orc
 import pytest
 
+from hive_acid.compaction_job import CompactionJob
 from hive_acid.filesystem import files
 from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.names import (
@@ -28,7 +29,6 @@ from hive_acid.format.names import (
 from hive_acid.format.rows import INSERT, RowEvent, check_file, encode_bucket
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.spark.compact.compaction import compact
-from hive_acid.spark.compact.job import CompactionJob
 from metastore.compaction.models import Storage, TableInfo
 from metastore.compaction.plan import CompactionPlan, compaction_input
 from metastore.compaction.states import CompactionType

@@ -18,11 +18,12 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from hive_acid.compaction_job import MINOR, REBALANCE, CompactionJob, CompactionResult
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.compact.concatenate import concatenate
-from hive_acid.spark.compact.job import MINOR, REBALANCE, CompactionJob, CompactionResult, Progress, Report, unheard
+from hive_acid.spark.compact.job import Progress, Report, state_of, unheard
 from hive_acid.spark.compact.lane_merge import LaneMerge
 from hive_acid.spark.compact.merging import Merging
 from hive_acid.spark.compact.rebalance import rebalanced
@@ -48,7 +49,7 @@ def compact(spark: SparkSession, job: CompactionJob, report: Report = unheard) -
     started = time.monotonic()
     files.remove(job.staging)
     report(Progress(0, 0, 0, "listing"))
-    state = job.state()
+    state = state_of(job)
     found = state.partitions[0].state
     with configured(spark, job.settings):
         if job.insert_only:
@@ -67,7 +68,7 @@ def compact(spark: SparkSession, job: CompactionJob, report: Report = unheard) -
     return CompactionResult(
         rows=rows,
         deletes=deletes,
-        size=size,
+        size_bytes=size,
         directories=made,
         seconds=round(time.monotonic() - started, 3),
         files=len(written),
@@ -84,7 +85,7 @@ class _Merge(Merging):
         job, found = self.job, self.partition.state
         rows = deletes = 0
         if job.insert_output:
-            refuse_instants(job.columns)
+            refuse_instants(self.state.table.columns)
             self.report(Progress(0, 0, 0, "rows"))
             rows = self._rows(job.insert_output)
         if job.delete_output:
@@ -98,20 +99,20 @@ class _Merge(Merging):
             self.publish(output, self.staging.deletes(self.state.table, {(): events}, self.job.compression))
             return len(events)
         found = delete_events(self.spark, self.partition.scan_directories(deltas), self.state.write_ids)
-        nothing = F.lit(None).cast(row_type(self.job.columns)).alias(ROW_COLUMN)
+        nothing = F.lit(None).cast(row_type(self.state.table.columns)).alias(ROW_COLUMN)
         in_one = _in_one_task(deltas, SMALL_BYTES)
         return self._placed(output, found.select(*ID_COLUMNS, nothing), DELETE, one_task=in_one)
 
     def _rows(self, output: str) -> int:
         job, partition = self.job, self.partition
-        if job.kind == MINOR:
+        if job.type == MINOR:
             if has_old_shape(self.spark, partition):
                 raise FormatError(
                     f"{partition.location} has updates among its inserts, as Hive before version 3 wrote them: they "
                     "are merged by a major compaction"
                 )
             partition = replace(partition, state=replace(partition.state, delete_deltas=()))
-        if job.kind == REBALANCE:
+        if job.type == REBALANCE:
             assert job.buckets is not None
             with rebalanced(self.spark, self.read(partition), job.buckets, job.order_by) as rows:
                 return self._placed(output, self.events(rows), INSERT, one_task=job.buckets == 1)

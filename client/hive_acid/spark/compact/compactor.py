@@ -2,8 +2,7 @@
 
 ``python -m hive_acid.spark.compact.compactor`` reads jobs from its standard input until that ends, for
 `hive_acid.spark.compact.jobs`; nothing but answers goes to its standard output. ``--directory PLACE`` runs the one job
-in that directory, for spark-submit (`hive_acid.spark.compact.submitted`). A job is that of `CompactionJob.from_json`
-with an ``id``, which the answer repeats; ``name`` and ``queue`` say how it is called and where it runs.
+in that directory, for spark-submit (`hive_acid.spark.compact.submitted`). A job is a `hive_acid.compaction_job`.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ from typing import Any, TextIO
 
 from pyspark.sql import SparkSession
 
+from hive_acid.compaction_job import CompactionJob
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.spark.compact.compaction import compact
-from hive_acid.spark.compact.job import CompactionJob, Report, unheard
+from hive_acid.spark.compact.job import Report, columns_of, unheard
 from hive_acid.spark.compact.jobs import Jobs, OwnSessions, RemoteSessions, Sessions, failure
 from hive_acid.spark.compact.submitted import run_submitted
 from hive_acid.spark.jvm.java import ensure_java
@@ -80,23 +80,13 @@ def run_job(spark: SparkSession, job: Mapping[str, Any], report: Report = unhear
     try:
         asked = CompactionJob.from_json(job)
         if not asked.insert_only:
-            refuse_zone_with_gaps(spark, asked.columns)
+            refuse_zone_with_gaps(spark, columns_of(asked))
         result = compact(spark, asked, report)
     except (UnsupportedTableError, ColumnError) as error:
         return {**failure(job_id, error), "refused": True}
     except Exception as error:  # whatever it is: an error of the JVM comes as py4j's, which Connect does not have
         return failure(job_id, error)
-    return {
-        "id": job_id,
-        "ok": True,
-        "rows": result.rows,
-        "deletes": result.deletes,
-        "bytes": result.size,
-        "files": result.files,
-        "input_bytes": result.input_bytes,
-        "directories": list(result.directories),
-        "seconds": result.seconds,
-    }
+    return result.to_answer(asked.id)
 
 
 def serve(sessions: Sessions, lines: Iterable[str], answers: TextIO) -> None:

@@ -15,11 +15,12 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Table
+from hive_acid.compaction_job import CompactionJob
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.filesystem.joining import join_files
-from hive_acid.spark.compact.job import CompactionJob, Progress, Report
+from hive_acid.spark.compact.job import Progress, Report, columns_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
 from hive_acid.spark.read.insert_only import data_files, read_table, refuse_header
 from hive_acid.spark.read.listing import TableState
@@ -54,7 +55,7 @@ def concatenate(spark: SparkSession, job: CompactionJob, state: TableState, repo
     place = files.join(job.staging, job.insert_output)
     kind = _format(state.table)
     paths = [at for partition in state.partitions for at in data_files(spark, partition, state.write_ids)]
-    if kind == "avro" or (kind == "parquet" and has_date_or_timestamp(row_type(job.columns))):
+    if kind == "avro" or (kind == "parquet" and has_date_or_timestamp(row_type(columns_of(job)))):
         return join_files(kind, _sizes(state), place, TARGET_FILE_SIZE_BYTES, report_files)
     if kind == "text":
         frame, extension = _lines(spark, state.table, paths)

@@ -81,7 +81,7 @@ class LaneMerge:
     @cached_property
     def _types(self) -> tuple[OrcType, ...]:
         """Those of the files that are written now."""
-        columns = [(column.name, column.type) for column in self._merging.job.columns]
+        columns = list(self._merging.job.schema)
         return read_tail(empty_acid_file(columns)).types
 
     @cached_property

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hive_acid.compaction_job import CompactionJob
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
-from hive_acid.spark.compact.job import CompactionJob, Report
+from hive_acid.spark.compact.job import Report
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, read_rows
 from hive_acid.spark.values.quoting import quoted
@@ -33,7 +34,7 @@ class Merging:
     def __post_init__(self) -> None:
         self.staging = SparkStaging(self.job.staging)
         self.hive_3 = is_for_hive_3(self.job.parameters)
-        names = tuple(column.name for column in self.job.columns)
+        names = tuple(column.name for column in self.state.table.columns)
         self._apart = names if self.staging.keeps_apart(self.job.compression) else ()
 
     @property
@@ -49,7 +50,7 @@ class Merging:
     def events(self, rows: DataFrame) -> DataFrame:
         """Rows with `KEY_COLUMNS` as insert events, ready for the writer: nothing is left to be done after a union."""
         write_id, bucket, row_id = KEY_COLUMNS
-        names = [column.name for column in self.job.columns]
+        names = [column.name for column in self.state.table.columns]
         return rows.selectExpr(
             f"{INSERT_OPERATION} AS operation",
             f"{write_id} AS originalTransaction",

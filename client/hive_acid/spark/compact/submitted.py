@@ -18,11 +18,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hive_acid.compaction_job import JOB_FILE, PROGRESS_FILE, RESULT_FILE
 from hive_acid.filesystem import files
 from hive_acid.spark.compact.job import Progress, Report
 from hive_acid.spark.values.timezone import jvm_zone
 
-JOB, PROGRESS, RESULT = "job.json", "progress.json", "result.json"
 _LOOK_EVERY_S = 2.0
 _TELL_EVERY_S = 1.0
 _MOST_FAILED_LOOKS = 30
@@ -30,7 +30,7 @@ _MOST_FAILED_LOOKS = 30
 
 def run_submitted(directory: str, run: Callable[[SparkSession, Mapping[str, Any], Report], Any]) -> int:
     """Run the job in `directory`; 0 if it succeeded, for spark-submit's status."""
-    job = json.loads(files.read(files.join(directory, JOB)))
+    job = json.loads(files.read(files.join(directory, JOB_FILE)))
     ended = threading.Event()
     threading.Thread(target=_watch, args=(directory, ended), name="wanted", daemon=True).start()
     spark = SparkSession.builder.getOrCreate()
@@ -40,9 +40,9 @@ def run_submitted(directory: str, run: Callable[[SparkSession, Mapping[str, Any]
         progress.tell(None)
         answer = run(spark, job, progress.tell)
         # The result is there whole, or not: whoever looks for it may look in the middle of a write.
-        aside = files.join(directory, f"{RESULT}.new")
+        aside = files.join(directory, f"{RESULT_FILE}.new")
         files.write(aside, json.dumps(answer).encode())
-        files.rename(aside, files.join(directory, RESULT))
+        files.rename(aside, files.join(directory, RESULT_FILE))
         return 0 if answer["ok"] else 1
     finally:
         ended.set()
@@ -53,7 +53,7 @@ class _Progress:
     """Writes what a job tells, at most once a second."""
 
     def __init__(self, directory: str, application: str) -> None:
-        self._place = files.join(directory, PROGRESS)
+        self._place = files.join(directory, PROGRESS_FILE)
         self._application = application
         self._told_at = 0.0
 
@@ -73,7 +73,7 @@ def _watch(directory: str, ended: threading.Event) -> None:
     failed = 0
     while not ended.wait(_LOOK_EVERY_S):
         try:
-            wanted = files.exists(files.join(directory, JOB))
+            wanted = files.exists(files.join(directory, JOB_FILE))
             failed = 0
         except OSError:  # perhaps the file system is away for a moment
             failed += 1
