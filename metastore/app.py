@@ -33,7 +33,7 @@ from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
 from metastore.schedule import Schedule
 from metastore.slices import Slices
 from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres, EmbeddedPostgresError, has_data
+from metastore.store.embedded.server import EmbeddedPostgres, EmbeddedPostgresError, has_data
 from metastore.store.failures import first_line
 from metastore.store.fitness import examine
 from metastore.store.migrate import has_schema, upgrade

@@ -17,7 +17,7 @@ from hive_acid.wire import ttypes
 from metastore.app import ADDRESS_FILE, ServeOptions, StartError, open_database
 from metastore.filework import files
 from metastore.housekeeping.metrics import take_gauges
-from metastore.store.embedded import DataDirectoryInUseError, EmbeddedPostgres, has_data
+from metastore.store.embedded.server import DataDirectoryInUseError, EmbeddedPostgres, has_data
 from metastore.store.failures import first_line
 
 JAVA_TIMEOUT_S = 30

@@ -46,27 +46,29 @@ from metastore.observe.samples import Kind, Sample
 from metastore.rpc.call import Handler
 from metastore.rpc.handlers import (
     compactions,
-    constraints,
-    databases,
     events,
-    functions,
     locks,
     min_history,
     orphans,
-    partition_lists,
-    partitions,
-    privileges,
     rebuilds,
     removals,
     replication,
     security,
     session,
+    transactions,
+    why,
+)
+from metastore.rpc.handlers.catalog import (
+    constraints,
+    databases,
+    functions,
+    partition_lists,
+    partitions,
+    privileges,
     statistics,
     table_lists,
     tables,
-    transactions,
     views,
-    why,
 )
 from metastore.rpc.handlers.replication import SpecialCalls
 from metastore.schedule import Service

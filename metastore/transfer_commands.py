@@ -19,12 +19,12 @@ from metastore.catalog.place.places import Place
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.service import CatalogService
 from metastore.observe import log
-from metastore.transfer import places
 from metastore.transfer.exporting import export_to_file
 from metastore.transfer.handing_back import HandBack, HandBackOptions
 from metastore.transfer.importing import OPEN_POLICIES, REFUSE, Import, ImportOptions
 from metastore.transfer.models import Selection, TransferError
 from metastore.transfer.report import Report
+from metastore.transfer.sources import places
 from metastore.transfer.target import Target
 
 _PROGRESS_S = 5.0

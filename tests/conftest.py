@@ -12,7 +12,7 @@ import pytest
 from metastore.app import App, ServeOptions
 from metastore.config import Config
 from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 
 _names = itertools.count(1)

@@ -11,7 +11,7 @@ from pathlib import Path
 from metastore.app import App, ServeOptions
 from metastore.config import Config
 from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 from tests.caller import Caller
 from tests.conftest import _admin, url_of

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hive_acid.errors import FormatError
-from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.names import parse_directory
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.format.snapshot import ValidWriteIdList
 
 MINOR, MAJOR, REBALANCE = "minor", "major", "rebalance"

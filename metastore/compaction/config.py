@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hive_acid.format.compression import DEFAULT_COMPRESSION
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from metastore.settings import boolean, choice, counts, duration, fraction, integer, text
 
 _ON_BY_DEFAULT = "A table that nobody compacts only gets slower."

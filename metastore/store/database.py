@@ -21,7 +21,7 @@ from metastore.store.arrays import select_from, values_of
 from metastore.store.config import StoreConfig
 from metastore.store.connections import Connections
 from metastore.store.failures import cause_of, is_lost
-from metastore.store.hot import HotCall, Lanes
+from metastore.store.hot.lanes import HotCall, Lanes
 from metastore.store.undertaking import commit_is_sent, deadline
 
 Q = TypeVar("Q")

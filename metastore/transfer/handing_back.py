@@ -39,12 +39,12 @@ from metastore.rpc.structs import catalog as catalog_structs
 from metastore.store.database import Database
 from metastore.transfer.comparison import differences, in_words, ranges
 from metastore.transfer.models import Selection, SourceTable, TableWrites, TransferError
-from metastore.transfer.own_source import OwnSource
-from metastore.transfer.places import own_source
 from metastore.transfer.remote_writes import RemoteWrites
 from metastore.transfer.report import ADDED, EQUAL, NOTE, REFUSED, Report
+from metastore.transfer.sources.own import OwnSource
+from metastore.transfer.sources.places import own_source
+from metastore.transfer.sources.thrift import Peer
 from metastore.transfer.target import as_stored
-from metastore.transfer.thrift_source import Peer
 from metastore.txn.models import TxnOwner
 
 _CAPABILITIES = [

@@ -18,7 +18,7 @@ from metastore.catalog.models import Table
 from metastore.catalog.names import split_key
 from metastore.transfer.comparison import ranges
 from metastore.transfer.models import TableWrites, TransferError
-from metastore.transfer.thrift_source import Peer
+from metastore.transfer.sources.thrift import Peer
 
 TXNS_PER_BATCH = 500
 _US = "hive-acid"

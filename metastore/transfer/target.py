@@ -29,8 +29,8 @@ from metastore.transfer import entries
 from metastore.transfer.comparison import differences, ranges
 from metastore.transfer.entries import EntryKind
 from metastore.transfer.models import Entry, TableWrites, TransferError
-from metastore.transfer.own_source import writes_of
 from metastore.transfer.report import ADDED, DIFFERENT, EQUAL, REFUSED, REPLACED
+from metastore.transfer.sources.own import writes_of
 
 OWN = (("catalog", DEFAULT_CATALOG), ("database", DEFAULT_DATABASE))
 """Every metastore has these from its first start, with its own warehouse in them: they are compared, never replaced."""

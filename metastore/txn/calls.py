@@ -9,8 +9,8 @@ from hive_acid.errors import MetaError, MetastoreError, NoSuchTxnError, TxnAbort
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import LockId, TxnId, WriteId
 from metastore.observe.meters import Meters
-from metastore.store.hot import AGAIN, Again, HotCall
-from metastore.store.link import Rows
+from metastore.store.hot.lanes import AGAIN, Again, HotCall
+from metastore.store.hot.link import Rows
 from metastore.txn.aborted_ids import AbortedIds, TableName
 from metastore.txn.models import UNDECLARED, Intent, OpenTxns, TableWriteIds, TxnOwner
 from metastore.txn.states import CONFLICT_REASON, TxnType

@@ -8,7 +8,7 @@ from hive_acid.errors import MetaError, MetastoreError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId, WriteId
 from metastore.store.database import Database
-from metastore.store.link import Rows
+from metastore.store.hot.link import Rows
 from metastore.txn.aborted_ids import AbortedIds
 from metastore.txn.calls import AllocateCall, Allocation, CurrentWriteIdsCall, PastWriteIds, PastWriteIdsCall
 from metastore.txn.models import TableWriteIds

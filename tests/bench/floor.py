@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg2
 
-from metastore.store.embedded import binaries
+from metastore.store.embedded.server import binaries
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS floor_txn (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, state text, beat timestamptz);

@@ -10,7 +10,7 @@ from typing import Any
 import hive_acid.spark
 from hive_acid.demo import data, spark
 from hive_acid.demo.data import FLIGHT_COLUMNS, MONTH
-from hive_acid.format.compression import DEFAULT_COMPRESSION
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 
 ROUNDS = 7
 

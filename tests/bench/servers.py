@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg2
 
 from hive_acid.demo.daemon import Daemon
-from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.embedded.server import EmbeddedPostgres
 from tests.bench.driver import ask, connect
 from tests.bench.machine import cpu_s
 

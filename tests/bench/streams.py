@@ -27,7 +27,7 @@ import hive_acid.spark
 from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.demo import spark
-from hive_acid.format.compression import DEFAULT_COMPRESSION
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.streaming import (
     ArrowWriter,
     DelimitedWriter,

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
 from hive_acid.demo import spark as sparks
-from hive_acid.format.compression import DEFAULT_COMPRESSION
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.spark import AcidSession
 from tests.bench.machine import cpu_s
 from tests.bench.servers import Machine

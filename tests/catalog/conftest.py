@@ -15,12 +15,12 @@ from metastore.catalog.config import CatalogConfig
 from metastore.catalog.service import CatalogService
 from metastore.observe.calls import CallCounts
 from metastore.rpc.call import Call, Session
-from metastore.rpc.handlers import (
+from metastore.rpc.handlers import session
+from metastore.rpc.handlers.catalog import (
     databases,
     functions,
     partition_lists,
     partitions,
-    session,
     statistics,
     table_lists,
     tables,

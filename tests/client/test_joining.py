@@ -15,7 +15,7 @@ from hive_acid.errors import FormatError
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.filesystem.joining import join_files
 from hive_acid.format import avro_file, parquet_file
-from hive_acid.format.protobuf import signed_varint
+from hive_acid.format.orc.protobuf import signed_varint
 
 LARGE = 1 << 30
 TOKYO, PARIS = ({"writer.time.zone": zone} for zone in ("Asia/Tokyo", "Europe/Paris"))

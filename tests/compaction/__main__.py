@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from metastore.store.database import SCHEMA, Database
-from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 
 from .cleaning_walk import Walk

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import orc
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc import empty_acid_file
+from hive_acid.format.orc.file import empty_acid_file
 from metastore.compaction.worker.output import check_output, check_tails
 
 BUCKET_0 = 536870912

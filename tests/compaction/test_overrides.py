@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_acid.format.compression import compression_of
+from hive_acid.format.orc.compression import compression_of
 from metastore.compaction.worker import overrides
 from metastore.settings import SettingError
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote, unquote
 
-from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.embedded.server import EmbeddedPostgres
 from tests.ports import free_port
 
 START_TIMEOUT_S = 60.0

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from hive_acid.compaction_job import CompactionJob, CompactionResult
 from hive_acid.filesystem import files
-from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.names import staging_name
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.ids import WriteId
 from hive_acid.spark.compact.compaction import compact
 from metastore.compaction.config import CompactionConfig

@@ -15,7 +15,7 @@ from hive_acid.errors import MetaError
 from metastore.store.config import StoreConfig
 from metastore.store.connections import RESERVE
 from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.failures import is_lost
 
 NO_FSYNC = {"fsync": "off"}

@@ -14,13 +14,13 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from metastore.store import embedded
-from metastore.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
+from metastore.store.embedded import server as embedded
+from metastore.store.embedded.server import EmbeddedPostgres, EmbeddedPostgresError
 
 NO_FSYNC = {"fsync": "off"}
 OWNER = """
 import sys, time
-from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.embedded.server import EmbeddedPostgres
 print(EmbeddedPostgres(sys.argv[1], settings={"fsync": "off"}).start(), flush=True)
 time.sleep(600)
 """

@@ -16,11 +16,11 @@ import psycopg
 import pytest
 
 from hive_acid.errors import MetaError, MetastoreError
-from metastore.store import hot
 from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
-from metastore.store.hot import AGAIN, Again, HotCall
-from metastore.store.link import Rows
+from metastore.store.embedded.server import EmbeddedPostgres
+from metastore.store.hot import lanes as hot
+from metastore.store.hot.lanes import AGAIN, Again, HotCall
+from metastore.store.hot.link import Rows
 
 FUNCTIONS = """
 CREATE TABLE asked (batch bigint NOT NULL, number integer NOT NULL);

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from metastore.rpc.server import new_event_loop
-from metastore.store.link import Link, Rows
+from metastore.store.hot.link import Link, Rows
 
 
 @pytest.fixture

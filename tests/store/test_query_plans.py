@@ -17,7 +17,7 @@ import pytest
 
 from hive_acid.wire import ttypes
 from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 from tests.caller import Caller, Refused
 from tests.conftest import _admin, url_of

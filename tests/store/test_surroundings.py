@@ -24,9 +24,10 @@ from sqlalchemy import text
 from hive_acid.wire import service, ttypes
 from metastore.app import App, ServeOptions
 from metastore.config import Config
-from metastore.store import embedded, watch
+from metastore.store import watch
 from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.embedded import server as embedded
+from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.undertaking import repeated
 from tests.caller import Caller, Refused
 from tests.conftest import _admin, url_of

@@ -10,7 +10,7 @@ from hive_acid.errors import UnknownMethodError
 from metastore.transfer import importing
 from metastore.transfer.importing import WAIT
 from metastore.transfer.models import TransferError
-from metastore.transfer.thrift_source import Peer
+from metastore.transfer.sources.thrift import Peer
 from tests.transfer.world import definitions, move_in, snapshots, write
 
 TABLES = ("sales.items", "sales.orders")

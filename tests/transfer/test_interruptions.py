@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from metastore.catalog.models import Partition
-from metastore.transfer.thrift_source import ThriftTable
+from metastore.transfer.sources.thrift import ThriftTable
 from tests.transfer.world import add_partitions, definitions, move_in, snapshots, table, write
 
 TABLES = ("sales.items", "sales.orders")

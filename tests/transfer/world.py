@@ -10,11 +10,11 @@ from typing import Any
 import hive_acid
 from hive_acid.wire import ttypes
 from metastore.store.database import Database
-from metastore.transfer import places
 from metastore.transfer.exporting import export_to_file
 from metastore.transfer.importing import REFUSE, Import, ImportOptions
 from metastore.transfer.models import Selection
 from metastore.transfer.report import Report
+from metastore.transfer.sources import places
 from metastore.transfer.target import Target
 from tests.caller import Caller
 

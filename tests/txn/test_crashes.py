@@ -21,7 +21,7 @@ from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer, LockType
 from metastore.store.database import Database
-from metastore.store.embedded import EmbeddedPostgres
+from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 from metastore.txn.config import TxnConfig
 from metastore.txn.models import TableWriteIds

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.forks import renew_in_children
-from hive_acid.format.orc_tail import Tail, plain_section, read_tail, stripe_zone, tail_length
-from hive_acid.format.protobuf import read_varint
+from hive_acid.format.orc.protobuf import read_varint
+from hive_acid.format.orc.tail import Tail, plain_section, read_tail, stripe_zone, tail_length
 
 FIRST_READ_BYTES = 16 * 1024
 """How much of a file's end is read at once: the whole tail of most files."""

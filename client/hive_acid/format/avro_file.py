@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from hive_acid.errors import FormatError
-from hive_acid.format.protobuf import signed_varint, zigzag
+from hive_acid.format.orc.protobuf import signed_varint, zigzag
 
 MAGIC = b"Obj\x01"
 MARKER_BYTES = 16

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc import ACID_FIELDS
-from hive_acid.format.orc_statistics import ColumnStatistics
-from hive_acid.format.orc_tail import Tail
+from hive_acid.format.orc.file import ACID_FIELDS
+from hive_acid.format.orc.statistics import ColumnStatistics
+from hive_acid.format.orc.tail import Tail
 from hive_acid.format.rows import decode_bucket
 
 _KEY = tuple(name for name, _ in ACID_FIELDS[1:4])

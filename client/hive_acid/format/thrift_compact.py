@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 
 from hive_acid.errors import FormatError
-from hive_acid.format.protobuf import read_varint, signed_varint, varint, zigzag
+from hive_acid.format.orc.protobuf import read_varint, signed_varint, varint, zigzag
 
 _STOP, _TRUE, _FALSE, _BYTE, I16, I32, I64, _DOUBLE, BINARY, LIST, _SET, _MAP, STRUCT = range(13)
 _MOST_DEPTH = 32

@@ -20,7 +20,7 @@ from typing import Self
 from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.connection import Connection, connect
-from hive_acid.format.compression import DEFAULT_COMPRESSION
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.format.progress import progress_parameter
 from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark.jvm.forked import check_spark

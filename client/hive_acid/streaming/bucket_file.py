@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import FIRST_READ_BYTES, uncompressed
-from hive_acid.format.orc_patch import hive_3_properties, second_tail
-from hive_acid.format.orc_tail import read_tail, tail_length
+from hive_acid.format.orc.patch import hive_3_properties, second_tail
+from hive_acid.format.orc.tail import read_tail, tail_length
 from hive_acid.format.rows import INSERT
 from hive_acid.ids import WriteId
 from hive_acid.streaming.orc_file import OrcFile
@@ -21,8 +21,8 @@ _ONE = pa.scalar(1, pa.int64())
 class BucketFile:
     """One open file, and the number of the next row.
 
-    `compression` is one of `hive_acid.format.compression`; a file that `is_small` gets few rows. Raises OSError if it
-    cannot be made.
+    `compression` is one of `hive_acid.format.orc.compression`; a file that `is_small` gets few rows. Raises OSError if
+    it cannot be made.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ from hive_acid.errors import (
     TableChangedError,
     TransactionClosedError,
 )
-from hive_acid.format.compression import DEFAULT_COMPRESSION
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.streaming.delta import Delta
 from hive_acid.streaming.layout import Layout

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from hive_acid.errors import StreamingError
 from hive_acid.filesystem import files
-from hive_acid.format.compression import compression_of
 from hive_acid.format.names import MAX_STATEMENT_ID, bucket_file_name, is_for_hive_3
+from hive_acid.format.orc.compression import compression_of
 from hive_acid.format.rows import encode_bucket
 from hive_acid.streaming.bucket_file import BucketFile
 from hive_acid.streaming.layout import Placed

@@ -24,7 +24,7 @@ class OrcFile:
     """
 
     def __init__(self, location: str, compression: str, *, is_small: bool = False) -> None:
-        """`compression` is one of `hive_acid.format.compression`; a file that `is_small` gets few rows."""
+        """`compression` is one of `hive_acid.format.orc.compression`; a file that `is_small` gets few rows."""
         self._sink = _Sink(files.create(location))
         self._writer = orc.ORCWriter(
             self._sink,

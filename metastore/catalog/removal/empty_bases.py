@@ -18,7 +18,7 @@ from hive_acid.format.names import (
     bucket_file_name,
     staging_name,
 )
-from hive_acid.format.orc import empty_acid_file, empty_file
+from hive_acid.format.orc.file import empty_acid_file, empty_file
 from hive_acid.ids import TxnId, WriteId
 from metastore.catalog.models import Table
 from metastore.catalog.place.directories import explained

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hive_acid.compaction_job import ALL, SOME, CompactionJob, CompactionResult
-from hive_acid.format.compression import compression_of
+from hive_acid.format.orc.compression import compression_of
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataDirectory
 from metastore.compaction.models import Compaction, TableInfo

@@ -21,8 +21,8 @@ from metastore.catalog.names import split_key, values_of_name
 from metastore.compaction.states import CompactionType
 from metastore.events.models import EventType, RecordedEvent
 from metastore.rpc.encoding.thrift_json import list_json, thrift_json
-from metastore.rpc.handlers.constraints import constraint_structs
-from metastore.rpc.handlers.functions import function_struct
+from metastore.rpc.handlers.catalog.constraints import constraint_structs
+from metastore.rpc.handlers.catalog.functions import function_struct
 from metastore.rpc.structs.catalog import catalog_struct, database_struct, field_schemas, partition_struct, table_struct
 from metastore.rpc.structs.statistics import analysis_struct
 

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 import hive_acid.spark
 from hive_acid.demo.spark import start
 from hive_acid.errors import CompactionFailedError
-from hive_acid.format.compression import DEFAULT_COMPRESSION
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.spark import AcidSession
 from hive_acid.wire import ttypes
 from tests.bench.data.orders import COLUMNS, orders

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
 from hive_acid.filesystem import files
-from hive_acid.format.compression import DEFAULT_COMPRESSION
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from tests.bench.data.orders import COLUMNS, PARTITION_KEY
 
 PRICE = "price + 1"

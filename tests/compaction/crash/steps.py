@@ -29,7 +29,7 @@ from metastore.filework.lanes import FileSystems
 from metastore.store import functions
 from metastore.store.connections import Connections
 from metastore.store.database import Database
-from metastore.store.hot import Lanes, _Lane
+from metastore.store.hot.lanes import Lanes, _Lane
 from metastore.store.leases import Lease
 
 READING_FILES = frozenset(

@@ -5,7 +5,7 @@ import pytest
 
 from hive_acid.errors import ColumnError, MergeCardinalityError
 from hive_acid.format.names import HIVE_3_PROPERTY
-from hive_acid.format.orc_deletes import DeleteEvents, delete_file
+from hive_acid.format.orc.deletes import DeleteEvents, delete_file
 from hive_acid.format.rows import encode_bucket
 from hive_acid.spark.change import collected, dml
 from tests.spark.checker import check_table, location_of

@@ -13,7 +13,7 @@ from pyarrow import orc
 import hive_acid.spark
 from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.filesystem.footers import DataFilePath, Footers
-from hive_acid.format.orc_patch import second_tail
+from hive_acid.format.orc.patch import second_tail
 from hive_acid.format.rows import decode_bucket
 from hive_acid.spark.compact import lane_merge, lanes, pieces
 from hive_acid.spark.compact.file_order import out_of_order

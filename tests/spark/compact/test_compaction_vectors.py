@@ -17,7 +17,6 @@ import pytest
 
 from hive_acid.compaction_job import CompactionJob
 from hive_acid.filesystem import files
-from hive_acid.format.compression import DEFAULT_COMPRESSION
 from hive_acid.format.names import (
     VERSION_CONTENT,
     VERSION_MARKER,
@@ -26,6 +25,7 @@ from hive_acid.format.names import (
     parse_directory,
     parse_original_file,
 )
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.format.rows import INSERT, RowEvent, check_file, encode_bucket
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.spark.compact.compaction import compact

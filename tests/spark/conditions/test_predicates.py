@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column, Table
-from hive_acid.format.orc_statistics import ColumnStatistics
+from hive_acid.format.orc.statistics import ColumnStatistics
 from hive_acid.spark.conditions.predicates import (
     AllOf,
     AnyOf,

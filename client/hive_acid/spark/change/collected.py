@@ -2,7 +2,7 @@
 
 To find a hundredth of a table's rows costs less than to have Spark write down what was found: in order, in files in
 directories of their own, by code that is compiled for it, with a process of Hadoop's for each local file. So keys and
-new rows come back as columns of Arrow, and the client writes the delete files (`hive_acid.format.orc_deletes`) and
+new rows come back as columns of Arrow, and the client writes the delete files (`hive_acid.format.orc.deletes`) and
 those of new rows (`hive_acid.streaming.bucket_file`).
 """
 
@@ -19,7 +19,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import SerializationError
 from hive_acid.format.deleted import Blocks, places_left
 from hive_acid.format.deleted import Source as SourceOfRows
-from hive_acid.format.orc_deletes import DeleteEvents
+from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.spark.change.changes import Replaced, Source
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.assign import total

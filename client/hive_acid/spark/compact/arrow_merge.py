@@ -22,7 +22,7 @@ from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath, end_of, uncompressed, writer_zones
 from hive_acid.format.deleted import BLOCK_BITS, BLOCK_ROWS, Blocks, Source
 from hive_acid.format.names import bucket_file_name
-from hive_acid.format.orc_tail import OrcType, Tail, read_tail
+from hive_acid.format.orc.tail import OrcType, Tail, read_tail
 from hive_acid.format.rows import INSERT
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.compact.lanes import Lane, Run

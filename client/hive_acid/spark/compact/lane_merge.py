@@ -19,8 +19,8 @@ from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.format.deleted import Blocks, Source
 from hive_acid.format.names import bucket_file_name
-from hive_acid.format.orc import empty_acid_file
-from hive_acid.format.orc_tail import OrcType, Tail, read_tail
+from hive_acid.format.orc.file import empty_acid_file
+from hive_acid.format.orc.tail import OrcType, Tail, read_tail
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.compact import arrow_merge

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
-from hive_acid.format.orc_tail import Tail
+from hive_acid.format.orc.tail import Tail
 from hive_acid.format.rows import decode_bucket
 from hive_acid.format.state import DataDirectory, DataFile, DirectoryState
 from hive_acid.spark.read.listing import PartitionState, is_raw

@@ -1,6 +1,6 @@
 """The files of which a compaction makes one for each bucket: whose they are, their order, and that one file.
 
-Files are joined by their stripes (`hive_acid.format.orc_join`), so nothing is uncompressed for it. They are what tasks
+Files are joined by their stripes (`hive_acid.format.orc.join`), so nothing is uncompressed for it. They are what tasks
 have written, several for one bucket, and files of the table that stay as they are.
 """
 
@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath, end_of, uncompressed
-from hive_acid.format.orc_join import OrcPart, joined_tail, orc_part
-from hive_acid.format.orc_tail import MAGIC, read_tail
+from hive_acid.format.orc.join import OrcPart, joined_tail, orc_part
+from hive_acid.format.orc.tail import MAGIC, read_tail
 from hive_acid.spark.compact.file_order import out_of_order
 from hive_acid.spark.compact.lanes import Key, bounds_in, bucket_of
 

@@ -16,7 +16,7 @@ from decimal import Decimal, InvalidOperation
 from sqlglot import exp
 
 from hive_acid.catalog.table import Column
-from hive_acid.format.orc_statistics import Bound
+from hive_acid.format.orc.statistics import Bound
 
 
 @dataclass(frozen=True, slots=True)

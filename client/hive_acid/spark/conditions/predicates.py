@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
-from hive_acid.format.orc_statistics import Bound, ColumnStatistics
+from hive_acid.format.orc.statistics import Bound, ColumnStatistics
 from hive_acid.spark.conditions.literals import kind_of, type_name
 from hive_acid.spark.conditions.trees import condition_tree
 

@@ -16,8 +16,8 @@ import struct
 from collections.abc import Collection
 from datetime import UTC, date, datetime, time, timedelta
 
-from hive_acid.format.orc_statistics import FIRST_PLAIN_DAY, Bound
-from hive_acid.format.protobuf import varint
+from hive_acid.format.orc.protobuf import varint
+from hive_acid.format.orc.statistics import FIRST_PLAIN_DAY, Bound
 from hive_acid.spark.conditions.predicates import AllOf, AnyOf, Comparison, NullTest, OneOf, Operator, Predicate
 
 ARGUMENT_OPTION = "orc.kryo.sarg"

@@ -39,7 +39,7 @@ from hive_acid.format.deleted import (
     layout_of,
     merged,
 )
-from hive_acid.format.orc_deletes import DeleteEvents
+from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory

@@ -19,7 +19,7 @@ from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.evolution import agree, is_known_by_name, is_marked_renamed, stands_under
-from hive_acid.format.orc import ACID_FIELDS
+from hive_acid.format.orc.file import ACID_FIELDS
 from hive_acid.format.state import DataDirectory, DataFile
 from hive_acid.spark.jvm.sources import reader_of
 from hive_acid.spark.read.originals import Names

@@ -19,8 +19,8 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
-from hive_acid.format.orc_statistics import UNKNOWN, Bound, ColumnStatistics
-from hive_acid.format.orc_tail import Tail
+from hive_acid.format.orc.statistics import UNKNOWN, Bound, ColumnStatistics
+from hive_acid.format.orc.tail import Tail
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.state import DataDirectory, DataFile
 from hive_acid.spark.conditions.literals import type_name

@@ -16,7 +16,7 @@ from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import claims_to_be_data, is_hidden, parse_directory, parse_original_file
-from hive_acid.format.orc import ACID_FIELDS
+from hive_acid.format.orc.file import ACID_FIELDS
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.write.placement import Placement

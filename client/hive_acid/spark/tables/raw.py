@@ -14,8 +14,8 @@ from hive_acid.errors import ColumnError, FormatError, UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import MAX_BUCKET, claims_to_be_data, is_hidden, parse_original_file
-from hive_acid.format.orc import ACID_FIELDS
-from hive_acid.format.orc_tail import Tail
+from hive_acid.format.orc.file import ACID_FIELDS
+from hive_acid.format.orc.tail import Tail
 
 _NUMBERED = re.compile(r"_col[0-9]+")
 _WIDER = {

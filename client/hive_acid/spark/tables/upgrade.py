@@ -14,7 +14,7 @@ from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import Kind, parse_bucket_file, parse_directory
-from hive_acid.format.orc_tail import Tail
+from hive_acid.format.orc.tail import Tail
 
 _STATS = "hive.acid.stats"
 

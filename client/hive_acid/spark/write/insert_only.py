@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog.table import Table
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.filesystem import files
-from hive_acid.format.compression import compression_of
+from hive_acid.format.orc.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark.jvm.sources import exact_times, writer_of
 from hive_acid.spark.read.insert_only import Delimiters, by_format, delimiters

@@ -19,8 +19,8 @@ from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.format.names import bucket_file_name, is_for_hive_3
-from hive_acid.format.orc import empty_acid_file
-from hive_acid.format.orc_deletes import DeleteEvents, delete_file
+from hive_acid.format.orc.deletes import DeleteEvents, delete_file
+from hive_acid.format.orc.file import empty_acid_file
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.ids import WriteId
 from hive_acid.spark.jvm.job_settings import configured

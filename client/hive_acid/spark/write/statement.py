@@ -22,10 +22,10 @@ from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, UnsupportedTableError
-from hive_acid.format.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.deleted import Blocks, Source
 from hive_acid.format.names import is_for_hive_3
-from hive_acid.format.orc_deletes import DeleteEvents
+from hive_acid.format.orc.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
+from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import encode_bucket
 from hive_acid.spark.conditions.predicates import Predicate

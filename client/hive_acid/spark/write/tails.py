@@ -10,8 +10,8 @@ from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.files import FileEntry
 from hive_acid.filesystem.footers import DataFilePath, end_of, uncompressed
-from hive_acid.format.orc_patch import hive_3_properties, second_tail
-from hive_acid.format.orc_tail import read_tail
+from hive_acid.format.orc.patch import hive_3_properties, second_tail
+from hive_acid.format.orc.tail import read_tail
 
 _DATA = ".orc"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import hive_acid
 from metastore.store.database import Database
-from metastore.transfer.file_source import FileSource
-from metastore.transfer.hive_database import HiveDatabase
 from metastore.transfer.models import Source, TransferError
-from metastore.transfer.own_source import OwnSource
-from metastore.transfer.postgres_source import PostgresSource
-from metastore.transfer.thrift_source import ThriftSource
+from metastore.transfer.sources.file import FileSource
+from metastore.transfer.sources.hive_database import HiveDatabase
+from metastore.transfer.sources.own import OwnSource
+from metastore.transfer.sources.postgres import PostgresSource
+from metastore.transfer.sources.thrift import ThriftSource
 
 TIMEOUT_MS = 600_000
 """A Java metastore takes its time for thousands of partitions."""

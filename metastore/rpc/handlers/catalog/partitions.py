@@ -20,7 +20,7 @@ from metastore.catalog.names import (
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.handlers.tables import properties_of
+from metastore.rpc.handlers.catalog.tables import properties_of
 from metastore.rpc.structs.catalog import check_storage, partition_of
 from metastore.rpc.structs.partition_specs import partitions_in
 from metastore.rpc.structs.partitions import structs, table_columns

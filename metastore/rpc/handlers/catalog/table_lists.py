@@ -13,7 +13,7 @@ from metastore.catalog.names import database_key, database_name, decoded, is_pla
 from metastore.catalog.rules.capabilities import access_of
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.handlers.tables import is_refused, translated
+from metastore.rpc.handlers.catalog.tables import is_refused, translated
 from metastore.rpc.streaming import listed
 from metastore.rpc.structs.catalog import table_struct
 from metastore.rpc.structs.projections import Projection

@@ -14,11 +14,11 @@ from pyarrow import orc
 
 from hive_acid.errors import FormatError
 from hive_acid.filesystem.footers import uncompressed
-from hive_acid.format.orc import acid_types, orc_file
-from hive_acid.format.orc_join import joined_statistics, joined_tail, orc_part
-from hive_acid.format.orc_statistics import column_statistics
-from hive_acid.format.orc_tail import BLOCK_BYTES, MAGIC, read_tail
-from hive_acid.format.protobuf import bytes_field, number_field, unzigzag, varint, zigzag
+from hive_acid.format.orc.file import acid_types, orc_file
+from hive_acid.format.orc.join import joined_statistics, joined_tail, orc_part
+from hive_acid.format.orc.protobuf import bytes_field, number_field, unzigzag, varint, zigzag
+from hive_acid.format.orc.statistics import column_statistics
+from hive_acid.format.orc.tail import BLOCK_BYTES, MAGIC, read_tail
 
 COMPRESSIONS = ("uncompressed", "zlib", "snappy", "zstd", "lz4")
 TYPES = {

@@ -11,8 +11,8 @@ from pyarrow import orc
 
 from hive_acid.errors import FormatError
 from hive_acid.filesystem.footers import uncompressed
-from hive_acid.format.orc_patch import hive_3_properties, second_tail
-from hive_acid.format.orc_tail import read_tail
+from hive_acid.format.orc.patch import hive_3_properties, second_tail
+from hive_acid.format.orc.tail import read_tail
 
 IDS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 COMPRESSIONS = ("uncompressed", "zlib", "snappy", "zstd", "lz4")

@@ -2,7 +2,7 @@
 
 Layout below the data directory: ``cluster/`` (Postgres' own), ``postgres.log``, ``owner.lock``. Access is by a Unix
 socket in a private directory only. As root the server runs as the user ``postgres``, or ``nobody`` where there is
-none (see `metastore.store.unprivileged`).
+none (see `metastore.store.embedded.unprivileged`).
 
 A server that ends by itself, as when the machine is out of memory, is started again at the same address, at most
 `RESTARTS` times within `RESTARTS_WITHIN_S`.
@@ -32,7 +32,7 @@ from typing import IO
 import psycopg2
 
 from metastore.observe.log import event
-from metastore.store import leftovers, unprivileged
+from metastore.store.embedded import leftovers, unprivileged
 
 LOG = logging.getLogger("metastore.store")
 RESTARTS = 5

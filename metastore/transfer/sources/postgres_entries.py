@@ -13,8 +13,8 @@ from metastore.catalog.models import USER, Table
 from metastore.catalog.names import database_key, fold
 from metastore.catalog.registry.privileges import ObjectType
 from metastore.transfer.entries import constraint_entry, is_built_in, statistics_kind
-from metastore.transfer.hive_database import PRINCIPALS, HiveDatabase, Row
 from metastore.transfer.models import Entry
+from metastore.transfer.sources.hive_database import PRINCIPALS, HiveDatabase, Row
 
 _ENABLED, _VALIDATED, _RELIED_ON = 4, 2, 1
 """Bits of ENABLE_VALIDATE_RELY."""

@@ -7,9 +7,9 @@ import pytest
 from pyarrow import orc
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc_deletes import DeleteEvents, delete_file
-from hive_acid.format.orc_patch import second_tail
-from hive_acid.format.orc_tail import read_tail
+from hive_acid.format.orc.deletes import DeleteEvents, delete_file
+from hive_acid.format.orc.patch import second_tail
+from hive_acid.format.orc.tail import read_tail
 from hive_acid.format.rows import decode_bucket, encode_bucket
 
 COLUMNS = [

@@ -6,7 +6,7 @@ import pytest
 from pyarrow import orc
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc import ACID_FIELDS, empty_acid_file, empty_file
+from hive_acid.format.orc.file import ACID_FIELDS, empty_acid_file, empty_file
 
 COLUMNS = [
     ("a", "int"),

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc_statistics import UNKNOWN, ColumnStatistics, column_statistics
-from hive_acid.format.protobuf import bytes_fields, fields, number_fields, packed_numbers
+from hive_acid.format.orc.protobuf import bytes_fields, fields, number_fields, packed_numbers
+from hive_acid.format.orc.statistics import UNKNOWN, ColumnStatistics, column_statistics
 
 Decompress = Callable[[str, bytes, int], bytes]
 """(compression, one compressed chunk, the most bytes that come out) to the bytes; raises ValueError if it cannot."""

@@ -15,7 +15,7 @@ from metastore.catalog.column_statistics import DEFAULT_ENGINE
 from metastore.catalog.models import USER, Table
 from metastore.catalog.names import database_name, fold, split_key
 from metastore.catalog.statistics.rows import row_of
-from metastore.rpc.handlers.constraints import constraints_of
+from metastore.rpc.handlers.catalog.constraints import constraints_of
 from metastore.rpc.structs.statistics import statistics_of
 from metastore.transfer.entries import constraint_entry, is_built_in, statistics_entry
 from metastore.transfer.models import Entry

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, localcontext
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc_tail import MAGIC, Decompress, plain_section, section, sections_of
-from hive_acid.format.protobuf import (
+from hive_acid.format.orc.protobuf import (
     bytes_field,
     fields,
     number_field,
@@ -24,6 +23,7 @@ from hive_acid.format.protobuf import (
     varint,
     zigzag,
 )
+from hive_acid.format.orc.tail import MAGIC, Decompress, plain_section, section, sections_of
 
 _FOOTER_LENGTH, _METADATA_LENGTH, _ENCRYPTED_STATISTICS = 1, 5, 7
 _HEADER, _CONTENT, _STRIPE, _ROWS, _STATISTICS, _ENCRYPTION = 1, 2, 3, 6, 7, 10

@@ -8,7 +8,6 @@ from typing import Any
 from hive_acid.wire import ttypes
 from metastore.catalog.models import USER, CatalogInfo, Column, DatabaseInfo, Partition, Table
 from metastore.catalog.names import database_key, split_key
-from metastore.transfer.hive_database import PRINCIPALS, HiveDatabase, Row, Storage
 from metastore.transfer.models import (
     PARTITIONS_PER_BATCH,
     AbortedWrite,
@@ -19,7 +18,8 @@ from metastore.transfer.models import (
     TableWrites,
     TxnState,
 )
-from metastore.transfer.postgres_entries import global_entries, table_entries
+from metastore.transfer.sources.hive_database import PRINCIPALS, HiveDatabase, Row, Storage
+from metastore.transfer.sources.postgres_entries import global_entries, table_entries
 
 TABLES_PER_BATCH = 100
 _COMPACTION_STATES = {

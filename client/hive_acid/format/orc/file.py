@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc_tail import BLOCK_BYTES, COMPRESSIONS, MAGIC, section
-from hive_acid.format.protobuf import bytes_field, number_field, varint
+from hive_acid.format.orc.protobuf import bytes_field, number_field, varint
+from hive_acid.format.orc.tail import BLOCK_BYTES, COMPRESSIONS, MAGIC, section
 
 ACID_FIELDS = (
     ("operation", "int"),

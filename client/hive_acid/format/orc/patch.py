@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hive_acid.errors import FormatError
-from hive_acid.format.orc import ACID_FIELDS
-from hive_acid.format.orc_tail import Decompress, Tail, plain_section, section, sections_of
-from hive_acid.format.protobuf import bytes_field, fields, number_field, packed_numbers, varint
+from hive_acid.format.orc.file import ACID_FIELDS
+from hive_acid.format.orc.protobuf import bytes_field, fields, number_field, packed_numbers, varint
+from hive_acid.format.orc.tail import Decompress, Tail, plain_section, section, sections_of
 
 KEY_INDEX, STATS, VERSION = "hive.acid.key.index", "hive.acid.stats", "hive.acid.version"
 

@@ -28,9 +28,9 @@ from metastore.catalog.removal.trash import UNDROP
 from metastore.catalog.rules.capabilities import INSERT_ONLY_TABLES, access_of, guard_of
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.handlers.companions import companions_of
+from metastore.rpc.handlers.catalog.companions import companions_of
+from metastore.rpc.handlers.catalog.statistics import table_statistics
 from metastore.rpc.handlers.session import checks_column_types
-from metastore.rpc.handlers.statistics import table_statistics
 from metastore.rpc.structs.catalog import field_schemas, table_of, table_struct
 from metastore.rpc.structs.statistics import engine_of, marked, reader_of, upkeep_of
 from metastore.txn.models import TxnOwner

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hive_acid.errors import FormatError
-from hive_acid.format.protobuf import bytes_fields, number_fields, packed_numbers, zigzag
+from hive_acid.format.orc.protobuf import bytes_fields, number_fields, packed_numbers, zigzag
 
 Bound = bool | int | float | Decimal | str | date | datetime
 """A minimum or maximum; timestamps are the writer's wall clock, without zone, whole milliseconds."""

@@ -19,8 +19,8 @@ from metastore.catalog.partition.partitions import ValuesRequest
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.encoding.plain import checked_text
-from metastore.rpc.handlers.privileges import privilege_set_struct
-from metastore.rpc.handlers.statistics import partition_statistics
+from metastore.rpc.handlers.catalog.privileges import privilege_set_struct
+from metastore.rpc.handlers.catalog.statistics import partition_statistics
 from metastore.rpc.streaming import listed
 from metastore.rpc.structs.partition_specs import PartitionSpecs
 from metastore.rpc.structs.partitions import projected, structs

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_acid.errors import FormatError
-from hive_acid.format.protobuf import bytes_field, fields, number_field, read_varint, varint, zigzag
+from hive_acid.format.orc.protobuf import bytes_field, fields, number_field, read_varint, varint, zigzag
 
 FIELDS = st.lists(st.tuples(st.integers(1, 9000), st.one_of(st.integers(0, 2**63), st.binary(max_size=300))))
 

@@ -24,7 +24,7 @@ from metastore.store.address import FIRST_PAUSE_S, LONGEST_PAUSE_S, in_any_order
 from metastore.store.arrays import texts_of
 from metastore.store.config import StoreConfig
 from metastore.store.failures import cause_of
-from metastore.store.link import Link, Rows
+from metastore.store.hot.link import Link, Rows
 
 Q = TypeVar("Q")
 A = TypeVar("A")

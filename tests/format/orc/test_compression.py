@@ -1,7 +1,7 @@
 """How files are compressed: as the table says, if it says so."""
 
-from hive_acid.format.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.names import HIVE_3_PROPERTY
+from hive_acid.format.orc.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 
 
 def test_what_a_table_says():

@@ -17,10 +17,10 @@ from itertools import repeat
 from operator import sub
 from typing import NamedTuple
 
-from hive_acid.format.orc import ACID_FIELDS, ROW_INDEX_STRIDE, acid_types, orc_file
-from hive_acid.format.orc_patch import KEY_INDEX, STATS, VERSION
-from hive_acid.format.orc_tail import BLOCK_BYTES, MAGIC, section
-from hive_acid.format.protobuf import bytes_field, number_field, number_fields, signed_varint, unzigzag, varint
+from hive_acid.format.orc.file import ACID_FIELDS, ROW_INDEX_STRIDE, acid_types, orc_file
+from hive_acid.format.orc.patch import KEY_INDEX, STATS, VERSION
+from hive_acid.format.orc.protobuf import bytes_field, number_field, number_fields, signed_varint, unzigzag, varint
+from hive_acid.format.orc.tail import BLOCK_BYTES, MAGIC, section
 from hive_acid.format.rows import DELETE, decode_bucket
 
 _PRESENT, _DATA, _LENGTH, _SECONDARY, _ROW_INDEX = 0, 1, 2, 5, 6

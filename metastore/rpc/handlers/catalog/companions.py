@@ -8,8 +8,8 @@ from typing import Any
 from metastore.catalog.definition.tables import Companion
 from metastore.catalog.models import Table
 from metastore.catalog.registry import constraints, privileges
-from metastore.rpc.handlers.constraints import constraints_of
-from metastore.rpc.handlers.privileges import owner_grants
+from metastore.rpc.handlers.catalog.constraints import constraints_of
+from metastore.rpc.handlers.catalog.privileges import owner_grants
 
 
 def companions_of(struct: Any, table: Table, lists: Sequence[Sequence[Any] | None]) -> list[Companion]:

@@ -12,10 +12,10 @@ from pyarrow import orc
 
 from hive_acid.errors import FormatError
 from hive_acid.filesystem.footers import DataFilePath, Footers
-from hive_acid.format.orc import empty_acid_file
-from hive_acid.format.orc_statistics import UNKNOWN, ColumnStatistics, column_statistics
-from hive_acid.format.orc_tail import LONGEST_POSTSCRIPT_BYTES, read_tail, tail_length
-from hive_acid.format.protobuf import bytes_field, number_field, unzigzag, varint
+from hive_acid.format.orc.file import empty_acid_file
+from hive_acid.format.orc.protobuf import bytes_field, number_field, unzigzag, varint
+from hive_acid.format.orc.statistics import UNKNOWN, ColumnStatistics, column_statistics
+from hive_acid.format.orc.tail import LONGEST_POSTSCRIPT_BYTES, read_tail, tail_length
 
 COLUMNS = {
     "i": pa.array([5, None, -7], pa.int64()),

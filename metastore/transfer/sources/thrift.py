@@ -29,7 +29,7 @@ from metastore.transfer.models import (
     TableWrites,
     TxnState,
 )
-from metastore.transfer.thrift_entries import global_entries, table_entries
+from metastore.transfer.sources.thrift_entries import global_entries, table_entries
 
 TABLES_PER_BATCH = 100
 _CAPABILITIES = ttypes.ClientCapabilities(values=[ttypes.ClientCapability.INSERT_ONLY_TABLES])

@@ -1,0 +1,1 @@
+"""A Postgres of our own, from its start to what a killed one leaves behind."""

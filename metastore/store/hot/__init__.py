@@ -1,0 +1,1 @@
+"""Hot calls: many together on few connections."""
