@@ -246,3 +246,16 @@ def _until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
         if time.monotonic() > deadline:
             pytest.fail("it did not happen in time")
         time.sleep(0.02)
+
+
+def test_show_locks_of_a_qualified_table(ann: Caller, name: str) -> None:
+    """As Hive 4 asks for ``SHOW LOCKS db.t``: with the session's database beside it."""
+    held = ann.begin()
+    for table in ("t", "u"):
+        assert ann.asks(f"r {name}/{table}", txn=held) == "A"
+    for asked in (f"{name}.t", f"hive.{name}.t", f"{name.upper()}.T"):
+        for database in ("default", None):
+            (shown,) = ann.locks(dbname=database, tablename=asked)
+            assert (shown.dbname, shown.tablename) == (name, "t")
+    assert ann.locks(dbname=name, tablename="default.t") == []
+    assert [shown.tablename for shown in ann.locks(dbname=name, tablename="u")] == ["u"]

@@ -67,7 +67,8 @@ def handlers(
         await locks.unlock_soon(LockId(request.lockid))
 
     def show_locks(call: Call, request: Any) -> Any:
-        found = locks.show_locks(request.dbname, request.tablename, request.partname, _txn_id(request))
+        database, table = _narrowed_to(request)
+        found = locks.show_locks(database, table, request.partname, _txn_id(request))
         is_hive_4 = call.session.is_hive_4 or request.txnid is not None
         types = _WIRE_TYPES if is_hive_4 else _ELDER_WIRE_TYPES
         return ttypes.ShowLocksResponse(locks=[_element(info, types) for info in found])
@@ -86,6 +87,15 @@ def _check_changes(guard: TrinoGuard, request: Any) -> None:
 def _txn_id(request: Any) -> TxnId | None:
     """The transaction of a request; absent and 0 both mean none."""
     return TxnId(request.txnid) if request.txnid else None
+
+
+def _narrowed_to(request: Any) -> tuple[str | None, str | None]:
+    """Database and table that locks are shown of.
+
+    For ``SHOW LOCKS db.t`` Hive sends ``db.t`` as the table's name, beside the session's current database.
+    """
+    above, dot, table = (request.tablename or "").rpartition(".")
+    return (above.rpartition(".")[2], table) if dot else (request.dbname, request.tablename)
 
 
 def _lock_request(request: Any) -> LockRequest:
