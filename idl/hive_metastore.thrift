@@ -2616,13 +2616,15 @@ struct HiveAcidPressureResponse {
   1: list<HiveAcidPressure> tables
 }
 
-// Of one table; or, without one, of what lies beside tables in the warehouse.
+// Of one table; or, without one, of what lies beside tables in the warehouse. A call ends after some seconds: if its
+// answer has a `goOnAfter`, another call with that as `after` goes on from there.
 struct HiveAcidOrphansRequest {
   1: optional string dbname
   2: optional string tablename
   3: required i64 olderThanMs
   4: optional bool remove
   5: optional bool uncertain
+  6: optional string after
 }
 
 struct HiveAcidOrphan {
@@ -2638,7 +2640,7 @@ struct HiveAcidOrphan {
 
 struct HiveAcidOrphansResponse {
   1: required list<HiveAcidOrphan> orphans
-  2: required i64 more
+  2: optional string goOnAfter
 }
 
 // --- the service ---

@@ -12,7 +12,7 @@ from metastore.operator_commands import DEFAULT_URI, print_listing
 from metastore.settings import SettingError, parse_duration_ms
 
 _TIMEOUT_MS = 3_600_000
-"""For one table: removing a million objects takes its time."""
+"""For one call: to list a table of a million objects takes its time."""
 
 
 def add_commands(commands: Any) -> None:

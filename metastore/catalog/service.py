@@ -21,6 +21,7 @@ from metastore.catalog.partition.moves import PartitionMoves
 from metastore.catalog.partition.partitions import Partitions
 from metastore.catalog.place.directories import Directories, warehouse_root
 from metastore.catalog.place.neighbours import Neighbours
+from metastore.catalog.place.places import is_root
 from metastore.catalog.registry.constraints import Constraints
 from metastore.catalog.registry.functions import Functions
 from metastore.catalog.registry.privileges import Privileges
@@ -130,8 +131,12 @@ class CatalogService:
         return [location for (location,) in self._db.call("partition_locations", database, table)]
 
     def homes(self) -> list[str]:
-        """The directories in which those of tables are made: the warehouse's, and those of all databases."""
-        return sorted({self.warehouse, *(home for (home,) in self._db.call("table_homes"))})
+        """The directories in which those of tables are made: the warehouse's, and those of all databases.
+
+        A whole file system is none: what lies right in its root is not ours.
+        """
+        homes = (home for (home,) in self._db.call("table_homes") if not is_root(home))
+        return sorted({self.warehouse, *homes})
 
     def in_use(self, places: Collection[str]) -> set[str]:
         """Those of some places at or below which something of the catalogue lies, or waits for its removal."""

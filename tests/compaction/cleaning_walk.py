@@ -291,7 +291,7 @@ class Walk:
 
     def _sweep(self, table: str) -> str:
         orphans = Orphans(self.any.service, self.any.snapshots, self.catalogue, self.catalogue)
-        found = orphans.of_table("db", table, Sweep(0, remove=True))
+        found = [one for _, one in orphans.of_table("db", table, Sweep(0, remove=True)) if one is not None]
         return f"orphans of {table}: {[(one.location.rpartition('/')[2], one.reason.value) for one in found]}"
 
     def time_out(self) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from hive_acid.format.names import delta_name, staging_name
 from hive_acid.operators import orphans
 from hive_acid.operators.orphans import Sweep
 from metastore.cli import main
+from metastore.rpc.handlers import orphans as handler
 
 from .world import write_directory
 
@@ -88,6 +90,39 @@ def test_what_lies_beside_tables(house: House) -> None:
     assert "an ACID table" in found[0].why
     assert all(one.is_removed for one in orphans.of_warehouse(house.connection, INSIST))
     assert sorted(path.name for path in house.home.iterdir()) == ["empty", "plain", "t"]
+
+
+def test_calls_that_last_too_long_are_gone_on_with(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them ends with the first thing that it looks at."""
+    for number in range(5):
+        write_directory(files.join(house.table.location, delta_name(10 + number, 10 + number, 0)), [])
+        (house.home / f"other{number}").mkdir()
+        (house.home / f"other{number}" / "file").write_text("x")
+    whole = [orphans.of_table(house.connection, "d", "t", YOUNG), orphans.of_warehouse(house.connection, YOUNG)]
+    assert [len(one) for one in whole] == [7, 5]
+    monkeypatch.setattr(handler, "PAGE_S", 0.0)
+    calls = len(whole)
+
+    def counted(method: str, *arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return call(method, *arguments)
+
+    call = house.connection.call
+    monkeypatch.setattr(house.connection, "call", counted)
+    assert [orphans.of_table(house.connection, "d", "t", YOUNG), orphans.of_warehouse(house.connection, YOUNG)] == whole
+    assert calls > sum(map(len, whole))
+    assert list(orphans.of_all(house.connection, YOUNG)) == [*whole[0], *whole[1]]
+    assert all(one.is_removed for one in orphans.of_all(house.connection, INSIST))
+    assert orphans.of_table(house.connection, "d", "t", YOUNG) == []
+    assert orphans.of_warehouse(house.connection, YOUNG) == []
+
+
+def test_what_lies_in_the_root_of_a_file_system_is_not_ours(house: House) -> None:
+    database = house.connection.call("get_database", "d")
+    database.locationUri = "file:/"
+    house.connection.call("alter_database", "d", database)
+    assert orphans.of_warehouse(house.connection, YOUNG) == []
 
 
 def test_what_waits_for_its_removal_is_no_orphan(house: House) -> None:

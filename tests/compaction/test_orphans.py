@@ -12,7 +12,7 @@ from hive_acid.filesystem.files import FileEntry
 from hive_acid.format.names import base_name, delete_delta_name, delta_name, staging_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from metastore.compaction.cleaner.orphan_rules import Evidence, Survey, Unit, judge_data, judge_hidden, judge_place
-from metastore.compaction.cleaner.orphans import Orphans, Sweep
+from metastore.compaction.cleaner.orphans import Orphan, Orphans, Sweep
 from metastore.compaction.states import CompactionType
 from metastore.store.database import Database
 from metastore.txn.states import TxnType
@@ -141,8 +141,12 @@ def _orphans(world: World) -> Orphans:
     return Orphans(world.service, world.snapshots, shared, shared)
 
 
+def _of_table(orphans: Orphans, sweep: Sweep, name: str = "t") -> list[Orphan]:
+    return [orphan for _, orphan in orphans.of_table("db", name, sweep) if orphan is not None]
+
+
 def _found(world: World, sweep: Sweep = Sweep(0)) -> dict[str, str]:  # noqa: B008
-    found = _orphans(world).of_table("db", world.table, sweep)
+    found = _of_table(_orphans(world), sweep, world.table)
     return {orphan.location.removeprefix(f"{world.root}/"): orphan.reason.value for orphan in found}
 
 
@@ -169,7 +173,7 @@ def test_a_table_with_all_kinds(world: World) -> None:
     }
     assert _found(world) == expected
     assert world.directories() == before, "looking removes nothing"
-    removed = _orphans(world).of_table("db", "t", ALL)
+    removed = _of_table(_orphans(world), ALL)
     assert all(orphan.is_removed and orphan.size and orphan.files == 2 for orphan in removed)
     assert sorted(set(before) - set(world.directories())) == sorted(expected)
     assert _found(world) == {}
@@ -188,7 +192,7 @@ def test_the_age_floor(world: World) -> None:
         for path in (*Path(place).iterdir(), Path(place)):
             os.utime(path, (past, past))
     os.utime(Path(young, "bucket_00000"))
-    found = _orphans(world).of_table("db", "t", Sweep(7 * DAY_MS, remove=True))
+    found = _of_table(_orphans(world), Sweep(7 * DAY_MS, remove=True))
     assert [orphan.location for orphan in found] == [old]
     assert not Path(old).exists()
     assert Path(young).exists()
@@ -215,9 +219,9 @@ def test_lost_partitions(db: Database, tmp_path: Path) -> None:
     write_directory(files.join(world.root, "k=3", delta_name(2, 2, 0)), [])
     write_directory(files.join(world.root, "other", delta_name(2, 2, 0)), [])
     assert _found(world) == {f"k=1/{delta_name(2, 2, 0)}": "aborted", "k=2": "partition", "k=3": "partition"}
-    _orphans(world).of_table("db", "t", ALL)
+    _of_table(_orphans(world), ALL)
     assert _found(world) == {"k=2": "partition"}, "what was committed there may be wanted"
-    _orphans(world).of_table("db", "t", EVEN_UNCERTAIN)
+    _of_table(_orphans(world), EVEN_UNCERTAIN)
     assert sorted(path.name for path in Path(world.root).iterdir()) == ["k=1", "other"]
     assert len(world.read()) == 1
 
@@ -229,7 +233,7 @@ def test_partitions_elsewhere(db: Database, tmp_path: Path) -> None:
     world.write()
     write_directory(files.join(elsewhere, delta_name(1, 1, 0)), [])
     write_directory(files.join(elsewhere, delta_name(5, 5, 0)), [])
-    found = _orphans(world).of_table("db", "t", ALL)
+    found = _of_table(_orphans(world), ALL)
     assert [orphan.location for orphan in found] == [files.join(elsewhere, delta_name(5, 5, 0))]
     assert Path(elsewhere, delta_name(1, 1, 0)).exists()
 
@@ -247,7 +251,7 @@ def test_a_table_that_is_made_anew_is_left_alone(world: World, monkeypatch: pyte
         return found
 
     monkeypatch.setattr(orphans, "_in_place", found_before)
-    (orphan,) = orphans.of_table("db", "t", ALL)
+    (orphan,) = _of_table(orphans, ALL)
     assert not orphan.is_removed
     assert Path(orphan.location).exists()
 
@@ -258,4 +262,4 @@ def test_tables_without_transactions_have_none(world: World) -> None:
     write_directory(files.join(world.location, delta_name(2, 2, 0)), [])
     assert _found(world) == {}
     with pytest.raises(NoSuchObjectError):
-        _orphans(world).of_table("db", "nothing", ALL)
+        _of_table(_orphans(world), ALL, "nothing")

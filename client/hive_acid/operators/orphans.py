@@ -41,21 +41,21 @@ class Sweep:
 
 
 def of_table(connection: Connection, database: str, name: str, sweep: Sweep = Sweep()) -> list[Orphan]:
-    """The orphans in the places of one table, at most 10,000. Raises NoSuchObjectError, and MetaError for bad input."""
-    return _asked(connection, sweep, dbname=database, tablename=name)
+    """The orphans in the places of one table. Raises NoSuchObjectError, and MetaError for bad input."""
+    return list(_asked(connection, sweep, dbname=database, tablename=name))
 
 
 def of_warehouse(connection: Connection, sweep: Sweep = Sweep()) -> list[Orphan]:
     """Directories beside those of tables that the catalogue does not know; none of them is certain."""
-    return _asked(connection, sweep)
+    return list(_asked(connection, sweep))
 
 
 def of_all(connection: Connection, sweep: Sweep = Sweep()) -> Iterator[Orphan]:
-    """All orphans: of each table, one call for each, and what lies beside tables."""
+    """All orphans: of each table, and what lies beside tables; as they are found, in calls of some seconds each."""
     for database in connection.call("get_all_databases"):
         for name in connection.call("get_all_tables", database):
-            yield from of_table(connection, database, name, sweep)
-    yield from of_warehouse(connection, sweep)
+            yield from _asked(connection, sweep, dbname=database, tablename=name)
+    yield from _asked(connection, sweep)
 
 
 def listing(orphans: list[Orphan]) -> Listing:
@@ -70,14 +70,19 @@ def listing(orphans: list[Orphan]) -> Listing:
     return Listing(title, ("location", "size", "files", "age", "why", "what became of it"), rows)
 
 
-def _asked(connection: Connection, sweep: Sweep, **target: str) -> list[Orphan]:
-    request = ttypes.HiveAcidOrphansRequest(
-        olderThanMs=sweep.older_than_ms, remove=sweep.remove, uncertain=sweep.uncertain, **target
-    )
-    return [
-        Orphan(one.location, one.size, one.files, one.modified, one.reason, one.why, one.isCertain, one.isRemoved)
-        for one in connection.call("hive_acid_orphans", request).orphans
-    ]
+def _asked(connection: Connection, sweep: Sweep, **target: str) -> Iterator[Orphan]:
+    after: str | None = None
+    while True:
+        request = ttypes.HiveAcidOrphansRequest(
+            olderThanMs=sweep.older_than_ms, remove=sweep.remove, uncertain=sweep.uncertain, after=after, **target
+        )
+        answer = connection.call("hive_acid_orphans", request)
+        for one in answer.orphans:
+            yield Orphan(
+                one.location, one.size, one.files, one.modified, one.reason, one.why, one.isCertain, one.isRemoved
+            )
+        if (after := answer.goOnAfter) is None:
+            return
 
 
 def _outcome(orphan: Orphan) -> str:

@@ -39,6 +39,7 @@ from metastore.filework import files
 log = logging.getLogger(__name__)
 _REPLICATION = ("repl.last.id", "hive.repl.first.inc.pending", "hive.repl.ckpt.key")
 """Properties of tables and databases whose files a replication brings."""
+_ASKED_TOGETHER = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +65,18 @@ class Sweep:
     uncertain: bool = False
 
 
+Step = tuple[str, Orphan | None]
+"""What was looked at, from where the next call goes on (`after`), and the orphan that it is if it is one."""
+
+
 class Warehouse(Protocol):
     """What the search asks the catalogue beyond `Catalogue`; locations are in the stored form."""
 
     def homes(self) -> list[str]:
-        """The directories in which those of tables are made: the warehouse's, and those of all databases."""
+        """The directories in which those of tables are made, in order: the warehouse's, and those of all databases.
+
+        What lies right in the root of a file system, other than the warehouse, is not ours: such a home is left out.
+        """
 
     def in_use(self, places: Sequence[str]) -> set[str]:
         """Those of the places at or below which something of the catalogue lies, or waits for its removal."""
@@ -91,8 +99,8 @@ class Orphans:
         self._catalogue = catalogue
         self._warehouse = warehouse
 
-    def of_table(self, db: str, name: str, sweep: Sweep) -> list[Orphan]:
-        """The orphans of an ACID table, by location; none of other tables.
+    def of_table(self, db: str, name: str, sweep: Sweep, after: str = "") -> Iterator[Step]:
+        """The orphans of an ACID table, by location; none of other tables. Each is removed when it is asked for.
 
         Raises NoSuchObjectError, and LocationUnreachableError or OSError for a place that cannot be looked at.
         """
@@ -100,7 +108,7 @@ class Orphans:
         if table is None:
             raise NoSuchObjectError(f"table {db}.{name} does not exist")
         if not table.is_transactional:
-            return []
+            return
         survey = Survey.of(listed(table.location))
         elsewhere = {place: Survey.of(listed(place)) for place in self._places_outside(db, name, table)}
         # Asked after the listings, see above. What is a partition by now is none that was lost.
@@ -111,24 +119,30 @@ class Orphans:
             found += self._in_place(place, its_survey, evidence, {""}, sweep)
         if table.partition_keys:
             found += self._lost_partitions(table, survey, evidence, known, sweep)
-        if sweep.remove:
-            found = [self._removed(orphan, sweep, lambda one: self._remove(one, db, name, table)) for orphan in found]
-        return sorted(found, key=lambda orphan: orphan.location)
+        for orphan in sorted(found, key=lambda orphan: orphan.location):
+            if orphan.location > after:
+                yield orphan.location, self._removed(orphan, sweep, lambda one: self._remove(one, db, name, table))
 
-    def of_warehouse(self, sweep: Sweep) -> list[Orphan]:
-        """Directories beside those of tables that the catalogue does not know, such as what is left of dropped ones."""
-        found: list[Orphan] = []
+    def of_warehouse(self, sweep: Sweep, after: str = "") -> Iterator[Step]:
+        """Directories beside those of tables that the catalogue does not know, such as what is left of dropped ones.
+
+        Each is looked at, and removed, when it is asked for.
+        """
+        last_home, _, last_place = after.partition("\n")
         for home in self._warehouse.homes():
+            if home < last_home:
+                continue
             top = files.list_tree(home, max_depth=1)
             names = [entry.path.rstrip("/") for entry in top if entry.is_directory]
-            places = [files.join(home, name) for name in names if not name.startswith(("_", "."))]
-            in_use = self._warehouse.in_use(places)
-            found += [
-                orphan for place in places if place not in in_use and (orphan := _leftover(place, sweep)) is not None
-            ]
-        if sweep.remove:
-            found = [self._removed(orphan, sweep, self._remove_unknown) for orphan in found]
-        return sorted(found, key=lambda orphan: orphan.location)
+            places = sorted(files.join(home, name) for name in names if not name.startswith(("_", ".")))
+            places = [place for place in places if home > last_home or place > last_place]
+            for start in range(0, len(places), _ASKED_TOGETHER):
+                batch = places[start : start + _ASKED_TOGETHER]
+                in_use = self._warehouse.in_use(batch)
+                for place in batch:
+                    orphan = None if place in in_use else _leftover(place, sweep)
+                    step = f"{home}\n{place}"
+                    yield step, None if orphan is None else self._removed(orphan, sweep, self._remove_unknown)
 
     # --- what is known -----------------------------------------------------------------------------
 
@@ -188,8 +202,8 @@ class Orphans:
     # --- removing ----------------------------------------------------------------------------------
 
     def _removed(self, orphan: Orphan, sweep: Sweep, remove: Callable[[Orphan], bool]) -> Orphan:
-        """The orphan as it is afterwards; what cannot be removed is told as it is."""
-        if not (orphan.is_certain or sweep.uncertain):
+        """The orphan as it is afterwards; what is not to be removed, or cannot be, is told as it is."""
+        if not (sweep.remove and (orphan.is_certain or sweep.uncertain)):
             return orphan
         try:
             is_gone = remove(orphan)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from typing import Any
 
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
-from metastore.compaction.cleaner.orphans import Orphan, Orphans, Sweep
+from metastore.compaction.cleaner.orphans import Orphan, Orphans, Step, Sweep
 from metastore.rpc.call import Call, Handler
 from metastore.txn.names import stored_name
 
 _MOST_TOLD = 10_000
-"""Orphans in one answer; what there is more is only counted."""
+"""Orphans in one answer."""
+PAGE_S = 5.0
+"""A call that has lasted so long ends, and the next one goes on from there; a listing of one table is not cut short."""
 
 
 def handlers(orphans: Orphans) -> dict[str, Handler]:
@@ -23,15 +27,24 @@ def handlers(orphans: Orphans) -> dict[str, Handler]:
         if bool(request.dbname) != bool(request.tablename):
             raise MetaError("name a table with its database, or neither for what lies beside tables")
         sweep = Sweep(request.olderThanMs, bool(request.remove), bool(request.uncertain))
+        after = request.after or ""
         if request.tablename:
-            found = orphans.of_table(stored_name(request.dbname), stored_name(request.tablename), sweep)
-        else:
-            found = orphans.of_warehouse(sweep)
-        return ttypes.HiveAcidOrphansResponse(
-            orphans=[_orphan(one) for one in found[:_MOST_TOLD]], more=max(0, len(found) - _MOST_TOLD)
-        )
+            return _page(orphans.of_table(stored_name(request.dbname), stored_name(request.tablename), sweep, after))
+        return _page(orphans.of_warehouse(sweep, after))
 
     return {"hive_acid_orphans": hive_acid_orphans}
+
+
+def _page(steps: Iterator[Step]) -> Any:
+    """As many steps as go into one answer."""
+    found: list[Any] = []
+    deadline = time.monotonic() + PAGE_S
+    for step, orphan in steps:
+        if orphan is not None:
+            found.append(_orphan(orphan))
+        if len(found) == _MOST_TOLD or time.monotonic() >= deadline:
+            return ttypes.HiveAcidOrphansResponse(orphans=found, goOnAfter=step)
+    return ttypes.HiveAcidOrphansResponse(orphans=found)
 
 
 def _orphan(orphan: Orphan) -> Any:
