@@ -145,6 +145,10 @@ class CatalogueOfCompaction:
         """Remove what is left of a dropped table or partition; False if something that exists lies there."""
         return self._catalog.removals.remove_dropped(location, trash)
 
+    def remove_home(self, location: str, only_if_empty: bool, dropped_s: float) -> None:
+        """Remove the directory of a dropped database, unless something that exists lies there."""
+        self._catalog.removals.remove_home(location, only_if_empty, dropped_s)
+
 
 class Slices:
     """Every service of one server, made once."""

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from hive_acid.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, MetaError, NoSuchObjectError
+from hive_acid.ids import TxnId
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
+from metastore.store.database import Database
 from metastore.txn.states import TxnType
 from tests.catalog.acid_world import AcidWorld
-from tests.catalog.conftest import Rpc, column, partition, storage, table
+from tests.catalog.conftest import ACID, Rpc, column, partition, storage, table
 
 
 def test_the_default_database_is_the_warehouse_root(rpc: Rpc, warehouse: Path) -> None:
@@ -217,6 +219,79 @@ def test_drop_keeps_the_directory_if_somebody_elses_data_lies_in_it(
     (warehouse / "d.db" / "other").write_text("of nobody")
     rpc.drop_database("d", True, True)
     assert (place / "data").read_text() == "theirs"
+
+
+def drop_while_it_is_read(rpc: Rpc, world: AcidWorld, place: Path) -> TxnId:
+    """A database at a place, with an ACID table and files of nobody, is dropped; the transaction that may read it."""
+    rpc.create_database(ttypes.Database(name="d", locationUri=str(place)))
+    rpc.create_table(table("t", "d", parameters=ACID))
+    rpc.create_table(table("p", "d", parameters=ACID, keys=(column("k"),)))
+    for name in ("t", "p"):
+        (place / name / "data").write_text("data")
+    if "far" not in place.parts:
+        (place / "left").write_text("of nobody")
+    reader = world.begin(TxnType.READ_ONLY)
+    rpc.drop_database("d", True, True)
+    assert world.clean().removed == []
+    assert (place / "t/data").exists()
+    return reader
+
+
+@pytest.mark.parametrize("where", ["warehouse/d.db", "far/d"])
+def test_the_directory_goes_after_the_last_reader(rpc: Rpc, world: AcidWorld, tmp_path: Path, where: str) -> None:
+    reader = drop_while_it_is_read(rpc, world, tmp_path / where)
+    world.txns.commit_txn(reader)
+    assert len(world.clean().removed) == 2
+    assert not (tmp_path / where).exists()
+    assert world.catalog.removals.waiting() == []
+
+
+@pytest.mark.parametrize("whose", ["a database", "an external table", "a file", "a dropped external table"])
+def test_the_directory_of_a_dropped_database_is_somebody_elses_by_now(
+    rpc: Rpc, world: AcidWorld, warehouse: Path, whose: str
+) -> None:
+    place = warehouse / "d.db"
+    reader = drop_while_it_is_read(rpc, world, place)
+    if whose == "a database":
+        rpc.create_database(ttypes.Database(name="d"))
+    if "external" in whose:
+        rpc.create_table(table("e", tableType="EXTERNAL_TABLE", sd=storage(location=str(place / "e"))))
+    (place / "e").mkdir(exist_ok=True)
+    (place / "e/data").write_text("theirs")
+    if "dropped" in whose:
+        rpc.drop_table("default", "e", True)
+    world.txns.commit_txn(reader)
+    assert len(world.clean().removed) == 2
+    assert (place / "e/data").read_text() == "theirs"
+    assert not (place / "t").exists()
+
+
+def test_the_directory_of_a_database_stays_for_its_external_tables(rpc: Rpc, world: AcidWorld, warehouse: Path) -> None:
+    rpc.create_database(ttypes.Database(name="d"))
+    rpc.create_table(table("t", "d", parameters=ACID))
+    rpc.create_table(table("e", "d", tableType="EXTERNAL_TABLE"))
+    for name in ("t", "e"):
+        (warehouse / "d.db" / name / "data").write_text("data")
+    reader = world.begin(TxnType.READ_ONLY)
+    rpc.drop_database("d", True, True)
+    world.txns.commit_txn(reader)
+    world.clean()
+    assert [entry.name for entry in (warehouse / "d.db").iterdir()] == ["e"]
+    assert (warehouse / "d.db/e/data").exists()
+
+
+def test_what_is_on_its_way_to_the_trash_does_not_go_with_the_database(
+    make_catalog: Callable[..., CatalogService], db: Database, warehouse: Path
+) -> None:
+    catalog = make_catalog(undrop_window_ms=3_600_000)
+    rpc, world = Rpc(catalog), AcidWorld(db, catalog)
+    reader = drop_while_it_is_read(rpc, world, warehouse / "d.db")
+    world.txns.commit_txn(reader)
+    world.clean()
+    assert [entry.name for entry in (warehouse / "d.db").iterdir()] == ["left"]
+    rpc.create_database(ttypes.Database(name="d"))
+    catalog.trash.restore("d", "t", None)
+    assert (warehouse / "d.db/t/data").read_text() == "data"
 
 
 def test_drop_without_delete_data_keeps_directories(rpc: Rpc, warehouse: Path) -> None:

@@ -86,6 +86,9 @@ class Tables:
         files.remove(location)
         return True
 
+    def remove_home(self, location: str, only_if_empty: bool, dropped_s: float) -> None:
+        raise NotImplementedError("no database is dropped here")
+
 
 @dataclass
 class MergingExecutor:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from hive_acid.errors import (
@@ -31,7 +31,7 @@ from metastore.catalog.names import (
 from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import Neighbours
 from metastore.catalog.registry.functions import has_functions
-from metastore.catalog.removal.drops import DropRequest, drop_in
+from metastore.catalog.removal.drops import DropRequest, drop_in, texts
 from metastore.catalog.removal.removals import Removal, Removals
 from metastore.catalog.schema import CATALOG, DATABASE, PARTITION, TBL
 from metastore.catalog.transactions import in_transaction, parameters_altered
@@ -161,8 +161,9 @@ class Databases:
 
         Of its directories, `delete_managed` spares the managed one. Below the warehouse they go with all that lies in
         them, as in Hive, unless that is somebody else's, such as an external table's; then, and elsewhere, they go only
-        when no file is left in them. Raises NoSuchObjectError, InvalidOperationError if something is in the way,
-        MetaError for the default database.
+        when no file is left in them. While dropped tables are still read they wait for the Cleaner.
+
+        Raises NoSuchObjectError, InvalidOperationError if something is in the way, MetaError for the default database.
         """
         key = fold(name)
         if key == DEFAULT_DATABASE:
@@ -194,10 +195,17 @@ class Databases:
         if request.delete_data:
             chosen = [database.location, database.managed_location if delete_managed else None]
             places = list(dict.fromkeys(place for place in chosen if place))
-            whole = [] if only_if_empty else self._neighbours.whole(connection, places, foreign)
-            removals += self._removals.plan(connection, whole, key)
+            whole, read = self._neighbours.homes(connection, places, foreign)
+            if only_if_empty:
+                whole = []
             rest = [place for place in places if place not in whole]
-            removals += self._removals.plan(connection, rest, key, only_if_empty=True)
+            removals += self._removals.plan(connection, _without(whole, read), key)
+            removals += self._removals.plan(connection, _without(rest, read), key, only_if_empty=True)
+            if self._removals.config.undrop_window_ms:  # what is on its way to the trash must not go
+                whole, rest = [], places
+            if read:
+                kept = func.compaction_keep_homes(key, texts(_both(whole, read)), texts(_both(rest, read)))
+                connection.execute(select(kept))
         return removals
 
     def _foreign_places(self, connection: Connection, key: str) -> list[str]:
@@ -246,6 +254,14 @@ class Databases:
 
 def _places(database: DatabaseInfo) -> list[str]:
     return [place for place in (database.location, database.managed_location) if place]
+
+
+def _without(places: list[str], others: list[str]) -> list[str]:
+    return [place for place in places if place not in others]
+
+
+def _both(places: list[str], others: list[str]) -> list[str]:
+    return [place for place in places if place in others]
 
 
 def _locked(connection: Connection, key: str) -> DatabaseInfo:

@@ -109,14 +109,17 @@ class Directories:
                 for entry in files.list_tree(location, max_depth=1):
                     files.remove(files.join(location, entry.path))
 
-    def has_files(self, location: str) -> bool:
-        """Whether any file is below `location`."""
-        return bool(self.files_below(location))
+    def has_files(self, location: str, since_s: float = 0) -> bool:
+        """Whether any file is below `location`, or any that has changed since a time (s since 1970)."""
+        return any(entry.modified_ms >= since_s * 1000 for entry in self._files_below(location))
 
     def files_below(self, location: str) -> list[str]:
         """The paths of all files below `location`, relative to it."""
+        return [entry.path for entry in self._files_below(location)]
+
+    def _files_below(self, location: str) -> list[files.FileEntry]:
         with explained("list", location):
-            return [entry.path for entry in files.list_tree(location) if not entry.is_directory]
+            return [entry for entry in files.list_tree(location) if not entry.is_directory]
 
 
 @contextmanager

@@ -176,12 +176,6 @@ class Neighbours:
 
     def in_the_way(self, connection: Connection, places: Sequence[str], own: Own = NOBODY) -> dict[str, Neighbour]:
         """Those of some places that must not be removed or moved, each with what of others lies there."""
-        return self._blocked(connection, places, own)[0]
-
-    def _blocked(
-        self, connection: Connection, places: Sequence[str], own: Own
-    ) -> tuple[dict[str, Neighbour], list[Alias]]:
-        """What `in_the_way` tells, and the links that are known."""
         found, aliases = self._looked(connection, places, own, lock=True)
         blocked = {place: [one for one in there if one.kind in _KEPT] for place, there in found.items()}
         root = self._directories.root
@@ -189,20 +183,30 @@ class Neighbours:
         for place, there in blocked.items():
             if _relation(warehouse.identity, identity(place, aliases)) in (AT, BELOW):
                 there.append(warehouse)
-        return {place: there[0] for place, there in blocked.items() if there}, aliases
+        return {place: there[0] for place, there in blocked.items() if there}
 
-    def whole(self, connection: Connection, places: Sequence[str], foreign: Sequence[str]) -> list[str]:
-        """Those of some places below the warehouse in which nobody else has anything, nor any of the `foreign` lies."""
-        blocked, aliases = self._blocked(connection, places, NOBODY)
+    def homes(
+        self, connection: Connection, places: Sequence[str], foreign: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        """Those of some places that may go with all that lies in them, and those that must wait.
+
+        The first are below the warehouse, and nobody else has anything in them, nor lies any of the `foreign` there. In
+        the second transactions under way still read what was dropped; they may be among the first.
+        """
+        found, aliases = self._looked(connection, places, NOBODY, lock=True)
         root = identity(self._directories.root, aliases)
         others = [identity(place, aliases) for place in foreign]
-        found = []
-        for place in places:
+        whole, read = [], []
+        for place, there in found.items():
             ours = identity(place, aliases)
-            is_free = place not in blocked and not any(_relation(one, ours) in (AT, BELOW) for one in others)
-            if is_free and _relation(ours, root) == BELOW:
-                found.append(place)
-        return found
+            waits = [one for one in there if one.kind == READ and one.relation != ABOVE]
+            is_free = all(one in waits or one.kind not in _KEPT for one in there)
+            is_own = is_free and not any(_relation(one, ours) in (AT, BELOW) for one in others)
+            if is_own and _relation(ours, root) == BELOW:
+                whole.append(place)
+            if waits:
+                read.append(place)
+        return whole, read
 
     def check_removable(self, connection: Connection, places: Sequence[str], own: Own, what: str) -> None:
         """Raises InvalidOperationError if places must not be emptied or moved; `what` is to be done, and to what."""

@@ -284,6 +284,21 @@ class Removals:
         self.run(planned)
         return True
 
+    def remove_home(self, location: str, only_if_empty: bool, dropped_s: float) -> None:
+        """Remove the directory of a database dropped at `dropped_s` (s since 1970) of which nothing is read any more.
+
+        It stays if something of the catalogue lies at or below it. What has changed there since may be somebody's: then
+        it goes only if no file is left in it, as with `only_if_empty`.
+        """
+        place = self._directories.stored(location)
+        self._neighbours.learn([place])
+        spared = only_if_empty or self._directories.has_files(place, since_s=dropped_s)
+        with self._db.engine.begin() as connection:
+            if self._neighbours.in_the_way(connection, [place]):
+                return
+            planned = self.plan(connection, [place], "", only_if_empty=spared)
+        self.run(planned)
+
     def wait_for(self, location: str, below: bool = False) -> None:
         """Return when nothing at or above `location`, nor with `below` in it, waits for removal.
 
