@@ -1,6 +1,7 @@
 """``metastore serve`` as a user runs it: a process, one line when it is ready, one sentence when it cannot start."""
 
 import contextlib
+import itertools
 import os
 import resource
 import signal
@@ -8,16 +9,22 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg2
 import pytest
+from thriftpy2.thrift import TException
 
 from hive_acid import connect
 from hive_acid.errors import MetastoreUnreachableError
-from hive_acid.wire import ttypes
+from hive_acid.wire import service, ttypes
 from metastore.cli import main
+from tests.caller import Caller, Refused
+from tests.fuzz.run import Connection
 from tests.observe.scrape import get
 from tests.ports import free_port
 
@@ -245,6 +252,45 @@ def test_a_stopped_server_takes_no_more_calls(serve, db_url):
         assert code == 0, words
         with pytest.raises(MetastoreUnreachableError):
             connection.call("get_all_databases")
+
+
+def test_a_stop_under_load_loses_nothing_that_was_answered(serve, db_url):
+    """Replies are whole, calls that come later are not begun, and the process ends with 0 within seconds."""
+    running = serve("--database-url", db_url)
+    committed, torn, counts = [], [], []
+
+    def write():
+        with Caller(running.uri) as caller, contextlib.suppress(OSError, TException, Refused):
+            for number in itertools.count():
+                txn_id = caller.begin()
+                caller.write(txn_id, f"d{threading.get_ident()}/t/p={number % 3}", "i")
+                caller.commit(txn_id)
+                committed.append(txn_id)
+
+    def read():
+        address = urlsplit(running.uri)
+        connection = Connection(address.hostname, address.port)
+        arguments = service.get_all_databases_args()
+        with contextlib.suppress(OSError, EOFError):
+            for number in itertools.count():
+                assert connection.call("get_all_databases", arguments) == ("fine", "")
+                counts.append(number)
+        torn.append(bytes(connection._buffer))
+        connection.close()
+
+    with ThreadPoolExecutor(9) as pool:
+        for work in (*[write] * 6, *[read] * 3):
+            pool.submit(work)
+        _until(lambda: len(committed) > 200 and len(counts) > 200)
+        started = time.monotonic()
+        code, words = running.end()
+        assert time.monotonic() - started < 15
+    assert code == 0, words
+    assert "Traceback" not in words
+    assert torn == [b"", b"", b""]
+    with psycopg2.connect(db_url) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT txn_id FROM hive_acid.txn WHERE state = 'c'")
+        assert set(committed) <= {txn_id for (txn_id,) in cursor.fetchall()}
 
 
 def _until(condition):
