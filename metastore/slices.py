@@ -133,9 +133,9 @@ class CatalogueOfCompaction:
         """The directories in which those of tables are made: the warehouse's, and those of all databases."""
         return self._catalog.homes()
 
-    def in_use(self, places: Collection[str]) -> set[str]:
-        """Those of the places at or below which something of the catalogue lies, or waits for its removal."""
-        return self._catalog.in_use(places)
+    def in_use(self, places: Collection[str], inside: str | None = None) -> set[str]:
+        """Those of the places of which something is known; they may be inside of a table, ``database.table``."""
+        return self._catalog.in_use(places, inside)
 
     def has_imports(self) -> bool:
         """Whether tables have come from another metastore."""
@@ -144,6 +144,10 @@ class CatalogueOfCompaction:
     def remove_dropped(self, location: str, trash: str | None) -> bool:
         """Remove what is left of a dropped table or partition; False if something that exists lies there."""
         return self._catalog.removals.remove_dropped(location, trash)
+
+    def remove_unknown(self, location: str, inside: str | None = None) -> bool:
+        """Remove a directory unless something is known of it; it may be inside of a table, ``database.table``."""
+        return self._catalog.removals.remove_unknown(location, inside)
 
     def remove_home(self, location: str, only_if_empty: bool, dropped_s: float) -> None:
         """Remove the directory of a dropped database, unless something that exists lies there."""

@@ -138,9 +138,10 @@ class CatalogService:
         homes = (home for (home,) in self._db.call("table_homes") if not is_root(home))
         return sorted({self.warehouse, *homes})
 
-    def in_use(self, places: Collection[str]) -> set[str]:
-        """Those of some places at or below which something of the catalogue lies, or waits for its removal."""
-        return self._neighbours.in_use(places)
+    def in_use(self, places: Collection[str], inside: str | None = None) -> set[str]:
+        """Those of some places of which something is known (`neighbours`); they may be inside of a table."""
+        with self._db.engine.begin() as connection:
+            return self._neighbours.in_use(connection, places, inside)
 
     def has_imports(self) -> bool:
         """Whether tables have come from another metastore, which may know ids that are unknown here."""

@@ -24,6 +24,7 @@ __all__ = [
     "plain",
     "read",
     "remove",
+    "remove_empty",
     "rename",
     "rename_is_copy",
     "write",
@@ -71,6 +72,13 @@ def remove(location: str, *, takes_long: bool = True) -> bool:
     if takes_long:
         _knock(location)
     return FILE_SYSTEMS.run(location, files.remove, location, takes_long=takes_long)
+
+
+def remove_empty(location: str, *, takes_long: bool = True) -> bool:
+    """Remove a directory with those below it if no file is in any of them; whether it is gone."""
+    if takes_long:
+        _knock(location)
+    return FILE_SYSTEMS.run(location, files.remove_empty, location, takes_long=takes_long)
 
 
 def write(location: str, content: bytes) -> None:

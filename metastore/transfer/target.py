@@ -111,11 +111,17 @@ class Target:
         except MetaError as error:
             return Outcome(REFUSED, (str(error),))
         row = records.database_row(new)
+        places = [place for place in (new.location, new.managed_location) if place]
         found = self._rows(select(DATABASE).where(DATABASE.c.name == new.name))
-        if found:
-            changed = update(DATABASE).where(DATABASE.c.name == new.name)
-            return self._compared(found[0], row, changed.values(row), ("database", new.name) in OWN)
-        return self._added(insert(DATABASE).values(row))
+        try:
+            if not found:
+                return self._added(insert(DATABASE).values(row), places)
+            changed = update(DATABASE).where(DATABASE.c.name == new.name).values(row)
+            stands = found[0]["location"], found[0]["managed_location"]
+            claim = [place for place in places if place not in stands]
+            return self._compared(found[0], row, changed, ("database", new.name) in OWN, claim)
+        except (InvalidObjectError, InvalidOperationError) as error:
+            return Outcome(REFUSED, (str(error),))
 
     def table(self, given: Table, writes: TableWrites | None) -> tuple[Outcome, Table | None]:
         """Store or compare a table with its write ids; also as it is here now, None if it is not.
@@ -268,8 +274,9 @@ class Target:
         row: Mapping[str, Any],
         changed: Any,
         stays: bool = False,
-        claim: _Claim | None = None,
+        claim: _Claim | Sequence[str] = (),
     ) -> Outcome:
+        """What became of a row that is here; a `claim` is of a table, or the places of a database."""
         found = tuple(differences(here, row))
         if not found:
             return Outcome(EQUAL)
@@ -277,25 +284,26 @@ class Target:
             return Outcome(DIFFERENT, found)
         if self._dry_run:
             return Outcome(REPLACED, found)
-        if claim is not None:
-            self._neighbours.learn(claim.places)
+        self._neighbours.learn(claim.places if isinstance(claim, _Claim) else claim)
 
         def work(connection: Connection) -> None:
-            if claim is not None:
+            if isinstance(claim, _Claim):
                 self._claim(connection, claim.places, claim.table, claim.own)
+            else:
+                self._neighbours.claim_home(connection, claim)
             connection.execute(changed)
 
         in_transaction(self._db, work)
         return Outcome(REPLACED, found)
 
-    def _added(self, statement: Any) -> Outcome:
-        self._execute(statement)
-        return Outcome(ADDED)
-
-    def _execute(self, statement: Any) -> None:
+    def _added(self, statement: Any, homes: Sequence[str] = ()) -> Outcome:
+        """Store a row; with the `homes` of a database."""
         if not self._dry_run:
+            self._neighbours.learn(homes)
             with self._db.engine.begin() as connection:
                 connection.execute(statement)
+                self._neighbours.claim_home(connection, homes)
+        return Outcome(ADDED)
 
     def _rows(self, query: Any) -> list[dict[str, Any]]:
         with self._db.engine.connect() as connection:

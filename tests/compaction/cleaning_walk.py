@@ -53,7 +53,11 @@ class SharedTables(Tables):
     def homes(self) -> list[str]:
         return []
 
-    def in_use(self, places: Collection[str]) -> set[str]:
+    def remove_unknown(self, location: str, inside: str | None = None) -> bool:
+        files.remove(location)
+        return True
+
+    def in_use(self, places: Collection[str], inside: str | None = None) -> set[str]:
         return {one for one in places if any(files.is_below(known, one) for known in self._locations())}
 
     def has_imports(self) -> bool:

@@ -330,6 +330,29 @@ def remove(location: str) -> bool:
     return True
 
 
+@_refusals
+def remove_empty(location: str) -> bool:
+    """Remove a directory with those below it, if no file is in any of them; whether it is gone.
+
+    A file is never removed. Where there are directories, a file that comes meanwhile keeps its own.
+    """
+    entries = list_tree(location)
+    filesystem, path = _open(location)
+    is_link = is_local(location) and os.path.islink(path)
+    if any(not entry.is_directory for entry in entries) or not (is_link or filesystem.isdir(path)):
+        return False
+    if is_link or rename_is_copy(location):
+        return remove(location)
+    for directory in (*(f"{path}/{entry.path}".rstrip("/") for entry in reversed(entries)), path):
+        try:
+            filesystem.rmdir(directory)
+        except FileNotFoundError:
+            continue
+        except (OSError, RuntimeError):  # something has come there; the latter are HDFS's
+            return False
+    return True
+
+
 def _remove_objects(filesystem: Any, keys: Sequence[str]) -> None:
     """Remove objects; one by one where their names look like patterns, of which fsspec would remove all that fit."""
     plain = [key for key in keys if not _is_pattern(key)]

@@ -108,11 +108,8 @@ class Databases:
                 if self._directories.make(location):
                     made.append(location)
             yield
-        except AlreadyExistsError:
-            raise  # the directories are the other one's now
         except Exception:
-            for location in made:
-                self._directories.remove(location, only_if_empty=True)
+            self._removals.give_back(made)
             raise
 
     def insert_in(self, connection: Connection, database: DatabaseInfo) -> None:

@@ -67,11 +67,8 @@ class Tables(TableLookup):
         made = self._directories.make(table.location or "")
         try:
             return self._insert(table, companions)
-        except AlreadyExistsError:
-            raise  # the directory is the other one's now
         except Exception:
-            if made:
-                self._directories.remove(table.location or "", only_if_empty=True)
+            self._removals.give_back([table.location or ""] if made else [])
             raise
 
     def completed(self, table: Table, capabilities: Collection[str] | None = None) -> Table:

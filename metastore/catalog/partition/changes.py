@@ -95,10 +95,7 @@ class PartitionChanges:
                     made.append(partition)
             return self._insert(owner, missing, if_not_exists)
         except Exception:
-            existing = self._existing(owner, [partition.name for partition in made])
-            for partition in made:
-                if partition.name not in existing:
-                    self._directories.remove(partition.location or "", only_if_empty=True)
+            self._removals.give_back([partition.location or "" for partition in made], Own(owner.id, ()))
             raise
 
     def alter(

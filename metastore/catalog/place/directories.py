@@ -93,9 +93,9 @@ class Directories:
 
     def remove(self, location: str, only_if_empty: bool = False, takes_long: bool = True) -> None:
         """Remove a directory with all below it, or only if no file is below it; `takes_long` waits for it longer."""
-        if self.enabled and not (only_if_empty and self.has_files(location)):
+        if self.enabled:
             with explained("remove", location):
-                files.remove(location, takes_long=takes_long)
+                (files.remove_empty if only_if_empty else files.remove)(location, takes_long=takes_long)
 
     def exists(self, location: str) -> bool:
         """Whether a directory is there; False where the server does no file work."""

@@ -142,7 +142,21 @@ class Neighbours:
 
         `kinds` are those that are looked for, None for all; REMOVAL takes MOVING along.
         """
-        return self._looked(connection, places, own, lock, kinds)[0]
+        return self._sheltered(connection, places, own, lock, kinds)[0]
+
+    def _sheltered(
+        self,
+        connection: Connection,
+        places: Sequence[str],
+        own: Own,
+        lock: bool,
+        kinds: Collection[str] | None = None,
+    ) -> tuple[dict[str, list[Neighbour]], list[Alias]]:
+        """What `near` tells, and the links that are known."""
+        found, aliases = self._looked(connection, places, own, lock, kinds)
+        root = identity(self._directories.root, aliases)
+        near = {place: _unsheltered(there, identity(place, aliases), root, own) for place, there in found.items()}
+        return near, aliases
 
     def _looked(
         self,
@@ -152,7 +166,7 @@ class Neighbours:
         lock: bool,
         kinds: Collection[str] | None = None,
     ) -> tuple[dict[str, list[Neighbour]], list[Alias]]:
-        """What `near` tells, and the links that are known."""
+        """What lies at, below or above each place, whatever shelters it, and the links that are known."""
         aliases: list[Alias] = []
         if not places:
             return {}, aliases
@@ -171,12 +185,11 @@ class Neighbours:
             if relation is not None:
                 table = tables.get(row.id) if row.kind in (TABLE, PARTITION) else None
                 found[place].append(Neighbour(row.kind, relation, row.id or 0, row.label, row.location, theirs, table))
-        root = identity(self._directories.root, aliases)
-        return {place: _unsheltered(there, identities[place], root, own) for place, there in found.items()}, aliases
+        return found, aliases
 
     def in_the_way(self, connection: Connection, places: Sequence[str], own: Own = NOBODY) -> dict[str, Neighbour]:
         """Those of some places that must not be removed or moved, each with what of others lies there."""
-        found, aliases = self._looked(connection, places, own, lock=True)
+        found, aliases = self._sheltered(connection, places, own, lock=True)
         blocked = {place: [one for one in there if one.kind in _KEPT] for place, there in found.items()}
         root = self._directories.root
         warehouse = Neighbour(WAREHOUSE, AT, 0, "", root, identity(root, aliases))
@@ -193,7 +206,7 @@ class Neighbours:
         The first are below the warehouse, and nobody else has anything in them, nor lies any of the `foreign` there. In
         the second transactions under way still read what was dropped; they may be among the first.
         """
-        found, aliases = self._looked(connection, places, NOBODY, lock=True)
+        found, aliases = self._sheltered(connection, places, NOBODY, lock=True)
         root = identity(self._directories.root, aliases)
         others = [identity(place, aliases) for place in foreign]
         whole, read = [], []
@@ -247,10 +260,13 @@ class Neighbours:
                     raise InvalidOperationError(being_removed(place))
 
     def claim_home(self, connection: Connection, places: Sequence[str]) -> None:
-        """Take places for a database. Raises InvalidObjectError if they are part of a table's that owns its files."""
+        """Take places for a database. Raises InvalidObjectError if they are part of a table's.
+
+        That of an external one is no home either: what is dropped in a home would take its files along.
+        """
         for place, there in self.near(connection, places, lock=True).items():
             for neighbour in there:
-                if neighbour.table is not None and neighbour.relation != BELOW and neighbour.table.owns_files:
+                if neighbour.table is not None and neighbour.relation != BELOW:
                     raise InvalidObjectError(f"a database cannot lie at {place}: it is in use by {neighbour}")
                 if neighbour.kind in (REMOVAL, MOVING) and neighbour.relation != BELOW:
                     raise InvalidOperationError(being_removed(place))
@@ -266,16 +282,24 @@ class Neighbours:
             one.id for one in there if one.kind in (REMOVAL, MOVING) and (below or one.relation != BELOW) and one.id
         ]
 
-    def in_use(self, places: Collection[str]) -> set[str]:
-        """Those of some places at or below which something of the catalogue lies, or is removed or kept around them."""
-        with self._db.engine.begin() as connection:
-            found = self.near(connection, list(places))
-        passing = (TABLE, PARTITION, DATABASE)
+    def in_use(
+        self, connection: Connection, places: Collection[str], inside: str | None = None, lock: bool = False
+    ) -> set[str]:
+        """Those of some places of which something is known: whatever lies at or below them, or is kept around them.
+
+        They may be in databases, and in the table `inside` (``database.table``), but not in other tables or partitions,
+        whose data they may be.
+        """
+        found, _ = self._looked(connection, list(places), NOBODY, lock)
         return {
-            place
-            for place, there in found.items()
-            if any(neighbour.relation != ABOVE or neighbour.kind not in passing for neighbour in there)
+            place for place, there in found.items() if not all(_may_be_around(neighbour, inside) for neighbour in there)
         }
+
+
+def _may_be_around(neighbour: Neighbour, table: str | None) -> bool:
+    """Whether what nobody knows may lie in this."""
+    is_own = neighbour.kind == TABLE and neighbour.label == table
+    return neighbour.relation == ABOVE and (neighbour.kind == DATABASE or is_own)
 
 
 def _unsheltered(found: list[Neighbour], ours: str, root: str, own: Own) -> list[Neighbour]:
@@ -348,8 +372,8 @@ def _candidates(
         roots = dict.fromkeys([*spellings(place, aliases), *spellings_below(place, aliases)])
         ranges = [(root, root) for root in roots]
         ranges += [(f"{root.rstrip('/')}/", f"{root.rstrip('/')}0") for root in roots]  # the character after the slash
-        above = dict.fromkeys(one for root in (place, *(roots if aliases else ())) for one in ancestors(root))
-        ranges += [(spelled, spelled) for one in above for spelled in spellings(one, aliases)]
+        # All ways to what is above are beginnings of ways to the place.
+        ranges += [(one, one) for root in roots for one in ancestors(root)]
         for wanted in dict.fromkeys(ranges):
             asked.setdefault(wanted, []).append(number)
     parameters = {

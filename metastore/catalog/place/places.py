@@ -197,7 +197,8 @@ def ancestors(location: str) -> Iterator[str]:
 def local_aliases(location: str) -> list[Alias]:
     """The links on the way to a local place, and where on it the case of letters does not count; looks at the disk.
 
-    What is not there is no link. Raises OSError.
+    What is not there is no link. Raises OSError, and MetaError for a way that passes one link twice: there is no end of
+    such ways, and so of names of one place.
     """
     place = Place.of(location)
     if place.scheme != LOCAL:
@@ -209,7 +210,10 @@ def local_aliases(location: str) -> list[Alias]:
         if not os.path.lexists(at):
             break
         if os.path.islink(at):
-            found.append(Alias(os.path.join(os.path.realpath(above), step), os.path.realpath(at)))
+            link = Alias(os.path.join(os.path.realpath(above), step), os.path.realpath(at))
+            if link in found:
+                raise MetaError(f"the location {location} cannot be a place: the way to it passes {link.place} twice")
+            found.append(link)
         other = os.path.join(above, step.swapcase())
         if not ignores_case and other != at and os.path.lexists(other) and os.path.samefile(other, at):
             ignores_case = True
@@ -245,13 +249,18 @@ def _followed(path: str, aliases: Sequence[Alias]) -> str:
 
 
 def _ways(paths: set[str], aliases: Sequence[Alias]) -> set[str]:
-    """Local paths by which one comes to `paths` through links, and these; there may be no end of them."""
+    """Local paths by which one comes to `paths` through links, through each of them once, and these."""
     links = [alias for alias in aliases if not alias.ignores_case]
-    found, new = set(paths), set(paths)
+    found, new = set(paths), [(path, frozenset[Alias]()) for path in paths]
     while new and len(found) < _MOST_WAYS:
-        new = {_onto(path, one.target, one.place) for path in new for one in links if _is_within(path, one.target)}
-        new -= found
-        found |= new
+        ways = [
+            (_onto(path, one.target, one.place), passed | {one})
+            for path, passed in new
+            for one in links
+            if one not in passed and _is_within(path, one.target)
+        ]
+        new = [way for way in ways if way[0] not in found]
+        found.update(path for path, _ in new)
     return found
 
 

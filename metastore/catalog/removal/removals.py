@@ -42,7 +42,7 @@ from sqlalchemy import (
 from hive_acid.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.place.directories import Directories
-from metastore.catalog.place.neighbours import ABOVE, DATABASE, NOBODY, PARTITION, TABLE, Neighbours, being_removed
+from metastore.catalog.place.neighbours import ABOVE, DATABASE, NOBODY, PARTITION, TABLE, Neighbours, Own, being_removed
 from metastore.catalog.schema import DIRECTORY_REMOVAL, DROPPED_DIRECTORY, DROPPED_TABLE
 from metastore.filework.lanes import name_of, system_of
 from metastore.store.database import Database
@@ -259,6 +259,22 @@ class Removals:
         with self._db.engine.begin() as connection:
             connection.execute(chosen.values(values))
 
+    def give_back(self, places: Sequence[str], own: Own = NOBODY) -> None:
+        """Remove directories that were made for something that was not stored then, unless others have them by now.
+
+        If that cannot be found out they stay, empty.
+        """
+        if not places:
+            return
+        try:
+            with self._db.engine.begin() as connection:
+                taken = self._neighbours.in_the_way(connection, places, own)
+                free = [place for place in places if place not in taken]
+                planned = self.plan(connection, free, "", only_if_empty=True)
+            self.run(planned)
+        except Exception as error:  # the one that led here is to be told
+            _log.warning("the directories %s, which were made in vain, may stay: %s", ", ".join(places), error)
+
     def remove_dropped(self, location: str, trash: str | None = None) -> bool:
         """Remove a directory, of an object dropped before, with all below it; or move it to its place in the `trash`.
 
@@ -281,6 +297,17 @@ class Removals:
                 return False
             trashes = {place: trash} if trash is not None and is_kept else None
             planned = self.plan(connection, [place], "", trash=trashes)
+        self.run(planned)
+        return True
+
+    def remove_unknown(self, location: str, inside: str | None = None) -> bool:
+        """Remove a directory of which nothing is known (`Neighbours.in_use`); False, and it stays, if something is."""
+        place = self._directories.stored(location)
+        self._neighbours.learn([place])
+        with self._db.engine.begin() as connection:
+            if self._neighbours.in_use(connection, [place], inside, lock=True):
+                return False
+            planned = self.plan(connection, [place], "")
         self.run(planned)
         return True
 

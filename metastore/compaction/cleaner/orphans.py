@@ -78,14 +78,17 @@ class Warehouse(Protocol):
         What lies right in the root of a file system, other than the warehouse, is not ours: such a home is left out.
         """
 
-    def in_use(self, places: Sequence[str]) -> set[str]:
-        """Those of the places at or below which something of the catalogue lies, or waits for its removal."""
+    def in_use(self, places: Sequence[str], inside: str | None = None) -> set[str]:
+        """Those of the places of which the catalogue knows something, or in whose data they may be.
+
+        They may be in databases, and in the table `inside` (``database.table``).
+        """
 
     def has_imports(self) -> bool:
         """Whether tables have come from another metastore, which may know ids that are unknown here."""
 
-    def remove_dropped(self, location: str, trash: str | None) -> bool:
-        """Remove a directory unless something of the catalogue lies there; whether it is gone."""
+    def remove_unknown(self, location: str, inside: str | None = None) -> bool:
+        """Remove a directory unless it is in use, as `in_use` has it; whether it is gone."""
 
 
 class Orphans:
@@ -118,7 +121,7 @@ class Orphans:
         for place, its_survey in elsewhere.items():
             found += self._in_place(place, its_survey, evidence, {""}, sweep)
         if table.partition_keys:
-            found += self._lost_partitions(table, survey, evidence, known, sweep)
+            found += self._lost_partitions(f"{db}.{name}", table, survey, evidence, known, sweep)
         for orphan in sorted(found, key=lambda orphan: orphan.location):
             if orphan.location > after:
                 yield orphan.location, self._removed(orphan, sweep, lambda one: self._remove(one, db, name, table))
@@ -185,14 +188,20 @@ class Orphans:
                     yield _orphan(files.join(location, path), unit, judgement)
 
     def _lost_partitions(
-        self, table: TableInfo, survey: Survey, evidence: Evidence, known: Collection[str], sweep: Sweep
+        self,
+        full_name: str,
+        table: TableInfo,
+        survey: Survey,
+        evidence: Evidence,
+        known: Collection[str],
+        sweep: Sweep,
     ) -> list[Orphan]:
         lost = {
             files.join(table.location, path): (path, unit)
             for path, unit in lost_partitions(survey, table.partition_keys, known).items()
             if _is_old(unit, sweep)
         }
-        in_use = self._warehouse.in_use(list(lost))
+        in_use = self._warehouse.in_use(list(lost), full_name)
         return [
             _orphan(place, unit, judgement)
             for place, (path, unit) in lost.items()
@@ -215,7 +224,7 @@ class Orphans:
 
     def _remove(self, orphan: Orphan, db: str, name: str, seen: TableInfo) -> bool:
         if orphan.reason is Reason.PARTITION:
-            return self._remove_unknown(orphan)
+            return self._remove_unknown(orphan, f"{db}.{name}")
         now = self._catalogue.table(db, name)
         if now is None or now.location != seen.location:
             return False
@@ -227,9 +236,9 @@ class Orphans:
         files.remove(orphan.location)
         return True
 
-    def _remove_unknown(self, orphan: Orphan) -> bool:
+    def _remove_unknown(self, orphan: Orphan, inside: str | None = None) -> bool:
         """Remove what the catalogue does not know; it looks again, and who makes something there waits meanwhile."""
-        return self._warehouse.remove_dropped(orphan.location, None) and not files.exists(orphan.location)
+        return self._warehouse.remove_unknown(orphan.location, inside) and not files.exists(orphan.location)
 
 
 def _leftover(place: str, sweep: Sweep) -> Orphan | None:
