@@ -12,7 +12,7 @@ SPARK_VENV := .venv-spark-$(VERSION)
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
+.PHONY: help install demo test lint docs release bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,6 +50,12 @@ lint: install ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --config pyproject.toml
+
+docs: install ## The documents as a site in build/docs, its links checked
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+release: install ## Build sdist and wheel into dist/, install each in a clean environment and run the quick start there
+	@$(BIN)/python -m tests.release $(ARGS)
 
 bench: install ## Ratios: RPC cycles beside bare Postgres, an ACID scan beside plain ORC
 	@$(BIN)/python -m tests.bench $(ARGS)
