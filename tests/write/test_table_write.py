@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table
-from hive_acid.connection import Connection
+from hive_acid.connection import Connection, connect
 from hive_acid.errors import (
     ColumnError,
     NoSuchObjectError,
@@ -19,7 +20,7 @@ from hive_acid.filesystem import files
 from hive_acid.transactions.locks import Operation
 from hive_acid.wire import ttypes
 from hive_acid.write.staging import DELETE
-from hive_acid.write.table_write import Intent
+from hive_acid.write.table_write import Intent, TableWrite
 from tests.write.conftest import INSERTING, KEYS, World, files_below, staged
 
 DELTA = "delta_0000001_0000001_0000"
@@ -77,6 +78,31 @@ def test_a_table_that_is_another_one_when_files_are_in_place_is_refused(
     assert isinstance(caught.value, error), "one that says what has happened"
     transaction.abort()
     assert not files_below(table.location), "nothing is left where the table was"
+
+
+@pytest.mark.parametrize("keys", [(), KEYS], ids=["flat", "partitioned"])
+@pytest.mark.parametrize("theirs", ["committed", "open", "aborted"])
+def test_an_abort_removes_no_files_of_another_table_that_have_the_names_of_its_own(
+    world: World, keys: tuple[object, ...], theirs: str
+) -> None:
+    """Write ids begin anew in a table that takes the place of another one."""
+    values = ("a",) if keys else ()
+    table = world.create(keys)  # type: ignore[arg-type]
+    ours = world.connection.begin()
+    begun = world.begin(ours)
+    begun.publish(*staged(begun, values))
+    rename_and_follow(world, table)
+    writer = world.other.begin()
+    second = TableWrite.begin(world.other, Definitions(world.other), writer, TableReference("d", "t"), INSERTING)
+    second.publish(*staged(second, values))
+    there = files_below(second.table.location)
+    assert any(DELTA in path for path in there)
+    if theirs == "committed":
+        writer.commit()
+    elif theirs == "aborted":
+        writer.abort()
+    ours.abort()
+    assert files_below(second.table.location) == (set() if theirs == "aborted" else there)
 
 
 @pytest.mark.parametrize("how", ["dropped", "recreated", "renamed", "renamed and followed"])
@@ -240,3 +266,33 @@ def test_what_is_written_under_a_plain_name_is_marked_and_leaves_nothing_behind(
         assert published.directory == files.join(table.location, DELTA)
         staging.remove()
     assert files_below(table.location) == FILES
+
+
+@pytest.mark.parametrize("again", ["by this write", "by another one"])
+def test_rows_are_not_put_below_what_a_drop_has_left_of_their_partition(
+    metastore: Callable[..., str], again: str
+) -> None:
+    """It waits for writers under way, and in the end goes on without them."""
+    uri = metastore(**{"metastore.acid.truncate.wait": "100ms"})
+    with connect(uri) as connection, connect(uri) as other:
+        other.create_database("d")
+        world = World(connection, other, Definitions(connection))
+        table = world.create(KEYS)
+        with connection.begin() as transaction:
+            begun = world.begin(transaction)
+            begun.publish(*staged(begun, ("a",)))
+        late = connection.begin()
+        first = world.begin(late)
+        first.publish(*staged(first, ("b",)))
+        other.drop_partitions(table, ["p=a"])
+        if again == "by another one":
+            with other.begin() as writer:
+                second = TableWrite.begin(other, Definitions(other), writer, TableReference("d", "t"), INSERTING)
+                second.publish(*staged(second, ("a",)))
+        begun = world.begin(late)
+        with pytest.raises(TableChangedError, match="was dropped and made anew"):
+            begun.publish(*staged(begun, ("a",)))
+        late.abort()
+        with connection.begin() as transaction:
+            begun = world.begin(transaction)
+            begun.publish(*staged(begun, ("a",), ("b",)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,11 +47,15 @@ class CatalogCalls(Transport):
 
     def partitions_named(self, table: Table, names: Sequence[str]) -> dict[str, str]:
         """Partition name to location, of those of the named partitions that there are."""
-        found: dict[str, str] = {}
+        return {name: found.sd.location for name, found in self.wire_partitions(table, names).items()}
+
+    def wire_partitions(self, table: Table, names: Sequence[str]) -> dict[str, Any]:
+        """As `partitions_named`, with all that the metastore says of each, as a Thrift struct."""
+        found: dict[str, Any] = {}
         for first in range(0, len(names), 1000):
             some = list(names[first : first + 1000])
             for partition in self.call("get_partitions_by_names", table.database, table.name, some):
-                found[table.partition_name(partition.values)] = partition.sd.location
+                found[table.partition_name(partition.values)] = partition
         return found
 
     def add_partitions(self, table: Table, locations: Mapping[str, str], *, wire: Any = None) -> None:
@@ -66,7 +71,12 @@ class CatalogCalls(Transport):
             values = table.partition_values(name)
             parts.append(
                 ttypes.Partition(
-                    dbName=table.database, tableName=table.name, values=values, sd=descriptor, parameters={}
+                    dbName=table.database,
+                    tableName=table.name,
+                    values=values,
+                    sd=descriptor,
+                    parameters={},
+                    createTime=int(time.time()),
                 )
             )
         for first in range(0, len(parts), 1000):

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
@@ -156,12 +156,13 @@ def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
     return sorted(found, key=lambda entry: entry.path)
 
 
-def list_trees(locations: Sequence[str]) -> list[list[FileEntry]]:
+def list_trees(locations: Sequence[str], max_depth: int | None = None) -> list[list[FileEntry]]:
     """`list_tree` of each location, many at a time where a listing is a request."""
+    listed = partial(list_tree, max_depth=max_depth)
     if len(locations) < 2 or all(map(is_local, locations)):
-        return [list_tree(location) for location in locations]
+        return list(map(listed, locations))
     with ThreadPoolExecutor(_REMOTE_THREADS, thread_name_prefix="list-tree") as pool:
-        return list(pool.map(list_tree, locations))
+        return list(pool.map(listed, locations))
 
 
 def _local(directory: str, at: str, max_depth: int | None) -> Iterator[FileEntry]:

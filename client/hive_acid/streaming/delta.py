@@ -75,7 +75,7 @@ class Delta:
         """Remove everything; only for a transaction that does not commit."""
         for writer in self._writers.values():
             writer.abandon()
-        self._staging.undo()
+        self._begun.undo(self._staging)
 
     def _flush(self) -> None:
         if len({*self._writers, *self._gathered}) > MAX_FILES:

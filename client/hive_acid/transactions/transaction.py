@@ -107,6 +107,8 @@ class Transaction:
         """The tables (``db.table``) that it uses, and no others; empty if it has not said."""
         self.may_begin_again = may_begin_again
         """Whether who runs it runs all of it anew on a SnapshotOutdatedError: then `lock` raises that."""
+        self.begun_s = time.time()
+        """When it was begun, by the clock of this machine."""
         self.thread = threading.get_ident()
         """The thread that has begun it."""
         self._process = os.getpid()
@@ -116,6 +118,8 @@ class Transaction:
         self._ends_later = False
         self.locked: set[str] = set()
         """The tables (``db.table``) on which it has locks."""
+        self.moved: set[str] = set()
+        """The files that have become a table's, and go from their old place with the commit."""
         self._expired: str | None = None
         self._statements = 0
         self._overwritten: dict[str, set[str]] = {}
@@ -156,7 +160,7 @@ class Transaction:
         """
         name = table_name(database, table)
         if name not in self._read:
-            self._check_open()
+            self.check_open()
             self._check_named(name)
             request = ttypes.GetValidWriteIdsRequest(fullTableNames=[name], validTxnList=str(self.snapshot))
             found = self._call("get_valid_write_ids", request).tblValidWriteIds[0]
@@ -204,11 +208,15 @@ class Transaction:
             self.allocate_write_ids([self], database, table)
         return self._written[name]
 
+    def written_as(self, database: str, table: str) -> WriteId | None:
+        """The write id for the table if it has one, also after the end of the transaction."""
+        return self._written.get(table_name(database, table))
+
     @classmethod
     def allocate_write_ids(cls, transactions: Sequence[Transaction], database: str, table: str) -> None:
         """Allocate the write ids of all `transactions` for one table, in one call."""
         for transaction in transactions:
-            transaction._check_open()
+            transaction.check_open()
         name = table_name(database, table)
         of = {transaction.id: transaction for transaction in transactions}
         request = ttypes.AllocateTableWriteIdsRequest(
@@ -262,7 +270,7 @@ class Transaction:
 
         Until it is told, by an empty list if need be, the whole table counts as touched.
         """
-        self._check_open()
+        self.check_open()
         self._call(
             "add_dynamic_partitions",
             ttypes.AddDynamicPartitions(
@@ -283,7 +291,7 @@ class Transaction:
         TableNotNamedError as `write_ids` does, and SnapshotOutdatedError if `may_begin_again` and what is to be changed
         has been changed since the snapshot, be it by who held the lock.
         """
-        self._check_open()
+        self.check_open()
         for component in components:
             self._check_named(table_name(component.dbname, component.tablename))
         wanted = sorted({table_name(component.dbname, component.tablename) for component in components})
@@ -376,11 +384,11 @@ class Transaction:
 
     def check_alive(self) -> None:
         """Ask the metastore whether the transaction is open still. Raises TransactionExpiredError if not."""
-        self._check_open()
+        self.check_open()
         try:
             self.heartbeat()
         except (TxnAbortedError, NoSuchTxnError):
-            self._check_open()
+            self.check_open()
 
     def on_abort(self, undo: Callable[[], None]) -> None:
         """Call `undo` if the transaction aborts, the last given first: it removes what was written."""
@@ -403,7 +411,7 @@ class Transaction:
         `key` begins with ``_meta``; the parameter must exist, unless it tells how far a stream got
         (`hive_acid.format.progress`). One parameter can go with a commit.
         """
-        self._check_open()
+        self.check_open()
         self._parameter = ttypes.CommitTxnKeyValue(tableId=table_id, key=key, value=value)
 
     def given_up(self, reason: str) -> None:
@@ -441,7 +449,7 @@ class Transaction:
         its files are removed. When the answer is lost, MetastoreUnreachableError: the outcome is then unknown, and no
         file is touched. After an interrupt `abort` asks the metastore for the outcome before it touches one.
         """
-        self._check_open()
+        self.check_open()
         self._claim_end()
         try:
             request = ttypes.CommitTxnRequest(
@@ -576,7 +584,8 @@ class Transaction:
                 f"transaction {self.id} is of process {self._process}, which forked this one: begin another one here"
             )
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise TransactionClosedError after its end, TransactionExpiredError if the metastore has given it up."""
         self._check_process()
         if self.state is not TransactionState.OPEN:
             raise TransactionClosedError(f"transaction {self.id} is {self.state.value}: begin another one")

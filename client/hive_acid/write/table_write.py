@@ -16,22 +16,39 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
-from hive_acid.errors import ColumnError, SnapshotOutdatedError, TableChangedError, UnsupportedTableError
+from hive_acid.errors import (
+    ColumnError,
+    HiveAcidError,
+    SnapshotOutdatedError,
+    TableChangedError,
+    UnsupportedTableError,
+)
 from hive_acid.filesystem import files
-from hive_acid.format.names import MAX_STATEMENT_ID, base_name, delete_delta_name, delta_name
+from hive_acid.format.names import (
+    MAX_STATEMENT_ID,
+    Kind,
+    base_name,
+    delete_delta_name,
+    delta_name,
+    parse_directory,
+)
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.ids import WriteId
 from hive_acid.transactions.locks import Operation, overwrite_component, write_component
-from hive_acid.transactions.transaction import Transaction
+from hive_acid.transactions.transaction import Transaction, TransactionKind
 from hive_acid.write.same_partitions import by_values, may_be_named_otherwise, values_of
 from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values
 
 _UNPARTITIONED = ""
+_CLOCKS_DIFFER_S = 300
+"""By so much the clocks of clients differ at most: what they tell of a partition only saves a look at its files."""
+
 _LOOKS = 3
 """So often a lock is taken at most, each time for what was found behind the one before."""
 
@@ -98,6 +115,7 @@ class TableWrite:
         self._connection = connection
         self._definitions = definitions
         self._first_statement = 0
+        self._may_be_anew_s = transaction.begun_s - _CLOCKS_DIFFER_S
         self._places = {} if table.partition_keys else {_UNPARTITIONED: table.location}
 
     @classmethod
@@ -153,8 +171,35 @@ class TableWrite:
     def stage(self, kind: type[_Staging]) -> _Staging:
         """A new hidden directory, which goes with all that was published from it if the transaction aborts."""
         staging = kind.below(self.table.location, self.transaction.id)
-        self.transaction.on_abort(staging.undo)
+        self.transaction.on_abort(partial(self.undo, staging))
         return staging
+
+    def undo(self, staging: Staging) -> None:
+        """Remove what was staged, and what was published from it unless that `is_anothers` by now."""
+        if staging.published and self.is_anothers():
+            staging.remove()
+        else:
+            staging.undo()
+
+    def is_anothers(self) -> bool:
+        """Whether another table lies where this one did, and somebody writes, or has written, to it by our write id.
+
+        After a drop or a rename its files have the very names of ours. They are not ours: where ours are still, whoever
+        publishes his by these names fails.
+        """
+        before = self.table
+        write_id = self.transaction.written_as(before.database, before.name)
+        if write_id is None:
+            return False
+        try:
+            now = self._connection.table(before.database, before.name)
+            if now.id == before.id or now.location != before.location:
+                return False
+            with self._connection.begin(TransactionKind.READ) as transaction:
+                seen = transaction.write_ids(before.database, before.name)
+        except HiveAcidError:  # it is gone, or nobody answers: a base that stayed would be read by others
+            return False
+        return write_id <= seen.high_water_mark and not seen.is_aborted(write_id)
 
     def reads(self, locations: Mapping[str, str]) -> None:
         """Note where partitions were when their rows were read: rows are deleted there or nowhere."""
@@ -285,13 +330,35 @@ class TableWrite:
         if not self.table.partition_keys:
             return
         names = sorted({one.partition for one in published})
-        now = self._connection.partitions_named(self.table, names)
+        told = self._connection.wire_partitions(self.table, names)
+        now = {name: found.sd.location for name, found in told.items()}
         for name in names:
             if now.get(name) != self._places[name]:
                 what = f"was moved to {now[name]}" if name in now else "was dropped"
                 raise TableChangedError(
                     f"partition {name} of {self.table.full_name} {what} while the statement ran: run it again"
                 )
+        # Of many nobody has said when they were made.
+        self._refuse_hidden([name for name in names if not 0 < (told[name].createTime or 0) < self._may_be_anew_s])
+
+    def _refuse_hidden(self, names: Sequence[str]) -> None:
+        """Raise TableChangedError if in one of the partitions a base of a later write hides what was put there.
+
+        A partition that is dropped gets such a base, lest what was in it comes back when it is made anew. Who has an
+        earlier write id then is waited for, but not for ever.
+        """
+        table = self.table
+        write_id = self.transaction.write_id(table.database, table.name)
+        places = [self._places[name] for name in names]
+        for name, entries in zip(names, files.list_trees(places, max_depth=1), strict=True):
+            for entry in entries:
+                found = parse_directory(entry.path.rstrip("/"))
+                if found is not None and found.kind is Kind.BASE and found.max_write_id > write_id:
+                    raise TableChangedError(
+                        f"partition {name} of {table.full_name} was dropped and made anew since transaction "
+                        f"{self.transaction.id} began to write to the table: what it adds there would not be seen. Run "
+                        "it again"
+                    )
 
     def _unchanged(self) -> Any:
         """What the metastore says of the table. Raises TableChangedError if this write does not fit it any more."""

@@ -29,11 +29,11 @@ def truncate(
     once. Raises NoSuchObjectError for a partition that there is not, ColumnError for what is no specification of some,
     LockTimeoutError for writers that do not end and InvalidOperationError for files that are not the table's own.
     """
+    begun: TableWrite | None = None
     if transaction is not None and (meant.known is None or meant.known.is_transactional):
         intent = overwriting(connection, transaction, meant, {})
-        table = TableWrite.begin(connection, definitions, transaction, meant, intent).table
-    else:
-        table = definitions.now(meant, transaction)
+        begun = TableWrite.begin(connection, definitions, transaction, meant, intent)
+    table = definitions.now(meant, transaction) if begun is None else begun.table
     names: list[str] | None = None
     locations = {"": table.location}
     if partition and not table.partition_keys:
@@ -48,7 +48,7 @@ def truncate(
         request.writeId = write_id
         request.validWriteIdList = str(transaction.write_ids(table.database, table.name))
         places = {name: files.join(location, base_name(write_id)) for name, location in locations.items()}
-        transaction.on_abort(lambda: _remove(places.values()))
+        transaction.on_abort(lambda: _remove(() if begun is not None and begun.is_anothers() else places.values()))
         # A base of this transaction is there already, with the rows that are to go.
         again = transaction.note_directories(table.database, table.name, places, overwrite=True)
         _remove(places[name] for name in again)
