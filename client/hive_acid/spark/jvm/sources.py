@@ -24,6 +24,7 @@ _CLASSES = {
     "csv": f"{_PACKAGE}.csv.CSVFileFormat",
     "avro": "avro",
 }
+_AS_OF = "hive_acid.as_of"
 _PARQUET_TIMES = "spark.sql.parquet.outputTimestampType"
 _NOTHING_LEFT_OUT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
 
@@ -31,6 +32,15 @@ _NOTHING_LEFT_OUT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false
 def reader_of(spark: SparkSession, kind: str) -> DataFrameReader:
     """A reader of files of this kind: orc, parquet, json, text, csv or avro."""
     return spark.read.format(_CLASSES[kind]).options(**_NOTHING_LEFT_OUT)
+
+
+def as_of(reader: DataFrameReader, stamp: int) -> DataFrameReader:
+    """`reader` for files as they are, by the `stamp` of their sizes and times.
+
+    Spark takes what a user has cached for all that is read from the same paths with the same options. But a table that
+    was dropped and made anew has files of the same names, and so has one that was overwritten twice in a transaction.
+    """
+    return reader.option(_AS_OF, str(stamp))
 
 
 def writer_of(frame: DataFrame, kind: str) -> DataFrameWriter:

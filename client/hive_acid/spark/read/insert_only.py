@@ -7,7 +7,9 @@ format: by name in ORC, Parquet, Avro and JSON, by place in text.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import NamedTuple, TypeVar
 
@@ -21,8 +23,8 @@ from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
-from hive_acid.format.state import DataDirectory
-from hive_acid.spark.jvm.sources import reader_of
+from hive_acid.format.state import DataDirectory, DataFile, stamp_of
+from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.originals import path_of
 from hive_acid.spark.read.scan import PATH_COLUMN, literal_path, names_files, partition_texts
@@ -32,7 +34,17 @@ from hive_acid.spark.values.texts import declared, is_char, shown
 from hive_acid.spark.values.types import row_type, spark_type
 
 Format = TypeVar("Format")
-Reader = Callable[[SparkSession, Table, list[str], Column], DataFrame]
+
+
+@dataclass(slots=True)
+class _Found:
+    """Files to read: their paths as Spark takes them, or those of their directories, and all of them."""
+
+    paths: list[str] = field(default_factory=list)
+    files: list[DataFile] = field(default_factory=list)
+
+
+Reader = Callable[[SparkSession, Table, _Found, Column], DataFrame]
 """The columns of a table out of files, and the column given last, which tells the file's path."""
 
 _HEADER_LINES = ("skip.header.line.count", "skip.footer.line.count")
@@ -59,15 +71,15 @@ def read_table(spark: SparkSession, state: TableState) -> DataFrame:
     directories = [partition.directory for partition in told_by_path]
     texts = [F.expr(text) for text in partition_texts(len(table.partition_keys), table.location, directories)]
     parts = [
-        _shown(read(spark, table, paths, path_of(levels)), table, texts)
-        for levels, paths in _paths(spark, told_by_path, state.write_ids)
+        _shown(read(spark, table, found, path_of(levels)), table, texts)
+        for levels, found in _paths(spark, told_by_path, state.write_ids)
     ]
     for partition in state.partitions:
         if not partition.is_told_by_path:
             values = [F.lit(value).cast("string") for _, value in parse_partition_name(partition.name)]
             parts += [
-                _shown(read(spark, table, paths, path_of(levels)), table, values)
-                for levels, paths in _paths(spark, [partition], state.write_ids)
+                _shown(read(spark, table, found, path_of(levels)), table, values)
+                for levels, found in _paths(spark, [partition], state.write_ids)
             ]
     if parts:
         return reduce(DataFrame.unionByName, parts)
@@ -76,9 +88,9 @@ def read_table(spark: SparkSession, state: TableState) -> DataFrame:
 
 def _paths(
     spark: SparkSession, partitions: Sequence[PartitionState], write_ids: ValidWriteIdList
-) -> list[tuple[int, list[str]]]:
+) -> list[tuple[int, _Found]]:
     """The files that are visible, by how many levels they lie below their partition."""
-    found: dict[int, list[str]] = {}
+    found: defaultdict[int, _Found] = defaultdict(_Found)
     named = names_files(spark, sum(len(of.files) for partition in partitions for of in partition.state.data))
     for partition in partitions:
         for directory in partition.state.data:
@@ -86,17 +98,19 @@ def _paths(
             _check_whole(at, directory, write_ids)
             flat = all(file.path.count("/") == 1 for file in directory.files)
             if directory.files and flat and not named:
-                found.setdefault(2, []).append(literal_path(at))
+                found[2].paths.append(literal_path(at))
+                found[2].files += directory.files
                 continue
             for file in directory.files:
-                path = literal_path(files.join(partition.location, file.path))
-                found.setdefault(file.path.count("/") + 1, []).append(path)
+                of_level = found[file.path.count("/") + 1]
+                of_level.paths.append(literal_path(files.join(partition.location, file.path)))
+                of_level.files.append(file)
     return sorted(found.items())
 
 
 def data_files(spark: SparkSession, partition: PartitionState, write_ids: ValidWriteIdList) -> list[str]:
     """The full paths of the files with rows of a partition, as Spark's readers take them."""
-    return [path for _, paths in _paths(spark, [partition], write_ids) for path in paths]
+    return [path for _, found in _paths(spark, [partition], write_ids) for path in found.paths]
 
 
 def _check_whole(at: str, directory: DataDirectory, write_ids: ValidWriteIdList) -> None:
@@ -137,24 +151,24 @@ def by_format(table: Table, known: Mapping[str, Format], otherwise: str) -> Form
 
 
 def _by_spark(kind: str) -> Reader:
-    def read(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
-        return _loaded(table, reader_of(spark, kind).schema(row_type(table.columns)), paths).select("*", path)
+    def read(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
+        return _loaded(table, reader_of(spark, kind).schema(row_type(table.columns)), found).select("*", path)
 
     return read
 
 
-def _loaded(table: Table, source: DataFrameReader, paths: list[str]) -> DataFrame:
+def _loaded(table: Table, source: DataFrameReader, found: _Found) -> DataFrame:
     try:
-        return source.load(paths)
+        return as_of(source, stamp_of(found.files)).load(found.paths)
     except AnalysisException as error:
         raise UnsupportedTableError(f"{table.full_name} cannot be read: {str(error).splitlines()[0]}") from error
 
 
-def _json(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+def _json(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
     fields = [
         t.StructField(field.name, json_values.type_of_lines(field.dataType)) for field in row_type(table.columns).fields
     ]
-    read = _loaded(table, reader_of(spark, "json").schema(t.StructType(fields)), paths)
+    read = _loaded(table, reader_of(spark, "json").schema(t.StructType(fields)), found)
     values = (f"{json_values.read(column)} AS {quoted(column.name)}" for column in table.columns)
     return read.select(*map(F.expr, values), path)
 
@@ -212,13 +226,13 @@ def _field_of(between: Delimiters) -> str:
     return f"(?:[^{escape}{re.escape(between.field)}]|{escape}.)*"
 
 
-def _delimited(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+def _delimited(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
     """Lines of Hive's LazySimpleSerDe: fields between delimiters, at their places."""
     refuse_header(table)
     if nested := [one.name for one in table.columns if _is_nested(spark_type(one.type))]:
         raise UnsupportedTableError(f"{table.full_name}: nested columns ({', '.join(nested)}) are not read from text")
     between = delimiters(table)
-    lines = _loaded(table, reader_of(spark, "text"), paths).select(_LINE, path)
+    lines = _loaded(table, reader_of(spark, "text"), found).select(_LINE, path)
     fields = _fields(F.col(_LINE), between)
     texts = [F.nullif(F.get(fields, F.lit(place)), F.lit(between.null)) for place in range(len(table.columns))]
     if between.escape is not None:
@@ -245,14 +259,14 @@ def _value(text: Column, kind: t.DataType) -> Column:
     return F.unbase64(text) if isinstance(kind, t.BinaryType) else text.try_cast(kind)
 
 
-def _quoted_text(spark: SparkSession, table: Table, paths: list[str], path: Column) -> DataFrame:
+def _quoted_text(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
     """Lines of Hive's OpenCSVSerde: all columns are text, quotes may stand around them."""
     of = _told_to_serde(table)
     refuse_header(table)
     texts = t.StructType([t.StructField(column.name, t.StringType()) for column in table.columns])
     source = reader_of(spark, "csv").schema(texts).option("sep", of.get("separatorChar", ","))
     source = source.option("quote", of.get("quoteChar", '"')).option("escape", of.get("escapeChar", "\\"))
-    read = _loaded(table, source.option("emptyValue", ""), paths)
+    read = _loaded(table, source.option("emptyValue", ""), found)
     values = [
         F.col(quoted(column.name)).try_cast(spark_type(column.type)).alias(column.name) for column in table.columns
     ]

@@ -12,7 +12,7 @@ from hive_acid.filesystem import files
 from hive_acid.format.names import Kind, parse_bucket_file
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import RangeValidity, ValidTxnList, ValidWriteIdList
-from hive_acid.format.state import DataDirectory, DataFile, DirectoryState, directory_state
+from hive_acid.format.state import DataDirectory, DataFile, DirectoryState, directory_state, stamp_of
 from hive_acid.spark.read.open_files import closed_files
 from hive_acid.spark.read.scan import ScanDirectory
 
@@ -51,6 +51,7 @@ class PartitionState:
                     directory.validity is RangeValidity.ALL,
                     tuple(files.join(self.location, file.path) for file in chosen),
                     whole,
+                    stamp_of(chosen),
                 )
             )
         return found

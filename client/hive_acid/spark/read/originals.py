@@ -28,8 +28,8 @@ from hive_acid.catalog import table as catalog
 from hive_acid.filesystem import files
 from hive_acid.format import rows
 from hive_acid.format.names import MAX_BUCKET, parse_directory, parse_original_file
-from hive_acid.format.state import DataFile
-from hive_acid.spark.jvm.sources import reader_of
+from hive_acid.format.state import DataFile, stamp_of
+from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.read.scan import ID_COLUMNS, PATH_COLUMN, ROW_COLUMN, literal_path, undo_percent
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import row_type, spark_type
@@ -67,14 +67,16 @@ class OriginalFile:
     write_id: int
     bucket_property: int
     names: Names
+    stamp: int
 
 
 def original_files(location: str, found: Iterable[DataFile], names: Mapping[str, Names]) -> list[OriginalFile]:
     """Files of one partition directory at `location`; `names` by their full paths."""
-    return [_original_file(location, file.path, names[files.join(location, file.path)]) for file in found]
+    return [_original_file(location, file, names[files.join(location, file.path)]) for file in found]
 
 
-def _original_file(location: str, path: str, names: Names) -> OriginalFile:
+def _original_file(location: str, file: DataFile, names: Names) -> OriginalFile:
+    path = file.path
     name = path.rpartition("/")[2]
     directory = parse_directory(path.partition("/")[0])
     bucket = parse_original_file(name)
@@ -89,6 +91,7 @@ def _original_file(location: str, path: str, names: Names) -> OriginalFile:
         write_id=directory.max_write_id if directory else 0,
         bucket_property=property_,
         names=names,
+        stamp=stamp_of([file]),
     )
 
 
@@ -100,12 +103,10 @@ def original_events(
     The path is given as if the file lay in the directory of a write. Without `with_ids` those of rows are null, and the
     files are read as any ORC file: in batches, filters pushed down.
     """
-    alike: dict[tuple[Names, int], list[str]] = {}
+    alike: dict[tuple[Names, int], list[OriginalFile]] = {}
     for file in found:
-        alike.setdefault((file.names, file.levels), []).append(literal_path(file.path))
-    parts = [
-        _plain(spark, columns, names, levels, paths, with_ids=with_ids) for (names, levels), paths in alike.items()
-    ]
+        alike.setdefault((file.names, file.levels), []).append(file)
+    parts = [_plain(spark, columns, names, levels, some, with_ids=with_ids) for (names, levels), some in alike.items()]
     read = reduce(DataFrame.unionByName, parts)
     if with_ids:
         return _numbered(spark, read, found)
@@ -119,12 +120,13 @@ def _plain(
     columns: Sequence[catalog.Column],
     names: Names,
     levels: int,
-    paths: Sequence[str],
+    found: Sequence[OriginalFile],
     *,
     with_ids: bool,
 ) -> DataFrame:
     present = [catalog.Column(name, column.type) for name, column in zip(names, columns, strict=True) if name]
-    frame = reader_of(spark, "orc").schema(row_type(present)).load(list(paths))
+    reader = as_of(reader_of(spark, "orc"), hash(tuple(file.stamp for file in found)))
+    frame = reader.schema(row_type(present)).load([literal_path(file.path) for file in found])
     values = [
         (F.col(quoted(name.lower())) if name else F.lit(None).cast(spark_type(column.type))).alias(column.name.lower())
         for name, column in zip(names, columns, strict=True)

@@ -28,7 +28,7 @@ from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
-from hive_acid.spark.jvm.sources import reader_of
+from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.values.quoting import quoted
 
 ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
@@ -64,7 +64,7 @@ class ScanDirectory:
     """A data directory to scan: its full path, what its name says, and whether all its rows are visible.
 
     `files` are the full paths of the files to read, None if they are not known. They are all in the directory if that
-    is `whole`.
+    is `whole`. Other files of the same names have another `stamp`.
     """
 
     path: str
@@ -72,6 +72,7 @@ class ScanDirectory:
     all_visible: bool
     files: tuple[str, ...] | None = None
     whole: bool = True
+    stamp: int = 0
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -126,7 +127,8 @@ def _events(
     paths = [literal_path(path) for path in _paths(spark, directories)]
     schema = t.StructType([t.StructField(*field) for field in zip((*asked, ROW_COLUMN), kinds, strict=True)])
     with _listed_in_few_tasks(spark, paths):
-        read = reader_of(spark, "orc").options(**search).schema(schema).load(paths)
+        reader = as_of(reader_of(spark, "orc"), hash(tuple(directory.stamp for directory in directories)))
+        read = reader.options(**search).schema(schema).load(paths)
     events = read.where(_never_false(map(quoted, asked)))
     columns = [*map(quoted, asked), ROW_COLUMN, "_metadata.file_path"]
     return events.selectExpr(*(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))
