@@ -1,17 +1,24 @@
 """Staged files on their way to their place, and back."""
 
 import pytest
+from pyspark.sql import DataFrameWriter
 
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.format.names import VERSION_MARKER
 from hive_acid.spark.write.stage import SparkStaging
+from tests.spark.by_spark import written_by_spark
+from tests.spark.checker import check_table, location_of
+
+LATE = "_temporary/0/_temporary/attempt_202601010000000000000000_0001_m_000001_1"
+"""Where a task writes that was started twice. It may do so still when the other one, and the job, are done."""
 
 LEFT = (
     "part-00000-x-c000.zlib.orc",
     "part-00003-x-c000.zlib.orc",
     "_SUCCESS",
     ".part-00000-x-c000.zlib.orc.crc",
+    f"{LATE}/part-00001-x-c000.zlib.orc",
 )
 """What a job has left: two files of inserts, and what is none."""
 
@@ -20,6 +27,7 @@ def staged(root):
     staging = SparkStaging(f"{root}/t/_tmp_spark_1_a")
     files.make_directory(f"{staging.location}/written/job")
     for name in LEFT:
+        files.make_directory(files.parent(f"{staging.location}/written/job/{name}"))
         files.write(f"{staging.location}/written/job/{name}", name.encode())
     return staging
 
@@ -62,3 +70,31 @@ def test_two_files_for_one_bucket_are_refused(tmp_path):
     files.write(f"{staging.location}/written/job/part-00003-y-c000.zlib.orc", b"again")
     with pytest.raises(FormatError, match="two files for bucket 3"):
         staging.staged(0)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["full", "insert_only"])
+@pytest.mark.parametrize("keys", [{}, {"p": "int"}], ids=["flat", "partitioned"])
+def test_what_a_late_task_still_writes_is_nothing_to_the_table(acid, spark, monkeypatch, kind, keys):
+    save = DataFrameWriter.save
+
+    def saved(writer, path):
+        save(writer, path)
+        late = f"{path}/{LATE}/part-00001-x-c000.zstd.orc"
+        files.make_directory(files.parent(late))
+        files.write(late, b"half of a file")
+
+    monkeypatch.setattr(DataFrameWriter, "save", saved)
+    properties = {"transactional_properties": "insert_only"} if kind == "insert_only" else None
+    acid.create_table("d.t", {"id": "int"}, partitioned_by=keys, properties=properties)
+    frame = spark.range(4).selectExpr("int(id) id", *(["int(id % 2) p"] if keys else []))
+    assert acid.insert("d.t", frame) == 4
+    if kind == "full":
+        with written_by_spark():
+            assert acid.update("d.t", {"id": "id + 10"}, "id > 1") == 2
+        check_table(location_of(acid, "d.t"))
+    assert sorted(row.id for row in acid.table("d.t").collect()) == ([0, 1, 12, 13] if kind == "full" else [0, 1, 2, 3])
+    assert acid.overwrite("d.t", frame) == 4
+    assert acid.table("d.t").count() == 4
+    below = files.list_tree(str(location_of(acid, "d.t")))
+    assert not [entry.path for entry in below if "attempt" in entry.path]

@@ -15,6 +15,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog.table import Table
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.filesystem import files
+from hive_acid.format.names import is_hidden
 from hive_acid.format.orc.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark.jvm.sources import exact_times, writer_of
@@ -85,14 +86,19 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
 
 
 def _directories(location: str, depth: int) -> dict[Values, str]:
-    """The directories that Spark has written, by the values of the partition; without what only Spark looks at."""
-    files.remove(files.join(location, "_SUCCESS"))
+    """The directories that Spark has written, by the values of the partition; without what only Spark looks at.
+
+    That is a mark of success, and what a task that was started twice still writes.
+    """
+    for entry in files.list_tree(location, max_depth=1):
+        if is_hidden(entry.path):
+            files.remove(files.join(location, entry.path))
     if not depth:
         return {(): location}
     found: dict[Values, str] = {}
     for entry in files.list_tree(location, max_depth=depth):
         path = entry.path.rstrip("/")
-        if entry.is_directory and path.count("/") == depth - 1:
+        if entry.is_directory and not is_hidden(path) and path.count("/") == depth - 1:
             found[tuple(value for _, value in parse_partition_name(path))] = files.join(location, path)
     return found
 

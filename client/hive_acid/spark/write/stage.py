@@ -18,7 +18,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
-from hive_acid.format.names import bucket_file_name, is_for_hive_3
+from hive_acid.format.names import bucket_file_name, is_for_hive_3, is_hidden
 from hive_acid.format.orc.deletes import DeleteEvents, delete_file
 from hive_acid.format.orc.file import empty_acid_file
 from hive_acid.format.partitions import parse_partition_name
@@ -106,7 +106,7 @@ class SparkStaging(Staging):
         for entry in files.list_tree(files.join(self.location, written)):
             directory, _, name = entry.path.rpartition("/")
             match = _PART_FILE.fullmatch(name)
-            if match is None:
+            if match is None or is_hidden(entry.path):  # of a task that was started twice, and writes still
                 continue
             divided = dict(parse_partition_name(directory)) if directory else {}
             bucket = int(divided.get(BUCKET_COLUMN) or match[1])

@@ -10,6 +10,7 @@ from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.files import FileEntry
 from hive_acid.filesystem.footers import DataFilePath, end_of, uncompressed
+from hive_acid.format.names import is_hidden
 from hive_acid.format.orc.patch import hive_3_properties, second_tail
 from hive_acid.format.orc.tail import read_tail
 
@@ -29,7 +30,8 @@ def add_tails(location: str, row: Sequence[str], holds: Holds | None = None) -> 
 
     With `holds`, which says of a file's path whether it has delete events, it also has what Apache Hive 3.1 needs.
     """
-    found = [entry for entry in files.list_tree(location) if entry.path.endswith(_DATA)]
+    entries = files.list_tree(location)
+    found = [entry for entry in entries if entry.path.endswith(_DATA) and not is_hidden(entry.path)]
     with ThreadPoolExecutor(files.threads_at(location), thread_name_prefix="orc-tail") as pool:
         list(pool.map(lambda entry: _add_tail(location, entry, row, holds), found))
 
