@@ -1,11 +1,13 @@
 """Transactions, snapshots and leases of a session, against a real metastore."""
 
+import asyncio
 import gc
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, DataFrameWriter
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
@@ -173,6 +175,62 @@ def test_each_thread_has_its_own_transaction(numbers, spark):
         thread.join()
         assert ids(numbers) == [9]
     assert seen == [list(range(10))]
+
+
+def test_a_task_of_asyncio_has_no_part_in_the_block_of_another(numbers, spark):
+    one = spark.sql("SELECT 70 AS id, 0 AS n")
+
+    async def failing(entered, done):
+        with numbers.transaction():
+            numbers.delete("d.t", "id < 9")
+            await asyncio.gather(asyncio.create_task(within()))
+            entered.set()
+            await done.wait()
+            raise KeyError
+
+    async def within():
+        assert ids(numbers) == [9], "what a block begins is part of it"
+
+    async def beside(entered, done):
+        await entered.wait()
+        for verb in (lambda: ids(numbers), lambda: numbers.insert("d.t", one), lambda: numbers.sql("DELETE FROM d.t")):
+            with pytest.raises(TransactionClosedError, match="another task of asyncio"):
+                verb()
+        await asyncio.to_thread(numbers.insert, "d.t", one)
+        done.set()
+
+    async def both():
+        entered, done = asyncio.Event(), asyncio.Event()
+        with pytest.raises(ExceptionGroup) as raised:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(failing(entered, done))
+                group.create_task(beside(entered, done))
+        assert [type(error) for error in raised.value.exceptions] == [KeyError]
+
+    asyncio.run(both())
+    assert ids(numbers) == [*range(10), 70], "the row that was inserted beside the block is not undone with it"
+    numbers.insert("d.t", one)
+
+
+@pytest.mark.parametrize("how", ["alone", "block"])
+def test_a_statement_whose_session_is_closed_meanwhile_says_so(numbers, spark, monkeypatch, how):
+    """Whatever Spark says of a directory that goes while it writes."""
+    save = DataFrameWriter.save
+    other = hive_acid.spark.session(spark, numbers.connection.uri)
+
+    def closed_meanwhile(writer, path):
+        thread = threading.Thread(target=other.close)
+        thread.start()
+        thread.join()
+        save(writer, f"{path}/\0")  # as if
+
+    monkeypatch.setattr(DataFrameWriter, "save", closed_meanwhile)
+    with (
+        pytest.raises(TransactionClosedError, match="is aborted"),
+        other.transaction() if how == "block" else nullcontext(),
+    ):
+        other.insert("d.t", spark.sql("SELECT 70 AS id, 0 AS n"))
+    assert ids(numbers) == list(range(10))
 
 
 def test_a_snapshot_is_one_for_all_its_reads(numbers, spark):

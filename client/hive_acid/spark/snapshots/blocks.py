@@ -1,13 +1,19 @@
-"""Transactions around the verbs of a session: a ``with`` block of the thread, or one made for a single statement."""
+"""Transactions around the verbs of a session: a ``with`` block of the thread, or one made for a single statement.
+
+Tasks of asyncio take turns on one thread. Those that a block has begun are part of it; any other one is refused while
+the block waits, since its verbs would be done, or undone, with somebody else's.
+"""
 
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import TypeVar
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -23,6 +29,17 @@ _BEGINNINGS = 3
 
 Result = TypeVar("Result")
 
+_MARKS: ContextVar[frozenset[object]] = ContextVar("hive_acid_blocks", default=frozenset())
+"""The marks of the blocks that a task is in, or was begun in."""
+
+
+def _task() -> Any:
+    """The task of asyncio that runs on this thread, None if there is none."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        return None
+    return asyncio.current_task()
+
 
 @dataclass
 class Block:
@@ -35,6 +52,17 @@ class Block:
     lease: Lease | None
     writable: bool
     failure: BaseException | None = None
+    task: Any = field(default_factory=lambda: _task())
+    """The task of asyncio that has entered it, if it was one."""
+    mark: object = field(default_factory=object)
+    """What tasks know that are begun within."""
+
+    @property
+    def is_of_another_task(self) -> bool:
+        """Whether a task runs here that the block knows nothing of, while that of the block waits."""
+        if self.task is None or self.task.done():
+            return False
+        return _task() is not self.task and self.mark not in _MARKS.get()
 
 
 class Blocks:
@@ -57,9 +85,18 @@ class Blocks:
         )
 
     def current(self) -> Block | None:
-        """This thread's block. Raises TransactionClosedError if a statement in it has failed, and SparkStoppedError."""
+        """This thread's block.
+
+        Raises TransactionClosedError if a statement in it has failed, or if it is of another task of asyncio, which
+        waits in it; and SparkStoppedError.
+        """
         check_running(self._spark)
         block: Block | None = getattr(self._local, "block", None)
+        if block is not None and block.is_of_another_task:
+            raise TransactionClosedError(
+                f"transaction {block.transaction.id} is of another task of asyncio, which waits within its block: do "
+                "not await within a block, or run what is not part of it on a thread of its own"
+            )
         if block is not None and block.failure is not None:
             raise TransactionClosedError(f"a statement of this transaction failed: {block.failure}") from block.failure
         return block
@@ -79,6 +116,7 @@ class Blocks:
         lease = Lease(self._spark, transaction.end_later) if reading else None
         block = Block(transaction, lease, writable=not reading)
         self._local.block = block
+        _MARKS.set(_MARKS.get() | {block.mark})
         try:
             yield transaction
             if block.failure is not None:
@@ -95,6 +133,7 @@ class Blocks:
             raise
         finally:
             self._local.block = None
+            _MARKS.set(_MARKS.get() - {block.mark})
 
     @contextmanager
     def reading(self, tables: Iterable[str] = ()) -> Iterator[Transaction]:
@@ -136,7 +175,7 @@ class Blocks:
         if not block.writable:
             raise TransactionClosedError("a snapshot block only reads: use acid.transaction() to change tables")
         try:
-            return run(block.transaction)
+            return _told(run, block.transaction)
         except BaseException as error:
             block.failure = error
             raise
@@ -148,8 +187,22 @@ class Blocks:
                 suppress(SnapshotOutdatedError),
                 self.entered(TransactionKind.WRITE, named, may_begin_again=attempt < _BEGINNINGS) as transaction,
             ):
-                return run(transaction)
+                return _told(run, transaction)
         raise AssertionError("the last attempt returns or raises another error")
+
+
+def _told(run: Callable[[Transaction], Result], transaction: Transaction) -> Result:
+    """What `run` makes; of a transaction that ends meanwhile, with its files, no error of Spark's is told, but that."""
+    try:
+        return run(transaction)
+    except HiveAcidError:
+        raise
+    except Exception as error:
+        try:
+            transaction.check_open()
+        except HiveAcidError as ended:
+            raise ended from error
+        raise
 
 
 def _abort(transaction: Transaction) -> None:
