@@ -104,6 +104,10 @@ class Alterations:
         wire.parameters = kept | {key: value for key, value in properties.items() if value is not None}
         self._calls.call("alter_table", table.database, table.name, wire)
 
+    def held(self, transaction: Transaction, meant: TableReference) -> Table:
+        """Lock a table against all who change it, but not against who adds rows; the table as it is then."""
+        return self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)[0]
+
     def _locked(self, transaction: Transaction, meant: TableReference, kind: int) -> tuple[Table, Any]:
         """Lock the table; what the metastore says of it behind the lock."""
         transaction.lock(

@@ -91,6 +91,20 @@ def test_a_failed_transaction_leaves_the_files_where_they_were(simple, tmp_path)
     assert read(simple) == []
 
 
+def test_a_file_is_moved_once_in_a_transaction(simple, tmp_path):
+    given = write_orc(tmp_path / "a.orc", [1, 2])
+    simple.create_table("d.u", {"id": "int", "name": "string"})
+    for again in ("d.t", "d.u"):
+        with pytest.raises(FormatError, match="moved by this transaction already"), simple.transaction():
+            simple.load_data("d.t", str(given))
+            simple.load_data(again, f"file:{given}")
+    with simple.transaction():
+        simple.load_data("d.t", str(given))
+        simple.load_data("d.u", str(given), copy=True)
+    assert read(simple) == read(simple, "d.u") == rows_of(1, 2)
+    assert not given.exists()
+
+
 def test_readers_with_older_snapshots_see_what_was_there(simple, tmp_path):
     simple.load_data("d.t", str(write_orc(tmp_path / "a.orc", [1])))
     before = simple.table("d.t")

@@ -1,10 +1,14 @@
 """EXPORT and IMPORT: one snapshot out, the same table in."""
 
 import json
+import threading
+from contextlib import suppress
 
 import pytest
 
+import hive_acid.spark
 from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, NoSuchObjectError
+from hive_acid.spark.tables.export import Export
 from tests.spark.checker import check_table, location_of
 
 
@@ -99,3 +103,36 @@ def test_an_empty_table_of_the_same_columns_is_filled(filled, tmp_path, spark):
     with pytest.raises(ColumnError, match="has other columns"):
         filled.import_table(location, "d.other")
     assert len(read(filled, "d.same")) == 15
+
+
+def test_of_two_imports_at_a_time_one_fills_an_empty_table(filled, spark, tmp_path, monkeypatch):
+    location = str(tmp_path / "out")
+    assert filled.export_table("d.t", location) == 15
+    filled.create_table("d.u", filled.connection.table("d", "t").columns, partitioned_by={"p": "string"})
+    both, outcomes = threading.Barrier(2), []
+    looked = Export.is_target
+
+    def at_once(export, *where):
+        found = looked(export, *where)
+        if not both.broken:
+            with suppress(threading.BrokenBarrierError):
+                both.wait(20)
+            both.abort()
+        return found
+
+    monkeypatch.setattr(Export, "is_target", at_once)
+
+    def import_it():
+        with hive_acid.spark.session(spark, filled.connection.uri) as acid:
+            try:
+                outcomes.append(acid.import_table(location, "d.u"))
+            except AlreadyExistsError:
+                outcomes.append(0)
+
+    threads = [threading.Thread(target=import_it) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == [0, 15]
+    assert read(filled, "d.u") == read(filled, "d.t")

@@ -6,7 +6,7 @@ from functools import reduce
 import pytest
 from pyspark.sql import DataFrame
 
-from hive_acid.errors import ColumnError, TableNotAcidError, UnsupportedTableError
+from hive_acid.errors import ColumnError, TableNotAcidError, TransactionClosedError, UnsupportedTableError
 from hive_acid.wire import ttypes
 from tests.spark.checker import location_of
 
@@ -173,6 +173,8 @@ def test_a_flat_table_of_any_format_becomes_insert_only(acid, rows):
     expected = sorted(map(tuple, rows.collect()), key=str)
     with pytest.raises(UnsupportedTableError, match="insert_only=True"):
         acid.convert_table("d.t")
+    with pytest.raises(TransactionClosedError, match="within a longer transaction"), acid.transaction():
+        acid.convert_table("d.t", insert_only=True)
     assert acid.convert_table("d.t", insert_only=True) == []
     assert read(acid) == expected
     assert list(location.glob("*.parquet")) == []

@@ -43,8 +43,19 @@ def load(
 def take_in(
     placement: Placement, transaction: Transaction, found: dict[Values, list[DataFilePath]], *, copy: bool
 ) -> int:
-    """Place checked files, those of each partition in one directory; returns their number."""
+    """Place checked files, those of each partition in one directory; returns their number.
+
+    Raises FormatError, unless they are to stay, for files that the transaction takes in already.
+    """
     table = placement.table
+    taken = [file.path for some in found.values() for file in some]
+    if not copy:
+        if again := transaction.moved.intersection(map(files.plain, taken)):
+            raise FormatError(
+                f"{min(again)} is moved by this transaction already, when it commits: its rows would be there twice. "
+                "Load it with copy=True if they are to be"
+            )
+        transaction.moved.update(map(files.plain, taken))
     named = {values: new_names(table, some) for values, some in found.items()}
     made: dict[Values, str] = {}
     for position, (values, some) in enumerate(found.items()):
@@ -52,7 +63,6 @@ def take_in(
         for file, name in zip(some, named[values], strict=True):
             files.copy(file.path, files.join(made[values], name), share=not copy)
     placement.publish(made)
-    taken = [file.path for some in found.values() for file in some]
     if not copy:
         transaction.on_commit(lambda: _remove(taken))
     return len(taken)

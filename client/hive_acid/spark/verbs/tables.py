@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table, table_parts
+from hive_acid.errors import TransactionClosedError
 from hive_acid.operators import compactions
 from hive_acid.spark.tables import requests as compaction
 from hive_acid.spark.tables.convert import convert
@@ -177,6 +178,9 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
 
         def run(transaction: Transaction) -> int:
             if found.is_target(self.connection, database, table):
+                # Of two imports at a time the second one finds the rows of the first.
+                self._alterations.held(transaction, self._meant(name))
+                found.is_target(self.connection, database, table)
                 return fill()
             return create_with_rows(self.connection, transaction, database, table, create, fill)
 
@@ -188,8 +192,14 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         It is a change of metadata for a full-ACID table; for an `insert_only` one, of any format, files are moved into
         their place. Without `compact` engines that cannot number the rows of plain files, as Trino, must wait for a
         compaction. Writers that know of no transactions must have stopped. Raises UnsupportedTableError and MetaError
-        for tables that cannot be converted, with the way out.
+        for tables that cannot be converted, with the way out; TransactionClosedError within a longer transaction for
+        an `insert_only` one, whose files would be nowhere if that aborted.
         """
+        if insert_only and self._blocks.current() is not None:
+            raise TransactionClosedError(
+                f"{TableReference.of(table).full_name} is not made insert-only within a longer transaction: if that "
+                "aborted, no file would be part of the table. Convert it before"
+            )
         converted = self._on(
             table, lambda transaction, of: convert(self._context, transaction, of, insert_only=insert_only)
         )
