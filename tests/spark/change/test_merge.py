@@ -5,6 +5,8 @@ from pyspark.sql import functions as F
 
 import hive_acid.spark
 from hive_acid.errors import ColumnError, MergeCardinalityError, WriteConflictError
+from hive_acid.spark.change import collected
+from hive_acid.spark.jvm import kept_rows
 from tests.spark.checker import check_table, location_of
 from tests.spark.plans import SPARK, last_write
 
@@ -110,10 +112,20 @@ def test_a_row_matched_twice_fails_and_leaves_nothing(states, counties):
     assert inserted.execute().inserted == 2
 
 
-def test_a_source_that_changes_is_merged_as_one(acid, spark):
+@pytest.mark.parametrize("twice", ["never", "speculation"])
+@pytest.mark.parametrize("by", ["client", "spark"])
+def test_a_source_that_changes_is_merged_as_one(acid, spark, monkeypatch, by, twice):
+    """At each use it would have other rows; `rand()` has a seed, by which it has the same."""
+    if by == "spark":
+        monkeypatch.setattr(collected, "MOST_ROWS", -1)
+    if twice == "speculation":  # which is for the start of a Spark
+        monkeypatch.setattr(kept_rows, "_SPECULATION", "spark.hive_acid.test.speculation")
+        spark.conf.set("spark.hive_acid.test.speculation", "true")
     acid.create_table("d.t", {"id": "int", "v": "double"})
     acid.insert("d.t", spark.range(200).selectExpr("int(id) id", "0.0D v"))
-    random = spark.range(1000).selectExpr("int(id) id", "rand() v").where("v < 0.5")
+    chance = "double(reflect('java.lang.Math', 'random'))"
+    random = spark.range(1000).selectExpr("int(id) id", f"{chance} v").where("v < 0.5")
+    assert random.agg({"v": "sum"}).collect() != random.agg({"v": "sum"}).collect()
     merged = (
         acid.merge("d.t", random, "t.id = s.id").whenMatchedUpdate(set={"v": "s.v"}).whenNotMatchedInsertAll().execute()
     )

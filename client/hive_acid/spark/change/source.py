@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,7 +19,7 @@ from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, equal_columns
 from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
 from hive_acid.spark.jvm.fetched import received, sent
-from hive_acid.spark.jvm.job_settings import NOT_INFERRED, configured
+from hive_acid.spark.jvm.kept_rows import kept_rows
 from hive_acid.spark.values.argument_checks import check_condition, check_frame
 from hive_acid.spark.values.assign import total
 from hive_acid.spark.values.quoting import quoted
@@ -94,7 +93,7 @@ class KeptSource:
 
 
 def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
-    """Compute the source of a join with `table`, in one query that also measures it.
+    """Compute the source of a join with `table`, and measure it.
 
     With `once` it is looked at whether a row of the table can match two of the source. Raises ColumnError for a source
     with two columns of one name, or with one that has the name of ours.
@@ -114,9 +113,9 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
         for position, (name, of) in enumerate(zip(names, types, strict=True))
         for what, end in (("low", "min"), ("high", "max"))
     )
-    # Kept as soon as it is computed, and it is computed to be measured. (An observation would not reach a client of
+    # Measured when it is kept: what is learnt has to be of the very rows. (An observation would not reach a client of
     # Spark Connect from a checkpoint.)
-    frame = _kept(numbered)
+    frame = kept_rows(numbered)
     counted = "count(1) AS rows", f"{distinct} AS distinct_keys", f"{known} AS known_keys"
     found = frame.selectExpr(*counted, f"{_bytes(join.source)} AS bytes", *ends).collect()[0]
     rows = int(found["rows"])
@@ -134,20 +133,6 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     small = int(found["bytes"] or 0) + rows * _VALUE_BYTES <= _BROADCAST_LIMIT_BYTES
     unique = found["distinct_keys"] is not None and found["distinct_keys"] == found["known_keys"]
     return KeptSource(frame, join.source_alias, rows, small, all_of((said, *bounds)), unique)
-
-
-def _kept(rows: DataFrame) -> DataFrame:
-    """`rows`, to be computed once.
-
-    Spark keeps with them what it concludes of each column from all others (`job_settings.NOT_INFERRED`). A client of
-    Connect has no plan of its own, and leaves it at that: the source's own joins and filters are planned by it.
-    """
-    of_jvm: Any = vars(rows).get("_jdf")
-    if of_jvm is None:
-        return rows.localCheckpoint(eager=False)
-    of_jvm.queryExecution().executedPlan()
-    with configured(rows.sparkSession, NOT_INFERRED, gives_way=True):
-        return rows.localCheckpoint(eager=False)
 
 
 def _comparable_keys(join: Join, table: Table) -> Iterator[tuple[Column, str]]:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.conditions.expressions import Expression, expression
+from hive_acid.spark.jvm.kept_rows import kept_rows
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.values.argument_checks import check_condition, check_partition, check_values
 from hive_acid.spark.values.specs import with_keys
@@ -87,7 +88,7 @@ class MultiInsert:
     def _run(self) -> list[int]:
         check_distinct(name.lower() for name in self.frame.columns)
         several = len(self.branches) > 1
-        frame = self.frame.localCheckpoint(eager=True) if several else self.frame
+        frame = kept_rows(self.frame) if several else self.frame
         return [self._insert(branch, branch.rows(frame)) for branch in self.branches]
 
     def _insert(self, branch: Branch, rows: DataFrame) -> int:

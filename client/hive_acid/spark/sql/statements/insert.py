@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, SqlError
+from hive_acid.spark.jvm.kept_rows import kept_rows
 from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
@@ -100,7 +101,7 @@ def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
 
     def work() -> int:
         rows = source.frame()
-        with run.view(rows.localCheckpoint(eager=True) if len(branches) > 1 else rows, view):
+        with run.view(kept_rows(rows) if len(branches) > 1 else rows, view):
             # All are planned before one writes: what does not fit leaves nothing, in a longer transaction too.
             writes = [
                 _planned(run, table, destination, query.frame())
