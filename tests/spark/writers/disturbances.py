@@ -27,14 +27,15 @@ SECOND = "second"
 class Disturbance:
     """One change by another client.
 
-    `by_session` does the same by the product's own verb, with its locks, if there is one; `by_calls` is given the
-    transactions of the statement under test.
+    `by_session` does the same by the product's own verb, with its locks, if there is one; `by_calls`, if it can be done
+    without locks, is given the transactions of the statement under test.
     """
 
-    by_calls: Callable[[Other, Sequence[int]], object]
+    by_calls: Callable[[Other, Sequence[int]], object] | None
     changed: Change
     by_session: Callable[[AcidSession, str], object] | None = None
     only_keyed: bool = False
+    only_full_acid: bool = False
     new_rows: tuple[Row, ...] = ()
     """Rows that the other client adds afterwards, by any means."""
     aborts: bool = False
@@ -136,7 +137,66 @@ def _widen(other: Other, _: Sequence[int]) -> None:
     other.alter(TABLE, cols=[_field("v", "bigint") if one.name == "v" else one for one in other.columns(TABLE)])
 
 
+# --- by verbs, each on all of the table or on its partition `HIT_KEY` ------------------------------
+
+
+def _insert_one(acid: AcidSession, table: str) -> None:
+    names = [column.name for column in acid.connection.table(*table.split(".")).partition_keys]
+    acid.insert(table, acid.spark.sql(f"SELECT 60 AS id, 600 AS v{f', {HIT_KEY} AS {KEY}' if names else ''}"))
+
+
+def _one_inserted(table: TableModel) -> TableModel:
+    return table.having(*COLUMNS).with_rows((*table.rows, *_fitting(table, [{"id": 60, "v": 600, KEY: HIT_KEY}])))
+
+
+def _upsert(acid: AcidSession, table: str) -> None:
+    source = acid.spark.sql("SELECT 3 AS id, 35 AS v UNION ALL SELECT 50, 55")
+    merge = acid.merge(table, source, "t.id = s.id").whenMatchedUpdate(set={"v": "s.v"})
+    keys = acid.connection.table(*table.split(".")).partition_keys
+    values = {"id": "s.id", "v": "s.v", **({KEY: str(HIT_KEY)} if keys else {})}
+    merge.whenNotMatchedInsert(values=values).execute()
+
+
+def _upserted(table: TableModel) -> TableModel:
+    table.having(*COLUMNS)
+    values = {3: 35, 50: 55}
+    there = {row["id"] for row in table.rows}
+    new = [{"id": id_, "v": v, KEY: HIT_KEY} for id_, v in values.items() if id_ not in there]
+    changed = ({**row, "v": values[row["id"]]} if row["id"] in values else row for row in table.rows)
+    return table.with_rows((*changed, *_fitting(table, new)))
+
+
+def _increased(table: TableModel) -> TableModel:
+    table.having(*COLUMNS)
+    return table.with_rows({**row, "v": None if row.get("v") is None else row["v"] + 100} for row in table.rows)
+
+
+def _without_third(table: TableModel) -> TableModel:
+    return table.having(*COLUMNS).with_rows(row for row in table.rows if row["id"] != 3)
+
+
+_BY_VERBS = {
+    "inserted": Disturbance(None, on(TABLE, _one_inserted), _insert_one),
+    "updated": Disturbance(
+        None, on(TABLE, _increased), lambda acid, table: acid.update(table, {"v": "v + 100"}), only_full_acid=True
+    ),
+    "deleted": Disturbance(
+        None, on(TABLE, _without_third), lambda acid, table: acid.delete(table, "id = 3"), only_full_acid=True
+    ),
+    "upserted": Disturbance(None, on(TABLE, _upserted), _upsert, only_full_acid=True),
+    "truncated": Disturbance(
+        None, on(TABLE, lambda table: table.with_rows(())), lambda acid, table: acid.truncate(table)
+    ),
+    "partition dropped by verb": Disturbance(
+        None,
+        _keys_but(HIT_KEY),
+        lambda acid, table: acid.drop_partitions(table, [f"{KEY}={HIT_KEY}"]),
+        only_keyed=True,
+    ),
+}
+
 DISTURBANCES = {
+    **_BY_VERBS,
     "dropped": Disturbance(lambda other, _: other.drop(TABLE), _without(TABLE)),
     "re-created": Disturbance(_recreate, _recreated, new_rows=({"id": 90, "v": 900, KEY: 1},)),
     "moved": Disturbance(lambda other, _: other.move(TABLE), _same),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from pyspark.sql import DataFrame
 from hive_acid.spark import AcidSession
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
 from tests.spark.writers.disturbances import HIT_KEY, NEW_KEY, TABLE
-from tests.spark.writers.model import COLUMNS, KEY, Row, TableModel, World, on
+from tests.spark.writers.model import COLUMNS, KEY, RefusedError, Row, TableModel, World, on
 
 SECOND_TABLE = "u"
 ROWS: tuple[Row, ...] = ({"id": 1, "v": 10, KEY: 0}, {"id": 2, "v": 20, KEY: 0}, {"id": 3, "v": 30, KEY: HIT_KEY})
@@ -169,6 +170,14 @@ def _widened(table: TableModel) -> TableModel:
     return table
 
 
+def _overwritten_by_place(table: TableModel) -> tuple[TableModel, None]:
+    if len([name for name in table.columns if name != KEY]) > len(COLUMNS):
+        raise RefusedError("more columns than values")
+    keys = {row[KEY] for row in NEW}
+    kept = [row for row in table.rows if table.is_keyed and row[KEY] not in keys]
+    return _added_by_place(table.with_rows(kept))[0], None
+
+
 def _updated(table: TableModel) -> tuple[TableModel, int]:
     table.having(*COLUMNS)
     hit = [row for row in table.rows if row["id"] != 2]
@@ -185,6 +194,12 @@ def _plus(row: Row) -> int | None:
 
 def _deleted(table: TableModel) -> tuple[TableModel, int]:
     left = [row for row in table.having("id").rows if row["id"] == 2]
+    return table.with_rows(left), len(table.rows) - len(left)
+
+
+def _deleted_of_source(table: TableModel) -> tuple[TableModel, int]:
+    there = {row["id"] for row in ARRIVED}
+    left = [row for row in table.having("id").rows if row["id"] not in there]
     return table.with_rows(left), len(table.rows) - len(left)
 
 
@@ -232,8 +247,8 @@ def _loaded(table: TableModel, *, overwrite: bool = False) -> tuple[TableModel, 
     return table.with_rows((*table.rows, *_shown(table, rows))), None
 
 
-def _two_tables(world: World) -> tuple[World, int]:
-    after = on(TABLE, lambda table: _added(table)[0])(world)
+def _two_tables(world: World, first: Expected = _added) -> tuple[World, int]:
+    after = on(TABLE, lambda table: first(table)[0])(world)
     return on(SECOND_TABLE, lambda table: table.with_rows((*table.rows, *_shown(table, NEW))))(after), 2 * len(NEW)
 
 
@@ -308,11 +323,16 @@ def _sql_merge(scene: Scene, names: str) -> str:
     )
 
 
-def _load(scene: Scene, handle: Handle, *, overwrite: bool = False) -> Run:
+def _write_loose(scene: Scene) -> None:
+    """A file to load, of the columns that the table has at first, but its key."""
     scene.loose.mkdir()
     rows = [{name: row[name] for name in COLUMNS} for row in NEW]
     kinds = pyarrow.schema([(name, pyarrow.int32()) for name in COLUMNS])
     pyarrow.orc.write_table(pyarrow.Table.from_pylist(rows, kinds), scene.loose / "rows.orc")
+
+
+def _load(scene: Scene, handle: Handle, *, overwrite: bool = False) -> Run:
+    _write_loose(scene)
     named: dict[str, Any] = {"partition": {KEY: str(NEW_KEY)}} if scene.keyed else {}
 
     def run() -> None:
@@ -360,11 +380,86 @@ def _create_as(scene: Scene, handle: Handle) -> Run:
     return lambda: scene.acid.create_table_as(scene.name(), scene.frame(NEW), **named)
 
 
+def _update_from(scene: Scene, handle: Handle) -> Run:
+    return partial(handle.call, "update", {"v": "s.v"}, source=scene.frame(ARRIVED), on="t.id = s.id")
+
+
+def _delete_using(scene: Scene, handle: Handle) -> Run:
+    return partial(handle.call, "delete", source=scene.frame(ARRIVED), on="t.id = s.id")
+
+
+def _sql_multi_insert(scene: Scene, names: str) -> str:
+    source = f"FROM (SELECT * FROM VALUES {scene.values(NEW)} AS g({names})) s"
+    return f"{source} INSERT INTO {scene.name()} ({names}) SELECT * INSERT INTO {scene.name(SECOND_TABLE)} SELECT *"
+
+
+def _sql_overwrite(scene: Scene, names: str) -> str:
+    return f"INSERT OVERWRITE {scene.name()} SELECT * FROM VALUES {scene.values(NEW)} AS g({names})"
+
+
+def _add_partition(scene: Scene, handle: Handle) -> Run:
+    _write_loose(scene)
+    return partial(scene.acid.add_partitions, handle.given, {f"{KEY}={NEW_KEY}": f"file:{scene.loose}"})
+
+
+def _import(scene: Scene, handle: Handle) -> Run:
+    """Of an export as it is described, since to make one is a statement by itself."""
+    data = scene.loose / "data"
+    data.mkdir(parents=True)
+    kinds = pyarrow.schema([(name, pyarrow.int32()) for name in scene.columns])
+    rows = scene.fitting(NEW)
+    pyarrow.orc.write_table(pyarrow.Table.from_pylist(rows, kinds), data / "rows.orc")
+    said = {
+        "version": 1,
+        "table": "a.b",
+        "columns": dict.fromkeys(COLUMNS, "int"),
+        "partition_keys": {KEY: "int"} if scene.keyed else {},
+        "bucket_columns": [],
+        "buckets": -1,
+        "parameters": {"transactional": "true"},
+        "partitions": [],
+        "write_ids": "",
+        "rows": len(rows),
+        "exported_s": 0,
+    }
+    (scene.loose / "_export.json").write_text(json.dumps(said))
+    return lambda: scene.acid.import_table(f"file:{scene.loose}", scene.name())
+
+
+def _of_session(verb: str, *arguments: Any) -> Made:
+    """What changes no row; it may say what it has found."""
+
+    def made(scene: Scene, handle: Handle) -> Run:
+        def run() -> None:
+            getattr(scene.acid, verb)(handle.given, *arguments)
+
+        return run
+
+    return made
+
+
+def _same(table: TableModel) -> tuple[TableModel, None]:
+    return table, None
+
+
+def _with_new_column(table: TableModel) -> tuple[TableModel, None]:
+    return table.with_column("n"), None
+
+
+def _with_renamed_column(table: TableModel) -> tuple[TableModel, None]:
+    return table.having("v").renamed("v", "n"), None
+
+
+def _without_partition(table: TableModel) -> tuple[TableModel, None]:
+    return table.with_rows(row for row in table.rows if row[KEY] != HIT_KEY), None
+
+
 def _no_count(expected: Expected) -> Expected:
     return lambda table: (expected(table)[0], None)
 
 
 _EARLY = ("name", "builder")
+_MEANT = ("name", "object")
 _BUILT = ("name", "frame", "object", "builder")
 
 WRITERS = {
@@ -409,5 +504,25 @@ WRITERS = {
     "insert-only: insert": Writer(_of_frame("insert"), _on_table(_added), insert_only=True),
     "insert-only: overwrite": Writer(_of_frame("overwrite"), _on_table(_overwritten), insert_only=True),
     "insert-only: truncate": Writer(_verb("truncate"), _on_table(_emptied), insert_only=True),
+    "insert-only: load": Writer(_load, _on_table(_loaded), insert_only=True),
+    "update from": Writer(_update_from, _on_table(partial(_merged, inserts=False))),
+    "delete using": Writer(_delete_using, _on_table(_deleted_of_source)),
+    "SQL multi-insert": Writer(
+        _sql(_sql_multi_insert), (lambda world: (_two_tables(world, _added_by_name)[0], None),), handles=("name",)
+    ),
+    "SQL overwrite": Writer(_sql(_sql_overwrite), _on_table(_overwritten_by_place), handles=("name",)),
+    "add partition": Writer(_add_partition, _on_table(_loaded), shapes=(True,), handles=_MEANT),
+    "analyze": Writer(_of_session("analyze"), _on_table(_same), handles=_MEANT),
+    "add column": Writer(_of_session("add_columns", {"n": "int"}), _on_table(_with_new_column), handles=_MEANT),
+    "rename column": Writer(_of_session("rename_column", "v", "n"), _on_table(_with_renamed_column), handles=_MEANT),
+    "change type": Writer(_of_session("change_column_type", "v", "bigint"), _on_table(_same), handles=_MEANT),
+    "set properties": Writer(_of_session("set_properties", {"mine": "1"}), _on_table(_same), handles=_MEANT),
+    "drop partition": Writer(
+        _of_session("drop_partitions", [f"{KEY}={HIT_KEY}"]),
+        _on_table(_without_partition),
+        shapes=(True,),
+        handles=_MEANT,
+    ),
+    "import": Writer(_import, _on_table(_added), handles=("name",), makes_table=True),
     "create as": Writer(_create_as, _on_table(_added), handles=("name",), makes_table=True),
 }
