@@ -176,7 +176,7 @@ def test_describe_formatted(hive, acid, db, made_by):
 
 
 def test_compactions(hive, acid, db):
-    """Hive 4.0.1 queues its own in its database, past the metastore; those of ours it shows, and reads what they made."""
+    """Hive 4.0.1 queues its own in its database, past the metastore; it shows ours, and reads what they made."""
     hive.sql(f"CREATE TABLE {db}.t (id int) {ACID}")
     for number in range(3):
         hive.sql(f"INSERT INTO {db}.t VALUES ({number})")
