@@ -37,6 +37,7 @@ def main() -> int:
 def build(kind: str, out: Path) -> Path:
     """The path of a new package of that kind."""
     out.mkdir(exist_ok=True)
+    shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)  # of an earlier build: what is gone would come along
     backend = f"import setuptools.build_meta as backend; print(backend.build_{kind}({str(out)!r}))"
     built = subprocess.run([sys.executable, "-c", backend], cwd=ROOT, capture_output=True, text=True, check=True)
     return out / built.stdout.splitlines()[-1]
