@@ -9,10 +9,18 @@ SEED ?= 1
 STEPS ?= 200
 VERSION ?= 4.3
 SPARK_VENV := .venv-spark-$(VERSION)
+QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/test_checker.py tests/rpc/test_framing.py \
+  tests/compaction/test_plan.py tests/compaction/test_policy.py tests/compaction/test_overrides.py \
+  tests/compaction/test_vectors.py tests/compaction/test_output.py tests/catalog/test_accuracy.py \
+  tests/catalog/test_sketches.py tests/client/test_settings.py tests/client/test_statements.py \
+  tests/events/test_messages.py tests/streaming/test_values.py tests/streaming/test_records.py \
+  tests/write/test_staging.py tests/spark/sql/test_rewriting.py tests/documents/test_links.py tests/test_citations.py \
+  tests/test_config.py tests/test_docs.py tests/test_idl.py tests/test_settings.py \
+  tests/test_serve.py::test_embedded_data_is_kept_across_a_stop_and_a_kill
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint docs release bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
+.PHONY: help install demo quick test lint docs release bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +43,9 @@ $(VENV)/installed: requirements.lock pyproject.toml
 
 demo: install ## ACID on Spark, on real data: New York's flights of 2013
 	@$(BIN)/python -m hive_acid.demo $(ARGS)
+
+quick: install ## Formats, rules, texts and one server: under a minute, without Spark
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK_TESTS) $(ARGS)
 
 test: install $(VENV)/spark.classes ## All tests
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
