@@ -57,7 +57,10 @@ def tried(package: Path) -> list[tuple[str, ...]]:
         with subprocess.Popen(serve, cwd=home, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             try:
-                address = server.stdout.readline().removeprefix("listening on ").strip()
+                said = server.stdout.readline()
+                if not said.startswith("listening on "):
+                    raise SystemExit(f"{package.name}: its server does not start")
+                address = said.removeprefix("listening on ").strip()
                 script = home / "quick_start.py"
                 script.write_text(quick_start().replace("thrift://localhost:9083", address))
                 return shown(home / "env/bin/python", script)
