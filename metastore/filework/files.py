@@ -19,6 +19,7 @@ __all__ = [
     "join",
     "list_tree",
     "list_trees",
+    "make_directories",
     "make_directory",
     "parent",
     "plain",
@@ -42,6 +43,12 @@ def exists(location: str) -> bool:
 def make_directory(location: str) -> None:
     """Make a directory and all above it; nothing to do where directories do not exist."""
     FILE_SYSTEMS.run(location, files.make_directory, location)
+
+
+def make_directories(locations: Sequence[str]) -> tuple[list[str], tuple[str, Exception] | None]:
+    """Make those of some directories of one file system that are not there: those made, and the first that failed."""
+    _knock(locations[0])
+    return FILE_SYSTEMS.run(locations[0], files.make_directories, tuple(locations), takes_long=True)
 
 
 def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:

@@ -93,3 +93,32 @@ def test_a_rename_needs_a_source_and_a_free_target(tree: Path) -> None:
     files.rename(str(tree / "b"), str(tree / "to"))
     files.rename(str(tree / "b"), str(tree / "to"))
     assert (tree / "to/g").exists()
+
+
+def test_an_empty_directory_goes_and_nothing_else(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tree / "empty/in/it").mkdir(parents=True)
+    for name in ("a", "b", "no such", "linked", "broken"):
+        assert not files.remove_empty(f"file:{tree}/{name}"), name
+    assert files.remove_empty(f"file:{tree}/empty")
+    assert sorted(os.listdir(tree)) == ["a", "b", "b-c", "broken", "linked", "\u00e9"]
+    (tree / "late/below").mkdir(parents=True)
+    list_tree = files.list_tree
+
+    def listed_before(location: str) -> list[files.FileEntry]:
+        found = list_tree(location)
+        (tree / "late/file").write_text("came meanwhile")
+        return found
+
+    monkeypatch.setattr(files, "list_tree", listed_before)
+    assert not files.remove_empty(f"file:{tree}/late")
+    assert os.listdir(tree / "late") == ["file"]
+
+
+def test_many_directories_are_made(tree: Path) -> None:
+    wanted = [f"file:{tree}/new/k={number}" for number in range(250)]
+    assert files.make_directories([*wanted, f"file:{tree}/b", wanted[0]]) == (wanted, None)
+    made, failed = files.make_directories([f"file:{tree}/x", f"file:{tree}/a/below"])
+    assert made == [f"file:{tree}/x"]
+    assert failed is not None
+    assert failed[0] == f"file:{tree}/a/below"
+    assert isinstance(failed[1], OSError)

@@ -38,6 +38,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _REMOTE_THREADS = 16
+_BATCH = 100
 _COPY_BYTES = 8 * 1024 * 1024
 
 
@@ -143,7 +144,38 @@ def make_directory(location: str) -> None:
     filesystem.makedirs(path, exist_ok=True)
 
 
-@_refusals
+def make_directories(locations: Sequence[str]) -> tuple[list[str], tuple[str, Exception] | None]:
+    """Make those of some directories that are not there, of one file system; many at a time where each is a request.
+
+    Returns those that were made, and the first that could not be, with the reason; of those behind it some may be
+    missing. Where directories do not exist nothing is made.
+    """
+
+    def make(location: str) -> bool | Exception:
+        try:
+            if rename_is_copy(location) or exists(location):
+                return False
+            make_directory(location)
+        except Exception as error:
+            return error
+        return True
+
+    made: list[str] = []
+    with ThreadPoolExecutor(threads_at(locations[0]), thread_name_prefix="make-directory") as pool:
+        for start in range(0, len(locations), _BATCH):
+            batch = locations[start : start + _BATCH]
+            outcomes = map(make, batch) if is_local(batch[0]) else pool.map(make, batch)
+            failed = None
+            for location, outcome in zip(batch, outcomes, strict=True):
+                if outcome is True:
+                    made.append(location)
+                elif outcome is not False:
+                    failed = failed or (location, outcome)
+            if failed is not None:
+                return made, failed
+    return made, None
+
+
 def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
     """All files and directories below `location`, sorted by path; an absent location has none."""
     if rename_is_copy(location):
@@ -340,7 +372,7 @@ def remove_empty(location: str) -> bool:
     entries = list_tree(location)
     filesystem, path = _open(location)
     is_link = is_local(location) and os.path.islink(path)
-    if any(not entry.is_directory for entry in entries) or not (is_link or filesystem.isdir(path)):
+    if any(not entry.is_directory for entry in entries) or not filesystem.isdir(path):
         return False
     if is_link or rename_is_copy(location):
         return remove(location)

@@ -58,18 +58,27 @@ class Tables(TableLookup):
         for a location that cannot be a place, or if the directory cannot be made.
         """
         given, table = table, self.completed(table, capabilities)
-        if self.find(table.database, table.name) is not None:
-            raise AlreadyExistsError(f"table {table.full_name} exists already")
+        self._check_absent(table)
         if table.is_view:
             return self._insert(table, companions)
         self._neighbours.learn([table.location])
-        table = self._placed(given, table)
+        try:
+            table = self._placed(given, table)
+        except InvalidObjectError:
+            self._check_absent(
+                table
+            )  # another one has made it meanwhile, and who says IF NOT EXISTS wants to hear that
+            raise
         made = self._directories.make(table.location or "")
         try:
             return self._insert(table, companions)
         except Exception:
             self._removals.give_back([table.location or ""] if made else [])
             raise
+
+    def _check_absent(self, table: Table) -> None:
+        if self.find(table.database, table.name) is not None:
+            raise AlreadyExistsError(f"table {table.full_name} exists already")
 
     def completed(self, table: Table, capabilities: Collection[str] | None = None) -> Table:
         """A table as `create` stores it, but nothing is stored.

@@ -82,20 +82,20 @@ class PartitionChanges:
         if existing and not if_not_exists:
             raise AlreadyExistsError(f"partition {min(existing)} of {owner.full_name} exists already")
         missing = [partition for name, partition in new.items() if name not in existing]
-        made: list[Partition] = []
+        made: list[str] = []
         try:
             self._removals.wait_for(owner.location or "", below=True)
             self._neighbours.learn(one.location for one in self._elsewhere(owner, missing))
             with self._db.engine.begin() as connection:
                 self._claim(connection, owner, missing)
-            for partition in missing:
-                if not is_below(partition.location, owner.location):
-                    self._removals.wait_for(partition.location or "")
-                if self._directories.make(partition.location or ""):
-                    made.append(partition)
+            places = [partition.location for partition in missing if partition.location]
+            for place in places:
+                if not is_below(place, owner.location):
+                    self._removals.wait_for(place)
+            self._directories.make_all(places, made)
             return self._insert(owner, missing, if_not_exists)
         except Exception:
-            self._removals.give_back([partition.location or "" for partition in made], Own(owner.id, ()))
+            self._removals.give_back(made, Own(owner.id, ()))
             raise
 
     def alter(

@@ -16,7 +16,7 @@ from metastore.catalog.models import DatabaseInfo, Table
 from metastore.catalog.names import DEFAULT_DATABASE
 from metastore.catalog.place.places import SCHEMES, Alias, Place, has_scheme, is_below, local_aliases, qualified
 from metastore.filework import files
-from metastore.filework.lanes import FILE_SYSTEMS
+from metastore.filework.lanes import FILE_SYSTEMS, system_of
 
 
 def warehouse_root(warehouse: str) -> str:
@@ -73,6 +73,19 @@ class Directories:
                 return False
             files.make_directory(location)
             return True
+
+    def make_all(self, locations: Sequence[str], made: list[str]) -> None:
+        """Make those of some directories that are not there; `made` gets these, also if one cannot be made."""
+        by_system: dict[tuple[str, str], list[str]] = {}
+        for location in locations if self.enabled else ():
+            by_system.setdefault(system_of(location), []).append(location)
+        for together in by_system.values():
+            with explained("make", together[0]):
+                done, failed = files.make_directories(together)
+            made += done
+            if failed is not None:
+                with explained("make", failed[0]):
+                    raise failed[1]
 
     def move(self, source: str, target: str, or_nothing: bool = False) -> None:
         """Rename a directory; a source that is gone beside a target that is there was renamed before.
