@@ -49,8 +49,8 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
-def started(java_options: str = IN_UTC) -> SparkSession:
-    """A session as the tests want it."""
+def started(java_options: str = IN_UTC, zone: str = "UTC") -> SparkSession:
+    """A session as the tests want it, which is in a zone; the options of Java say so, too."""
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers would be started by the first Python of the path
     builder = SparkSession.builder.appName("hive-acid tests")
@@ -62,7 +62,7 @@ def started(java_options: str = IN_UTC) -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": java_options,
-        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.session.timeZone": zone,
         "spark.sql.shuffle.partitions": "4",
         "spark.log.level": "OFF",
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,9 +15,11 @@ from hive_acid.connection import connect
 from hive_acid.errors import TimeZoneMismatchError
 from tests.served import migrated, served
 from tests.spark.conftest import started
-from tests.values.settings import SETTINGS
+from tests.values.settings import MEANINGS, SETTINGS
 from tests.values.under import wrong_under
+from tests.values.verbs import Verbs
 from tests.values.walk import Walk
+from tests.values.zones import ZONES
 
 TEMPLATE = "template_values"
 
@@ -25,29 +29,51 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.values", description=__doc__)
     parser.add_argument("--steps", type=int, default=50, help="tables that are asked, with many conditions each")
     parser.add_argument("--seed", type=int, default=1, help="of the first step")
-    parser.add_argument("--layout", help="of all tables, such as 'one' or 'partitions by date'")
-    parser.add_argument("--settings", action="store_true", help="tell the story under each setting, too")
+    parser.add_argument("--layout", help="of all tables, such as 'one' or 'plain orc by date'; of --verbs: 'buckets'")
+    parser.add_argument("--verbs", action="store_true", help="walk all verbs by keys of all types instead")
+    parser.add_argument("--zones", action="store_true", help="walk the times of many zones instead")
+    parser.add_argument("--settings", action="store_true", help="ask under settings, and tell the story under each")
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as directory,
         migrated(Path(directory), TEMPLATE) as url,
         served(url, TEMPLATE, Path(directory) / "warehouse") as server,
     ):
-        spark = started()
-        walk = Walk(spark, server.uri, Path(directory))
-        began, told = time.monotonic(), 0
-        for seed in range(options.seed, options.seed + options.steps):
-            walk.step(seed, options.layout)
-            for finding in walk.findings.found[told:]:
-                print(f"seed {seed}: {finding}", flush=True)
-            told = len(walk.findings.found)
-            each_s = (time.monotonic() - began) / (seed - options.seed + 1)
-            print(f"seed {seed}: {walk.findings}, {each_s:.1f} s a step", flush=True)
-        walk.close()
-        told += _settings(spark, server.uri) if options.settings else 0
-        spark.stop()
+        if options.zones:
+            told = sum(_zone(server.uri, zone, options.seed, options.steps) for zone in ZONES)
+        else:
+            spark = started()
+            told = _walked(spark, server.uri, Path(directory), options)
+            told += _settings(spark, server.uri) if options.settings else 0
+            spark.stop()
     if told:
         raise SystemExit(f"{told} findings")
+
+
+def _walked(spark: SparkSession, uri: str, directory: Path, options: argparse.Namespace) -> int:
+    """Walk; how many findings there are."""
+    walk: Walk | Verbs = Verbs(spark, uri) if options.verbs else Walk(spark, uri, directory)
+    began, told = time.monotonic(), 0
+    for seed in range(options.seed, options.seed + options.steps):
+        if isinstance(walk, Walk) and options.settings and seed % 2:
+            walk.step(seed, options.layout, settings=list(MEANINGS.values())[seed // 2 % len(MEANINGS)])
+        else:
+            walk.step(seed, options.layout)
+        for finding in walk.findings.found[told:]:
+            print(f"seed {seed}: {finding}", flush=True)
+        told = len(walk.findings.found)
+        each_s = (time.monotonic() - began) / (seed - options.seed + 1)
+        print(f"seed {seed}: {walk.findings}, {each_s:.1f} s a step", flush=True)
+    walk.close()
+    return told
+
+
+def _zone(uri: str, zone: str, seed: int, conditions: int) -> int:
+    """Walk the times of a zone, in a process with a Spark of its own; how many findings there are."""
+    words = [sys.executable, "-m", "tests.values.zones", uri, zone, str(seed), str(conditions)]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True)
+    print(done.stdout, end="", flush=True)
+    return done.stdout.count("FINDING") + done.returncode
 
 
 def _settings(spark: SparkSession, uri: str) -> int:

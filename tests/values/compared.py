@@ -35,6 +35,19 @@ def keys(left: str, right: str) -> tuple[Key, Key] | None:
     return (_itself, _itself) if left == right and left in ("boolean", "binary") else None
 
 
+def can_be_merged(kind: str, other: str) -> bool:
+    """Whether values of two types are of one kind, so that a MERGE may compare them."""
+    times = ("date", "timestamp")
+    same = (
+        (kind in INTEGER_BITS and other in INTEGER_BITS)
+        or (is_exact(kind) and is_exact(other))
+        or (is_text(kind) and is_text(other))
+        or (kind in times and other in times)
+        or (kind in ("float", "double") and other in ("float", "double"))
+    )
+    return same and keys(kind, other) is not None
+
+
 def is_number(kind: str) -> bool:
     """Whether values of the type are numbers."""
     return is_exact(kind) or kind in ("float", "double")

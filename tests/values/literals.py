@@ -199,6 +199,11 @@ def _micros(number: int) -> dt.timedelta:
     return dt.timedelta(microseconds=number)
 
 
+def day_text(model: int) -> str:
+    """Days since 1970 as a text that Spark reads."""
+    return dt.date.fromordinal(_EPOCH_DAY.toordinal() + model).isoformat()
+
+
 def time_text(model: int) -> str:
     """Microseconds since 1970 as a text that Spark reads."""
     days, of_day = divmod(model, MICROS_PER_DAY)

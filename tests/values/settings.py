@@ -84,6 +84,58 @@ SETTINGS: dict[str, Settings] = {
 }  # fmt: skip
 """By what they do."""
 
+MEANINGS: dict[str, Settings] = {
+    "ANSI off": SETTINGS["ANSI off"],
+    "texts of days": {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "true",
+    },
+    "wide literals": {
+        "spark.sql.legacy.literal.pickMinimumPrecision": "false",
+        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+        "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "true",
+    },
+    "wide literals, ANSI off": {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.legacy.literal.pickMinimumPrecision": "false",
+        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    },
+    "decimals with exponent": {
+        "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true",
+        "spark.sql.legacy.allowNegativeScaleOfDecimal": "true",
+    },
+    "texts beside texts": {
+        "spark.sql.legacy.consecutiveStringLiterals.enabled": "true",
+        "spark.sql.parser.escapedStringLiterals": "true",
+    },
+    "names in double quotes": SETTINGS["names in double quotes"],
+    "lists of nulls": {
+        "spark.sql.legacy.nullInEmptyListBehavior": "true",
+        "spark.sql.legacy.inSubqueryNullability": "true",
+        "spark.sql.optimizer.inSetConversionThreshold": "1",
+    },
+    "times without zone": {
+        "spark.sql.timestampType": "TIMESTAMP_NTZ",
+        "spark.sql.legacy.timeParserPolicy": "LEGACY",
+        "spark.sql.ansi.enabled": "false",
+    },
+    "nothing folded": {
+        "spark.sql.optimizer.excludedRules": ",".join(
+            f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+            for rule in ("ConstantFolding", "ConstantPropagation", "UnwrapCastInBinaryComparison", "OptimizeIn",
+                         "BooleanSimplification", "SimplifyBinaryComparison", "ReplaceNullWithFalseInPredicate")
+        ),
+    },
+    "estimated": {"spark.sql.cbo.enabled": "true", "spark.sql.cbo.joinReorder.enabled": "true",
+                  "spark.sql.cbo.planStats.enabled": "true"},
+    "duplicated betweens": {
+        "spark.sql.legacy.duplicateBetweenInput": "true",
+        "spark.sql.legacy.bangEqualsNot": "true",
+        "spark.sql.ansi.relationPrecedence": "true",
+    },
+}  # fmt: skip
+"""Settings that give conditions, literals and comparisons another meaning, or another way to be asked."""
+
 TOGETHER = (
     (
         "none",

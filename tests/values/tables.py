@@ -19,12 +19,21 @@ from tests.values.conditions import Row
 from tests.values.hostile import SIMPLE, TYPES, stored
 
 COPY = "copy_of_values"
+DUMMY = {"hive.txn.manager": "DummyTxnManager"}
 GROUP_ROWS = 1000
 """As few rows as a row group of ORC can have."""
 
-KEYS = ("tinyint", "smallint", "int", "bigint", "decimal(5,2)", "decimal(38,18)", "boolean", "string", "varchar(6)",
-        "char(4)", "date", "timestamp", "double")  # fmt: skip
+KEYS = ("tinyint", "smallint", "int", "bigint", "decimal(5,2)", "decimal(38,18)", "decimal(38,38)", "boolean", "string",
+        "varchar(6)", "char(4)", "date", "timestamp", "float", "double", "binary")  # fmt: skip
 """Types of partition keys and bucket columns."""
+
+FORMS = {
+    "insert only parquet": {"transactional_properties": "insert_only"},
+    "insert only": {"transactional_properties": "insert_only"},
+    "plain orc": {"transactional": "false"},
+    "plain parquet": {"transactional": "false"},
+}
+"""Tables of which no row is changed, by their properties."""
 
 
 def column_of(kind: str) -> str:
@@ -40,13 +49,17 @@ SIMPLE_KINDS = {column_of(kind): kind for kind in SIMPLE}
 
 @dataclass(frozen=True)
 class Placed:
-    """A table: its name, the types of its columns that conditions speak of, its rows by id, and rows of one id."""
+    """A table: its name, the types of its columns that conditions speak of, its rows by id, and rows of one id.
+
+    `is_plain` says that a session without transactions reads it.
+    """
 
     name: str
     kinds: Mapping[str, str]
     rows: Mapping[int, Row]
     repeats: int = 1
     changes: bool = True
+    is_plain: bool = False
 
 
 class Tables:
@@ -56,6 +69,7 @@ class Tables:
         self.spark = spark
         self.on = hive_acid.spark.session(spark, uri)
         self.off = hive_acid.spark.session(spark, uri, skipping=False)
+        self.plain = hive_acid.spark.session(spark, uri, settings=DUMMY)
         self.on.create_database("d")
         self._uri = uri
         self._made: dict[str, Placed] = {}
@@ -71,6 +85,7 @@ class Tables:
     def close(self) -> None:
         self.on.close()
         self.off.close()
+        self.plain.close()
         self.spark.sql(f"DROP TABLE IF EXISTS {COPY}")
 
     def frame(self, kinds: Iterable[str] = KINDS, repeats: int = 1) -> DataFrame:
@@ -87,7 +102,11 @@ class Tables:
         """A table by its layout; see `LAYOUTS`."""
         if layout not in self._made:
             name, _, kind = layout.partition(" by ")
-            self._made[layout] = getattr(self, f"_{name.replace(' ', '_')}")(*([kind] if kind else []))
+            form = next((form for form in FORMS if name.startswith(form)), None)
+            if form is not None:
+                self._made[layout] = self._grown(form, kind or None, many=name.endswith("many"))
+            else:
+                self._made[layout] = getattr(self, f"_{name.replace(' ', '_')}")(*([kind] if kind else []))
         return self._made[layout]
 
     # --- layouts -------------------------------------------------------------------------------
@@ -156,7 +175,7 @@ class Tables:
         key = column_of(kind)
         kinds = {name: of for name, of in SIMPLE_KINDS.items() if name != key}
         name = self._create(f"partitions_{key}", kinds, partitioned_by={key: kind})
-        rows = self._some(lambda number: _can_be_key(self.rows[number][key]))
+        rows = self._some(lambda number: can_be_key(self.rows[number][key]))
         given = self.frame(SIMPLE_KINDS)
         self.on.insert(name, given.where(f"id IN ({', '.join(map(str, rows))})"))
         return Placed(name, SIMPLE_KINDS, rows)
@@ -167,10 +186,22 @@ class Tables:
         self.on.insert(name, self.frame(SIMPLE_KINDS))
         return Placed(name, SIMPLE_KINDS, self.rows)
 
-    def _insert_only(self) -> Placed:
-        name = self._create("insert_only", KINDS, properties={"transactional_properties": "insert_only"})
-        self.on.insert(name, self.frame())
-        return Placed(name, KINDS, self.rows, changes=False)
+    def _grown(self, form: str, key_kind: str | None, *, many: bool) -> Placed:
+        """A table of one of `FORMS`: in one file, in many, or with a partition for each value of a type."""
+        kinds, key = (SIMPLE_KINDS if many or key_kind else KINDS), column_of(key_kind) if key_kind else None
+        rows = self._some(lambda number: key is None or can_be_key(self.rows[number][key]))
+        acid = self.plain if form.startswith("plain") else self.on
+        name = f"d.{form.replace(' ', '_')}_{key or ('many' if many else 'one')}"
+        acid.create_table(
+            name,
+            {"id": "int", "hit": "int", **{of: kind for of, kind in kinds.items() if of != key}},
+            partitioned_by={key: key_kind} if key and key_kind else {},
+            properties=FORMS[form],
+            stored_as="PARQUET" if form.endswith("parquet") else "ORC",
+        )
+        given = self.frame(kinds).where(f"id IN ({', '.join(map(str, rows))})")
+        acid.insert(name, given.repartitionByRange(_COUNT, "id") if many else given)
+        return Placed(name, kinds, rows, changes=False, is_plain=acid is self.plain)
 
     def _some(self, wanted: Callable[[int], bool]) -> dict[int, Row]:
         return {number: row for number, row in self.rows.items() if wanted(number)}
@@ -184,10 +215,15 @@ def _can_be_streamed(micros: int | None) -> bool:
     return micros is None or micros >= 0 or micros % 1_000_000 == 0
 
 
-def _can_be_key(value: Any) -> bool:
-    """Hive takes an empty text in a partition for null, and no file system has names with a NUL."""
-    return value != "" and not (isinstance(value, str) and "\0" in value)
+def can_be_key(value: Any) -> bool:
+    """Whether a partition can have the value as it is.
+
+    Hive takes an empty text there for null, and no file system has names with a NUL or what is no UTF-8.
+    """
+    text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    return text != "" and not (isinstance(text, str) and ("\0" in text or "\ufffd" in text))
 
 
-LAYOUTS = ("one", "many", "groups", "changed", "minor", "major", "streamed", "insert only")
-KEYED = tuple(f"{what} by {kind}" for what in ("partitions", "buckets") for kind in KEYS)
+LAYOUTS = ("one", "many", "groups", "changed", "minor", "major", "streamed",
+           *FORMS, *(f"{form} many" for form in FORMS))  # fmt: skip
+KEYED = tuple(f"{what} by {kind}" for what in ("partitions", "buckets", *FORMS) for kind in KEYS)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+import hive_acid.spark
 from hive_acid.errors import TimeZoneMismatchError, UnsupportedTableError
 from tests.spark.checker import location_of
 from tests.values.settings import SETTINGS, TOGETHER
 from tests.values.story import told
+from tests.values.tables import DUMMY
 from tests.values.under import under, wrong_under
 
 pytestmark = pytest.mark.spark
@@ -42,15 +44,21 @@ def test_names_that_are_taken_for_patterns_are_refused_in_words(spark, acid):
                 verb()
 
 
-def test_char_as_string_is_refused_in_words(spark, acid):
+@pytest.mark.parametrize("setting", ["charVarcharAsString", "noCharPaddingInPredicate"])
+def test_char_with_blanks_is_refused_in_words(spark, acid, setting):
     acid.create_table("d.t", {"id": "int", "c": "char(4)"})
     acid.create_table("d.keyed", {"id": "int"}, partitioned_by={"c": "char(4)"})
     row = spark.sql("SELECT 1 AS id, 'ab' AS c")
     assert acid.insert("d.t", row) == acid.insert("d.keyed", row) == 1
-    with under(spark, {"spark.sql.legacy.charVarcharAsString": "true"}):
+    plain = hive_acid.spark.session(spark, acid.connection, settings=DUMMY)
+    plain.create_table("d.plain", {"id": "int", "c": "char(4)"}, properties={"transactional": "false"})
+    with under(spark, {f"spark.sql.legacy.{setting}": "true"}):
+        for verb in (lambda: plain.table("d.plain"), lambda: plain.insert("d.plain", row)):
+            with pytest.raises(UnsupportedTableError, match=rf"column 'c'.*{setting} to false"):
+                verb()
         for name in ("d.t", "d.keyed"):
             for verb in (lambda of=name: acid.table(of), lambda of=name: acid.delete(of, "c = 'ab'")):
-                with pytest.raises(UnsupportedTableError, match=r"column 'c'.*charVarcharAsString to false"):
+                with pytest.raises(UnsupportedTableError, match=rf"column 'c'.*{setting} to false"):
                     verb()
     assert acid.delete("d.t", "c = 'ab'") == 1
 

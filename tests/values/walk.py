@@ -23,12 +23,14 @@ from pyspark.sql import functions as F
 from hive_acid.spark.conditions.predicates import predicate_of, restricted
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.read.skipping import narrowed
-from tests.values.compared import compared, is_exact, keys
+from tests.values.compared import can_be_merged, compared, keys
 from tests.values.conditions import Condition, Conditions
 from tests.values.findings import Findings
-from tests.values.hostile import INTEGER_BITS, is_text, sql_of, stored
+from tests.values.hostile import sql_of, stored
 from tests.values.row_groups import RowGroups
+from tests.values.settings import Settings
 from tests.values.tables import COPY, KEYED, KINDS, LAYOUTS, Placed, Tables
+from tests.values.under import under
 
 _MOST_FILES = 12
 """Row groups are asked of tables with at most so many files."""
@@ -47,13 +49,28 @@ class Walk:
         self._tables = Tables(spark, uri, directory)
         self._places: dict[str, dict[int, tuple[str, int]]] = {}
         self._groups = RowGroups(spark)
+        self._by_model = True
 
     def close(self) -> None:
         self._tables.close()
 
-    def step(self, seed: int, layout: str | None = None, conditions: int = 120, asked: int = 12) -> None:
-        """Some conditions on a table; `asked` of them by statements, the rest without."""
-        chance = random.Random(seed)
+    def step(
+        self,
+        seed: int,
+        layout: str | None = None,
+        conditions: int = 120,
+        asked: int = 12,
+        settings: Settings | None = None,
+    ) -> None:
+        """Some conditions on a table; `asked` of them by statements, the rest without.
+
+        Under `settings`, which may give them another meaning, only plain Spark says what is right.
+        """
+        self._by_model = not settings
+        with under(self._spark, settings or {}):
+            self._step(random.Random(seed), layout, conditions, asked)
+
+    def _step(self, chance: random.Random, layout: str | None, conditions: int, asked: int) -> None:
         if layout is None:
             layout = chance.choice(LAYOUTS if chance.random() < 0.7 else KEYED)
         placed = self._tables.table(layout)
@@ -63,7 +80,8 @@ class Walk:
             makes = Conditions(chance, {key: placed.kinds[key], "v_int": "int"})
         known = self._truths(placed, [makes.some() for _ in range(conditions)])
         self._without_skipping(placed, known)
-        more = {one: ids for one in (makes.some() for _ in range(conditions * 4)) if (ids := _modelled(one, placed))}
+        others = (makes.some() for _ in range(conditions * 4 if self._by_model else 0))
+        more = {one: ids for one in others if (ids := _modelled(one, placed))}
         self._without_spark(placed, known | more)
         some = chance.sample(list(known), min(asked, len(known)))
         self._selected(chance, placed, {one: known[one] for one in some})
@@ -80,7 +98,7 @@ class Walk:
         known = {}
         for condition in given:
             found = by_spark.get(condition)
-            model = _modelled(condition, placed)
+            model = _modelled(condition, placed) if self._by_model else None
             if found is None and not condition.by_hive:
                 continue
             if found is not None and model is not None and not condition.by_hive:
@@ -113,7 +131,7 @@ class Walk:
     # --- reading -------------------------------------------------------------------------------
 
     def _without_skipping(self, placed: Placed, known: dict[Condition, frozenset[int]]) -> None:
-        frame: DataFrame = self._tables.off.table(placed.name)
+        frame: DataFrame = (self._tables.plain if placed.is_plain else self._tables.off).table(placed.name)
         if placed.repeats > 1:
             frame = frame.where("id >= 0").dropDuplicates(["id"])
         # As a column of a frame, and not in a filter or statement of ours, such a condition goes by Spark's rules.
@@ -127,7 +145,7 @@ class Walk:
 
     def _selected(self, chance: random.Random, placed: Placed, known: dict[Condition, frozenset[int]]) -> None:
         """With skipping, by filters and statements, all in one query."""
-        acid, parts, ways = self._tables.on, [], []
+        acid, parts, ways = self._tables.plain if placed.is_plain else self._tables.on, [], []
         for at, condition in enumerate(known):
             given = condition.given(as_column=chance.random() < 0.5)
             way = chance.choice(("filter", "where", "sql"))
@@ -162,7 +180,7 @@ class Walk:
         acid = self._tables.on
         table = acid.connection.table(*placed.name.split("."))
         if not table.is_full_acid:
-            return
+            return  # of others Spark's own readers decide what they read
         names = [column.name for column in table.columns]
         with acid.snapshot():
             state = acid._context.state(acid._blocks.current().transaction, table)  # type: ignore[union-attr]
@@ -253,10 +271,10 @@ class Walk:
         acid = self._tables.on
         name = chance.choice(list(placed.kinds))
         kind = placed.kinds[name]
-        others = [of for of in placed.kinds.values() if of != kind and _is_mergeable(kind, of)]
+        others = [of for of in placed.kinds.values() if of != kind and can_be_merged(kind, of)]
         of = chance.choice(others) if others and chance.random() < 0.4 else kind
         by = keys(kind, of)
-        if by is None:
+        if by is None or not self._by_model:
             return
         given = chance.sample(stored(of)[1:], min(chance.choice((1, 3, 40)), len(stored(of)) - 1))
         models = {by[1](value.model): value.model for value in given}
@@ -322,18 +340,6 @@ def _modelled(condition: Condition, placed: Placed) -> frozenset[int] | None:
 def _expression(condition: Condition, at: int) -> Column:
     given = condition.given(as_column=at % 2 == 1)
     return F.expr(given) if isinstance(given, str) else given
-
-
-def _is_mergeable(kind: str, other: str) -> bool:
-    times = ("date", "timestamp")
-    same = (
-        (kind in INTEGER_BITS and other in INTEGER_BITS)
-        or (is_exact(kind) and is_exact(other))
-        or (is_text(kind) and is_text(other))
-        or (kind in times and other in times)
-        or (kind in ("float", "double") and other in ("float", "double"))
-    )
-    return same and keys(kind, other) is not None
 
 
 def _words(error: Exception) -> str:

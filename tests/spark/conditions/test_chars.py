@@ -1,7 +1,10 @@
 """CHAR columns: blanks at the end do not count, wherever a value meets one, as in Hive and in Spark's own tables."""
 
+from functools import reduce
+
 import pyarrow
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, MergeCardinalityError
@@ -220,3 +223,61 @@ def test_chars_of_a_source_meet_texts(acid, spark, kind):
     assert ids(acid.table("d.t")) == [2, 101]
     assert acid.delete("d.t", source=acid.table("d.s"), on="t.v = s.c AND s.c = 'ab'") == 1
     assert ids(acid.table("d.t")) == [2]
+
+
+SUBQUERIES = {
+    "c IN (SELECT c FROM d.o)": {"ab", "abcd"},
+    "c IN (SELECT wide FROM d.o)": {"ab", "abcd"},
+    "c IN (SELECT k FROM d.o)": {"ab", "abcd"},
+    "name IN (SELECT c FROM d.o)": {"ab", "abcd"},
+    "name IN (SELECT wide FROM o WHERE n < 9)": {"ab", "abcd"},
+    "c NOT IN (SELECT k FROM d.o WHERE k IS NOT NULL)": SOME - {"ab", "abcd"},
+    "c NOT IN (SELECT c FROM o WHERE c IS NOT NULL)": SOME - {"ab", "abcd"},
+    "c IN (SELECT c FROM o UNION ALL SELECT k FROM o)": {"ab", "abcd"},
+    "c IN (SELECT DISTINCT x.wide FROM o AS x WHERE x.n < 9)": {"ab", "abcd"},
+    "upper(c) IN (SELECT upper(c) FROM d.o)": {"ab", "abcd", "AB"},
+    "c = (SELECT max(c) FROM d.o WHERE n = 1)": {"ab"},
+    "c = (SELECT max(wide) FROM o WHERE n = 1)": {"ab"},
+    "(SELECT k FROM d.o WHERE n = 1) = c": {"ab"},
+    "c <= (SELECT max(k) FROM o WHERE n = 1) AND c >= (SELECT c FROM d.o WHERE n = 1)": {"ab"},
+    "name = (SELECT min(wide) FROM o WHERE n = 1)": {"ab"},
+    "EXISTS (SELECT 1 FROM d.o WHERE o.k = t.c)": {"ab", "abcd"},
+    "EXISTS (SELECT 1 FROM o WHERE o.k = t.c)": {"ab", "abcd"},
+    "EXISTS (SELECT 1 FROM o WHERE t.name = o.c)": {"ab", "abcd"},
+    "NOT EXISTS (SELECT 1 FROM o WHERE o.wide = t.c) AND t.c IS NOT NULL": SOME - {"ab", "abcd"},
+    "c = upper(wide)": {"", "AB"} | {value for value in SOME if value.upper() == value},
+    "c = concat(c, '')": SOME,
+    "c = rtrim(c)": SOME,
+    "c = ltrim(c)": SOME - {" ab", ""},
+    "c = substring(c, 1, 2)": {value for value in SOME if len(value) == 2},
+    "c = coalesce(wide, name)": SOME,
+    "c = CASE WHEN id >= 0 THEN wide ELSE name END": SOME,
+}
+"""Conditions with subqueries and functions, and the values for which they are true."""
+
+
+def test_subqueries_and_functions_of_chars(chars, spark):
+    """`o` is a table, and a view of it: its texts have other lengths to Spark."""
+    chars.create_table("d.o", {"n": "int", "c": "char(4)", "wide": "char(6)", "k": "string"})
+    rows = [(1, "ab", "ab", "ab"), (2, "abcd", "abcd", "abcd "), (9, None, None, None)]
+    chars.insert("d.o", spark.createDataFrame(rows, "n int, c string, wide string, k string"))
+    chars.table("d.o").createOrReplaceTempView("o")
+    expected = {of: [n for n, value in enumerate(VALUES) if value in values] for of, values in SUBQUERIES.items()}
+    asked = [chars.sql(f"SELECT {at} AS at, id FROM d.t AS t WHERE {of}") for at, of in enumerate(expected)]
+    rows = reduce(DataFrame.unionAll, asked).collect()
+    found = {of: sorted(row.id for row in rows if row["at"] == at) for at, of in enumerate(expected)}
+    assert found == expected
+    with chars.transaction():
+        for at, (condition, right) in enumerate(expected.items()):
+            verb = "UPDATE d.t AS t SET wide = wide" if at % 3 else "DELETE FROM d.t AS t"
+            if at % 3 or not right:
+                assert chars.sql(f"{verb} WHERE {condition}").collect()[0][0] == len(right), condition
+    assert chars.sql(f"DELETE FROM d.t AS t WHERE {next(iter(expected))}").collect()[0][0] == 2
+
+
+def test_chars_of_views_meet_those_of_tables(chars):
+    """A view of a frame has the whole length of its CHAR, to Spark: without blanks on one side nothing would match."""
+    chars.table("d.t").createOrReplaceTempView("v")
+    some = [n for n, value in enumerate(VALUES) if value is not None]
+    for on in ("t.c = v.c", "t.c = v.wide", "t.name = v.c", "v.c = t.wide", "t.c = v.name"):
+        assert ids(chars.sql(f"SELECT t.id FROM d.t AS t JOIN v ON {on}")) == some, on

@@ -6,7 +6,8 @@ import pytest
 
 from hive_acid.catalog.table import Column
 from hive_acid.errors import ColumnError, TimeZoneMismatchError, UnsupportedTableError
-from hive_acid.spark.values.timezone import has_one_offset, refuse_zone_with_gaps
+from hive_acid.spark.values.timezone import ZoneGuard, has_one_offset, refuse_zone_with_gaps
+from hive_acid.spark.values.types import row_type
 from tests.spark.checker import check_table, location_of
 
 
@@ -53,6 +54,24 @@ def test_tables_without_timestamps_do_not_care(acid, spark, zone):
     zone("America/New_York")
     acid.insert("d.t", spark.sql("SELECT date'2020-06-01' day"))
     assert acid.table("d.t").collect()[0].day == datetime.date(2020, 6, 1)
+
+
+def test_zones_that_differ_in_old_times_only_are_two(spark, zone):
+    """Clocks of both show the same since 1890, and showed local mean time before."""
+    differ = 0
+    for one, other in (("Europe/London", "Europe/Isle_of_Man"), ("Africa/Addis_Ababa", "Africa/Asmara")):
+        offsets = [f"from_utc_timestamp(timestamp'1850-01-01 00:00:00', '{of}')" for of in (one, other)]
+        is_known = spark.sql(f"SELECT {offsets[0]} <> {offsets[1]}").collect()[0][0]
+        guard = ZoneGuard(spark)
+        guard._jvm_zone = one
+        zone(other)
+        differ += is_known
+        if is_known:  # to this Java
+            with pytest.raises(TimeZoneMismatchError, match=f"{other}.*{one}"):
+                guard.check(row_type([Column("t", "timestamp")]))
+        zone("UTC")
+    if not differ:
+        pytest.skip("this Java knows no such zones")
 
 
 @pytest.mark.parametrize("kind", ["acid", "insert_only"])

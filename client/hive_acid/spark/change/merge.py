@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pyspark.sql import SparkSession
+
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.change.source import Join
+from hive_acid.spark.conditions.booleans import refuse_non_boolean, refuse_non_boolean_of
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.conditions.fields import names_meant, whole_columns
 from hive_acid.spark.values.argument_checks import check_condition, check_values
@@ -118,6 +121,15 @@ class MergeBuilder:
         if not self.clauses:
             raise ColumnError(f"MERGE into {self.table.full_name} has no clause: add whenMatched… or whenNotMatched…")
         return self.run(self)
+
+    def check_booleans(self, spark: SparkSession, table: Table) -> None:
+        """Raise ColumnError for a condition that is not boolean, by the columns that the table has had once."""
+        self.join.check_boolean(spark, table, self.join.on, *(one.condition for one in self.matched))
+        source = self.join.source
+        for clause in self.not_matched:
+            refuse_non_boolean(clause.condition, source.columns, lambda: source.alias(self.join.source_alias))
+        for clause in self.by_source:
+            refuse_non_boolean_of(spark, clause.condition, table, self.join.target_alias)
 
     @property
     def clauses(self) -> list[Clause]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
+from hive_acid.spark.conditions.booleans import names_of, no_rows, refuse_non_boolean
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, equal_columns
 from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
@@ -45,6 +46,15 @@ class Join:
     def meant(self, condition: Expression, table: Table) -> Expression:
         """A condition on rows of both, for Spark, with the CHAR columns of `table` compared by Hive's rule."""
         return without_blanks(condition, table, self.target_alias, self.source, self.source_alias)
+
+    def check_boolean(self, spark: SparkSession, table: Table, *conditions: Expression | None) -> None:
+        """Raise ColumnError for a condition on rows of both that is not boolean."""
+
+        def rows() -> DataFrame:
+            return no_rows(spark, table, self.target_alias).crossJoin(self.source.alias(self.source_alias))
+
+        for condition in conditions:
+            refuse_non_boolean(condition, [*names_of(table), *self.source.columns], rows)
 
     def meant_alone(self, condition: Expression, table: Table) -> Expression:
         """As `meant`, of a condition on rows of the table alone."""

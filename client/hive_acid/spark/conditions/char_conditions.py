@@ -103,27 +103,94 @@ def with_blanks(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
         yield from _met(sides, type_of, in_order=True, by_spark=False)
     elif isinstance(node, exp.In) and node.expressions:
         yield from _met([node.this, *node.expressions], type_of)
-    elif isinstance(node, exp.In) and _is_char(_type(node.this.unnest(), type_of)):
-        yield from _parts([node.this.unnest()], type_of, in_order=False)
+    elif isinstance(node, exp.In) and any(_is_char(_type(leaf, type_of)) for leaf in _leaves(node.this)):
+        yield from _parts(_leaves(node.this), type_of, in_order=False)
     for child in node.iter_expressions():
         yield from with_blanks(child, type_of)
+
+
+def in_subqueries(node: exp.Expr, type_of: TypeOf, inner: Callable[[exp.Select], TypeOf]) -> Iterator[Part]:
+    """The parts of subqueries that a comparison has as a side; `inner` gives the types of columns in one.
+
+    Of the side beside a subquery there is none that `with_blanks` gives.
+    """
+    if isinstance(node, exp.In) and isinstance(node.args.get("query"), exp.Query):
+        sides = [node.this, node.args["query"]]
+    elif isinstance(node, _EQUATIONS + _ORDERS):
+        sides = [node.this, node.expression]
+    else:
+        return
+    found = [(select, one) for side in sides for select in _selects(side) for one in _shown(select)]
+    beside = [one for side in sides if not isinstance(side, exp.Query) for one in _leaves(side)]
+    chars = [_is_char(_type(one, type_of)) for one in beside]
+    if not found or not (any(chars) or any(_is_char(_type(one, inner(select))) for select, one in found)):
+        return
+    in_order = isinstance(node, _ORDERS)
+    for select, one in found:
+        yield from _parts([one], inner(select), in_order=in_order)
+    if not any(chars):
+        yield from _parts(beside, type_of, in_order=in_order)
+
+
+def _selects(side: exp.Expr) -> list[exp.Select]:
+    """What a subquery's rows come from; nothing for what is none."""
+    if isinstance(side, exp.Select):
+        return [side]
+    if isinstance(side, exp.SetOperation):
+        return [*_selects(side.this), *_selects(side.expression)]
+    return _selects(side.this) if isinstance(side, exp.Subquery | exp.Paren) else []
+
+
+def _shown(select: exp.Select) -> list[exp.Expr]:
+    """What a select of one column shows."""
+    return (
+        [leaf for one in select.expressions for leaf in _leaves(one.unalias())] if len(select.expressions) == 1 else []
+    )
+
+
+def _leaves(side: exp.Expr) -> list[exp.Expr]:
+    """The parts of an expression that have the same blanks at their end as all of it."""
+    side = side if isinstance(side, exp.Query) else side.unnest()
+    match side:
+        case exp.Upper() | exp.Lower() | exp.Max() | exp.Min() | exp.AnyValue() | exp.First() | exp.Last():
+            given = [side.this]
+        case exp.Coalesce():
+            given = [side.this, *side.expressions]
+        case exp.If():
+            given = [side.args.get("true"), side.args.get("false")]
+        case exp.Case():
+            given = [*(one.args.get("true") for one in side.args.get("ifs", ())), side.args.get("default")]
+        case _:
+            return [side]
+    return [leaf for one in given if one is not None for leaf in _leaves(one)]
 
 
 def _met(
     compared: Collection[exp.Expr], type_of: TypeOf, *, in_order: bool = False, by_spark: bool = True
 ) -> Iterator[Part]:
     """Those of the sides of one comparison; `by_spark` says that Spark knows what to do about a constant."""
-    sides = [side.unnest() for side in compared]
-    chars = [_is_char(_type(side, type_of)) for side in sides]
+    sides = [_leaves(side) for side in compared]
+    chars = [any(_is_char(_type(leaf, type_of)) for leaf in side) for side in sides]
     # What lies in another value has no blanks, and Spark knows nothing of it; nor of a list with a null.
-    has_null = any(isinstance(side, exp.Null) for side in sides)
+    every = [leaf for side in sides for leaf in side]
+    has_null = any(isinstance(leaf, exp.Null) for leaf in every)
     knows = (
         by_spark
         and not has_null
-        and all(_is_column(side, type_of) for side, is_char in zip(sides, chars, strict=True) if is_char)
+        and all(_is_column(one.unnest(), type_of) for one, is_char in zip(compared, chars, strict=True) if is_char)
     )
-    if any(chars) and not (knows and (all(chars) or sum(map(_is_constant, sides)) == len(sides) - 1)):
-        yield from _parts(sides, type_of, in_order=in_order)
+    if not any(chars) or any(_hides_char(leaf, type_of) for leaf in every):
+        return  # The blanks of an expression are its own: with them it is Spark's to compare.
+    if not (knows and (all(chars) or sum(map(_is_constant, compared)) == len(sides) - 1)):
+        yield from _parts(every, type_of, in_order=in_order)
+
+
+def _hides_char(leaf: exp.Expr, type_of: TypeOf) -> bool:
+    """Whether an expression is made of a CHAR, so that the blanks of that may be in it."""
+    is_cut = isinstance(leaf, exp.Substring) or (isinstance(leaf, exp.Trim) and leaf.args.get("position") != "LEADING")
+    if is_cut or isinstance(leaf, exp.Query | exp.Column) or _type(leaf, type_of) is not None:
+        return False
+    return any(_is_char(_type(one, type_of)) for one in leaf.find_all(exp.Column))
 
 
 def _parts(sides: Collection[exp.Expr], type_of: TypeOf, *, in_order: bool) -> Iterator[Part]:

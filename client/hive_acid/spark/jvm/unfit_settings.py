@@ -11,7 +11,7 @@ from hive_acid.errors import UnsupportedTableError
 from hive_acid.spark.values.texts import is_char
 
 _PATTERNS = "spark.sql.parser.quotedRegexColumnNames"
-_CHAR_AS_STRING = "spark.sql.legacy.charVarcharAsString"
+_BLANKS_COUNT = ("spark.sql.legacy.charVarcharAsString", "spark.sql.legacy.noCharPaddingInPredicate")
 _PLAIN = re.compile(r"\w+", re.ASCII)
 
 
@@ -26,10 +26,11 @@ def refuse_unfit_settings(spark: SparkSession, table: Table) -> None:
             f"Spark would take the name of {table.full_name}'s column '{odd}' for a pattern: set {_PATTERNS} to false"
         )
     char = next((of.name for of in columns if is_char(of)), None)
-    if char is not None and _is_on(spark, _CHAR_AS_STRING):
+    setting = next((of for of in _BLANKS_COUNT if _is_on(spark, of)), None) if char is not None else None
+    if setting is not None:
         raise UnsupportedTableError(
             f"Spark would compare {table.full_name}'s column '{char}' with the blanks at its end, which mean nothing "
-            f"in a CHAR: set {_CHAR_AS_STRING} to false"
+            f"in a CHAR: set {setting} to false"
         )
 
 

@@ -28,6 +28,7 @@ from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.originals import path_of
 from hive_acid.spark.read.scan import PATH_COLUMN, literal_path, names_files, partition_texts
+from hive_acid.spark.read.unpushed import unpushed
 from hive_acid.spark.values import json_values
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared, is_char, shown
@@ -155,6 +156,11 @@ def _by_spark(kind: str) -> Reader:
         return _loaded(table, reader_of(spark, kind).schema(row_type(table.columns)), found).select("*", path)
 
     return read
+
+
+def _orc(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
+    source = _loaded(table, reader_of(spark, "orc").schema(row_type(table.columns)), found)
+    return source.select(*unpushed(table.columns), path)
 
 
 def _loaded(table: Table, source: DataFrameReader, found: _Found) -> DataFrame:
@@ -291,7 +297,7 @@ def _is_nested(kind: t.DataType) -> bool:
 
 
 _READERS: Mapping[str, Reader] = {
-    "OrcInputFormat": _by_spark("orc"),
+    "OrcInputFormat": _orc,
     "MapredParquetInputFormat": _by_spark("parquet"),
     "AvroContainerInputFormat": _by_spark("avro"),
     "JsonSerDe": _json,

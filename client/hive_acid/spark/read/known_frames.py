@@ -14,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hive_acid.spark.jvm.session_settings import SessionSettings
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.read.table_frame import read_table
 
@@ -30,7 +31,7 @@ class _Known:
     """
 
     session: Any
-    settings: Any
+    settings: SessionSettings
     state: TableState
     frame: Any
     names: Any
@@ -50,12 +51,17 @@ class KnownFrames:
             # A frame of Connect is words until it runs.
             return read_table(spark, state, row_id=row_id)
         key = state.table.full_name, row_id
-        settings = session.sessionState().conf().getAllConfs()
         with self._lock:
             known = self._known.get(key)
-        if known is not None and known.session is session and known.state == state and known.settings.equals(settings):
+        if (
+            known is not None
+            and known.session is session
+            and known.state == state
+            and known.settings.are_those_of(spark)
+        ):
             frame = DataFrame(known.frame.toDF(known.names), spark)
         else:
+            settings = SessionSettings.of(spark)
             frame = read_table(spark, state, row_id=row_id)
             made: Any = frame
             known = _Known(session, settings, state, made._jdf, made._jseq(frame.columns))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Table
@@ -22,6 +22,7 @@ from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_of
 from hive_acid.spark.conditions.trees import is_of_connect
 from hive_acid.spark.jvm.running import check_running
+from hive_acid.spark.jvm.session_settings import SessionSettings
 from hive_acid.spark.snapshots.holding import hold
 from hive_acid.spark.snapshots.lease import Lease
 from hive_acid.spark.values.quoting import quoted
@@ -45,12 +46,14 @@ class Narrowing:
     """How a frame came about: `read` builds a scan of what is wanted, and the conditions were put on it.
 
     `count` is how many rows there are without any condition, if that is known without reading them. `lease` keeps the
-    files, if anything does.
+    files, if anything does. `settings` are those under which the conditions mean what they do, and the texts of
+    partitions the times that they are.
     """
 
     table: Table
     read: Callable[[Predicate | None], DataFrame]
     count: Callable[[], int | None]
+    settings: SessionSettings
     lease: Lease | None = None
     wanted: Predicate | None = None
     conditions: tuple[Column | str, ...] = ()
@@ -83,10 +86,12 @@ class Narrowing:
             return condition
         return without_blanks(condition, self.table, self.family.alias)
 
-    def filtered(self, condition: Column | str) -> DataFrame | None:
-        """The frame with one more condition, of a scan of its own; None where the one that is there does as well."""
+    def filtered(self, spark: SparkSession, condition: Column | str) -> DataFrame | None:
+        """The frame with one more condition, of a scan of its own; None where the one that is there does as well, and
+        where the session has been set otherwise since: the frame stays what it was.
+        """
         narrowing = self.narrowed(condition)
-        if narrowing is None:
+        if narrowing is None or not self.settings.are_those_of(spark):
             return None
         try:
             frame = narrowing.frame()
@@ -135,7 +140,7 @@ class NarrowingFrame(DataFrame):
         check_running(self.sparkSession)
         if self._narrowing is None or not isinstance(condition, Column | str):
             return super().filter(condition)
-        found = None if self.is_cached else self._narrowing.filtered(condition)
+        found = None if self.is_cached else self._narrowing.filtered(self.sparkSession, condition)
         return super().filter(self._narrowing.meant(condition)) if found is None else found
 
     def where(self, condition: Column | str) -> DataFrame:

@@ -7,12 +7,15 @@ unless Spark has a catalog of that name.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql.types import StringType
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import NoSuchObjectError, SqlError
 from hive_acid.spark.sql.tokens import Name
 from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.types import column_type
 from hive_acid.spark.verbs.reading import ReadVerbs
 
 DEFAULT_DATABASE = "default"
@@ -35,6 +38,7 @@ class Names:
         self._acid = acid
         self._current = current
         self._found: dict[tuple[str, ...], Table | None] = {}
+        self._views: dict[tuple[str, ...], Mapping[str, str | None] | None] = {}
 
     @property
     def current_database(self) -> str:
@@ -47,6 +51,17 @@ class Names:
         if key not in self._found:
             self._found[key] = None if self._is_temporary_view(key) else self._table(key)
         return self._found[key]
+
+    def types_of_view(self, parts: Sequence[str]) -> Mapping[str, str | None] | None:
+        """The types of the columns with texts in a temporary view, in which the others have none; None for no view."""
+        key = tuple(part.lower() for part in parts)
+        if key not in self._views:
+            self._views[key] = self._types(key) if self.read(key) is None and self._is_temporary_view(key) else None
+        return self._views[key]
+
+    def _types(self, view: tuple[str, ...]) -> dict[str, str | None]:
+        fields = self._acid.spark.table(".".join(map(quoted, view))).schema.fields
+        return {of.name.lower(): column_type(of) if of.dataType == StringType() else None for of in fields}
 
     def written(self, name: Name) -> Table | None:
         """The metastore's table that is changed under a name, or None: a temporary view cannot be changed."""

@@ -15,7 +15,7 @@ from sqlglot.errors import SqlglotError
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import SqlError
-from hive_acid.spark.conditions.char_conditions import TypeOf, has_chars, with_blanks
+from hive_acid.spark.conditions.char_conditions import TypeOf, has_chars, in_subqueries, with_blanks
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.hints import direct_sources, wanted_text
@@ -102,10 +102,69 @@ class Rewriter:
             self._replace(reference, edits)
         _shorten_columns(tree, references, edits)
         _hide_row_ids(references, edits)
-        _compare_chars(references, edits)
+        self._compare_chars(tree, references, target, edits)
         if target is not None:
             _edit_target(tree, target, edits)
         return edits.template()
+
+    # --- CHAR ----------------------------------------------------------------------------------
+
+    def _compare_chars(
+        self, tree: exp.Expr, references: list[_Reference], target: Target | None, edits: _Edits
+    ) -> None:
+        """CHAR columns are compared by Hive's rule also where Spark has none.
+
+        The comparisons of `target`'s own rows with anything but a subquery are left to the verb.
+        """
+        known = [*(found.table for found in references), *([target.table] if target else [])]
+        if not any(map(has_chars, known)):
+            return
+        tables = {id(found.node): found.table for found in references}
+
+        def type_of_in(select: exp.Select | None) -> TypeOf:
+            return lambda qualifier, name: self._type_in(select, tables, target, qualifier, name)
+
+        for select in tree.find_all(exp.Select):
+            type_of = type_of_in(select)
+            parts = [part for child in select.iter_expressions() for part in with_blanks(child, type_of)]
+            for part in parts if direct_sources(select) else ():
+                start, end, meant = part.in_text(edits.text)
+                edits.replace(start, end, "", meant)
+        for node in tree.find_all(exp.Predicate):
+            for part in in_subqueries(node, type_of_in(node.find_ancestor(exp.Select)), type_of_in):
+                start, end, meant = part.in_text(edits.text)
+                edits.replace(start, end, "", meant)
+
+    def _type_in(
+        self, select: exp.Select | None, tables: Mapping[int, Table], target: Target | None, qualifier: str, name: str
+    ) -> str | None:
+        """The type of a column in `select`, which sees its own sources, then those of the selects around it."""
+        while select is not None:
+            sources = [(of.alias_or_name.lower(), self._types_of(of, tables)) for of in direct_sources(select)]
+            called = [types for alias, types in sources if alias == qualifier]
+            if called:
+                return (called[0] or {}).get(name)
+            if not qualifier:
+                having = [types for _, types in sources if types is not None and name in types]
+                if having or any(types is None for _, types in sources) or select.args.get("laterals"):
+                    return having[0][name] if len(having) == 1 else None
+            select = select.find_ancestor(exp.Select)
+        if target is None or qualifier not in ("", target.alias.lower()):
+            return None
+        return _types(target.table).get(name)
+
+    def _types_of(self, source: exp.Expr, tables: Mapping[int, Table]) -> Mapping[str, str | None] | None:
+        """The types of a source's columns, None if they are not known; those of a view of Spark's by its schema."""
+        if not isinstance(source, exp.Table) or source.alias_column_names or source.args.get("pivots"):
+            return None
+        if (table := tables.get(id(source))) is not None:
+            return _types(table)
+        parts = source.parts
+        ctes = (cte.alias.lower() for cte in source.root().find_all(exp.CTE))
+        is_cte = len(parts) == 1 and source.name.lower() in ctes
+        if is_cte or self._is_cte(source) or not all(isinstance(part, exp.Identifier) for part in parts):
+            return None
+        return self._names.types_of_view([part.name for part in parts])
 
     # --- tables --------------------------------------------------------------------------------
 
@@ -240,39 +299,8 @@ def _shorten_columns(tree: exp.Expr, references: list[_Reference], edits: _Edits
                     edits.replace(parts[0].meta["start"], parts[len(prefix) - 1].meta["start"], "")
 
 
-def _compare_chars(references: list[_Reference], edits: _Edits) -> None:
-    """CHAR columns are compared by Hive's rule also where Spark has none."""
-    selects = {id(found.select): found.select for found in references if found.select is not None}
-    for select in selects.values():
-        tables = {
-            found.alias.lower(): found.table
-            for found in references
-            if found.select is select and not found.node.alias_column_names
-        }
-        if not any(map(has_chars, tables.values())):
-            continue
-        is_all = {source.alias_or_name.lower() for source in direct_sources(select)} <= tables.keys()
-        type_of = _types_in(tables, is_all=is_all)
-        for child in select.iter_expressions():
-            for part in with_blanks(child, type_of):
-                start, end, meant = part.in_text(edits.text)
-                edits.replace(start, end, "", meant)
-
-
-def _types_in(tables: Mapping[str, Table], *, is_all: bool) -> TypeOf:
-    """The types of columns by the alias of their table; of a name alone if it `is_all` that is selected from."""
-    types = {
-        alias: {column.name: column.type for column in (*table.columns, *table.partition_keys)}
-        for alias, table in tables.items()
-    }
-
-    def type_of(qualifier: str, name: str) -> str | None:
-        if qualifier:
-            return types.get(qualifier, {}).get(name)
-        found = [of[name] for of in types.values() if name in of]
-        return found[0] if is_all and len(found) == 1 else None
-
-    return type_of
+def _types(table: Table) -> dict[str, str | None]:
+    return {column.name: column.type for column in (*table.columns, *table.partition_keys)}
 
 
 def _mentions_row_id(node: exp.Expr) -> bool:

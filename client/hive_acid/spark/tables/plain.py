@@ -6,22 +6,25 @@ and a write that fails may leave rows: that is what transactions are for.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Observation
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, DataFrameReader, Observation
 from pyspark.sql import functions as F
-from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import TransactionsOffError, UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
 from hive_acid.spark.jvm.sources import exact_times, reader_of, writer_of
+from hive_acid.spark.jvm.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.read.listing import directory_of
 from hive_acid.spark.read.scan import literal_path
+from hive_acid.spark.read.unpushed import unpushed
 from hive_acid.spark.values.assign import assigned, match_columns
 from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared, shown
-from hive_acid.spark.values.types import row_type, spark_type
+from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write.statement import Context
 
 TURN_ON = f"make it with settings={{'{CONCURRENCY}': 'true', '{MANAGER}': '{TransactionManager.DB.value}'}}"
@@ -46,16 +49,24 @@ def read_table(context: Context, table: Table) -> DataFrame:
     directory, TimeZoneMismatchError.
     """
     kind = _format(table)
+    refuse_unfit_settings(context.spark, table)
     schema = row_type((*table.columns, *table.partition_keys))
     context.zones.check(row_type(table.columns))
     source = reader_of(context.spark, kind).schema(schema).option("basePath", table.location)
     if not table.partition_keys:
-        return _shown(source.load(literal_path(table.location)), table)
+        return _shown(_loaded(source, [table.location], table, kind), table)
     depth = len(table.partition_keys)
     there = {entry.path.rstrip("/") for entry in files.list_tree(table.location, max_depth=depth) if entry.is_directory}
     named = [directory_of(table, name, at) for name, at in context.connection.partitions(table).items()]
-    found = [literal_path(files.join(table.location, directory)) for directory in named if directory in there]
-    return _shown(source.load(found) if found else context.spark.createDataFrame([], schema), table)
+    found = [files.join(table.location, directory) for directory in named if directory in there]
+    return _shown(_loaded(source, found, table, kind) if found else context.spark.createDataFrame([], schema), table)
+
+
+def _loaded(source: DataFrameReader, paths: Sequence[str], table: Table, kind: str) -> DataFrame:
+    frame = source.load(list(map(literal_path, paths)))
+    if kind != "orc":
+        return frame
+    return frame.select(*unpushed(table.columns), *(quoted(key.name) for key in table.partition_keys))
 
 
 def _shown(frame: DataFrame, table: Table) -> DataFrame:
@@ -73,19 +84,16 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     `read_table` and for a CLUSTERED table.
     """
     kind = _format(table)
+    refuse_unfit_settings(context.spark, table)
     context.zones.check(row_type(table.columns))
     if table.bucket_columns:
         raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: Spark would not write its buckets")
     names = match_columns(table, frame.columns)
     columns = (*table.columns, *table.partition_keys)
     counts = Observation()
-    texts = {
-        key.name
-        for key in table.partition_keys
-        if isinstance(spark_type(key.type), t.StringType | t.BinaryType | t.TimestampType)
-    }
+    # As texts, since rows are sorted by them: both zeros of a double are equal, and have directories of their own.
     stored = (
-        f"{key_text(one, quoted(one.name)) if one.name in texts else quoted(one.name)} AS {quoted(one.name)}"
+        f"{key_text(one, quoted(one.name)) if one in table.partition_keys else quoted(one.name)} AS {quoted(one.name)}"
         for one in columns
     )
     values = assigned(table, columns, frame, names).selectExpr(*stored).observe(counts, F.count(F.lit(1)).alias("rows"))

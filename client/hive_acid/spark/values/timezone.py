@@ -22,7 +22,8 @@ UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z"})
 """Names of the zone in which pyarrow writes timestamps."""
 
 _FIXED = re.compile(r"Z|UTC|(?:UTC|GMT|UT)?[+-]\d\d?(?::\d\d)?|(?:Etc/)?(?:UTC|GMT|Zulu|Universal)")
-_FIRST_DAY, _LAST_DAY = "1890-01-01", "2100-01-01"
+_FIRST_DAY, _LAST_DAY = "1800-01-01", "2100-01-01"
+"""Before the first one all clocks show local mean time, as the first zones were made then."""
 
 
 def session_zone(spark: SparkSession) -> str:
@@ -89,7 +90,7 @@ class ZoneGuard:
         self._agreeing.add(zone)
 
     def _are_equivalent(self, one: str, other: str) -> bool:
-        """Whether two names mean the same rules: their offsets agree on every day of two centuries."""
+        """Whether two names mean the same rules: their offsets agree on every day of three centuries."""
         days = F.explode(F.sequence(F.lit(_FIRST_DAY).cast("date"), F.lit(_LAST_DAY).cast("date")))
         instants = (
             self._spark.range(1).select(days.alias("day")).select(F.col("day").cast(types.TimestampType()).alias("at"))

@@ -12,6 +12,8 @@ from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table, table_parts
 from hive_acid.errors import TransactionsOffError
 from hive_acid.settings import TransactionManager
+from hive_acid.spark.conditions.booleans import refuse_non_boolean_of
+from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.jvm.forked import check_spark
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.tables.plain import TURN_ON
@@ -80,6 +82,18 @@ class SessionBase:
             raise TransactionsOffError(f"this session has no transactions: {TURN_ON}")
 
     # --- tables --------------------------------------------------------------------------------
+
+    def _check_boolean(self, table: str | Table, condition: Expression | None, alias: str | None = None) -> None:
+        """Raise ColumnError for a condition on rows of a table, called `alias` or by its name, that is not one."""
+        if condition is not None:
+            known = self._known(table)
+            refuse_non_boolean_of(self.spark, condition, known, alias or known.name)
+
+    def _known(self, table: str | Table) -> Table:
+        """A table as it was when this session saw it last. Raises NoSuchObjectError if it never did."""
+        known = self._meant(table).known
+        assert known is not None
+        return known
 
     def _lookup(self, table: str | Table) -> Table:
         return self._definitions.now(TableReference.of(table))

@@ -58,6 +58,7 @@ class ChangeVerbs(SessionBase):
         check_partition(partition)
         check_condition("where", where)
         if where is not None:
+            self._check_boolean(table, where)
             return self._replace(table, frame, partition, where)
 
         def run(begun: TableWrite) -> int:
@@ -87,6 +88,7 @@ class ChangeVerbs(SessionBase):
         if join is not None:
             builder = self._merging("UPDATE", table, join)
             return builder.whenMatchedUpdate(where, set).execute().updated
+        self._check_boolean(table, where, target_alias)
         return self._change(
             table,
             Intent(Operation.UPDATE),
@@ -106,6 +108,10 @@ class ChangeVerbs(SessionBase):
         """As `AcidTable.delete`, without a read of the table; SQL text may call the table by `target_alias`."""
         check_condition("where", where)
         join = joined_if_any(source, on, target_alias, source_alias)
+        if join is None:
+            self._check_boolean(table, where, target_alias)
+        else:
+            join.check_boolean(self.spark, self._known(table), join.on, where)
         return self._change(
             table,
             Intent(Operation.DELETE),
@@ -148,6 +154,7 @@ class ChangeVerbs(SessionBase):
         found = self._held(table)
 
         def run(builder: MergeBuilder) -> RowCounts:
+            builder.check_booleans(self.spark, self._known(found))
             # Also where it only inserts: which rows are new depends on those that are there (as in Hive's
             # xlock.mergeinsert).
             return self._change(

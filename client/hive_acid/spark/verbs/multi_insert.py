@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
+from hive_acid.spark.conditions.booleans import refuse_non_boolean
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.jvm.kept_rows import kept_rows
 from hive_acid.spark.read.listing import check_transactional
@@ -83,6 +84,8 @@ class MultiInsert:
         """
         if not self.branches:
             raise ColumnError("a multi-insert has no destination: add into(…)")
+        for branch in self.branches:
+            refuse_non_boolean(branch.where, self.frame.columns, lambda: self.frame)
         return self.changing(lambda _: self._run(), [branch.table.full_name for branch in self.branches])
 
     def _run(self) -> list[int]:

@@ -14,6 +14,7 @@ from hive_acid.settings import TransactionManager
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.conditions.predicates import Predicate, predicate_of
+from hive_acid.spark.jvm.session_settings import SessionSettings
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.counting import known_rows
 from hive_acid.spark.read.known_frames import KnownFrames
@@ -62,6 +63,7 @@ class ReadVerbs(TableVerbs):
         without transactions.
         """
         check_condition("where", where)
+        self._check_boolean(name, where)
         if self._is_dummy:
             table = self._lookup(name)
             plain_frame = self._plain_frame(table, row_id=row_id)
@@ -109,8 +111,9 @@ class ReadVerbs(TableVerbs):
                 return self._known_frames.table(self.spark, some, row_id=row_id)
             return read_table(self.spark, some, row_id=row_id, wanted=wanted)
 
-        narrowing = Narrowing(table, read, partial(known_rows, state), lease, family=family)
-        if where is not None and (found := narrowing.filtered(where)) is not None:
+        settings = SessionSettings.of(self.spark)
+        narrowing = Narrowing(table, read, partial(known_rows, state), settings, lease, family=family)
+        if where is not None and (found := narrowing.filtered(self.spark, where)) is not None:
             return found
         frame = narrowing.frame()
         return as_table(frame, self, table, narrowing) if where is None else frame.filter(narrowing.meant(where))

@@ -1,0 +1,28 @@
+"""What a Spark session is set to: what was analysed under other settings may mean something else by now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SessionSettings:
+    """The settings of a session at one moment; None over Connect, where what a frame says is analysed anew each time.
+
+    `values` is a map of the JVM's.
+    """
+
+    values: Any
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> Self:
+        """Those of this moment."""
+        session: Any = vars(spark).get("_jsparkSession")
+        return cls(None if session is None else session.sessionState().conf().getAllConfs())
+
+    def are_those_of(self, spark: SparkSession) -> bool:
+        """Whether the session has them still."""
+        return self.values is None or bool(self.values.equals(SessionSettings.of(spark).values))
