@@ -2,6 +2,7 @@
 
 import datetime as dt
 import gc
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.orc
@@ -312,3 +313,21 @@ def test_the_checker_sees_what_the_statistics_say(stepped):
         found = footers.SHARED.read([footers.DataFilePath(str(path), path.stat().st_size)])[0]
         known = found.statistics(found.column("row", "k"))
         assert (known.minimum, known.maximum) == (pa.compute.min(values).as_py(), pa.compute.max(values).as_py())
+
+
+def test_a_decimal_that_spark_rounds_beside_a_number_is_read(acid, spark):
+    """Without a decimal that holds all values of both types Spark gives up places behind the point."""
+    values = {"v": ("0." + "0" * 37 + "1", "0." + "9" * 38), "w": ("0." + "0" * 27 + "1", "9" * 10 + "." + "9" * 28)}
+    acid.create_table("d.t", {"v": "decimal(38,38)", "w": "decimal(38,28)"})
+    selects = [f"SELECT CAST('{v}' AS decimal(38,38)) AS v, CAST('{w}' AS decimal(38,28)) AS w"
+               for v, w in zip(*values.values(), strict=True)]  # fmt: skip
+    for select in selects:
+        acid.insert("d.t", spark.sql(select))
+    conditions = ("v = 0", "v <= 0", "v >= 1", "v > 0", "v IN (0, 1)", "v < 1", "w = 0", "w >= 10000000000", "w < 1.5",
+                  "w = 0.0", "w > 0")  # fmt: skip
+    plain = spark.sql(" UNION ALL ".join(selects))
+    right = plain.selectExpr(*(f"count_if({of})" for of in conditions)).collect()[0]
+    frames = [acid.table("d.t", where=of).selectExpr(f"{at} AS at") for at, of in enumerate(conditions)]
+    rows = [row["at"] for row in reduce(DataFrame.unionAll, frames).collect()]
+    assert [rows.count(at) for at in range(len(conditions))] == list(right)
+    assert right[0] == 1, "Spark takes 1E-38 for 0 no more: then files may be skipped by it"

@@ -31,6 +31,8 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
 _LARGEST_LONG = 2**63 - 1
+_LARGEST_INT = 2**31 - 1
+_DIGITS_OF_INT, _DIGITS_OF_LONG, _MOST_DIGITS = 10, 20, 38
 _LARGEST_FLOAT = 3.4e38
 
 
@@ -43,9 +45,9 @@ def kind_of(column: Column) -> Kind | None:
     """How values of the column's type are told; None for types whose comparisons have rules of their own."""
     name = type_name(column)
     if name in ("decimal", "numeric", "dec"):
-        digits = re.findall(r"\d+", column.type)
-        scale = int(digits[1]) if len(digits) > 1 else 0
-        return Kind(lambda tree: _decimal(_number(tree), scale), lambda value: _decimal(value, scale))
+        digits = [int(of) for of in re.findall(r"\d+", column.type)]
+        precision, scale = (digits or [10])[0], digits[1] if len(digits) > 1 else 0
+        return Kind(lambda tree: _decimal_literal(tree, precision, scale), lambda value: _decimal(value, scale))
     return _KINDS.get("int" if name in _INTEGERS else name)
 
 
@@ -87,10 +89,27 @@ def _integer_literal(tree: exp.Condition) -> int | None:
     return _integer(_number(tree))
 
 
+def _decimal_literal(tree: exp.Condition, precision: int, scale: int) -> Decimal | None:
+    """A number beside which no value of the column is rounded: there is a decimal that holds all of both types.
+
+    Without one Spark gives up places behind the point, and 1E-38 is equal to 0.
+    """
+    number = _number(tree)
+    if number is None:
+        return None
+    of_number = -int(number.as_tuple().exponent)
+    whole = len(number.as_tuple().digits) - of_number
+    if not of_number:
+        # By a setting, an integer counts as wide as its type is.
+        whole = _DIGITS_OF_INT if abs(number) <= _LARGEST_INT else max(whole, _DIGITS_OF_LONG)
+    fits = max(precision - scale, whole) + max(scale, of_number) <= _MOST_DIGITS
+    return _decimal(number, scale) if fits else None
+
+
 def _decimal(value: object, scale: int) -> Decimal | None:
     if isinstance(value, int) and not isinstance(value, bool):
         value = Decimal(value)
-    if not isinstance(value, Decimal) or not value.is_finite() or len(value.as_tuple().digits) > 38:
+    if not isinstance(value, Decimal) or not value.is_finite() or len(value.as_tuple().digits) > _MOST_DIGITS:
         return None
     try:
         exact = value == round(value, scale)
