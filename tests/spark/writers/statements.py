@@ -399,7 +399,11 @@ def _sql_overwrite(scene: Scene, names: str) -> str:
 
 def _add_partition(scene: Scene, handle: Handle) -> Run:
     _write_loose(scene)
-    return partial(scene.acid.add_partitions, handle.given, {f"{KEY}={NEW_KEY}": f"file:{scene.loose}"})
+
+    def run() -> None:  # it says how many files
+        scene.acid.add_partitions(handle.given, {f"{KEY}={NEW_KEY}": f"file:{scene.loose}"})
+
+    return run
 
 
 def _import(scene: Scene, handle: Handle) -> Run:
