@@ -53,7 +53,16 @@ def tried(package: Path) -> list[tuple[str, ...]]:
         constraints.write_text("\n".join(locked))
         install = [home / "env/bin/pip", "install", "--quiet", "-c", constraints, f"{package}[{EXTRAS}]"]
         subprocess.run(install, cwd=home, check=True)
-        serve = [home / "env/bin/metastore", "serve", "--port", "0", "--data-dir", home / "data"]
+        serve = [
+            home / "env/bin/metastore",
+            "serve",
+            "--port",
+            "0",
+            "--log-level",
+            "error",
+            "--data-dir",
+            home / "data",
+        ]
         with subprocess.Popen(serve, cwd=home, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             try:
