@@ -1,0 +1,31 @@
+"""Times of one zone for every run of the tests; ``make walk-values ARGS=--zones`` takes many."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from hive_acid.spark.values.timezone import has_one_offset
+from tests.served import served
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("zone", ["Europe/Amsterdam"])
+def test_times_of_a_zone(postgres_url, template, tmp_path, capsys, zone):
+    """Summer time there, and before 1940 offsets of odd seconds."""
+    with served(postgres_url, template, tmp_path / "warehouse") as server:
+        words = [sys.executable, "-m", "tests.values.zones", server.uri, zone, "1", "6", "one", "by_time"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    with capsys.disabled():
+        print(f"\nseed 1, {done.stdout.splitlines()[-1] if done.stdout else 'nothing'}")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "FINDING" not in done.stdout, done.stdout
+
+
+def test_zones_that_differ_before_there_were_zones_are_not_the_same():
+    assert has_one_offset("Etc/GMT+12")
+    assert not has_one_offset("Africa/Abidjan")
