@@ -7,7 +7,7 @@ import time
 from contextlib import nullcontext
 
 import pytest
-from pyspark.sql import DataFrame, DataFrameWriter
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
@@ -215,7 +215,8 @@ def test_a_task_of_asyncio_has_no_part_in_the_block_of_another(numbers, spark):
 @pytest.mark.parametrize("how", ["alone", "block"])
 def test_a_statement_whose_session_is_closed_meanwhile_says_so(numbers, spark, monkeypatch, how):
     """Whatever Spark says of a directory that goes while it writes."""
-    save = DataFrameWriter.save
+    writer_class = type(spark.range(1).write)  # Connect has one of its own
+    save = writer_class.save
     other = hive_acid.spark.session(spark, numbers.connection.uri)
 
     def closed_meanwhile(writer, path):
@@ -224,7 +225,7 @@ def test_a_statement_whose_session_is_closed_meanwhile_says_so(numbers, spark, m
         thread.join()
         save(writer, f"{path}/\0")  # as if
 
-    monkeypatch.setattr(DataFrameWriter, "save", closed_meanwhile)
+    monkeypatch.setattr(writer_class, "save", closed_meanwhile)
     with (
         pytest.raises(TransactionClosedError, match="is aborted"),
         other.transaction() if how == "block" else nullcontext(),

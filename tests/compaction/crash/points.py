@@ -30,6 +30,7 @@ UNREACHED: Mapping[str, str] = {
     "compaction_forget_table": _WITHIN,
     "compaction_give_back": _WITHIN,
     "compaction_keep_dropped": _WITHIN,
+    "compaction_keep_homes": _WITHIN,
     "compaction_rename_partition": _WITHIN,
     "compaction_rename_table": _WITHIN,
     "compaction_settings_changed": _WITHIN,
