@@ -122,3 +122,33 @@ def test_many_directories_are_made(tree: Path) -> None:
     assert failed is not None
     assert failed[0] == f"file:{tree}/a/below"
     assert isinstance(failed[1], OSError)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        files.exists,
+        files.make_directory,
+        files.list_tree,
+        files.remove,
+        files.remove_empty,
+        files.read,
+        lambda location: files.write(location, b""),
+        lambda location: files.rename(location, f"{location}.new"),
+        lambda location: files.copy(location, f"{location}.new"),
+    ],
+)
+def test_what_hdfs_refuses_is_an_os_error(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To hdfs-native it is a RuntimeError, whatever is asked."""
+
+    class Refusing:
+        def __getattr__(self, name: str) -> Any:
+            def refuse(*args: Any, **options: Any) -> Any:
+                raise RuntimeError("Operation category READ is not supported in state standby")
+
+            return refuse
+
+    monkeypatch.setattr(files.hdfs, "opened", lambda location: (Refusing(), "/there"))
+    monkeypatch.setattr(files, "keep_in_children", lambda filesystem: None)
+    with pytest.raises(OSError, match="standby"):
+        call("hdfs://host:9000/there")

@@ -176,6 +176,7 @@ def make_directories(locations: Sequence[str]) -> tuple[list[str], tuple[str, Ex
     return made, None
 
 
+@_refusals
 def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
     """All files and directories below `location`, sorted by path; an absent location has none."""
     if rename_is_copy(location):
