@@ -84,9 +84,7 @@ class CompactionJob:
             given = {one.name: job[one.name] for one in fields(cls) if job.get(one.name) is not None}
             parsed = cls(**{"raw": (), "insert_output": None, "delete_output": None, **_as_values(given)})
             _check(parsed)
-        except FormatError:
-            raise
-        except (KeyError, TypeError, ValueError) as error:
+        except (TypeError, ValueError) as error:
             raise FormatError(f"the compaction job lacks or misstates {error}") from error
         return parsed
 

@@ -7,7 +7,7 @@ nobody sees the one without the other, and so nobody gives out a write id that t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,11 +46,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """Places that something takes which is here already."""
+    """Places that something takes, and how it does so in a transaction."""
 
     places: Sequence[str | None]
-    table: Table
-    own: Own
+    take: Callable[[Connection], None]
 
 
 class Target:
@@ -115,10 +114,10 @@ class Target:
         found = self._rows(select(DATABASE).where(DATABASE.c.name == new.name))
         try:
             if not found:
-                return self._added(insert(DATABASE).values(row), places)
+                return self._added(insert(DATABASE).values(row), self._of_home(places))
             changed = update(DATABASE).where(DATABASE.c.name == new.name).values(row)
             stands = found[0]["location"], found[0]["managed_location"]
-            claim = [place for place in places if place not in stands]
+            claim = self._of_home([place for place in places if place not in stands])
             return self._compared(found[0], row, changed, ("database", new.name) in OWN, claim)
         except (InvalidObjectError, InvalidOperationError) as error:
             return Outcome(REFUSED, (str(error),))
@@ -135,7 +134,7 @@ class Target:
             own = Own(found[0]["id"])
             changed = update(TBL).where(TBL.c.id == own.table_id).values(row)
             moved = [new.location] if new.location != found[0]["location"] else []
-            outcome = self._compared(found[0], row, changed, claim=_Claim(moved, new, own))
+            outcome = self._compared(found[0], row, changed, claim=self._of_table(moved, new, own))
             stands = records.table_of(tuple(found[0].values()))
             is_ours = outcome.outcome == DIFFERENT
             return outcome, stands if is_ours else replace(new, id=stands.id)
@@ -202,7 +201,7 @@ class Target:
             changed = update(PARTITION).where(PARTITION.c.id == stands["id"]).values(rows[name])
             whole = [{**row, "storage": row["storage"] or table.storage} for row in (stands, rows[name])]
             moved = [rows[name]["location"]] if rows[name]["location"] != stands["location"] else []
-            claim = _Claim(moved, table, Own(table.id, (name,)))
+            claim = self._of_table(moved, table, Own(table.id, (name,)))
             outcomes.append((name, self._compared(whole[0], whole[1], changed, claim=claim)))
         return outcomes
 
@@ -247,6 +246,13 @@ class Target:
         """A location as it is stored. Raises MetaError for what cannot be a place."""
         return qualified(location, schemes=self._schemes) if location else None
 
+    def _of_table(self, places: Sequence[str | None], table: Table, own: Own) -> _Claim:
+        return _Claim(places, lambda connection: self._claim(connection, places, table, own))
+
+    def _of_home(self, places: Sequence[str]) -> _Claim:
+        """The claim of a database."""
+        return _Claim(places, lambda connection: self._neighbours.claim_home(connection, places))
+
     def _claim(self, connection: Connection, places: Sequence[str | None], table: Table, own: Own) -> None:
         """Take places for a table. Raises TransferError if another one's data is there that must not be shared."""
         wanted = [place for place in dict.fromkeys(places) if place]
@@ -274,9 +280,8 @@ class Target:
         row: Mapping[str, Any],
         changed: Any,
         stays: bool = False,
-        claim: _Claim | Sequence[str] = (),
+        claim: _Claim | None = None,
     ) -> Outcome:
-        """What became of a row that is here; a `claim` is of a table, or the places of a database."""
         found = tuple(differences(here, row))
         if not found:
             return Outcome(EQUAL)
@@ -284,25 +289,25 @@ class Target:
             return Outcome(DIFFERENT, found)
         if self._dry_run:
             return Outcome(REPLACED, found)
-        self._neighbours.learn(claim.places if isinstance(claim, _Claim) else claim)
+        if claim is not None:
+            self._neighbours.learn(claim.places)
 
         def work(connection: Connection) -> None:
-            if isinstance(claim, _Claim):
-                self._claim(connection, claim.places, claim.table, claim.own)
-            else:
-                self._neighbours.claim_home(connection, claim)
+            if claim is not None:
+                claim.take(connection)
             connection.execute(changed)
 
         in_transaction(self._db, work)
         return Outcome(REPLACED, found)
 
-    def _added(self, statement: Any, homes: Sequence[str] = ()) -> Outcome:
-        """Store a row; with the `homes` of a database."""
+    def _added(self, statement: Any, claim: _Claim | None = None) -> Outcome:
         if not self._dry_run:
-            self._neighbours.learn(homes)
+            if claim is not None:
+                self._neighbours.learn(claim.places)
             with self._db.engine.begin() as connection:
                 connection.execute(statement)
-                self._neighbours.claim_home(connection, homes)
+                if claim is not None:
+                    claim.take(connection)
         return Outcome(ADDED)
 
     def _rows(self, query: Any) -> list[dict[str, Any]]:

@@ -65,9 +65,8 @@ class Tables(TableLookup):
         try:
             table = self._placed(given, table)
         except InvalidObjectError:
-            self._check_absent(
-                table
-            )  # another one has made it meanwhile, and who says IF NOT EXISTS wants to hear that
+            # Another one may have made it meanwhile, and who says IF NOT EXISTS wants to hear that.
+            self._check_absent(table)
             raise
         made = self._directories.make(table.location or "")
         try:

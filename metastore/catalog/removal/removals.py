@@ -18,7 +18,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -303,13 +303,7 @@ class Removals:
     def remove_unknown(self, location: str, inside: str | None = None) -> bool:
         """Remove a directory of which nothing is known (`Neighbours.in_use`); False, and it stays, if something is."""
         place = self._directories.stored(location)
-        self._neighbours.learn([place])
-        with self._db.engine.begin() as connection:
-            if self._neighbours.in_use(connection, [place], inside, lock=True):
-                return False
-            planned = self.plan(connection, [place], "")
-        self.run(planned)
-        return True
+        return self._remove_unless(place, lambda connection: self._neighbours.in_use(connection, [place], inside, True))
 
     def remove_home(self, location: str, only_if_empty: bool, dropped_s: float) -> None:
         """Remove the directory of a database dropped at `dropped_s` (s since 1970) of which nothing is read any more.
@@ -318,13 +312,20 @@ class Removals:
         it goes only if no file is left in it, as with `only_if_empty`.
         """
         place = self._directories.stored(location)
-        self._neighbours.learn([place])
         spared = only_if_empty or self._directories.has_files(place, since_s=dropped_s)
+        self._remove_unless(place, lambda connection: self._neighbours.in_the_way(connection, [place]), spared)
+
+    def _remove_unless(
+        self, place: str, is_taken: Callable[[Connection], Collection[str]], only_if_empty: bool = False
+    ) -> bool:
+        """Remove a directory unless it `is_taken`, as the transaction that plans it finds; whether it was not."""
+        self._neighbours.learn([place])
         with self._db.engine.begin() as connection:
-            if self._neighbours.in_the_way(connection, [place]):
-                return
-            planned = self.plan(connection, [place], "", only_if_empty=spared)
+            if is_taken(connection):
+                return False
+            planned = self.plan(connection, [place], "", only_if_empty=only_if_empty)
         self.run(planned)
+        return True
 
     def wait_for(self, location: str, below: bool = False) -> None:
         """Return when nothing at or above `location`, nor with `below` in it, waits for removal.

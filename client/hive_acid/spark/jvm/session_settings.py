@@ -25,4 +25,8 @@ class SessionSettings:
 
     def are_those_of(self, spark: SparkSession) -> bool:
         """Whether the session has them still."""
-        return self.values is None or bool(self.values.equals(SessionSettings.of(spark).values))
+        return self.values is None or self.are(SessionSettings.of(spark))
+
+    def are(self, other: SessionSettings) -> bool:
+        """Whether these are those of another moment, of a session that is not over Connect."""
+        return bool(self.values.equals(other.values))

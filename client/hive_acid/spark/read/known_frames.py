@@ -51,17 +51,12 @@ class KnownFrames:
             # A frame of Connect is words until it runs.
             return read_table(spark, state, row_id=row_id)
         key = state.table.full_name, row_id
+        settings = SessionSettings.of(spark)
         with self._lock:
             known = self._known.get(key)
-        if (
-            known is not None
-            and known.session is session
-            and known.state == state
-            and known.settings.are_those_of(spark)
-        ):
+        if known is not None and known.session is session and known.state == state and known.settings.are(settings):
             frame = DataFrame(known.frame.toDF(known.names), spark)
         else:
-            settings = SessionSettings.of(spark)
             frame = read_table(spark, state, row_id=row_id)
             made: Any = frame
             known = _Known(session, settings, state, made._jdf, made._jseq(frame.columns))

@@ -6,8 +6,8 @@ the block waits, since its verbs would be done, or undone, with somebody else's.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -35,10 +35,10 @@ _MARKS: ContextVar[frozenset[object]] = ContextVar("hive_acid_blocks", default=f
 
 def _task() -> Any:
     """The task of asyncio that runs on this thread, None if there is none."""
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None or asyncio._get_running_loop() is None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs here
         return None
-    return asyncio.current_task()
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Block:
     lease: Lease | None
     writable: bool
     failure: BaseException | None = None
-    task: Any = field(default_factory=lambda: _task())
+    task: Any = field(default_factory=_task)
     """The task of asyncio that has entered it, if it was one."""
     mark: object = field(default_factory=object)
     """What tasks know that are begun within."""

@@ -90,13 +90,14 @@ def _directories(location: str, depth: int) -> dict[Values, str]:
 
     That is a mark of success, and what a task that was started twice still writes.
     """
-    for entry in files.list_tree(location, max_depth=1):
-        if is_hidden(entry.path):
+    entries = files.list_tree(location, max_depth=max(depth, 1))
+    for entry in entries:
+        if is_hidden(entry.path) and "/" not in entry.path.rstrip("/"):
             files.remove(files.join(location, entry.path))
     if not depth:
         return {(): location}
     found: dict[Values, str] = {}
-    for entry in files.list_tree(location, max_depth=depth):
+    for entry in entries:
         path = entry.path.rstrip("/")
         if entry.is_directory and not is_hidden(path) and path.count("/") == depth - 1:
             found[tuple(value for _, value in parse_partition_name(path))] = files.join(location, path)
