@@ -61,6 +61,11 @@ class Table:
         return f"{self.database}.{self.name}"
 
     @property
+    def all_columns(self) -> tuple[Column, ...]:
+        """The columns in the files, and behind them the partition keys, as a frame of the table has them."""
+        return *self.columns, *self.partition_keys
+
+    @property
     def is_transactional(self) -> bool:
         """Whether the table has write ids at all."""
         return properties.is_transactional(self.parameters)

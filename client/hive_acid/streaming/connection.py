@@ -375,5 +375,5 @@ def _streamed(table: Table) -> Table:
 
 def _identity(table: Table) -> tuple[object, ...]:
     """What must not change while rows are written."""
-    columns = tuple((column.name, column.type) for column in (*table.columns, *table.partition_keys))
+    columns = tuple((column.name, column.type) for column in table.all_columns)
     return table.id, table.location, columns, len(table.columns), table.bucket_columns, table.buckets

@@ -58,7 +58,7 @@ class Layout:
             key.name: partition_text(table, key, given[key.name]) for key in table.partition_keys if key.name in given
         }
         self.dynamic_keys = tuple(key for key in table.partition_keys if key.name not in given)
-        self._types = {column.name: column.type for column in (*table.columns, *table.partition_keys)}
+        self._types = {column.name: column.type for column in table.all_columns}
         if table.bucket_columns and table.bucketing_version != 2:
             raise UnsupportedTableError(
                 f"{table.full_name} places its rows by the older one of Hive's hashes (bucketing_version=1), by which "

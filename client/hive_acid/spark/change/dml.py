@@ -184,7 +184,7 @@ class Assignments:
 
         The raw new values are columns of their own, so that each is computed once per row.
         """
-        columns = [column for column in (*self.table.columns, *self.table.partition_keys) if column.name in self.values]
+        columns = [column for column in self.table.all_columns if column.name in self.values]
         with column_errors(self.table):
             # Of a value by itself Spark would make several rows, or none, if it is one of explode and its like.
             raw = frame.withColumns({_new(name): F.coalesce(value) for name, value in self.values.items()})

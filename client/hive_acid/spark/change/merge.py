@@ -188,7 +188,7 @@ class MergeBuilder:
                 "name the values to assign instead of all, or ask for schema evolution, by which an updated row keeps "
                 "its value there and a new one has null"
             )
-        columns = [column for column in (*table.columns, *table.partition_keys) if column.name in given]
+        columns = [column for column in table.all_columns if column.name in given]
         values = {column.name: self.source_column(given[column.name]) for column in columns}
         if not self.evolves:
             return dict(values)
@@ -212,5 +212,5 @@ def _checked_names(table: Table, given: Iterable[str]) -> None:
     """Raise ColumnError for a name that is unknown or given twice."""
     names = [name.lower() for name in given]
     check_distinct(names)
-    if unknown := sorted({*names} - {column.name for column in (*table.columns, *table.partition_keys)}):
+    if unknown := sorted({*names} - {column.name for column in table.all_columns}):
         raise ColumnError(f"{table.full_name} has no column {', '.join(unknown)}")

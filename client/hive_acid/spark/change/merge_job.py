@@ -196,7 +196,7 @@ class _Merge:
         source = self._source.frame.alias(self._source.alias)
         unassigned = [
             F.lit(None).cast(spark_type(column.type)).alias(_null(column))
-            for column in (*table.columns, *table.partition_keys)
+            for column in table.all_columns
             if any(column.name not in (clause.values or {}) for clause in clauses)
         ]
         with _clauses_know("NOT MATCHED THEN INSERT", "the source alone, not the rows of the table", table):
@@ -255,7 +255,7 @@ class _NewRow:
         self._clauses = clauses
         self._old = old
         types = {field.name: field.dataType for field in raw.schema.fields}
-        columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
+        columns = {column.name: column for column in table.all_columns}
         self._stored: dict[tuple[int, str], str] = {}
         converted = []
         for number, clause in enumerate(clauses):

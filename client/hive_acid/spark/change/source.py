@@ -147,7 +147,7 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
 
 def _comparable_keys(join: Join, table: Table) -> Iterator[tuple[Column, str]]:
     """The target's column and the source's name for its own, where ON compares them without a conversion."""
-    target = {column.name: column for column in (*table.columns, *table.partition_keys)}
+    target = {column.name: column for column in table.all_columns}
     fields = _fields(join.source)
     for name, key in equal_columns(join.on, join.target_alias, join.source_alias, [*target, *join.source.columns]):
         if name in target and key in fields and _is_comparable(target[name], fields[key]):

@@ -52,12 +52,12 @@ def refuse_non_boolean_of(spark: SparkSession, condition: Expression | None, tab
 
 def names_of(table: Table) -> list[str]:
     """The names of all columns."""
-    return [column.name for column in (*table.columns, *table.partition_keys)]
+    return [column.name for column in table.all_columns]
 
 
 def no_rows(spark: SparkSession, table: Table, alias: str) -> DataFrame:
     """A frame with the columns of a table and no row, under an alias."""
-    columns = (*table.columns, *table.partition_keys)
+    columns = table.all_columns
     nulls = (f"CAST(NULL AS {sql_type(spark_type(one.type))}) AS {quoted(one.name)}" for one in columns)
     return spark.range(0).selectExpr(*nulls).alias(alias)
 

@@ -32,7 +32,7 @@ _CHAR = re.compile(r"\bchar\b", re.IGNORECASE)
 
 def has_chars(table: Table) -> bool:
     """Whether CHAR is among the types of a table's columns, or inside of one."""
-    return any(_CHAR.search(column.type) for column in (*table.columns, *table.partition_keys))
+    return any(_CHAR.search(column.type) for column in table.all_columns)
 
 
 def without_blanks(
@@ -43,7 +43,7 @@ def without_blanks(
     Columns are named alone, or by `alias` or, without one, the table's name; those of a `source` that is joined alone,
     or as it is `called`.
     """
-    own = {column.name: column.type for column in (*table.columns, *table.partition_keys)}
+    own = {column.name: column.type for column in table.all_columns}
     fields = source.schema.fields if source is not None else []
     # Of a source it matters which columns are texts.
     others = {field.name.lower(): column_type(field) if field.dataType == t.StringType() else None for field in fields}

@@ -38,7 +38,7 @@ def whole_columns(table: Table, given: Mapping[str, Expression], alias: str) -> 
     A name with dots that is no column's is a path, whose parts may be quoted. `alias` is what the old row is called.
     Raises ColumnError for a name that is unknown, or assigned twice.
     """
-    kinds = {column.name: column.type for column in (*table.columns, *table.partition_keys)}
+    kinds = {column.name: column.type for column in table.all_columns}
     assigned = _Assigned()
     for name, value in given.items():
         path = (name.lower(),) if name.lower() in kinds else _path(name)

@@ -202,7 +202,7 @@ def predicate_of(
     """
     if condition is None:
         return None
-    columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
+    columns = {column.name: column for column in table.all_columns}
     tree = condition_tree(condition, [*columns, *beside])
     if tree is None:
         return None

@@ -19,7 +19,7 @@ def refuse_unfit_settings(spark: SparkSession, table: Table) -> None:
     """Raise UnsupportedTableError if the session would take the name of a column of the table for a pattern, or count
     the blanks at the end of a CHAR.
     """
-    columns = (*table.columns, *table.partition_keys)
+    columns = table.all_columns
     odd = next((of.name for of in columns if not _PLAIN.fullmatch(of.name)), None)
     if odd is not None and _is_on(spark, _PATTERNS):
         raise UnsupportedTableError(

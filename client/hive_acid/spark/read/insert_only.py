@@ -84,7 +84,7 @@ def read_table(spark: SparkSession, state: TableState) -> DataFrame:
             ]
     if parts:
         return reduce(DataFrame.unionByName, parts)
-    return spark.createDataFrame([], row_type((*table.columns, *table.partition_keys)))
+    return spark.createDataFrame([], row_type(table.all_columns))
 
 
 def _paths(
@@ -133,7 +133,7 @@ def _shown(frame: DataFrame, table: Table, texts: list[Column]) -> DataFrame:
     padded = {key.name: F.expr(shown(key.type, quoted(key.name))) for key in table.partition_keys if is_char(key)}
     # Connect takes no empty list of columns.
     rows = rows.withColumns(padded) if padded else rows
-    return declared(rows, (*table.columns, *table.partition_keys))
+    return declared(rows, table.all_columns)
 
 
 def by_format(table: Table, known: Mapping[str, Format], otherwise: str) -> Format:

@@ -34,7 +34,7 @@ def steady(condition: str, table: Table, alias: str) -> str:
     before a column.
     """
     tokens = _tokens(condition)
-    columns = _whole_numbers((*table.columns, *table.partition_keys))
+    columns = _whole_numbers(table.all_columns)
     if not tokens or not _is_plain(tokens, columns, alias.lower()) or not _compares(tokens):
         return condition
     return "".join(_hidden(token, _COLUMN) if token.isdecimal() else token for token in tokens)

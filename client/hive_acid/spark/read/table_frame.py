@@ -307,7 +307,7 @@ class _Place:
                 for text, key in zip(texts, table.partition_keys, strict=True)
             ),
         )
-        return declared(rows, (*table.columns, *table.partition_keys))
+        return declared(rows, table.all_columns)
 
 
 def _no_look_up() -> None:

@@ -31,7 +31,7 @@ def wanted_text(select: exp.Select, reference: exp.Table, table: Table, argument
     condition = _with_constants(where.this, arguments)
     conjuncts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
     alias = reference.alias_or_name.lower()
-    known = {column.name for column in (*table.columns, *table.partition_keys)}
+    known = {column.name for column in table.all_columns}
     found = [_bare(one) for one in conjuncts if isinstance(one, exp.Expression) and _is_plain(one, alias, known)]
     return " AND ".join(f"({text})" for text in found) or None
 

@@ -48,7 +48,7 @@ class Target:
     @property
     def hides_database(self) -> bool:
         """Whether ``database.…`` means a column of that name: by it nobody calls a table that has an alias."""
-        columns = (*self.table.columns, *self.table.partition_keys)
+        columns = self.table.all_columns
         return self.alias.lower() != self.table.name and any(one.name == self.table.database for one in columns)
 
 
@@ -300,7 +300,7 @@ def _shorten_columns(tree: exp.Expr, references: list[_Reference], edits: _Edits
 
 
 def _types(table: Table) -> dict[str, str | None]:
-    return {column.name: column.type for column in (*table.columns, *table.partition_keys)}
+    return {column.name: column.type for column in table.all_columns}
 
 
 def _mentions_row_id(node: exp.Expr) -> bool:

@@ -78,7 +78,7 @@ class Export:
             there = connection.table(database, name)
         except NoSuchObjectError:
             return False
-        has = {column.name: column.type for column in (*there.columns, *there.partition_keys)}
+        has = {column.name: column.type for column in there.all_columns}
         wants = {**self.columns, **self.partition_keys}
         if has != wants or [key.name for key in there.partition_keys] != list(self.partition_keys):
             raise ColumnError(
@@ -96,7 +96,7 @@ class Export:
 
         Raises FormatError if the files have not as many rows as the description says.
         """
-        schema = row_type((*table.columns, *table.partition_keys))
+        schema = row_type(table.all_columns)
         rows = insert(table, reader_of(spark, "orc").schema(schema).load(files.join(self.location, DATA)))
         if rows != self.rows:
             raise FormatError(f"the export at {self.location} has {rows} rows, and says that it has {self.rows}")

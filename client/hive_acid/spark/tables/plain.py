@@ -50,7 +50,7 @@ def read_table(context: Context, table: Table) -> DataFrame:
     """
     kind = _format(table)
     refuse_unfit_settings(context.spark, table)
-    schema = row_type((*table.columns, *table.partition_keys))
+    schema = row_type(table.all_columns)
     context.zones.check(row_type(table.columns))
     source = reader_of(context.spark, kind).schema(schema).option("basePath", table.location)
     if not table.partition_keys:
@@ -70,7 +70,7 @@ def _loaded(source: DataFrameReader, paths: Sequence[str], table: Table, kind: s
 
 
 def _shown(frame: DataFrame, table: Table) -> DataFrame:
-    columns = (*table.columns, *table.partition_keys)
+    columns = table.all_columns
     values = {column.name: shown(column.type, quoted(column.name)) for column in columns}
     if all(value == quoted(name) for name, value in values.items()):
         return frame
@@ -89,7 +89,7 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     if table.bucket_columns:
         raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: Spark would not write its buckets")
     names = match_columns(table, frame.columns)
-    columns = (*table.columns, *table.partition_keys)
+    columns = table.all_columns
     counts = Observation()
     # As texts, since rows are sorted by them: both zeros of a double are equal, and have directories of their own.
     stored = (

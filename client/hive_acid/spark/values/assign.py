@@ -29,7 +29,7 @@ def match_columns(table: Table, given: Sequence[str]) -> dict[str, str]:
     """
     check_distinct([name.lower() for name in given])
     by_name = {name.lower(): name for name in given}
-    wanted = [column.name for column in (*table.columns, *table.partition_keys)]
+    wanted = [column.name for column in table.all_columns]
     missing = [name for name in wanted if name not in by_name]
     unknown = [by_name[name] for name in by_name if name not in wanted]
     if missing or unknown:
@@ -55,7 +55,7 @@ def lacking(table: Table, fields: Iterable[t.StructField]) -> tuple[Column, ...]
 
     Raises ColumnError for a type or a name that it cannot have, and one that is given twice.
     """
-    known = {column.name for column in (*table.columns, *table.partition_keys)}
+    known = {column.name for column in table.all_columns}
     return hive_columns(t.StructType([field for field in fields if field.name.lower() not in known]))
 
 

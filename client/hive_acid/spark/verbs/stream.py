@@ -81,7 +81,7 @@ class SinkPlan:
             if self.keys or self.order_by:
                 raise ColumnError("a sink of mode append takes neither keys nor order_by: it adds all rows as they are")
             return
-        known = {column.name for column in (*table.columns, *table.partition_keys)}
+        known = {column.name for column in table.all_columns}
         if not self.keys:
             raise ColumnError(f"a sink of mode {self.mode.value} needs keys: the columns that identify a row")
         if unknown := [key for key in self.keys if key.lower() not in known]:
@@ -110,7 +110,7 @@ class SinkPlan:
 
         Raises ColumnError for one that the frame lacks, or whose values the table cannot have.
         """
-        columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
+        columns = {column.name: column for column in table.all_columns}
         given = {field.name.lower(): field for field in frame.schema.fields}
         if missing := [key for key in self.keys if key.lower() not in given]:
             raise ColumnError(f"a batch for {table.full_name} has no column {', '.join(missing)}, which is a key")
@@ -125,7 +125,7 @@ class SinkPlan:
     def _distinct(self, table: Table, frame: DataFrame) -> DataFrame:
         """One row per key, the last if there is an order; the job fails for rows of which none is the last."""
         keys = [F.col(quoted(key)) for key in self.keys]
-        chars = {column.name for column in (*table.columns, *table.partition_keys) if is_char(column)}
+        chars = {column.name for column in table.all_columns if is_char(column)}
         same = Window.partitionBy(
             *(F.rtrim(key) if name.lower() in chars else key for name, key in zip(self.keys, keys, strict=True))
         )

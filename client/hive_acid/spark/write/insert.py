@@ -41,7 +41,7 @@ def insert(context: Context, begun: TableWrite, frame: DataFrame) -> int:
 def stored(table: Table, frame: DataFrame) -> DataFrame:
     """The columns and partition columns of `table` out of `frame`, as they are stored."""
     names = match_columns(table, frame.columns)
-    return assigned(table, (*table.columns, *table.partition_keys), frame, names)
+    return assigned(table, table.all_columns, frame, names)
 
 
 def evolving(frame: DataFrame) -> NewColumns:
@@ -64,7 +64,7 @@ def with_nulls(table: Table, frame: DataFrame) -> DataFrame:
     So it is with the fields of structs.
     """
     given = {field.name.lower(): field for field in frame.schema.fields}
-    types = {column.name: spark_type(column.type) for column in (*table.columns, *table.partition_keys)}
+    types = {column.name: spark_type(column.type) for column in table.all_columns}
     values = [
         f"{completed(quoted(field.name), field.dataType, types[name])} AS {quoted(field.name)}"
         if name in types
@@ -85,7 +85,7 @@ def only_where(table: Table, frame: DataFrame, where: Expression) -> DataFrame:
     The condition is asked where a column is computed: a filter, Spark might ask of rows that never become one of these.
     """
     with column_errors(table):
-        columns = (*table.columns, *table.partition_keys)
+        columns = table.all_columns
         values = declared(stored(table, frame), columns).alias(table.name)
         first, *others = (F.col(quoted(column.name)) for column in columns)
         words = f"a new row of {table.full_name} is not one of those that it is to replace"

@@ -115,7 +115,7 @@ def assigned_path(name: Name, target: Target) -> tuple[str, ...]:
     As Spark does, it is looked at what stands before the column first: ``db.table``, then the alias. Raises SqlError.
     """
     table: Table = target.table
-    columns = {column.name for column in (*table.columns, *table.partition_keys)}
+    columns = {column.name for column in table.all_columns}
     lower = [part.lower() for part in name.parts]
     owners = [[table.database, table.name], [target.alias.lower()], []]
     owners = owners[target.hides_database :]

@@ -120,7 +120,7 @@ def _like(run: Run, cursor: Cursor, name: Name, *, if_not_exists: bool) -> DataF
     inherited = {key: value for key in kind if (value := property_of(model.parameters, key)) is not None}
     run.acid.create_table(
         run.names.full(name),
-        [*model.columns, *model.partition_keys],
+        model.all_columns,
         partitioned_by=[key.name for key in model.partition_keys],
         properties=with_defaults(definition.properties, inherited),
         location=definition.location,

@@ -191,13 +191,13 @@ def _positions(run: Run, table: Table, destination: _Destination) -> list[str]:
     if destination.by_name:
         return []
     static = partition_clause(run, table, destination.partition).static if destination.partition else {}
-    names = (column.name for column in (*table.columns, *table.partition_keys))
+    names = (column.name for column in table.all_columns)
     return list(destination.columns or (name for name in names if name not in static))
 
 
 def _shaped(table: Table, destination: _Destination, spec: PartitionClause, frame: DataFrame) -> DataFrame:
     """`frame` under the table's column names, without those of the static partition, and null for those left out."""
-    columns = {column.name: column for column in (*table.columns, *table.partition_keys)}
+    columns = {column.name: column for column in table.all_columns}
     free = [name for name in columns if name not in spec.static]
     if destination.by_name:
         given = [name.lower() for name in frame.columns]

@@ -110,7 +110,7 @@ def _inserted(run: Run, cursor: Cursor, target: Target) -> dict[str, str]:
             raise SqlError(f"MERGE into {table.full_name}: INSERT takes no fields of structs: {', '.join(fields)}")
         names = [path[0].lower() for path in paths]
     else:
-        names = [column.name for column in (*table.columns, *table.partition_keys)]
+        names = [column.name for column in table.all_columns]
     cursor.expect("VALUES")
     items = cursor.items("values")
     if len(names) != len(items):

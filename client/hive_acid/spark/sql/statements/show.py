@@ -55,7 +55,7 @@ def describe(run: Run, cursor: Cursor) -> DataFrame | None:
     if table is None:
         return None
     cursor.finish()
-    rows = [_described(column) for column in (*table.columns, *table.partition_keys)]
+    rows = [_described(column) for column in table.all_columns]
     if table.partition_keys:
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
         rows += [_described(key) for key in table.partition_keys]
@@ -108,7 +108,7 @@ def _of_table(run: Run, cursor: Cursor, what: str) -> DataFrame | None:
         return run.rows(["partition"], [(name,) for name in (names if spec is None else spec.covered(names))])
     cursor.finish()
     if what == "COLUMNS":
-        return run.rows(["col_name"], [(column.name,) for column in (*table.columns, *table.partition_keys)])
+        return run.rows(["col_name"], [(column.name,) for column in table.all_columns])
     if what == "TBLPROPERTIES":
         return run.rows(["key", "value"], sorted(table.parameters.items()))
     return run.rows(["createtab_stmt"], [(definition_of(table),)])
