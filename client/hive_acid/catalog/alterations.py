@@ -1,4 +1,4 @@
-"""Changes of a table's columns: added at the end, renamed in place, given a wider type (acid-format.md §3.5).
+"""Changes of a table's definition: of columns (acid-format.md §3.5), name and properties; partitions that are dropped.
 
 Files stay as they are, readers find columns by their places. An alteration shows at once, also inside of a transaction
 that is aborted later. The transaction's lock keeps two alterations apart, which would each undo the other.
@@ -93,6 +93,7 @@ class Alterations:
         """
         table, wire = self._locked(transaction, meant, ttypes.LockType.EXCLUSIVE)
         wire.dbName, wire.tableName = database, name
+        transaction.check_alive()
         self._calls.call("alter_table", table.database, table.name, wire)
 
     def set_properties(
@@ -102,7 +103,20 @@ class Alterations:
         table, wire = self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)
         kept = {key: value for key, value in (wire.parameters or {}).items() if key not in properties}
         wire.parameters = kept | {key: value for key, value in properties.items() if value is not None}
+        transaction.check_alive()
         self._calls.call("alter_table", table.database, table.name, wire)
+
+    def drop_partitions(
+        self, transaction: Transaction, meant: TableReference, names: Sequence[str], *, if_exists: bool
+    ) -> None:
+        """Drop partitions (``k=v/…``) with their data when nobody changes rows of the table; readers go on.
+
+        Rows that somebody is adding are waited for by the metastore. Raises NoSuchObjectError if a partition is not
+        there, unless `if_exists`, and LockTimeoutError.
+        """
+        table = self.held(transaction, meant)
+        transaction.check_alive()
+        self._calls.drop_partitions(table, names, if_exists=if_exists)
 
     def held(self, transaction: Transaction, meant: TableReference) -> Table:
         """Lock a table against all who change it, but not against who adds rows; the table as it is then."""
@@ -142,6 +156,7 @@ class Alterations:
         for order in wire.sd.sortCols or ():
             order.col = renamed.get(order.col.lower(), order.col)
         wire.sd.cols = fields
+        transaction.check_alive()
         self._calls.call("alter_table_with_environment_context", table.database, table.name, wire, _ALSO_IN_PARTITIONS)
         altered = table_from_wire(wire)
         self._definitions.note(altered)

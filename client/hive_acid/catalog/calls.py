@@ -133,15 +133,18 @@ class CatalogCalls(Transport):
             if not if_exists:
                 raise
 
-    def drop_partitions(self, table: Table, names: Sequence[str]) -> None:
-        """Drop partitions (``k=v/…``) with their data, all or none. Raises NoSuchObjectError if one is not there."""
+    def drop_partitions(self, table: Table, names: Sequence[str], *, if_exists: bool = False) -> None:
+        """Drop partitions (``k=v/…``) with their data, all or none.
+
+        Raises NoSuchObjectError if one is not there, unless `if_exists` passes it by.
+        """
         if names:
             request = ttypes.DropPartitionsRequest(
                 dbName=table.database,
                 tblName=table.name,
                 parts=ttypes.RequestPartsSpec(names=list(names)),
                 deleteData=True,
-                ifExists=False,
+                ifExists=if_exists,
                 needResult=False,
             )
             self.call("drop_partitions_req", request)

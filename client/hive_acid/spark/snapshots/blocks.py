@@ -101,6 +101,12 @@ class Blocks:
             raise TransactionClosedError(f"a statement of this transaction failed: {block.failure}") from block.failure
         return block
 
+    @property
+    def is_within(self) -> bool:
+        """Whether this thread is in a block; of tasks of asyncio, whether this one is."""
+        block: Block | None = getattr(self._local, "block", None)
+        return block is not None and not block.is_of_another_task
+
     @contextmanager
     def entered(
         self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False

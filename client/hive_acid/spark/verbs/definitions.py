@@ -9,7 +9,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.storage_formats import ORC, only_orc, storage_format
 from hive_acid.catalog.table import Column, Table, table_parts
-from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.errors import ColumnError, TransactionClosedError, TransactionExpiredError, UnsupportedTableError
 from hive_acid.format.properties import TRANSACTIONAL, with_defaults
 from hive_acid.spark.tables.plain import refuse_acid
 from hive_acid.spark.values.argument_checks import names_of
@@ -37,7 +37,11 @@ class DefinitionVerbs(SessionBase):
         )
 
     def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
-        """Drop a database, with `cascade` its tables and their data too."""
+        """Drop a database, with `cascade` its tables and their data too.
+
+        Raises TransactionClosedError within a block, which could not bring it back.
+        """
+        self._refuse_within_block(name)
         self.connection.drop_database(name.lower(), cascade=cascade, if_exists=if_exists)
 
     def create_table(
@@ -101,14 +105,33 @@ class DefinitionVerbs(SessionBase):
         self.connection.create_table(definition, if_not_exists=if_not_exists)
 
     def drop_table(self, name: str, *, purge: bool = False, if_exists: bool = False) -> None:
-        """Drop a table with its data, with `purge` past the metastore's trash."""
+        """Drop a table with its data, with `purge` past the metastore's trash.
+
+        Raises TransactionClosedError within a block, which could not bring it back.
+        """
         database, table = table_parts(name)
+        self._refuse_within_block(f"{database}.{table}")
         self._forget(f"{database}.{table}")
         self.connection.drop_table(database, table, purge=purge, if_exists=if_exists)
 
-    def drop_partitions(self, table: str | Table, names: Sequence[str]) -> None:
-        """Drop partitions (``k=v/…``) with their data, all or none. Raises NoSuchObjectError if one is not there."""
-        self.connection.drop_partitions(self._lookup(table), names_of("names", names))
+    def drop_partitions(self, table: str | Table, names: Sequence[str], *, if_exists: bool = False) -> None:
+        """Drop partitions (``k=v/…``) with their data, all or none; readers keep their snapshots.
+
+        It waits for those that change rows of the table. Raises NoSuchObjectError if a partition is not there, unless
+        `if_exists`; LockTimeoutError; TransactionClosedError within a block, which could not bring them back.
+        """
+        named = names_of("names", names)
+        meant = self._meant(table)
+        self._refuse_within_block(f"a partition of {meant.full_name}")
+        if meant.known is not None and not meant.known.is_transactional:
+            found = self._lookup(table)
+            if not found.is_transactional:
+                self.connection.drop_partitions(found, named, if_exists=if_exists)
+                return
+        self._alter(
+            table,
+            lambda txn, meant: self._alterations.drop_partitions(txn, meant, named, if_exists=if_exists),
+        )
 
     def rename_table(self, table: str | Table, name: str) -> None:
         """Give a table another name, or another database; waits until nobody reads or writes it."""
@@ -148,7 +171,29 @@ class DefinitionVerbs(SessionBase):
         return self.connection.compact(*table_parts(name), kind, names_of("partitions", partitions))
 
     def _alter(self, table: str | Table, run: Callable[[Transaction, TableReference], object]) -> None:
-        """Alter a table in this thread's transaction, or in one of its own."""
+        """Alter a table in this thread's transaction, or in one of its own.
+
+        The alteration stands as soon as it is made: that its own transaction is given up afterwards is no failure.
+        """
         self._refuse_without_transactions()
         meant = self._meant(table)
-        self._blocks.changing(lambda transaction: run(transaction, meant), [meant.full_name])
+        is_made = False
+
+        def work(transaction: Transaction) -> None:
+            nonlocal is_made
+            run(transaction, meant)
+            is_made = True
+
+        try:
+            self._blocks.changing(work, [meant.full_name])
+        except TransactionExpiredError:
+            if not is_made:
+                raise
+
+    def _refuse_within_block(self, what: str) -> None:
+        """Raise TransactionClosedError for a drop within a block: it could not be undone with the block."""
+        if self._blocks.is_within:
+            raise TransactionClosedError(
+                f"{what} is not dropped within a block: it would be gone at once, and also if the block aborts. Drop "
+                "it before the block or after it, or truncate it, which is part of the block"
+            )

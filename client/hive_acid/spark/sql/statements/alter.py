@@ -143,7 +143,7 @@ def _drop_partitions(run: Run, table: Table, cursor: Cursor) -> None:
     """Partitions of which the values, or some of them, are given. Raises NoSuchObjectError if one covers none."""
     cursor.expect("DROP")
     if_exists = cursor.accept("IF", "EXISTS")
-    known = run.acid.connection.partitions(table)
+    known = run.acid.connection.partition_names(table)
     dropped: set[str] = set()
     while cursor.accept("PARTITION"):
         spec = partition_clause(run, table, cursor.parentheses("a partition"))
@@ -156,7 +156,7 @@ def _drop_partitions(run: Run, table: Table, cursor: Cursor) -> None:
         cursor.accept(",")
     cursor.accept("PURGE")
     cursor.finish()
-    run.acid.drop_partitions(table, sorted(dropped))
+    run.acid.drop_partitions(table, sorted(dropped), if_exists=if_exists)
 
 
 def _concatenate(run: Run, table: Table, cursor: Cursor) -> None:
