@@ -24,6 +24,8 @@ from hive_acid.filesystem import files
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, DataFile, stamp_of
+from hive_acid.spark.conditions.predicates import Predicate
+from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.originals import path_of
@@ -39,8 +41,12 @@ Format = TypeVar("Format")
 
 @dataclass(slots=True)
 class _Found:
-    """Files to read: their paths as Spark takes them, or those of their directories, and all of them."""
+    """Files to read: their paths as Spark takes them, or those of their directories, and all of them.
 
+    `search` are the options by which ORC leaves out row groups.
+    """
+
+    search: Mapping[str, str] = field(default_factory=dict)
     paths: list[str] = field(default_factory=list)
     files: list[DataFile] = field(default_factory=list)
 
@@ -56,11 +62,11 @@ _BYTES = 128
 _LINE = "value"
 
 
-def read_table(spark: SparkSession, state: TableState) -> DataFrame:
+def read_table(spark: SparkSession, state: TableState, *, wanted: Predicate | None = None) -> DataFrame:
     """The rows that the snapshot sees: the table's columns, then its partition columns.
 
-    Raises UnsupportedTableError for a format that is not read here, FormatError for a directory of which only some
-    writes are visible.
+    Of ORC files the row groups are left out in which no row is `wanted`. Raises UnsupportedTableError for a format that
+    is not read here, FormatError for a directory of which only some writes are visible.
     """
     table = state.table
     read = by_format(
@@ -68,19 +74,20 @@ def read_table(spark: SparkSession, state: TableState) -> DataFrame:
         _READERS,
         "which Spark does not read: it reads ORC, Parquet, Avro (with its package spark-avro), JSON, delimited text",
     )
+    asked = search_options(wanted, [one.name for one in table.columns]) if wanted is not None and state.skipping else {}
     told_by_path = [partition for partition in state.partitions if partition.is_told_by_path]
     directories = [partition.directory for partition in told_by_path]
     texts = [F.expr(text) for text in partition_texts(len(table.partition_keys), table.location, directories)]
     parts = [
         _shown(read(spark, table, found, path_of(levels)), table, texts)
-        for levels, found in _paths(spark, told_by_path, state.write_ids)
+        for levels, found in _paths(spark, told_by_path, state.write_ids, asked)
     ]
     for partition in state.partitions:
         if not partition.is_told_by_path:
             values = [F.lit(value).cast("string") for _, value in parse_partition_name(partition.name)]
             parts += [
                 _shown(read(spark, table, found, path_of(levels)), table, values)
-                for levels, found in _paths(spark, [partition], state.write_ids)
+                for levels, found in _paths(spark, [partition], state.write_ids, asked)
             ]
     if parts:
         return reduce(DataFrame.unionByName, parts)
@@ -88,10 +95,13 @@ def read_table(spark: SparkSession, state: TableState) -> DataFrame:
 
 
 def _paths(
-    spark: SparkSession, partitions: Sequence[PartitionState], write_ids: ValidWriteIdList
+    spark: SparkSession,
+    partitions: Sequence[PartitionState],
+    write_ids: ValidWriteIdList,
+    search: Mapping[str, str] | None = None,
 ) -> list[tuple[int, _Found]]:
     """The files that are visible, by how many levels they lie below their partition."""
-    found: defaultdict[int, _Found] = defaultdict(_Found)
+    found: defaultdict[int, _Found] = defaultdict(lambda: _Found(search or {}))
     named = names_files(spark, sum(len(of.files) for partition in partitions for of in partition.state.data))
     for partition in partitions:
         for directory in partition.state.data:
@@ -159,7 +169,8 @@ def _by_spark(kind: str) -> Reader:
 
 
 def _orc(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
-    source = _loaded(table, reader_of(spark, "orc").schema(row_type(table.columns)), found)
+    reader = reader_of(spark, "orc").options(**found.search)
+    source = _loaded(table, reader.schema(row_type(table.columns)), found)
     return source.select(*unpushed(table.columns), path)
 
 

@@ -6,15 +6,17 @@ and a write that fails may leave rows: that is what transactions are for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from pyspark.sql import DataFrame, DataFrameReader, Observation
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import TransactionsOffError, UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
+from hive_acid.spark.conditions.predicates import Predicate
+from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.jvm.sources import exact_times, reader_of, writer_of
 from hive_acid.spark.jvm.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.read.listing import directory_of
@@ -42,31 +44,37 @@ def refuse_acid(table: Table) -> None:
         )
 
 
-def read_table(context: Context, table: Table) -> DataFrame:
-    """The rows of a plain table: its columns, then its partition columns.
+def reader(context: Context, table: Table) -> Callable[[Predicate | None], DataFrame]:
+    """What gives the rows of a plain table: its columns, then its partition columns.
 
-    Raises UnsupportedTableError for a format other than ORC and Parquet and for partitions outside the table's
-    directory, TimeZoneMismatchError.
+    Of ORC files it leaves out row groups in which no row meets the predicate that it is given. Raises
+    UnsupportedTableError for a format other than ORC and Parquet and for partitions outside the table's directory,
+    TimeZoneMismatchError.
     """
     kind = _format(table)
     refuse_unfit_settings(context.spark, table)
     schema = row_type(table.all_columns)
     context.zones.check(row_type(table.columns))
-    source = reader_of(context.spark, kind).schema(schema).option("basePath", table.location)
     if not table.partition_keys:
-        return _shown(_loaded(source, [table.location], table, kind), table)
+        return lambda wanted: _frame(context, table, kind, [table.location], wanted)
     depth = len(table.partition_keys)
     there = {entry.path.rstrip("/") for entry in files.list_tree(table.location, max_depth=depth) if entry.is_directory}
     named = [directory_of(table, name, at) for name, at in context.connection.partitions(table).items()]
     found = [files.join(table.location, directory) for directory in named if directory in there]
-    return _shown(_loaded(source, found, table, kind) if found else context.spark.createDataFrame([], schema), table)
+    if not found:
+        return lambda wanted: _shown(context.spark.createDataFrame([], schema), table)
+    return lambda wanted: _frame(context, table, kind, found, wanted)
 
 
-def _loaded(source: DataFrameReader, paths: Sequence[str], table: Table, kind: str) -> DataFrame:
-    frame = source.load(list(map(literal_path, paths)))
+def _frame(context: Context, table: Table, kind: str, paths: Sequence[str], wanted: Predicate | None) -> DataFrame:
+    source = reader_of(context.spark, kind).schema(row_type(table.all_columns)).option("basePath", table.location)
+    literal = list(map(literal_path, paths))
     if kind != "orc":
-        return frame
-    return frame.select(*unpushed(table.columns), *(quoted(key.name) for key in table.partition_keys))
+        return _shown(source.load(literal), table)
+    names = [column.name for column in table.columns]
+    search = search_options(wanted, names) if wanted is not None and context.skipping else {}
+    frame = source.options(**search).load(literal)
+    return _shown(frame.select(*unpushed(table.columns), *(quoted(key.name) for key in table.partition_keys)), table)
 
 
 def _shown(frame: DataFrame, table: Table) -> DataFrame:

@@ -11,7 +11,6 @@ from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.errors import TableNotAcidError
 from hive_acid.settings import TransactionManager
-from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.conditions.predicates import Predicate, predicate_of
 from hive_acid.spark.jvm.session_settings import SessionSettings
@@ -67,7 +66,7 @@ class ReadVerbs(TableVerbs):
         if self._is_dummy:
             table = self._lookup(name)
             plain_frame = self._plain_frame(table, row_id=row_id)
-            return plain_frame if where is None else plain_frame.filter(without_blanks(where, table))
+            return plain_frame if where is None else plain_frame.filter(where)
         meant = TableReference.of(name)
         block = self._blocks.current()
         if block is not None:
@@ -84,7 +83,8 @@ class ReadVerbs(TableVerbs):
         refuse_acid(table)
         if row_id:
             raise TableNotAcidError(f"{table.full_name} is a plain table: its rows have no {ROW_ID}")
-        return as_table(plain.read_table(self._context, table), self, table)
+        narrowing = Narrowing(table, plain.reader(self._context, table), _not_known, SessionSettings.of(self.spark))
+        return as_table(narrowing.frame(), self, table, narrowing)
 
     def _frame(
         self,
@@ -106,7 +106,7 @@ class ReadVerbs(TableVerbs):
         def read(wanted: Predicate | None) -> DataFrame:
             some = state if wanted == said else narrowed(state, wanted)
             if not table.is_full_acid:
-                return insert_only.read_table(self.spark, some)
+                return insert_only.read_table(self.spark, some, wanted=wanted)
             if wanted is None:
                 return self._known_frames.table(self.spark, some, row_id=row_id)
             return read_table(self.spark, some, row_id=row_id, wanted=wanted)
@@ -117,3 +117,7 @@ class ReadVerbs(TableVerbs):
             return found
         frame = narrowing.frame()
         return as_table(frame, self, table, narrowing) if where is None else frame.filter(narrowing.meant(where))
+
+
+def _not_known() -> None:
+    """How many rows a plain table has is found out by reading them."""
