@@ -12,7 +12,7 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Context, Decimal
 from typing import Any
 
@@ -129,6 +129,21 @@ def is_storable(kind: str, model: Any) -> bool:
         kinds = (part.partition(":")[2] for part in parts)
         return all(is_storable(of, one) for of, one in zip(kinds, model, strict=True))
     return True
+
+
+def python_of(kind: str, model: Any) -> Any:
+    """A value as Python has it: times without zone, lists, dicts for structs."""
+    if model is None:
+        return None
+    name, parts = inner(kind)
+    if name == "array":
+        return [python_of(parts[0], one) for one in model]
+    if name == "struct":
+        fields = (part.partition(":") for part in parts)
+        return {of: python_of(kind_, value) for (of, _, kind_), value in zip(fields, model, strict=True)}
+    if kind == "date":
+        return date(1970, 1, 1) + timedelta(days=model)
+    return datetime(1970, 1, 1) + timedelta(microseconds=model) if kind == "timestamp" else model
 
 
 def is_text(kind: str) -> bool:
