@@ -15,6 +15,7 @@ from hive_acid.connection import connect
 from hive_acid.errors import TimeZoneMismatchError
 from tests.served import migrated, served
 from tests.spark.conftest import started
+from tests.values.nested import Nested
 from tests.values.settings import MEANINGS, SETTINGS
 from tests.values.under import wrong_under
 from tests.values.verbs import Verbs
@@ -23,14 +24,20 @@ from tests.values.zones import ZONES
 
 TEMPLATE = "template_values"
 
+_EVERY = [(name, of) for name, of in (SETTINGS | MEANINGS).items() if name != "another zone"]
+"""Settings that a walk may be under; by the first of them it is not."""
+
 
 def main() -> None:
     """Walk, tell what was found, and end with 1 if anything was."""
     parser = argparse.ArgumentParser(prog="python -m tests.values", description=__doc__)
     parser.add_argument("--steps", type=int, default=50, help="tables that are asked, with many conditions each")
     parser.add_argument("--seed", type=int, default=1, help="of the first step")
-    parser.add_argument("--layout", help="of all tables, such as 'one' or 'plain orc by date'; of --verbs: 'buckets'")
+    parser.add_argument(
+        "--layout", help="of all tables, as 'one' or 'plain orc by date'; of --verbs 'buckets', of --nested 'date'"
+    )
     parser.add_argument("--verbs", action="store_true", help="walk all verbs by keys of all types instead")
+    parser.add_argument("--nested", action="store_true", help="walk all verbs by what lies in structs, arrays and maps")
     parser.add_argument("--zones", action="store_true", help="walk the times of many zones instead")
     parser.add_argument("--settings", action="store_true", help="ask under settings, and tell the story under each")
     options = parser.parse_args()
@@ -52,11 +59,17 @@ def main() -> None:
 
 def _walked(spark: SparkSession, uri: str, directory: Path, options: argparse.Namespace) -> int:
     """Walk; how many findings there are."""
-    walk: Walk | Verbs = Verbs(spark, uri) if options.verbs else Walk(spark, uri, directory)
+    walk: Walk | Verbs | Nested
+    if options.nested:
+        walk = Nested(spark, uri)
+    else:
+        walk = Verbs(spark, uri) if options.verbs else Walk(spark, uri, directory)
     began, told = time.monotonic(), 0
     for seed in range(options.seed, options.seed + options.steps):
-        if isinstance(walk, Walk) and options.settings and seed % 2:
-            walk.step(seed, options.layout, settings=list(MEANINGS.values())[seed // 2 % len(MEANINGS)])
+        if options.settings and seed % len(_EVERY):
+            name, settings = _EVERY[seed % len(_EVERY)]
+            print(f"seed {seed}: {name}", flush=True)
+            walk.step(seed, options.layout, settings=settings)
         else:
             walk.step(seed, options.layout)
         for finding in walk.findings.found[told:]:

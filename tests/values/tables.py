@@ -12,11 +12,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
-from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.streaming import ArrowWriter, StreamingConnection
 from tests.spark.compaction import compact_table
 from tests.values.conditions import Row
 from tests.values.hostile import SIMPLE, TYPES, stored
+from tests.values.under import under
 
 COPY = "copy_of_values"
 DUMMY = {"hive.txn.manager": "DummyTxnManager"}
@@ -129,7 +129,7 @@ class Tables:
     def _groups(self) -> Placed:
         """A row group for each row, which is there many times."""
         name = self._create("groups", SIMPLE_KINDS)
-        with configured(self.spark, {"orc.row.index.stride": str(GROUP_ROWS)}):
+        with under(self.spark, {"orc.row.index.stride": str(GROUP_ROWS)}):
             self.on.insert(name, self.frame(SIMPLE_KINDS, GROUP_ROWS))
         return Placed(name, SIMPLE_KINDS, self.rows, GROUP_ROWS, changes=False)
 
