@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hive_acid.errors import HiveAcidError
 from hive_acid.spark import AcidSession
 from tests.spark.compaction import compact_table
 from tests.values.exact import exactly, rows_of
@@ -130,6 +131,32 @@ def told(spark: SparkSession, acid: AcidSession, name: str, *, keys: bool, neste
     odd = acid.sql(f"SELECT id FROM {name} WHERE s = :text ORDER BY id", {"text": ODD[7]}).collect()
     yield "SQL", [found["id"] for found in odd] == [number for number in content if content[number]["s"] == ODD[7]]
 
+    if keys:
+        frame(*range(40, 44)).createOrReplaceTempView("story")
+        named = ", ".join(f"`{key}`" for key in columns)
+        for number, spec in enumerate(_SPECS, 40):
+            verb, given = ("OVERWRITE TABLE", "") if "DATE" in spec else ("INTO", ", q" if spec.endswith("q") else "")
+            acid.sql(f"INSERT {verb} {name} PARTITION ({spec}) SELECT {named}{given} FROM story WHERE id = {number}")
+            moment = "2024-03-31 00:00:00" if "DATE" in spec else "2024-03-31 01:30:00"
+            content[number] = {**row(number), "p": "one", "q": micros(moment)}
+        acid.sql(f"ALTER TABLE {name} ADD PARTITION (p = 'two', q = '2024-03-31')")
+        yield "PARTITION", is_right()
+
+        for statement in _OF_A_PARTITION:
+            for value in ("'nonsense'", "'2024-02-30'", "5", "true"):
+                text = statement.format(name=name, named=named, spec=f"p = 'one', q = {value}")
+                yield text, _is_refused(acid, text)
+        text = f"ALTER TABLE {name} PARTITION (p = 'two', q = '2024-03-31') RENAME TO PARTITION (p = 'one', q = '2024')"
+        yield text, _is_refused(acid, text) and is_right()
+
+        acid.sql(f"TRUNCATE TABLE {name} PARTITION (p = 'one', q = '2024-03-31 01:30:00.0')")
+        for number in range(40, 43):
+            del content[number]
+        yield "TRUNCATE", is_right()
+        acid.sql(f"ALTER TABLE {name} DROP PARTITION (q = TIMESTAMP'2024-03-31 00:00:00', p = 'one')")
+        del content[43]
+        yield "DROP PARTITION", is_right()
+
     compact_table(spark, acid, name, "minor")
     compact_table(spark, acid, name, "major")
     yield "compaction", is_right()
@@ -149,6 +176,31 @@ def told(spark: SparkSession, acid: AcidSession, name: str, *, keys: bool, neste
     content |= {number: row(number) for number in (2, 30)}
     yield "overwrite", is_right()
 
+
+def _is_refused(acid: AcidSession, statement: str) -> bool:
+    try:
+        acid.sql(statement)
+    except HiveAcidError:
+        return True
+    return False
+
+
+_SPECS = (
+    "p = 'one', q = TIMESTAMP'2024-03-31 01:30:00'",
+    "q = '2024-03-31 01:30:00.000', p = 'one'",
+    "p = 'one', q",
+    "p = 'one', q = DATE'2024-03-31'",
+)
+"""Of partitions: typed, not typed, with a value of each row, and of another type that means a time."""
+
+_OF_A_PARTITION = (
+    "INSERT INTO {name} PARTITION ({spec}) SELECT {named} FROM story",
+    "INSERT OVERWRITE {name} PARTITION ({spec}) SELECT {named} FROM story",
+    "INSERT OVERWRITE {name} PARTITION ({spec}) IF NOT EXISTS SELECT {named} FROM story",
+    "TRUNCATE TABLE {name} PARTITION ({spec})",
+    "ALTER TABLE {name} ADD PARTITION ({spec})",
+    "ALTER TABLE {name} DROP PARTITION ({spec})",
+)
 
 _CONDITIONS = {
     "id = 1": lambda of: of["id"] == 1,

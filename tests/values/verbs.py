@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 import hive_acid.spark
 from hive_acid.catalog.partition_values import java_text
+from hive_acid.errors import HiveAcidError
 from hive_acid.spark import AcidSession
 from tests.values.compared import can_be_merged, compared, keys
 from tests.values.conditions import Condition, Conditions
@@ -23,7 +24,9 @@ from tests.values.exact import exactly, rows_of
 from tests.values.findings import Findings
 from tests.values.hostile import INTEGER_BITS, is_text, sql_of, stored
 from tests.values.literals import day_text, quoted_text, time_text
+from tests.values.settings import Settings
 from tests.values.tables import DUMMY, FORMS, KEYS, can_be_key
+from tests.values.under import under
 
 KINDS_OF_TABLE = ("partitions", "partitions", "buckets", "columns", *FORMS)
 _COLUMNS = ("id", "hit", "k")
@@ -49,13 +52,31 @@ class Verbs:
         self._acid.close()
         self._plain.close()
 
-    def step(self, seed: int, form: str | None = None, kind: str | None = None, statements: int = 10) -> None:
-        """Some statements on a new table."""
-        chance = random.Random(seed)
+    def step(
+        self,
+        seed: int,
+        form: str | None = None,
+        kind: str | None = None,
+        statements: int = 10,
+        settings: Settings | None = None,
+    ) -> None:
+        """Some statements on a new table.
+
+        Of conditions, to which `settings` may give another meaning, those are taken then on which plain Spark and the
+        model agree.
+        """
+        with under(self._spark, settings or {}):
+            self._step(random.Random(seed), seed, form, kind, statements, by_model=not settings)
+
+    def _step(
+        self, chance: random.Random, seed: int, form: str | None, kind: str | None, statements: int, *, by_model: bool
+    ) -> None:
         form = form or chance.choice(KINDS_OF_TABLE)
         kind = kind or chance.choice(KEYS)
         acid = self._plain if form.startswith("plain") else self._acid
-        told = _Told(self._spark, acid, f"v.{form.replace(' ', '_')}_{seed}", form, kind, chance, self.findings)
+        told = _Told(
+            self._spark, acid, f"v.{form.replace(' ', '_')}_{seed}", form, kind, chance, self.findings, by_model
+        )
         told.create()
         for _ in range(statements):
             if not told.one():
@@ -75,8 +96,9 @@ class _Told:
         kind: str,
         chance: random.Random,
         findings: Findings,
+        by_model: bool,
     ) -> None:
-        self.name = name
+        self.name, self._by_model = name, by_model
         self._spark, self._acid, self._form, self._kind = spark, acid, form, kind
         self._chance, self._findings = chance, findings
         self._rows: dict[int, _Row] = {}
@@ -107,6 +129,7 @@ class _Told:
             verbs += [self._overwrite]
             if self._is_partitioned:
                 verbs += [self._insert_partition, self._overwrite_partition, self._truncate, self._drop]
+                verbs += [self._add, self._refused]
         if self._form not in FORMS:
             verbs += [self._update, self._update, self._delete, self._merge, self._merge, self._merge, self._replace]
             verbs += [self._move, self._sink]
@@ -172,11 +195,15 @@ class _Told:
                 ids = {number for number, row in rows.items() if made.truth(row) is True}
             except KeyError:
                 continue
+            if self._kind.startswith("char") and not self._by_model and re.search(r"[\\\"]|''|r'", made.text):
+                continue  # Texts that settings give another meaning; plain Spark has another rule for a char.
             if not self._kind.startswith("char"):
                 try:
                     found = self._frame(self._rows).where(made.text).select("id").collect()
                 except Exception:
                     continue  # Spark refuses it
+                if not self._by_model and {of[0] for of in found} != ids:
+                    continue
                 self._findings.judge("plain Spark", "rows", made, {"k": self._kind}, rows, ids, {of[0] for of in found})
             return made.text, ids
         raise _SkippedError
@@ -194,7 +221,8 @@ class _Told:
             return chance.choice(("NULL", "null"))
         forms = [sql_of(kind, model)]
         if is_text(kind):
-            forms += [] if "${" in model else [quoted_text(model)]
+            is_plain = "${" not in model and (self._by_model or not {*model} & {*"\\'"})
+            forms += [quoted_text(model)] if is_plain else []
         elif kind in INTEGER_BITS:
             forms += [str(model), f"'{model}'", f"'{'-' if model < 0 else ''}0{abs(model)}'", f"{model}L"]
             forms = forms[: -1 if model == -(2**63) else None]
@@ -272,6 +300,34 @@ class _Told:
 
     def _drop(self) -> None:
         self._remove("ALTER TABLE {} DROP PARTITION (k = {})")
+
+    def _add(self) -> None:
+        """A partition that is there stays as it is, and a new one is empty."""
+        value = self._value(self._chance.choice(self._models))
+        self._sql(f"ALTER TABLE {self.name} ADD IF NOT EXISTS PARTITION (k = {value})")
+
+    def _refused(self) -> None:
+        """A value that is none of the key's type, or a statement that is not understood: nothing happens."""
+        value = self._chance.choice(_WRONG.get(self._kind, ("'x'",)))
+        there = self._value(self._chance.choice(self._models))
+        statements = [
+            f"INSERT INTO {self.name} PARTITION (k = {value}) SELECT 0, 0",
+            f"INSERT OVERWRITE {self.name} PARTITION (k = {value}) SELECT 0, 0",
+            f"INSERT OVERWRITE TABLE {self.name} PARTITION (k = {value}) IF NOT EXISTS SELECT 0, 0",
+            f"TRUNCATE TABLE {self.name} PARTITION (k = {value})",
+            f"ALTER TABLE {self.name} DROP PARTITION (k = {value})",
+            f"ALTER TABLE {self.name} ADD PARTITION (k = {value})",
+            f"ALTER TABLE {self.name} DROP PARTITION (k <= {there})",
+        ]
+        if self._kind in ("string", "binary"):
+            statements = statements[-1:]
+        statements.append(f"ALTER TABLE {self.name} PARTITION (k = {there}) RENAME TO PARTITION (k = {value})")
+        statement = self._chance.choice(statements)
+        try:
+            self._sql(statement)
+        except HiveAcidError:
+            return
+        self._tell("is not refused")
 
     def _remove(self, statement: str) -> None:
         if not self._rows:
@@ -419,6 +475,25 @@ class _Told:
         for number in matches:
             del self._rows[number]
         self._rows |= {n + start: _Row(n, k) for n, k in given.items()}
+
+
+_WRONG: Mapping[str, tuple[str, ...]] = {
+    "tinyint": ("'x'", "128", "'-129'", "1.5", "1e0", "true", "date'2024-01-01'"),
+    "smallint": ("'x'", "32768", "'1.0'", "X'31FF'"),
+    "int": ("'x'", "2147483648", "'1e3'", "'0x10'", "'١'"),
+    "bigint": ("'x'", "9223372036854775808", "9223372036854775808D", "'1L'"),
+    "decimal(5,2)": ("'x'", "1000", "'999.995'", "'NaN'", "1e3D"),
+    "decimal(38,18)": ("'x'", "'1e20'", "true"),
+    "decimal(38,38)": ("'x'", "1", "'-1.0'"),
+    "boolean": ("'x'", "2", "'tr'", "1.0"),
+    "varchar(6)": ("'1234567'", "1234567"),
+    "char(4)": ("'12345'", "'   xy'", "12345"),
+    "date": ("'x'", "'2024-02-30'", "'24-1-1'", "20240101", "'2024-01-01x'"),
+    "timestamp": ("'x'", "'2024-02-30 00:00:00'", "'2024-01-01 25:00:00'", "1704067200"),
+    "float": ("'x'", "'1,5'", "true"),
+    "double": ("'x'", "'1e'", "'0x1p3'", "date'2024-01-01'"),
+}
+"""Constants that are no value of a partition key of a type."""
 
 
 class _SkippedError(Exception):

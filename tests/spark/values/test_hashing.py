@@ -11,6 +11,8 @@ from hive_acid.format.hashing import bucket_number, spark_hash
 from hive_acid.spark.values.hashing import bucket_of
 from hive_acid.spark.values.types import spark_type
 from tests.format.hash_vectors import HASHES, value_of
+from tests.values.hostile import TYPES, python_of, stored
+from tests.values.under import under
 
 MANY = 1 << 30
 
@@ -75,6 +77,30 @@ def test_random_keys_agree_with_plain_python_with_and_without_ansi(spark):
             assert [row.bucket for row in buckets(frame, of).collect()] == expected
         finally:
             spark.conf.unset("spark.sql.ansi.enabled")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_hostile_values_agree_with_plain_python(spark, ansi):
+    kinds = [kind for kind in TYPES if not kind.startswith("map<")]
+    values = {kind: stored(kind) for kind in kinds}
+    arrays = (f"array({', '.join(value.sql for value in values[kind])})" for kind in kinds)
+    places = spark.range(0, max(map(len, values.values())), 1, 1)
+    names = {kind: f"c{place}" for place, kind in enumerate(kinds)}
+    frame = places.selectExpr(
+        *(f"get({of}, cast(id AS int)) AS {name}" for of, name in zip(arrays, names.values(), strict=True))
+    )
+    hashes = (bucket_of(table([kind]), {"c0": name}) for kind, name in names.items())
+    with under(spark, {"spark.sql.ansi.enabled": ansi}):
+        found = frame.selectExpr(*hashes).collect()
+    for place, (kind, given) in enumerate(values.items()):
+        expected = [bucket_number([kind], [python_of(kind, value.model)], MANY) for value in given]
+        wrong = [
+            (value.model, row[place], ought)
+            for value, row, ought in zip(given, found, expected, strict=False)
+            if row[place] != ought
+        ]
+        assert not wrong, kind
 
 
 def test_the_older_hash_and_maps_are_refused(spark):
