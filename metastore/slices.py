@@ -149,9 +149,9 @@ class CatalogueOfCompaction:
         """Remove a directory unless something is known of it; it may be inside of a table, ``database.table``."""
         return self._catalog.removals.remove_unknown(location, inside)
 
-    def remove_home(self, location: str, only_if_empty: bool, dropped_s: float) -> None:
-        """Remove the directory of a dropped database, unless something that exists lies there."""
-        self._catalog.removals.remove_home(location, only_if_empty, dropped_s)
+    def remove_homes(self) -> None:
+        """Remove the directories of dropped databases, unless something that exists lies there."""
+        self._catalog.removals.remove_homes()
 
 
 class Slices:

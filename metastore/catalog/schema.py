@@ -80,6 +80,8 @@ DIRECTORY_REMOVAL = Table(
     Column("attempts", Integer),
     Column("next_at", DateTime(timezone=True)),
     Column("last_error", Text),
+    Column("takes_back", Boolean),
+    Column("home_since", DateTime(timezone=True)),
 )
 
 PLACE_ALIAS = Table(

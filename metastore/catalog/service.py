@@ -27,6 +27,7 @@ from metastore.catalog.registry.functions import Functions
 from metastore.catalog.registry.privileges import Privileges
 from metastore.catalog.registry.roles import Roles
 from metastore.catalog.registry.tokens import Tokens
+from metastore.catalog.removal.moves import DirectoryMoves
 from metastore.catalog.removal.overwrites import Overwrites
 from metastore.catalog.removal.removals import Removals
 from metastore.catalog.removal.soft_drops import SoftDrops
@@ -54,20 +55,21 @@ class CatalogService:
         directories = Directories(warehouse_root(warehouse), config.directories, external_root, config.schemes)
         self._neighbours = Neighbours(db, directories)
         self.removals = Removals(db, directories, self._neighbours, config)
+        moves = DirectoryMoves(db, directories, self._neighbours, self.removals)
         self.databases = Databases(db, directories, self._neighbours, self.removals)
         self.catalogs = Catalogs(db, self.databases, directories, self.removals)
         self.listings = Listings(db)
         self.tables = Tables(db, directories, self._neighbours, self.removals, config)
-        self.alterations = Alterations(db, self.tables, directories, self._neighbours, self.removals, config)
+        self.alterations = Alterations(db, self.tables, directories, self._neighbours, moves, config)
         overwrites = Overwrites(db, txns or TxnService(db, TxnConfig()), config)
-        self.truncations = Truncations(db, self.tables, directories, self._neighbours, overwrites)
+        self.truncations = Truncations(db, self.tables, directories, self._neighbours, self.removals, overwrites)
         self.soft_drops = SoftDrops(db, overwrites, config)
-        self.trash = Trash(db, self.tables, directories, self._neighbours, self.removals)
+        self.trash = Trash(db, self.tables, directories, self._neighbours, self.removals, moves)
         self.partitions = Partitions(db, self.tables, config)
         self.partition_changes = PartitionChanges(db, self.partitions, directories, self._neighbours, self.removals)
         self.partition_drops = PartitionDrops(db, self.partitions, self._neighbours, self.removals, self.soft_drops)
         self.partition_moves = PartitionMoves(
-            db, self.partitions, self.partition_changes, directories, self._neighbours, self.removals
+            self.partitions, self.partition_changes, directories, self._neighbours, moves
         )
         self.statistics = Statistics(db, self.tables, config)
         self.statistics_changes = StatisticsChanges(db)

@@ -225,8 +225,5 @@ class Catalogue(Protocol):
     def remove_dropped(self, location: str, trash: str | None) -> bool:
         """Remove the directory of a dropped table or partition; False if another one has taken its place."""
 
-    def remove_home(self, location: str, only_if_empty: bool, dropped_s: float) -> None:
-        """Remove the directory of a database dropped at `dropped_s` (s since 1970), unless it is somebody's by now.
-
-        With `only_if_empty`, or if anything there has changed since, only if no file is left in it.
-        """
+    def remove_homes(self) -> None:
+        """Remove the directories of dropped databases in which nothing is read any more, unless they are somebody's."""

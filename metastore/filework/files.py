@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hive_acid.filesystem import files
-from hive_acid.filesystem.files import FileEntry, is_local, join, parent, plain, rename_is_copy
+from hive_acid.filesystem.files import OBJECT_STORES, FileEntry, is_local, join, parent, plain, rename_is_copy
 from metastore.filework.lanes import FILE_SYSTEMS
 
 __all__ = [
+    "OBJECT_STORES",
     "FileEntry",
     "exists",
     "is_below",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hive_acid.errors import InvalidInputError, MetaError, MetastoreError
+from hive_acid.errors import HiveAcidError, InvalidInputError, MetaError, MetastoreError
 from metastore.rpc.encoding.faults import fault_of
 from metastore.store.failures import cause_of, refusal_of
 
@@ -29,6 +29,8 @@ def refusal(method: str, error: Exception, arguments: Sequence[Any]) -> Metastor
         return MetaError(f"{method}: the request needs more memory than there is")
     if isinstance(error, (OSError, ImportError)) or _is_of_a_file_system(error):
         return MetaError(f"{method}: the file system has failed: {error}")
+    if isinstance(error, HiveAcidError):  # what files hold, or that they cannot be looked at
+        return MetaError(f"{method}: {error}")
     if (known := refusal_of(error)) is not None:
         return known
     if (fault := fault_of(arguments)) is not None:

@@ -278,7 +278,10 @@ def _ended(compaction: Compaction) -> Answer:
 
 def _of_removal(removal: WaitingRemoval) -> Answer:
     """What became of the directory of something that was dropped."""
-    what = "moved to the trash" if removal.trash else "removed"
+    if removal.takes_back and removal.error is None:
+        message = f"a change moves it from {removal.trash} {lasting(removal.noted_ms)}; it goes back if that fails"
+        return Answer(removal.location, "removal_waits", message, "nothing, it ends by itself", removal.noted_ms)
+    what = "moved back" if removal.takes_back else "moved to the trash" if removal.trash else "removed"
     if removal.error is None:
         message = f"its directory is being {what} {lasting(removal.noted_ms)}"
         return Answer(removal.location, "removal_waits", message, "nothing, it goes by itself", removal.noted_ms)

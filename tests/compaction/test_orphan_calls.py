@@ -165,3 +165,10 @@ def test_the_command_refuses(house: House, capsys: pytest.CaptureFixture[str]) -
         assert words in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["orphans", "--uri", house.uri])
+
+
+def test_a_table_whose_disk_is_gone(house: House) -> None:
+    house.home.rename(house.home.with_name("unmounted"))
+    with pytest.raises(MetaError, match="is not there: mount or restore it") as refused:
+        orphans.of_table(house.connection, "d", "t", YOUNG)
+    assert "log" not in str(refused.value)

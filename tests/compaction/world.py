@@ -86,7 +86,7 @@ class Tables:
         files.remove(location)
         return True
 
-    def remove_home(self, location: str, only_if_empty: bool, dropped_s: float) -> None:
+    def remove_homes(self) -> None:
         raise NotImplementedError("no database is dropped here")
 
 

@@ -85,6 +85,7 @@ CREATE INDEX dropped_directory_location ON dropped_directory (location);
 CREATE INDEX dropped_directory_trash ON dropped_directory (trash);
 ALTER TABLE directory_removal DROP COLUMN owner, DROP COLUMN claimed_by, DROP COLUMN noted_at, DROP COLUMN attempts;
 ALTER TABLE directory_removal DROP COLUMN next_at, DROP COLUMN last_error;
+ALTER TABLE directory_removal DROP COLUMN takes_back, DROP COLUMN home_since;
 UPDATE alembic_version SET version_num = '0018';
 """
 

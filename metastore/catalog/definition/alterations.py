@@ -22,7 +22,7 @@ from metastore.catalog.place.places import is_below
 from metastore.catalog.records import locked
 from metastore.catalog.registry import constraints, privileges
 from metastore.catalog.removal.drops import free_place
-from metastore.catalog.removal.removals import Removals
+from metastore.catalog.removal.moves import DirectoryMoves
 from metastore.catalog.rules.conversion import CONVERTED_WRITE_ID, check_convertible
 from metastore.catalog.rules.validation import altered_table, becomes_full_acid, becomes_transactional, lowered
 from metastore.catalog.schema import PARTITION, TBL
@@ -55,14 +55,14 @@ class Alterations:
         tables: TableLookup,
         directories: Directories,
         neighbours: Neighbours,
-        removals: Removals,
+        moves: DirectoryMoves,
         config: CatalogConfig,
     ) -> None:
         self._db = db
         self._tables = tables
         self._directories = directories
         self._neighbours = neighbours
-        self._removals = removals
+        self._moves = moves
         self._config = config
 
     def alter(self, database: str, name: str, new: Table, request: AlterRequest) -> Table:
@@ -99,7 +99,7 @@ class Alterations:
             raise InvalidOperationError(f"table {database}.{name} cannot be altered: {error}") from None
 
     def _rename(self, old: Table, new: Table, request: AlterRequest) -> Table:
-        """Move the directory, then change the rows. Killed in between, the same rename can be given again."""
+        """Move the directory and change the rows (`moves`)."""
         if split_key(old.database)[0] != split_key(new.database)[0]:
             raise InvalidOperationError(f"{old.full_name} cannot become {new.full_name}: tables stay in their catalog")
         altered = self._altered(old, new, request)
@@ -108,30 +108,26 @@ class Alterations:
         if self._tables.find(new.database, new.name) is not None:
             raise InvalidOperationError(f"cannot rename {old.full_name}: table {new.full_name} exists already")
         target = self._target(old, new)
-        if target is not None:
-            self._removals.wait_for(target)
-            with self._db.engine.begin() as connection:
-                what = f"rename {old.full_name}"
-                self._neighbours.check_removable(connection, [old.location or ""], Own(old.id), what)
-                self._neighbours.claim(connection, [target], old, Own(old.id))
-            self._directories.move(old.location or "", target)
-            new = replace(new, location=target)
+        new = replace(new, location=target) if target is not None else new
+
+        def check(connection: Connection) -> None:
+            _standing(connection, old)
+            what = f"rename {old.full_name}"
+            self._neighbours.check_removable(connection, [place for place, _ in moves], Own(old.id), what)
+            self._neighbours.claim(connection, [place for _, place in moves], old, Own(old.id))
 
         def change(connection: Connection) -> Table:
-            stands = locked(connection, old.database, old.name)
-            if (stands.id, stands.location) != (old.id, old.location):
-                raise InvalidOperationError(f"table {old.full_name} was changed by another one: try again")
+            stands = _standing(connection, old)
             rename_table(connection, stands, new)
             return self._apply(connection, stands, new, request)
 
+        moves = [] if target is None else [(old.location or "", target)]
         try:
-            return in_transaction(self._db, change)
+            return self._moves.moved(old.full_name, moves, check, change)
         except Exception as error:
             stored = self._tables.find(new.database, new.name)
             if stored is not None and stored.id == old.id:
                 return stored  # the connection was lost after the commit
-            if target is not None:
-                self._directories.move(target, old.location or "")
             if isinstance(error, IntegrityError):
                 raise InvalidOperationError(
                     f"cannot rename {old.full_name}: {new.full_name} exists already, or its database does not"
@@ -212,6 +208,14 @@ class Alterations:
             own = [place for place in connection.execute(query).scalars() if not is_below(place, altered.location)]
             places += sorted(filter(None, own))
         self._neighbours.claim(connection, places, altered, Own(old.id))
+
+
+def _standing(connection: Connection, old: Table) -> Table:
+    """The table that is renamed, locked. Raises InvalidOperationError if it is another one by now."""
+    stands = locked(connection, old.database, old.name)
+    if (stands.id, stands.location) != (old.id, old.location):
+        raise InvalidOperationError(f"table {old.full_name} was changed by another one: try again")
+    return stands
 
 
 def _with_statistics(table: Table, sent: Table) -> Table:

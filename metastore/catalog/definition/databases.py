@@ -88,8 +88,13 @@ class Databases:
             owner_type=database.owner_type or USER,
             created_s=database.created_s or int(time.time()),
         )
-        with self.made_first(created), self._db.engine.begin() as connection:
-            self.insert_in(connection, created)
+
+        def store() -> None:
+            with self._db.engine.begin() as connection:
+                self.insert_in(connection, created)
+
+        with self.made_first(created):
+            self._removals.beside_moves(store)
         return created
 
     @contextmanager
@@ -169,7 +174,7 @@ class Databases:
         def change(connection: Connection) -> list[Removal]:
             return self.drop_in(connection, key, request, cascade, delete_managed)
 
-        self._removals.run(in_transaction(self._db, change))
+        self._removals.run(self._removals.beside_moves(lambda: in_transaction(self._db, change)))
 
     def drop_in(
         self,
@@ -200,7 +205,7 @@ class Databases:
             removals += self._removals.plan(connection, _without(rest, read), key, only_if_empty=True)
             if self._removals.config.undrop_window_ms:  # what is on its way to the trash must not go
                 whole, rest = [], places
-            if read:
+            if read and self._directories.enabled:
                 kept = func.compaction_keep_homes(key, texts(_both(whole, read)), texts(_both(rest, read)))
                 connection.execute(select(kept))
         return removals

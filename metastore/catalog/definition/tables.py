@@ -70,7 +70,7 @@ class Tables(TableLookup):
             raise
         made = self._directories.make(table.location or "")
         try:
-            return self._insert(table, companions)
+            return self._removals.beside_moves(lambda: self._insert(table, companions))
         except Exception:
             self._removals.give_back([table.location or ""] if made else [])
             raise
@@ -120,7 +120,7 @@ class Tables(TableLookup):
             table = locked(connection, database, name)
             return table, drop_in(connection, self._neighbours, self._removals, table, request)
 
-        table, removals = in_transaction(self._db, change)
+        table, removals = self._removals.beside_moves(lambda: in_transaction(self._db, change))
         self._removals.run(removals)
         return table
 

@@ -93,7 +93,7 @@ class PartitionChanges:
                 if not is_below(place, owner.location):
                     self._removals.wait_for(place)
             self._directories.make_all(places, made)
-            return self._insert(owner, missing, if_not_exists)
+            return self._removals.beside_moves(lambda: self._insert(owner, missing, if_not_exists))
         except Exception:
             self._removals.give_back(made, Own(owner.id, ()))
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, delete, select
@@ -21,8 +20,6 @@ from metastore.catalog.removal.soft_drops import SoftDrops
 from metastore.catalog.schema import PARTITION
 from metastore.catalog.transactions import forget_partitions, in_transaction
 from metastore.store.database import Database
-
-_log = logging.getLogger(__name__)
 
 
 class PartitionDrops:
@@ -84,6 +81,9 @@ class PartitionDrops:
     def _drop(self, owner: Table, names: set[str], request: DropRequest, if_exists: bool) -> list[Partition]:
         if not names:
             return []
+        return self._removals.beside_moves(lambda: self._drop_now(owner, names, request, if_exists))
+
+    def _drop_now(self, owner: Table, names: set[str], request: DropRequest, if_exists: bool) -> list[Partition]:
         stays = self._hand_over(owner, names, request, if_exists)
 
         def change(connection: Connection) -> tuple[list[Partition], list[Removal]]:
@@ -130,10 +130,7 @@ class PartitionDrops:
         """The directories of partitions that nobody else needs (`neighbours`)."""
         places = sorted({partition.location for partition in partitions if partition.location})
         own = Own(table.id, tuple(partition.name for partition in partitions))
-        shared = self._neighbours.in_the_way(connection, places, own)
-        for place, neighbour in shared.items():
-            _log.warning("of %s a partition is dropped, but %s stays: in it lies %s", table.full_name, place, neighbour)
-        return [place for place in places if place not in shared]
+        return self._neighbours.own_places(connection, places, own, table.full_name)
 
 
 def _require_all(table: Table, names: set[str], found: Sequence[Partition]) -> None:

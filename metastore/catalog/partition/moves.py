@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from sqlalchemy import Connection, delete, func, select, update
@@ -19,10 +18,9 @@ from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import Neighbours, Own
 from metastore.catalog.place.places import is_below
 from metastore.catalog.records import is_named, locked
-from metastore.catalog.removal.removals import Removals
+from metastore.catalog.removal.moves import DirectoryMoves
 from metastore.catalog.schema import PARTITION
-from metastore.catalog.transactions import in_transaction, rename_partition
-from metastore.store.database import Database
+from metastore.catalog.transactions import rename_partition
 
 
 class PartitionMoves:
@@ -30,26 +28,23 @@ class PartitionMoves:
 
     def __init__(
         self,
-        db: Database,
         partitions: Partitions,
         partition_changes: PartitionChanges,
         directories: Directories,
         neighbours: Neighbours,
-        removals: Removals,
+        moves: DirectoryMoves,
     ) -> None:
-        self._db = db
         self._partitions = partitions
         self._changes = partition_changes
         self._directories = directories
         self._neighbours = neighbours
-        self._removals = removals
+        self._moves = moves
 
     def rename(self, database: str, table: str, values: Sequence[str], given: Partition, copy: bool = False) -> None:
         """Give a partition other values, and move its directory to their default place if it is in a managed table's.
 
-        What transactions have on record of it goes along. Killed between directory and rows, the same rename can be
-        given again. Raises InvalidOperationError if the partition is unknown, the new one exists, or the client wants
-        the files copied, so that readers go on.
+        What transactions have on record of it goes along. Raises InvalidOperationError if the partition is unknown, the
+        new one exists, or the client wants the files copied, so that readers go on.
         """
         if copy:
             raise InvalidOperationError(
@@ -75,26 +70,27 @@ class PartitionMoves:
         )
         if moves:
             new = replace(new, location=self._directories.of_partition(owner, name))
-            self._removals.wait_for(new.location or "")
-            with self._db.engine.begin() as connection:
-                self._check_move(connection, (owner, old), (owner, new))
-            self._directories.move(old.location or "", new.location or "")
+        moved = [(old, new)] if moves else []
+
+        def check(connection: Connection) -> None:
+            locked(connection, owner.database, owner.name)
+            self._check_moves(connection, owner, owner, moved)
 
         def change(connection: Connection) -> None:
             stands = locked(connection, owner.database, owner.name)
-            chosen = update(PARTITION).where(PARTITION.c.table_id == stands.id, PARTITION.c.name == old.name)
+            chosen = update(PARTITION).where(
+                PARTITION.c.table_id == stands.id, PARTITION.c.name == old.name, PARTITION.c.location == old.location
+            )
             if new.location != old.location:
                 self._neighbours.claim(connection, [new.location or ""], stands, Own(stands.id, (old.name, new.name)))
             if connection.execute(chosen.values(records.partition_row(stands, new))).rowcount == 0:
-                raise InvalidOperationError(f"partition {old.name} of {owner.full_name} is gone")
+                raise InvalidOperationError(f"partition {old.name} of {owner.full_name} was changed by another one")
             rename_partition(connection, stands, old.name, name)
             changes.partitions_altered(connection, stands, [(old, new)])
 
         try:
-            in_transaction(self._db, change)
+            self._moves.moved(owner.full_name, _places(moved), check, change)
         except (MetastoreError, IntegrityError) as error:
-            if moves:
-                self._directories.move(new.location or "", old.location or "")
             raise InvalidOperationError(f"cannot rename partition {old.name} to {name}: {error}") from error
 
     def exchange(self, spec: Mapping[str, str], source: tuple[str, str], target: tuple[str, str]) -> list[Partition]:
@@ -122,35 +118,49 @@ class PartitionMoves:
         taken = self._partitions.named(taking, [old.name for old, _ in moved]).all()
         if taken:
             raise MetaError(f"{taking.full_name} has the partition {taken[0].name} already")
-        done: list[tuple[Partition, Partition]] = []
+
+        def check(connection: Connection) -> None:
+            _both(connection, giving, taking)
+            self._check_moves(connection, giving, taking, moved)
+
         try:
-            for old, new in moved:
-                if old.location != new.location:
-                    self._removals.wait_for(new.location or "")
-                    with self._db.engine.begin() as connection:
-                        self._check_move(connection, (giving, old), (taking, new))
-                    self._directories.move(old.location or "", new.location or "")
-                    done.append((old, new))
-            in_transaction(self._db, lambda connection: _exchange(connection, giving, taking, values, moved))
-        except Exception as error:
-            for old, new in reversed(done):
-                with suppress(MetastoreError):  # what cannot go back is named by the error that is on its way
-                    self._directories.move(new.location or "", old.location or "")
-            if isinstance(error, (MetastoreError, IntegrityError)):
-                raise MetaError(f"cannot exchange partitions of {giving.full_name}: {error}") from error
-            raise
+            self._moves.moved(
+                giving.full_name,
+                _places(moved),
+                check,
+                lambda connection: _exchange(connection, giving, taking, values, moved),
+            )
+        except (MetastoreError, IntegrityError) as error:
+            raise MetaError(f"cannot exchange partitions of {giving.full_name}: {error}") from error
         return [new for _, new in moved]
 
-    def _check_move(self, connection: Connection, old: tuple[Table, Partition], new: tuple[Table, Partition]) -> None:
-        """Whether nobody else has data in the directory that is to move, or where it goes."""
-        (giving, before), (taking, after) = old, new
-        what = f"move partition {before.name} of {giving.full_name}"
-        own = Own(giving.id, (before.name,))
-        self._neighbours.check_removable(connection, [before.location or ""], own, what)
-        self._neighbours.claim(connection, [after.location or ""], taking, Own(taking.id, (before.name, after.name)))
+    def _check_moves(
+        self, connection: Connection, giving: Table, taking: Table, moved: Sequence[tuple[Partition, Partition]]
+    ) -> None:
+        """Whether nobody else has data in the directories that are to move, or where they go."""
+        names = tuple(before.name for before, _ in moved)
+        query = select(PARTITION.c.name, PARTITION.c.location).where(PARTITION.c.table_id == giving.id, is_named(names))
+        if {(before.name, before.location) for before, _ in moved} != set(map(tuple, connection.execute(query))):
+            raise InvalidOperationError(f"partitions of {giving.full_name} were changed by another one: try again")
+        what = f"move partitions of {giving.full_name}"
+        places = _places(moved)
+        self._neighbours.check_removable(connection, [old for old, _ in places], Own(giving.id, names), what)
+        own = Own(taking.id, (*names, *(after.name for _, after in moved)))
+        self._neighbours.claim(connection, [new for _, new in places], taking, own)
 
     def _in(self, taking: Table, partition: Partition) -> Partition:
         return replace(partition, location=self._directories.of_partition(taking, partition.name))
+
+
+def _places(moved: Sequence[tuple[Partition, Partition]]) -> list[tuple[str, str]]:
+    """The directories of partitions that change their place, each with where it goes."""
+    return [(old.location or "", new.location or "") for old, new in moved if old.location != new.location]
+
+
+def _both(connection: Connection, giving: Table, taking: Table) -> dict[tuple[str, str], Table]:
+    """Both tables, locked, by database and name."""
+    names = sorted({(table.database, table.name) for table in (giving, taking)})
+    return {name: locked(connection, *name) for name in names}
 
 
 def _leading_values(table: Table, spec: Mapping[str, str]) -> list[str]:
@@ -186,9 +196,7 @@ def _exchange(
     values: Sequence[str],
     moved: Sequence[tuple[Partition, Partition]],
 ) -> None:
-    owners = {}
-    for table in sorted({(table.database, table.name) for table in (giving, taking)}):
-        owners[table] = locked(connection, *table)
+    owners = _both(connection, giving, taking)
     names = [old.name for old, _ in moved]
     own = (PARTITION.c.table_id == giving.id, *prefix_conditions(giving, values), is_named(names))
     if connection.execute(delete(PARTITION).where(*own)).rowcount != len(moved):

@@ -15,6 +15,7 @@ over the whole warehouse.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -39,13 +40,17 @@ MOVING, TRASH = "moving", "trash"
 """On its way to the trash; there."""
 REMOVAL = "removal"
 """Of something dropped, waiting for its removal."""
+RENAMING = "renaming"
+"""Either end of a move that another one has begun and not committed."""
 
 _MOST_LOCKS = 50
 """Places that are locked one by one; more lock the root of all."""
-_KEPT = (TABLE, PARTITION, DATABASE, READ, MOVING, TRASH)
+_KEPT = (TABLE, PARTITION, DATABASE, READ, MOVING, TRASH, RENAMING)
+_GOING = (REMOVAL, MOVING, RENAMING)
 _BASE = "\x1f"
 """Above the roots of all file systems."""
 
+_log = logging.getLogger(__name__)
 
 # As text, which costs less than half a millisecond to make.
 _NEAR = text(
@@ -79,6 +84,8 @@ class Neighbour:
                 what = "the warehouse"
             case "read":
                 what = f"what transactions under way still read of the dropped {self.label}"
+            case "renaming":
+                what = f"what is being moved of {self.label}"
             case "trash" | "moving":
                 what = f"the dropped {self.label or 'table'}, which can be brought back,"
             case _:
@@ -95,6 +102,14 @@ class Own:
 
 
 NOBODY = Own()
+
+
+class MovingError(InvalidOperationError):
+    """Another one is moving what lies at, below or above a place: whoever waits for that can try again."""
+
+    def __init__(self, neighbour: Neighbour, place: str) -> None:
+        super().__init__(being_moved(place))
+        self.place = neighbour.location
 
 
 class Neighbours:
@@ -140,7 +155,7 @@ class Neighbours:
     ) -> dict[str, list[Neighbour]]:
         """What of others lies at, below or above each of some stored locations; `lock` keeps it so to the end.
 
-        `kinds` are those that are looked for, None for all; REMOVAL takes MOVING along.
+        `kinds` are those that are looked for, None for all; REMOVAL takes MOVING and RENAMING along.
         """
         return self._sheltered(connection, places, own, lock, kinds)[0]
 
@@ -188,7 +203,10 @@ class Neighbours:
         return found, aliases
 
     def in_the_way(self, connection: Connection, places: Sequence[str], own: Own = NOBODY) -> dict[str, Neighbour]:
-        """Those of some places that must not be removed or moved, each with what of others lies there."""
+        """Those of some places that must not be removed or moved, each with what of others lies there.
+
+        What is being moved comes before all else, since it ends.
+        """
         found, aliases = self._sheltered(connection, places, own, lock=True)
         blocked = {place: [one for one in there if one.kind in _KEPT] for place, there in found.items()}
         root = self._directories.root
@@ -196,7 +214,7 @@ class Neighbours:
         for place, there in blocked.items():
             if _relation(warehouse.identity, identity(place, aliases)) in (AT, BELOW):
                 there.append(warehouse)
-        return {place: there[0] for place, there in blocked.items() if there}
+        return {place: min(there, key=_is_standing) for place, there in blocked.items() if there}
 
     def homes(
         self, connection: Connection, places: Sequence[str], foreign: Sequence[str]
@@ -204,7 +222,7 @@ class Neighbours:
         """Those of some places that may go with all that lies in them, and those that must wait.
 
         The first are below the warehouse, and nobody else has anything in them, nor lies any of the `foreign` there. In
-        the second transactions under way still read what was dropped; they may be among the first.
+        the second transactions under way still read what was dropped; they may be among the first. Raises MovingError.
         """
         found, aliases = self._sheltered(connection, places, NOBODY, lock=True)
         root = identity(self._directories.root, aliases)
@@ -212,6 +230,9 @@ class Neighbours:
         whole, read = [], []
         for place, there in found.items():
             ours = identity(place, aliases)
+            for one in there:
+                if one.kind == RENAMING:
+                    raise MovingError(one, place)
             waits = [one for one in there if one.kind == READ and one.relation != ABOVE]
             is_free = all(one in waits or one.kind not in _KEPT for one in there)
             is_own = is_free and not any(_relation(one, ours) in (AT, BELOW) for one in others)
@@ -221,9 +242,33 @@ class Neighbours:
                 read.append(place)
         return whole, read
 
+    def own_places(self, connection: Connection, places: Sequence[str], own: Own, owner: str) -> list[str]:
+        """Those of the places of something that is dropped, of an `owner`, that nobody else needs; others are logged.
+
+        Raises MovingError.
+        """
+        shared = self.in_the_way(connection, places, own)
+        for place, neighbour in shared.items():
+            if neighbour.kind == RENAMING:
+                raise MovingError(neighbour, place)
+            _log.warning("what is dropped of %s leaves its directory %s: in it lies %s", owner, place, neighbour)
+        return [place for place in places if place not in shared]
+
+    def check_settled(self, connection: Connection, places: Sequence[str]) -> None:
+        """Raises MovingError if another one moves something at, below or above a place."""
+        for place, there in self.near(connection, places, lock=True, kinds=[REMOVAL]).items():
+            for one in there:
+                if one.kind == RENAMING:
+                    raise MovingError(one, place)
+
     def check_removable(self, connection: Connection, places: Sequence[str], own: Own, what: str) -> None:
-        """Raises InvalidOperationError if places must not be emptied or moved; `what` is to be done, and to what."""
+        """Raises InvalidOperationError if places must not be emptied or moved; `what` is to be done, and to what.
+
+        If another one is moving what lies there that is a MovingError.
+        """
         for place, neighbour in self.in_the_way(connection, places, own).items():
+            if neighbour.kind == RENAMING:
+                raise MovingError(neighbour, place)
             raise InvalidOperationError(f"cannot {what}: in its directory {place} lies data of others, {neighbour}")
 
     def check_free(self, connection: Connection, place: str, table: Table, may_move: bool) -> str | None:
@@ -243,21 +288,20 @@ class Neighbours:
         for neighbour in there:
             if _forbids(neighbour, table):
                 raise InvalidObjectError(_in_use(place, neighbour, table))
-        waits = any(neighbour.kind in (REMOVAL, MOVING) and neighbour.relation != BELOW for neighbour in there)
+        waits = any(neighbour.kind in _GOING and neighbour.relation != BELOW for neighbour in there)
         return REMOVAL if waits else None
 
     def claim(self, connection: Connection, places: Sequence[str], table: Table, own: Own) -> None:
         """Take places for a table or its partitions.
 
         Raises InvalidObjectError if another one's data is there that must not be shared, or what was dropped is still
-        read or removed there.
+        read there; InvalidOperationError if something there is being removed or moved.
         """
         for place, there in self.near(connection, places, own, lock=True).items():
             for neighbour in there:
                 if _forbids(neighbour, table):
                     raise InvalidObjectError(_in_use(place, neighbour, table))
-                if neighbour.kind in (REMOVAL, MOVING) and neighbour.relation != BELOW:
-                    raise InvalidOperationError(being_removed(place))
+                _check_gone(place, neighbour)
 
     def claim_home(self, connection: Connection, places: Sequence[str]) -> None:
         """Take places for a database. Raises InvalidObjectError if they are part of a table's.
@@ -268,19 +312,16 @@ class Neighbours:
             for neighbour in there:
                 if neighbour.table is not None and neighbour.relation != BELOW:
                     raise InvalidObjectError(f"a database cannot lie at {place}: it is in use by {neighbour}")
-                if neighbour.kind in (REMOVAL, MOVING) and neighbour.relation != BELOW:
-                    raise InvalidOperationError(being_removed(place))
+                _check_gone(place, neighbour)
 
     def is_read(self, connection: Connection, place: str) -> bool:
         """Whether files of a dropped table or partition that is still read are at, above or below a location."""
         return bool(self.near(connection, [place], kinds=[READ])[place])
 
-    def removals_near(self, connection: Connection, place: str, below: bool) -> list[int]:
-        """The ids of removals that wait at or above a location, with `below` also those in it."""
+    def removals_near(self, connection: Connection, place: str, below: bool) -> list[Neighbour]:
+        """The removals and moves that are to end at or above a location, with `below` also those in it."""
         there = self.near(connection, [place], kinds=[REMOVAL])[place]
-        return [
-            one.id for one in there if one.kind in (REMOVAL, MOVING) and (below or one.relation != BELOW) and one.id
-        ]
+        return [one for one in there if one.kind in _GOING and (below or one.relation != BELOW)]
 
     def in_use(
         self, connection: Connection, places: Collection[str], inside: str | None = None, lock: bool = False
@@ -318,9 +359,28 @@ def _unsheltered(found: list[Neighbour], ours: str, root: str, own: Own) -> list
     return kept
 
 
-def being_removed(place: str) -> str:
-    """The sentence for who wants a place of which something dropped is still removed."""
+def _is_standing(neighbour: Neighbour) -> bool:
+    return neighbour.kind != RENAMING
+
+
+def _check_gone(place: str, neighbour: Neighbour) -> None:
+    """Raises InvalidOperationError for a place at or above which something is removed or moved."""
+    if neighbour.kind in _GOING and neighbour.relation != BELOW:
+        if neighbour.kind == RENAMING:
+            raise MovingError(neighbour, place)
+        raise InvalidOperationError(going(place, neighbour))
+
+
+def going(place: str, neighbour: Neighbour) -> str:
+    """The sentence for who wants a place of which something is still removed or moved."""
+    if neighbour.kind == RENAMING:
+        return being_moved(place)
     return f"the directory {place} of a dropped object is still being removed: try again later"
+
+
+def being_moved(place: str) -> str:
+    """The sentence for who wants a place to or from which another one moves a directory."""
+    return f"another one is moving the directory {place}, what is in it or what it is in: try again later"
 
 
 def _in_use(place: str, neighbour: Neighbour, table: Table) -> str:

@@ -12,7 +12,6 @@ They go at once, after the commit, except for these, where two may apply togethe
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,8 +28,6 @@ from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.transactions import forget_table
 
 AUTO_PURGE = "auto.purge"
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ def drop_in(
 ) -> list[Removal]:
     """Delete a table's rows, here and in the other slices; returns the removals to run after the commit.
 
-    Raises InvalidOperationError if the client's transaction is not open.
+    Raises InvalidOperationError if the client's transaction is not open, MovingError if another one moves a directory.
     """
     with_client = request.txn_id > 0 and table.is_transactional and not request.delete_data
     places = (
@@ -99,10 +96,7 @@ def _own_places(connection: Connection, neighbours: Neighbours, table: Table) ->
     query = select(PARTITION.c.location).where(PARTITION.c.table_id == table.id)
     elsewhere = [place for place in connection.execute(query).scalars() if not is_below(place, table.location)]
     places = [place for place in [table.location, *sorted(set(elsewhere))] if place]
-    shared = neighbours.in_the_way(connection, places, Own(table.id))
-    for place, neighbour in shared.items():
-        _log.warning("%s is dropped, but its directory %s stays: in it lies %s", table.full_name, place, neighbour)
-    return [place for place in places if place not in shared]
+    return neighbours.own_places(connection, places, Own(table.id), table.full_name)
 
 
 def _kept(

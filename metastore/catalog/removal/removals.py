@@ -9,7 +9,8 @@ that took its place: who wants to make it waits for the row. The claim of a kill
 server starts on its host. One that was paused for long asks, before it removes anything, whether its claims are still
 its own.
 
-A directory that can be brought back (`trash`) is not removed but moved to the trash, by the same rows.
+A directory that can be brought back (`trash`) is not removed but moved to the trash, by the same rows. One that a
+rename moves has such a row until the rename is committed, and goes back by it (`moves`).
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Interval,
+    case,
     cast,
     delete,
     func,
@@ -36,15 +40,31 @@ from sqlalchemy import (
     select,
     text,
     true,
+    tuple_,
     update,
 )
 
 from hive_acid.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.place.directories import Directories
-from metastore.catalog.place.neighbours import ABOVE, DATABASE, NOBODY, PARTITION, TABLE, Neighbours, Own, being_removed
+from metastore.catalog.place.neighbours import (
+    ABOVE,
+    BELOW,
+    DATABASE,
+    MOVING,
+    NOBODY,
+    PARTITION,
+    RENAMING,
+    TABLE,
+    MovingError,
+    Neighbour,
+    Neighbours,
+    Own,
+    going,
+)
 from metastore.catalog.schema import DIRECTORY_REMOVAL, DROPPED_DIRECTORY, DROPPED_TABLE
-from metastore.filework.lanes import name_of, system_of
+from metastore.filework.files import OBJECT_STORES, rename_is_copy
+from metastore.filework.lanes import LONG, name_of, system_of
 from metastore.store.database import Database
 
 CLAIM = "10 minutes"
@@ -60,6 +80,10 @@ _SYSTEMS = 8
 """File systems on which directories are removed at a time."""
 _MOST_LETTERS = 1000
 """Of an error."""
+_MOST_WAITS = 3
+"""For moves of others, by one change."""
+_MAY_RUN = "1 day"
+"""So much longer a claim holds if a copy may still be running that nobody waits for."""
 
 _COLUMNS = (
     DIRECTORY_REMOVAL.c.id,
@@ -67,20 +91,30 @@ _COLUMNS = (
     DIRECTORY_REMOVAL.c.only_if_empty,
     DIRECTORY_REMOVAL.c.trash,
     DIRECTORY_REMOVAL.c.claimed_at,
+    DIRECTORY_REMOVAL.c.takes_back,
+    DIRECTORY_REMOVAL.c.home_since,
 )
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """One directory to remove, or to move to the trash; who claimed it last at `claimed_at` is to do it."""
+    """One directory to remove, or to move to `trash`; who claimed it last at `claimed_at` is to do it.
+
+    With `takes_back` somebody moves it from `trash`, which is where it belongs, and has not committed that.
+    """
 
     id: int
     location: str
     only_if_empty: bool
     trash: str | None
     claimed_at: datetime
+    takes_back: bool
+    home_since: datetime | None
+    """When the database was dropped whose directory it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +130,8 @@ class WaitingRemoval:
     next_ms: int
     """0 while nobody has failed: an attempt is under way, or comes soon."""
     error: str | None
+    takes_back: bool
+    """Whether it is a move that is not committed; `trash` is where the directory belongs."""
 
 
 class Removals:
@@ -105,7 +141,11 @@ class Removals:
         self._db = db
         self._directories = directories
         self._neighbours = neighbours
-        self._name = f"{socket.gethostname()}:{os.getpid()}"
+        self._host = f"{socket.gethostname()}:"
+        self._namespace = f"{self._host}{_namespace()}:"
+        self._name = f"{self._namespace}{os.getpid()}"
+        self._left: list[Removal] = []
+        """Claimed here, and not done because the database was away."""
         self.config = config
 
     @property
@@ -140,6 +180,68 @@ class Removals:
         noted = connection.execute(insert(DIRECTORY_REMOVAL).returning(*_COLUMNS), rows)
         return [Removal(*row) for row in noted]
 
+    def plan_moves(self, connection: Connection, moves: Sequence[tuple[str, str]], owner: str) -> list[Removal]:
+        """Note directories of an `owner` that are about to be moved, each from one place to another: `run` undoes it.
+
+        Claimed by the caller, who calls `settle` in the transaction that stores the new places.
+        """
+        if not self._directories.enabled or not moves:
+            return []
+        rows = [
+            {
+                "location": target,
+                "owner": owner,
+                "only_if_empty": False,
+                "trash": source,
+                "takes_back": True,
+                "claimed_by": self._name,
+                "claimed_at": func.clock_timestamp() + self._copying(target),
+            }
+            for source, target in moves
+        ]
+        noted = connection.execute(insert(DIRECTORY_REMOVAL).values(rows).returning(*_COLUMNS))
+        return [Removal(*row) for row in noted]
+
+    def settle(self, connection: Connection, planned: Sequence[Removal]) -> None:
+        """Moves stay as they are if the caller's transaction is committed.
+
+        Raises InvalidOperationError if that took so long that another one has taken them back.
+        """
+        row = DIRECTORY_REMOVAL.c
+        own = tuple_(row.id, row.claimed_at).in_([(one.id, one.claimed_at) for one in planned])
+        if planned and connection.execute(delete(DIRECTORY_REMOVAL).where(own)).rowcount != len(planned):
+            raise InvalidOperationError("the move of a directory took too long and was taken back: try again")
+
+    def stands(self, removal: Removal) -> bool:
+        """Whether a claim holds for a while yet."""
+        return bool(self._standing([removal]))
+
+    def leave(self, removal: Removal) -> None:
+        """Nothing was moved: there is nothing to take back."""
+        row = DIRECTORY_REMOVAL.c
+        own = delete(DIRECTORY_REMOVAL).where(row.id == removal.id, row.claimed_at == removal.claimed_at)
+        with self._db.engine.begin() as connection:
+            connection.execute(own)
+
+    def undo(self, planned: Sequence[Removal], running: Removal | None = None, error: str = "") -> None:
+        """Take moves back unless they are committed; what cannot be now, later. `running` may still be under way."""
+        try:
+            if running is not None:
+                self._put_off(running, error, is_running=True)
+            self.run([removal for removal in planned if removal is not running])
+        except Exception as failure:  # the one that led here is to be told
+            _log.warning("moves that were not committed are taken back later: %s", failure)
+            self._left += planned
+
+    def beside_moves(self, work: Callable[[], T]) -> T:
+        """The result of `work`, repeated when moves of others have ended that it met; raises InvalidOperationError."""
+        for _ in range(_MOST_WAITS):
+            try:
+                return work()
+            except MovingError as moving:
+                self.wait_for(moving.place)
+        return work()
+
     def run(self, removals: list[Removal], takes_long: bool = False) -> int:
         """Remove claimed directories, in order; returns how many went. What fails is logged, and tried again later.
 
@@ -147,12 +249,12 @@ class Removals:
         """
         done, silent = 0, set[tuple[str, str]]()
         for start in range(0, len(removals), _TOGETHER):
-            gone = []
+            gone: list[int] = []
             for removal in self._standing(removals[start : start + _TOGETHER]):
                 system = system_of(removal.location)
                 if system in silent:
                     self._put_off(removal, f"{name_of(system)} has not answered")
-                elif (error := self._error_of(removal, takes_long)) is None:
+                elif (error := self._error_of(removal, takes_long, gone)) is None:
                     gone.append(removal.id)
                 else:
                     _log.warning("%s; it will be tried again", error)
@@ -172,23 +274,30 @@ class Removals:
         """
         if not self._directories.enabled:
             return 0
+        self.release_left(of_this_process=False)
+        left, self._left = self._left, []
         by_system: dict[tuple[str, str], list[Removal]] = {}
-        for removal in self._claim(true()):
+        for removal in (*left, *self._claim(true())):
             by_system.setdefault(system_of(removal.location), []).append(removal)
         if len(by_system) < 2:
             return sum(self.run(removals, takes_long=True) for removals in by_system.values())
         with ThreadPoolExecutor(min(len(by_system), _SYSTEMS), thread_name_prefix="removals") as pool:
             return sum(pool.map(partial(self.run, takes_long=True), by_system.values()))
 
-    def release_left(self) -> None:
-        """Give up the claims of processes of this host that are gone; no file is looked at."""
-        row, (host, _, own) = DIRECTORY_REMOVAL.c, self._name.rpartition(":")
+    def release_left(self, of_this_process: bool = True) -> None:
+        """Give up the claims of processes of this host that are gone; no file is looked at.
+
+        With `of_this_process`, as when a server starts, one with the same id is gone, and so are those that only
+        another container on this host could see.
+        """
+        row, own = DIRECTORY_REMOVAL.c, str(os.getpid())
+        seen = self._host if of_this_process else self._namespace
         with self._db.engine.begin() as connection:
             claimers = connection.execute(
-                select(row.claimed_by).where(row.claimed_by.startswith(f"{host}:")).distinct()
+                select(row.claimed_by).where(row.claimed_by.startswith(seen, autoescape=True)).distinct()
             )
             pids = {name: name.rpartition(":")[2] for name in claimers.scalars()}
-            gone = [name for name, pid in pids.items() if pid == own or not _is_running(pid)]
+            gone = [name for name, pid in pids.items() if not _is_running(pid) or (of_this_process and pid == own)]
             left = update(DIRECTORY_REMOVAL).where(row.claimed_by.in_(gone), row.next_at.is_(None))
             connection.execute(left.values(next_at=func.clock_timestamp()))
 
@@ -196,7 +305,7 @@ class Removals:
         """The directories still to be removed, the oldest first, at most a thousand; those of one owner, or all."""
         row = DIRECTORY_REMOVAL.c
         columns = (row.id, row.location, row.trash, row.owner, _ms(row.noted_at), row.attempts, _ms(row.next_at))
-        query = select(*columns, row.last_error).order_by(row.noted_at, row.id).limit(_MOST_SHOWN)
+        query = select(*columns, row.last_error, row.takes_back).order_by(row.noted_at, row.id).limit(_MOST_SHOWN)
         if owner is not None:
             query = query.where(row.owner == owner)
         with self._db.engine.connect() as connection:
@@ -215,26 +324,62 @@ class Removals:
         raise MetaError(f"removal {removal_id} of {found} has not failed: an attempt is under way, or comes soon")
 
     def _standing(self, removals: Sequence[Removal]) -> list[Removal]:
-        """Those whose claim holds for a while yet; the others are, or will be, another one's."""
+        """Those whose claim holds for a while yet; the others are, or will be, another one's.
+
+        It waits for a transaction that is about to settle one, even if nobody hears any more how it ends.
+        """
         row = DIRECTORY_REMOVAL.c
         half = func.clock_timestamp() - text("CAST(:claim AS interval) / 2").bindparams(claim=CLAIM)
         chosen = select(row.id, row.claimed_at).where(row.id.in_([r.id for r in removals]), row.claimed_at > half)
         with self._db.engine.connect() as connection:
-            held = {(found.id, found.claimed_at) for found in connection.execute(chosen)}
+            held = {
+                (found.id, found.claimed_at)
+                for found in connection.execute(chosen.with_for_update(read=True, key_share=True))
+            }
         return [removal for removal in removals if (removal.id, removal.claimed_at) in held]
 
-    def _error_of(self, removal: Removal, takes_long: bool) -> Exception | None:
-        """Remove or move a directory; why that failed, None if it is gone."""
+    def _error_of(self, removal: Removal, takes_long: bool, gone: Collection[int]) -> Exception | None:
+        """Remove or move a directory; why that failed, None if it is gone. Those of the removals `gone` went before."""
         try:
-            if self._is_foreign(removal):
+            if not removal.takes_back and self._is_foreign(removal):
                 return None
             if removal.trash is None:
-                self._directories.remove(removal.location, removal.only_if_empty, takes_long)
+                if removal.home_since is not None and self._is_home_again(removal.location):
+                    return None
+                only_if_empty = self._only_if_empty(removal)
+                self._directories.remove(removal.location, only_if_empty, takes_long)
+                if only_if_empty and self._directories.exists(removal.location):
+                    self._check_nothing_waits_in(removal, gone)
             else:
                 self._directories.move(removal.location, removal.trash, or_nothing=True)
         except Exception as error:  # whatever is wrong with one directory must not keep the others
             return error
         return None
+
+    def _check_nothing_waits_in(self, removal: Removal, gone: Collection[int]) -> None:
+        """A directory that goes only if it is empty is not done with before what is removed in it has gone."""
+        there = self._pending(removal.location, below=True)
+        if any(one.relation == BELOW and one.id not in gone for one in there):
+            raise MetaError(f"in the directory {removal.location} something waits for its own removal")
+
+    def _is_home_again(self, location: str) -> bool:
+        """Whether somebody has something in the directory of a dropped database, or still reads there.
+
+        Who reads there last notes it anew. Raises MetaError while something is moved there.
+        """
+        self._neighbours.learn([location])
+        with self._db.engine.begin() as connection:
+            found = self._neighbours.in_the_way(connection, [location]).get(location)
+        if found is not None and found.kind in (MOVING, RENAMING):
+            raise MetaError(going(location, found))
+        return found is not None
+
+    def _only_if_empty(self, removal: Removal) -> bool:
+        """What has changed in a directory after its database was dropped may be somebody's: a file there keeps it."""
+        since = removal.home_since
+        return removal.only_if_empty or (
+            since is not None and self._directories.has_files(removal.location, since_s=since.timestamp())
+        )
 
     def _is_foreign(self, removal: Removal) -> bool:
         """Whether the way to the directory leads through a link that was not known, to somebody else's data."""
@@ -256,6 +401,10 @@ class Removals:
             "next_at": None if is_running else func.clock_timestamp() + pause_s * text("interval '1 second'"),
             "last_error": error[:_MOST_LETTERS],
         }
+        if is_running and removal.trash is not None and rename_is_copy(removal.trash):
+            values["claimed_at"] = func.clock_timestamp() + text("CAST(:longer AS interval)").bindparams(
+                longer=_MAY_RUN
+            )
         with self._db.engine.begin() as connection:
             connection.execute(chosen.values(values))
 
@@ -303,29 +452,18 @@ class Removals:
     def remove_unknown(self, location: str, inside: str | None = None) -> bool:
         """Remove a directory of which nothing is known (`Neighbours.in_use`); False, and it stays, if something is."""
         place = self._directories.stored(location)
-        return self._remove_unless(place, lambda connection: self._neighbours.in_use(connection, [place], inside, True))
-
-    def remove_home(self, location: str, only_if_empty: bool, dropped_s: float) -> None:
-        """Remove the directory of a database dropped at `dropped_s` (s since 1970) of which nothing is read any more.
-
-        It stays if something of the catalogue lies at or below it. What has changed there since may be somebody's: then
-        it goes only if no file is left in it, as with `only_if_empty`.
-        """
-        place = self._directories.stored(location)
-        spared = only_if_empty or self._directories.has_files(place, since_s=dropped_s)
-        self._remove_unless(place, lambda connection: self._neighbours.in_the_way(connection, [place]), spared)
-
-    def _remove_unless(
-        self, place: str, is_taken: Callable[[Connection], Collection[str]], only_if_empty: bool = False
-    ) -> bool:
-        """Remove a directory unless it `is_taken`, as the transaction that plans it finds; whether it was not."""
         self._neighbours.learn([place])
         with self._db.engine.begin() as connection:
-            if is_taken(connection):
+            if self._neighbours.in_use(connection, [place], inside, lock=True):
                 return False
-            planned = self.plan(connection, [place], "", only_if_empty=only_if_empty)
+            planned = self.plan(connection, [place], "")
         self.run(planned)
         return True
+
+    def remove_homes(self) -> None:
+        """Remove the directories of dropped databases in which nothing is read any more; what fails, later."""
+        if self._directories.enabled:
+            self.run(self._claim(DIRECTORY_REMOVAL.c.home_since.is_not(None)))
 
     def wait_for(self, location: str, below: bool = False) -> None:
         """Return when nothing at or above `location`, nor with `below` in it, waits for removal.
@@ -335,19 +473,19 @@ class Removals:
         if not self._directories.enabled or not location:
             return
         deadline = time.monotonic() + _WAIT_S
-        while ids := self._pending(location, below):
-            chosen = DIRECTORY_REMOVAL.c.id.in_(ids)
+        while there := self._pending(location, below):
+            chosen = DIRECTORY_REMOVAL.c.id.in_([one.id for one in there])
             self.run(self._claim(chosen, at_once=True))
             with self._db.engine.connect() as connection:
                 failed = select(DIRECTORY_REMOVAL.c.last_error).where(chosen, DIRECTORY_REMOVAL.c.next_at.is_not(None))
                 error = connection.execute(failed).scalar()
             if error is not None:
-                raise InvalidOperationError(f"{being_removed(location)} ({error})")
+                raise InvalidOperationError(f"{going(location, there[0])} ({error})")
             if time.monotonic() > deadline:
-                raise InvalidOperationError(being_removed(location))
+                raise InvalidOperationError(going(location, there[0]))
             time.sleep(_POLL_S)
 
-    def _pending(self, location: str, below: bool) -> list[int]:
+    def _pending(self, location: str, below: bool) -> list[Neighbour]:
         with self._db.engine.connect() as connection:
             return self._neighbours.removals_near(connection, location, below)
 
@@ -362,10 +500,28 @@ class Removals:
             claimed = connection.execute(
                 update(DIRECTORY_REMOVAL)
                 .where(row.id.in_(batch))
-                .values(claimed_at=now, claimed_by=self._name, next_at=None)
+                .values(claimed_at=now + self._copying(), claimed_by=self._name, next_at=None)
                 .returning(*_COLUMNS)
             )
             return sorted((Removal(*found) for found in claimed), key=lambda removal: removal.id)
+
+    def _copying(self, location: str | None = None) -> ColumnElement[timedelta]:
+        """How much longer a claim holds on what is moved by a copy: of a location, or of a row."""
+        longest = cast(text(":ms * interval '1 ms'").bindparams(ms=self.config.file_timeout_ms * LONG), Interval)
+        nothing = cast(text("interval '0'"), Interval)
+        if location is not None:
+            return longest if rename_is_copy(location) else nothing
+        row = DIRECTORY_REMOVAL.c
+        is_copy = row.trash.is_not(None) & func.split_part(row.location, ":", 1).in_(OBJECT_STORES)
+        return case((is_copy, longest), else_=nothing)
+
+
+def _namespace() -> str:
+    """That of the ids of processes, which containers have of their own."""
+    try:
+        return str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        return ""
 
 
 def _is_running(pid: str) -> bool:

@@ -23,6 +23,7 @@ from metastore.catalog.names import fold
 from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import NOBODY, Neighbours, Own
 from metastore.catalog.records import locked
+from metastore.catalog.removal.moves import DirectoryMoves
 from metastore.catalog.removal.removals import CLAIM, Removals
 from metastore.catalog.schema import DROPPED_DIRECTORY, DROPPED_TABLE, PARTITION
 from metastore.store.database import Database
@@ -36,13 +37,20 @@ class Trash:
     """Brings tables back, and forgets those whose time is over."""
 
     def __init__(
-        self, db: Database, tables: TableLookup, directories: Directories, neighbours: Neighbours, removals: Removals
+        self,
+        db: Database,
+        tables: TableLookup,
+        directories: Directories,
+        neighbours: Neighbours,
+        removals: Removals,
+        moves: DirectoryMoves,
     ) -> None:
         self._db = db
         self._tables = tables
         self._directories = directories
         self._neighbours = neighbours
         self._removals = removals
+        self._moves = moves
 
     def restore(self, database: str, name: str, user: str | None) -> None:
         """Bring back the table of this name that was dropped last; killed meanwhile, it can be asked for again.
@@ -56,29 +64,35 @@ class Trash:
         dropped_id, places = self._claim(database, name)
         for place, _ in places:
             self._removals.wait_for(place)  # it may be on its way to the trash
-        moved = [(place, trash) for place, trash in places if self._directories.exists(trash)]
-        for place, trash in moved:
-            self._directories.move(trash, place)
+        moves = [(trash, place) for place, trash in places if self._directories.exists(trash)]
+
+        gone = NoSuchObjectError(f"table {database}.{name} was brought back or purged by another one")
+
+        def restored(connection: Connection) -> None:
+            restored = func.catalog_restore_dropped(dropped_id, user or "")
+            outcome = connection.execute(select(restored)).scalar_one()
+            if outcome == "gone":
+                raise gone
+            if outcome == "moving":
+                raise MetaError(f"the directory of {database}.{name} is being moved: try again")
+            table = locked(connection, database, name)
+            self._neighbours.claim(connection, [place for place, _ in places], table, Own(table.id))
+            _tell_restored(connection, table)
+
+        def check(connection: Connection) -> None:
+            # The table that is to claim its places comes with the last step, which finds whose they are by then.
+            kept = select(DROPPED_TABLE.c.id).where(DROPPED_TABLE.c.id == dropped_id).with_for_update()
+            if connection.execute(kept).first() is None:
+                raise gone
+
         try:
-            with self._db.engine.begin() as connection:
-                restored = func.catalog_restore_dropped(dropped_id, user or "")
-                outcome = connection.execute(select(restored)).scalar_one()
-                if outcome == "ok":
-                    table = locked(connection, database, name)
-                    self._neighbours.claim(connection, [place for place, _ in places], table, Own(table.id))
-                    _tell_restored(connection, table)
+            self._moves.moved(f"{database}.{name}", moves, check, restored)
         except (IntegrityError, InvalidObjectError, InvalidOperationError) as error:
-            for place, trash in moved:
-                self._directories.move(place, trash)
             if not isinstance(error, IntegrityError):
                 raise AlreadyExistsError(f"table {database}.{name} cannot be brought back: {error}") from error
             raise AlreadyExistsError(
                 f"table {database}.{name} cannot be brought back: its database is gone, or the name is taken"
             ) from error
-        if outcome == "gone":
-            raise NoSuchObjectError(f"table {database}.{name} was brought back or purged by another one")
-        if outcome == "moving":
-            raise MetaError(f"the directory of {database}.{name} is being moved: try again")
 
     def purge(self) -> int:
         """Forget tables whose time is over and remove their directories; returns how many of these went."""

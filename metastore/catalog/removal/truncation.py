@@ -24,6 +24,7 @@ from metastore.catalog.place.neighbours import Neighbours, Own
 from metastore.catalog.records import locked
 from metastore.catalog.removal.drops import texts
 from metastore.catalog.removal.overwrites import Overwrites, Place
+from metastore.catalog.removal.removals import Removals
 from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.statistics import upkeep as statistics_upkeep
 from metastore.catalog.transactions import in_transaction
@@ -43,12 +44,14 @@ class Truncations:
         tables: TableLookup,
         directories: Directories,
         neighbours: Neighbours,
+        removals: Removals,
         overwrites: Overwrites,
     ) -> None:
         self._db = db
         self._tables = tables
         self._directories = directories
         self._neighbours = neighbours
+        self._removals = removals
         self._overwrites = overwrites
 
     def truncate(
@@ -80,9 +83,13 @@ class Truncations:
             table.id, tuple(place.partition for place in places if place.partition) if table.partition_keys else None
         )
         self._neighbours.learn(place.location for place in places)
-        with self._db.engine.begin() as connection:
-            what = f"truncate {table.full_name}"
-            self._neighbours.check_removable(connection, [place.location for place in places], own, what)
+
+        def check() -> None:
+            with self._db.engine.begin() as connection:
+                what = f"truncate {table.full_name}"
+                self._neighbours.check_removable(connection, [place.location for place in places], own, what)
+
+        self._removals.beside_moves(check)
         submit = partial(_submit_replaced, table, places)
         if not table.is_transactional:
             for place in places:

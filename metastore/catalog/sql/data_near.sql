@@ -1,9 +1,9 @@
 -- What the catalogue has in ranges of places, from the low to the high end of each: rows of tables, partitions and
--- databases; directories of dropped objects that are read, removed, moved to the trash or kept there. It finds too much
--- where places differ in the case of letters only, or in what is behind their first 600; who asks looks again. What belongs
--- to the table own_table is left out, and of this what it has itself, unless own_partitions names partitions: then only
--- these are left out. Without `wanted` all kinds are looked for. Rows without a number are all known aliases: the place,
--- its target as label, and whether the case of letters does not count there as id.
+-- databases; directories of dropped objects that are read, removed, moved to the trash or kept there; both ends of moves
+-- that are not committed. It finds too much where places differ in the case of letters only, or in what is behind their
+-- first 600; who asks looks again. What belongs to the table own_table is left out, and of this what it has itself, unless
+-- own_partitions names partitions: then only these are left out. Without `wanted` all kinds are looked for. Rows without a
+-- number are all known aliases: the place, its target as label, and whether the case of letters does not count there as id.
 CREATE OR REPLACE FUNCTION data_near(
     numbers integer[], lows text[], highs text[], own_table bigint, own_partitions text[], wanted text[]
 ) RETURNS TABLE (number integer, kind text, id bigint, label text, location text)
@@ -36,12 +36,13 @@ BEGIN
             AND left(lower(d.managed_location), 600) COLLATE "C" BETWEEN a.low AND a.high
           LIMIT most)
         UNION ALL
-        (SELECT CASE WHEN r.trash IS NULL THEN 'removal' ELSE 'moving' END, r.id, r.owner, r.location
+        (SELECT CASE WHEN r.takes_back THEN 'renaming' WHEN r.trash IS NULL THEN 'removal' ELSE 'moving' END,
+                r.id, r.owner, r.location
            FROM directory_removal r
           WHERE coalesce('removal' = ANY (wanted), true)
             AND left(lower(r.location), 600) COLLATE "C" BETWEEN a.low AND a.high LIMIT most)
         UNION ALL
-        (SELECT 'moving', r.id, r.owner, r.trash FROM directory_removal r
+        (SELECT CASE WHEN r.takes_back THEN 'renaming' ELSE 'moving' END, r.id, r.owner, r.trash FROM directory_removal r
           WHERE coalesce('removal' = ANY (wanted), true)
             AND left(lower(r.trash), 600) COLLATE "C" BETWEEN a.low AND a.high LIMIT most)
         UNION ALL

@@ -10,7 +10,8 @@ What goes, and why nobody needs it:
 3. Staging directories of aborted transactions, and old ones of others that have ended.
 4. The directories of tables and partitions dropped by a transaction that readers need not notice (SOFT_DELETE), when
    all that were opened before its commit have ended. The property trash says where those go that can be brought back,
-   the properties homes and homes_if_empty name the directories of their database, if that was dropped with them.
+   the properties homes and homes_if_empty name the directories of their database, if that was dropped with them:
+   these are noted as removals when it is on record that nobody reads there, and go after the last.
 
 The record of an aborted transaction goes last, after its files: without it they would count as committed. Directories
 are removed whole and in any order, and every step can be repeated, so the Cleaner can be killed at any time. What it
@@ -34,7 +35,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
-from hive_acid.errors import FormatError, MetastoreError
+from hive_acid.errors import FormatError
 from hive_acid.filesystem.files import FileEntry
 from hive_acid.format.names import parse_staging
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
@@ -67,10 +68,10 @@ DROPPED_LOCATION = "location"
 """The property by which a drop names the directory that remains of a table or partition."""
 DROPPED_TRASH = "trash"
 """The property that says where it goes instead of being removed."""
-DROPPED_HOMES = "homes"
-"""The property that names, line by line, the directories of its database, which was dropped with it: they go, too."""
-DROPPED_HOMES_IF_EMPTY = "homes_if_empty"
-"""Those that go only if no file is left in them."""
+DROPPED_HOMES = ("homes", "homes_if_empty")
+"""The properties that name, line by line, the directories of its database, which was dropped with it: they go, too,
+with all that lies in them, or only if no file is left there.
+"""
 
 Target = tuple[str, str, str | None]
 """Database, table and partition."""
@@ -157,7 +158,9 @@ class Cleaner:
             if is_clean:
                 run.cleaned.append(compaction.id)
                 self._done.add(_target(compaction))
-                self._remove_homes(compaction)
+                if any(name in compaction.properties for name in DROPPED_HOMES):
+                    self._check_lease()
+                    self._catalogue.remove_homes()
         except (LeaseLostError, *DATABASE_ERRORS):
             raise
         except Exception as error:  # of whatever library speaks to the store, and of one table only
@@ -225,20 +228,6 @@ class Cleaner:
         self._service.mark_cleaned(compaction.id, aborted_ids_in(entries, write_ids))
         log.info("cleaned after compaction %d of %s", compaction.id, compaction.target)
         return True
-
-    def _remove_homes(self, compaction: Compaction) -> None:
-        """Remove the directories of a dropped database, after the last of what was still read of its tables.
-
-        It comes after the compaction has ended, so of several Cleaners at least one finds nothing left. Killed here, it
-        leaves an empty directory.
-        """
-        for property_, only_if_empty in ((DROPPED_HOMES, False), (DROPPED_HOMES_IF_EMPTY, True)):
-            for home in filter(None, compaction.properties.get(property_, "").split("\n")):
-                self._check_lease()
-                try:
-                    self._catalogue.remove_home(home, only_if_empty, compaction.enqueued_at.timestamp())
-                except (MetastoreError, OSError) as error:
-                    log.warning("the directory %s of the dropped database %s stays: %s", home, compaction.db, error)
 
     # --- after aborted transactions ----------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 -- What a compaction replaced is gone: it succeeded (transactions.md §4.9). With it goes the record of what was written
 -- to the table or partition up to its highest write id, aborted writes too, but for `kept_write_ids`, which
--- files may still hold. Neither is touched for other partitions.
+-- files may still hold. Neither is touched for other partitions. The directories of its database, if that was dropped, may
+-- go now.
 CREATE OR REPLACE FUNCTION mark_cleaned(compaction_id bigint, kept_write_ids bigint[]) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -37,6 +38,7 @@ BEGIN
     IF this.partition IS NULL AND this.properties ? 'location' THEN
         PERFORM forget_dropped(this.db, this.tbl);
     END IF;
+    PERFORM catalog_note_homes(this.properties ->> 'homes', this.properties ->> 'homes_if_empty', this.db, this.enqueued_at);
     RETURN true;
 END
 $$;
