@@ -25,7 +25,8 @@ from metastore.observe.prometheus import CONTENT_TYPE
 LOG = logging.getLogger("metastore.metrics")
 REQUEST_TIMEOUT_S = 5.0
 MOST_CLIENTS = 1024
-BACKLOG = 256
+BACKLOG = 1024
+"""Connections that wait to be accepted: one more would come a second later, when its kernel tries again."""
 MOST_REQUEST_BYTES = 16 * 1024
 NOT_LIVE = "the event loop does not turn"
 _TEXT = "text/plain; charset=utf-8"
@@ -48,13 +49,12 @@ class MetricsServer:
         Raises OSError if the port is taken, OverflowError if it is none.
         """
         self._metrics, self._is_live, self._trouble = metrics, is_live, trouble
-        self._listener = socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
-        )
+        self._listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
         self._clients: dict[_Client, None] = {}  # the eldest comes first
         self._answers = ThreadPoolExecutor(1, thread_name_prefix="metrics-answer")
         self._loop = asyncio.new_event_loop()
-        self._loop.run_until_complete(self._loop.create_server(lambda: _Client(self), sock=self._listener))
+        listening = self._loop.create_server(lambda: _Client(self), sock=self._listener, backlog=BACKLOG)
+        self._loop.run_until_complete(listening)
         self._thread = threading.Thread(target=self._loop.run_forever, name="metrics", daemon=True)
         self._thread.start()
 
