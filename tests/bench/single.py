@@ -30,6 +30,25 @@ def heartbeats(uri: str, connections: int) -> Iterator[Scenario]:
 
 
 @contextlib.contextmanager
+def heartbeats_of_locks(uri: str, connections: int) -> Iterator[Scenario]:
+    """Each connection keeps one transaction of its own alive and names its lock, too."""
+    with open_many(uri, connections) as txns, contextlib.closing(connect(uri)) as sock:
+        requests = []
+        for txn in txns:
+            component = ttypes.LockComponent(
+                type=ttypes.LockType.SHARED_READ,
+                level=ttypes.LockLevel.TABLE,
+                dbname=DATABASE,
+                tablename="t0",
+                operationType=ttypes.DataOperationType.SELECT,
+            )
+            wanted = ttypes.LockRequest(component=[component], txnid=txn, user="bench", hostname="bench")
+            lock = ask(sock, "lock", wanted)[1]
+            requests.append(encode("heartbeat", ttypes.HeartbeatRequest(txnid=txn, lockid=lock)))
+        yield _repeated("heartbeat lock", _HEARTBEAT, lambda number: requests[number])
+
+
+@contextlib.contextmanager
 def heartbeat_ranges(uri: str, connections: int) -> Iterator[Scenario]:
     """Each connection keeps 1,000 transactions of its own alive by one call."""
     with open_many(uri, connections * RANGE) as txns:
@@ -47,7 +66,12 @@ def open_txns(uri: str, connections: int) -> Iterator[Scenario]:
     yield _repeated("get_open_txns", _GET_OPEN_TXNS, lambda number: request)
 
 
-SINGLE_CALLS = {"get_open_txns": open_txns, "heartbeat": heartbeats, "heartbeat-range": heartbeat_ranges}
+SINGLE_CALLS = {
+    "get_open_txns": open_txns,
+    "heartbeat": heartbeats,
+    "heartbeat-lock": heartbeats_of_locks,
+    "heartbeat-range": heartbeat_ranges,
+}
 
 
 def abort_many(uri: str, table: str, write_ids: int) -> None:
