@@ -20,6 +20,7 @@ import sqlalchemy.exc
 
 import hive_acid
 from hive_acid.errors import HiveAcidError, MetaError
+from metastore.catalog.place.directories import warehouse_root
 from metastore.config import Config
 from metastore.filework import files
 from metastore.observe.calls import CallCounts
@@ -291,7 +292,14 @@ class App:
         root = self._options.warehouse
         if not root.isprintable():
             raise StartError(f"the warehouse {root!r} is no name for a directory: give another --warehouse")
-        if not self._options.config.catalog.directories:
+        config = self._options.config.catalog
+        try:
+            place = warehouse_root(root, config.schemes)
+        except MetaError as error:
+            raise StartError(f"the warehouse cannot be used: {error}") from error
+        if place == "file:/":
+            raise StartError(f"the warehouse {root} is the root of the local file system: give a directory below it")
+        if not config.directories:
             return
         probe = files.join(root, f".writable-{os.getpid()}")
         try:

@@ -122,7 +122,17 @@ def test_no_data_is_made_by_a_typo(capsys: pytest.CaptureFixture[str], tmp_path:
 
 
 @pytest.mark.parametrize(
-    "uri", ["127.0.0.1:9083", "http://h:1", "thrift://", "thrift://h:port", "thrift://h:99999", ""]
+    "uri",
+    [
+        "127.0.0.1:9083",
+        "http://h:1",
+        "thrift://",
+        "thrift://h:port",
+        "thrift://h:99999",
+        "thrift://h:0",
+        "thrift://[::1",
+        "",
+    ],
 )
 def test_addresses_of_metastores(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"'{uri}' is not the address of a metastore: give thrift://host:port" in refused(
@@ -144,6 +154,36 @@ def test_a_warehouse_without_credentials(capsys: pytest.CaptureFixture[str], db_
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     words = refused(capsys, "serve", "--port", 0, "--warehouse", "s3://bucket/w", "--database-url", db_url)
     assert "the warehouse s3://bucket/w is not writable: Unable to locate credentials" in words
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "why"),
+    [
+        ("s3://", "followed by the name of a bucket"),
+        ("s3a://b/?versionId=1", "versionId"),
+        ("http://127.0.0.1:1/w", "none of the file systems"),
+        ("data:,a", "none of the file systems"),
+        ("memory://w", "none of the file systems"),
+        ("zip::file:///w", "'::'"),
+        ("file://host/w", "a local one has no host"),
+        ("file:", "the root of the local file system"),
+        ("/", "the root of the local file system"),
+        ("file:///x/..", "the root of the local file system"),
+        ("hdfs://user@host/w", "a host, or host:port"),
+        ("w" * 5000, "longer than"),
+    ],
+)
+def test_warehouses_that_cannot_be(
+    warehouse: str,
+    why: str,
+    capsys: pytest.CaptureFixture[str],
+    db_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert why in refused(capsys, "serve", "--port", 0, "--warehouse", warehouse, "--database-url", db_url)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_the_servers_packages() -> None:

@@ -107,11 +107,11 @@ def connect(
 
 
 def _address(text: str) -> tuple[str, int]:
-    parts = urlsplit(text.strip())
     try:
-        port = parts.port or DEFAULT_PORT
-    except ValueError:
-        port = None
-    if parts.scheme != "thrift" or not parts.hostname or port is None:
+        parts = urlsplit(text.strip())
+        host, port = parts.hostname, DEFAULT_PORT if parts.port is None else parts.port
+    except ValueError:  # of a port, or brackets
+        host, port = None, 0
+    if not host or not port or parts.scheme != "thrift":
         raise AddressError(f"'{text}' is not the address of a metastore: give thrift://host:port")
-    return parts.hostname, port
+    return host, port

@@ -19,9 +19,12 @@ from metastore.filework import files
 from metastore.filework.lanes import FILE_SYSTEMS, system_of
 
 
-def warehouse_root(warehouse: str) -> str:
-    """The stored form of the warehouse's path or URL; a relative path counts from the working directory."""
-    return qualified(warehouse if has_scheme(warehouse) else os.path.abspath(warehouse))
+def warehouse_root(warehouse: str, schemes: Sequence[str] | None = None) -> str:
+    """The stored form of the warehouse's path or URL; a relative path counts from the working directory.
+
+    Raises MetaError for what cannot be a place, or is none of the `schemes`.
+    """
+    return qualified(warehouse if has_scheme(warehouse) else os.path.abspath(warehouse), schemes=schemes)
 
 
 class Directories:
