@@ -14,11 +14,13 @@ from tests.served import served
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("zone", ["Europe/Amsterdam"])
-def test_times_of_a_zone(postgres_url, template, tmp_path, capsys, zone):
-    """Summer time there, and before 1940 offsets of odd seconds."""
+@pytest.mark.parametrize(
+    ("zone", "asked"), [("Europe/Amsterdam", ("5", "one", "by_time")), ("Asia/Kolkata", ("2", "one"))]
+)
+def test_times_of_a_zone(postgres_url, template, tmp_path, capsys, zone, asked):
+    """Summer time and before 1940 offsets of odd seconds; clocks that were put back before 1900."""
     with served(postgres_url, template, tmp_path / "warehouse") as server:
-        words = [sys.executable, "-m", "tests.values.zones", server.uri, zone, "1", "5", "one", "by_time"]
+        words = [sys.executable, "-m", "tests.values.zones", server.uri, zone, "1", *asked]
         done = subprocess.run(words, capture_output=True, text=True, timeout=600)
     with capsys.disabled():
         print(f"\nseed 1, {done.stdout.splitlines()[-1] if done.stdout else 'nothing'}")

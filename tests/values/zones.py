@@ -68,6 +68,15 @@ def _offset(zone: ZoneInfo, utc: datetime) -> timedelta:
     return zone.utcoffset(utc.replace(tzinfo=ZoneInfo("UTC")).astimezone(zone)) or timedelta()
 
 
+def is_shown_again(zone: str, moment: int) -> bool:
+    """Whether clocks of the zone show a time before 1900 for the second time, once they have been put back."""
+    of, at = ZoneInfo(zone), datetime(1970, 1, 1) + timedelta(microseconds=moment)
+    if at.year >= 1900 or at.year < 2:
+        return False
+    back = _offset(of, at) - _offset(of, at + timedelta(days=1))
+    return back > timedelta() and _offset(of, at + back) == _offset(of, at) - back
+
+
 class _Zone:
     """The tables of one zone: rows with a time and its day, by number."""
 
@@ -77,7 +86,11 @@ class _Zone:
         self.found: list[str] = []
         walls = (wall for wall in map(micros, _WALLS))
         given = sorted({*edges(zone), *walls})
-        moments = [of for of in given if is_storable("timestamp", of) and _is_far_from_lost_days(of)]
+        again = [of for of in given if is_shown_again(zone, of)]
+        moments = [
+            of for of in given if of not in again and is_storable("timestamp", of) and _is_far_from_lost_days(of)
+        ]
+        self.again = again
         self.moments = dict(enumerate(moments, 1))
         rows = ", ".join(f"({number}, {moment}L)" for number, moment in self.moments.items())
         self.frame = spark.sql(
@@ -108,6 +121,13 @@ class _Zone:
             rows = self.frame.where(F.col("id").isin(sorted(ids)))
             self.acid.insert(full, rows.repartitionByRange(40, "id") if what == "many" else rows)
             made[full] = ids
+        for moment in self.again:
+            try:
+                values = f"0 AS id, 0 AS hit, timestamp_micros({moment}L) AS t, date'2000-01-01' AS d"
+                self.acid.insert(next(iter(made)), self.spark.sql(f"SELECT {values}"))
+                self.tell("again", f"a time of {moment}, which no file holds", "not refused")
+            except ColumnError:
+                pass
         lost = every - plain
         if lost and "by_time" in kinds:
             try:

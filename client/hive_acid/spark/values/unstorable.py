@@ -2,6 +2,8 @@
 
 Its writer counts days by the Julian calendar up to 1582-10-04, which 1582-10-15 follows: all between become that day.
 And it puts times of the last second before 1970 UTC a second later, if they have a fraction of a millisecond or more.
+Before 1900 it knows times by their wall clocks alone: of two that clocks of the zone show alike, as they were put back
+between them, the earlier one becomes the later.
 """
 
 from __future__ import annotations
@@ -15,6 +17,11 @@ from hive_acid.spark.values.quoting import quoted
 _FIRST_LOST, _FIRST_KEPT = "1582-10-05", "1582-10-15"
 _EARLY = "TIMESTAMP_LTZ'1970-01-01 00:00:00+00:00'"
 _LATE_MICROS = -999_000, -1
+_BY_WALL_CLOCK = "TIMESTAMP_LTZ'1900-01-01 00:00:00+00:00'"
+"""Up to here Java's older calendar, by which the writer counts, knows one offset of a zone."""
+
+_DAY_MICROS = 86_400_000_000
+"""Clocks were put back by no more, and not twice in that time."""
 
 
 def holds_unstorable(value: str, of: t.DataType, depth: int = 0) -> str | None:
@@ -27,7 +34,8 @@ def holds_unstorable(value: str, of: t.DataType, depth: int = 0) -> str | None:
     if isinstance(of, t.TimestampType):
         first, last = _LATE_MICROS
         lost = f"{value} >= TIMESTAMP_LTZ'{_FIRST_LOST}' AND {value} < TIMESTAMP_LTZ'{_FIRST_KEPT}'"
-        return f"({value} < {_EARLY} AND (unix_micros({value}) BETWEEN {first} AND {last} OR {lost}))"
+        shown_again = f"{value} < {_BY_WALL_CLOCK} AND {_is_shown_again(value, depth)}"
+        return f"({value} < {_EARLY} AND (unix_micros({value}) BETWEEN {first} AND {last} OR {lost} OR {shown_again}))"
     if isinstance(of, t.StructType):
         # A field of Spark's SQL is taken by its name, whatever that contains.
         fields = ((f"({value}).{quoted(field.name)}", field.dataType) for field in of.fields)
@@ -39,6 +47,18 @@ def holds_unstorable(value: str, of: t.DataType, depth: int = 0) -> str | None:
             (_exists(f"map_keys({value})", of.keyType, depth), _exists(f"map_values({value})", of.valueType, depth))
         )
     return None
+
+
+def _is_shown_again(value: str, depth: int) -> str:
+    """The SQL of whether clocks of the session's zone, once put back, show a time for the second time."""
+    back, day_later = f"__acid_back_{depth}", f"timestamp_micros(unix_micros({value}) + {_DAY_MICROS})"
+    again = f"{_wall_micros(f'timestamp_micros(unix_micros({value}) + {back})')} = {_wall_micros(value)}"
+    by = f"{_DAY_MICROS} + {_wall_micros(value)} - {_wall_micros(day_later)}"
+    return f"exists(array({by}), {back} -> {back} > 0 AND {again})"
+
+
+def _wall_micros(value: str) -> str:
+    return f"unix_micros(from_utc_timestamp({value}, current_timezone()))"
 
 
 def _exists(array: str, of: t.DataType, depth: int) -> str | None:
