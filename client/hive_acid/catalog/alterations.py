@@ -116,7 +116,7 @@ class Alterations:
         """
         table = self.held(transaction, meant)
         transaction.check_alive()
-        self._calls.drop_partitions(table, names, if_exists=if_exists)
+        self._calls.drop_partitions(table, names, if_exists=if_exists, locked_by=transaction.id)
 
     def held(self, transaction: Transaction, meant: TableReference) -> Table:
         """Lock a table against all who change it, but not against who adds rows; the table as it is then."""

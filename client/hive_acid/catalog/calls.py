@@ -8,6 +8,7 @@ from typing import Any
 
 from hive_acid.catalog.table import Table, table_from_wire
 from hive_acid.errors import THRIFT_ERRORS
+from hive_acid.ids import TxnId
 from hive_acid.transport import Transport
 from hive_acid.wire import ttypes
 
@@ -133,10 +134,13 @@ class CatalogCalls(Transport):
             if not if_exists:
                 raise
 
-    def drop_partitions(self, table: Table, names: Sequence[str], *, if_exists: bool = False) -> None:
+    def drop_partitions(
+        self, table: Table, names: Sequence[str], *, if_exists: bool = False, locked_by: TxnId | None = None
+    ) -> None:
         """Drop partitions (``k=v/…``) with their data, all or none.
 
-        Raises NoSuchObjectError if one is not there, unless `if_exists` passes it by.
+        `locked_by` is the transaction that has a lock for it; no file is kept for that one's sake. Raises
+        NoSuchObjectError if one is not there, unless `if_exists` passes it by.
         """
         if names:
             request = ttypes.DropPartitionsRequest(
@@ -146,6 +150,7 @@ class CatalogCalls(Transport):
                 deleteData=True,
                 ifExists=if_exists,
                 needResult=False,
+                environmentContext=ttypes.EnvironmentContext(properties={"txnId": str(locked_by or 0)}),
             )
             self.call("drop_partitions_req", request)
 

@@ -124,7 +124,7 @@ class PartitionDrops:
         places = [Place(partition.name, partition.location or "") for partition in found if partition.location in own]
         if with_client:
             return self._soft_drops.hand_over_in_clients(owner, places, WriteId(request.write_id))
-        return self._soft_drops.hand_over(owner, places)
+        return self._soft_drops.hand_over(owner, places, request.txn_id)
 
     def _own_places(self, connection: Connection, table: Table, partitions: Sequence[Partition]) -> list[str]:
         """The directories of partitions that nobody else needs (`neighbours`)."""

@@ -32,7 +32,7 @@ AUTO_PURGE = "auto.purge"
 
 @dataclass(frozen=True, slots=True)
 class DropRequest:
-    """How to drop; `txn_id` and `write_id` are of the client's own transaction, in which it drops softly."""
+    """How to drop; `txn_id` and `write_id` are of the client's own transaction, in which it drops, maybe softly."""
 
     delete_data: bool
     purge: bool = False

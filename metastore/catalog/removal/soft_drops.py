@@ -32,15 +32,16 @@ class SoftDrops:
         self._overwrites = overwrites
         self._config = config
 
-    def hand_over(self, table: Table, places: Sequence[Place]) -> bool:
+    def hand_over(self, table: Table, places: Sequence[Place], txn_id: int) -> bool:
         """Empty partitions and hand them over; False, and nothing done, if nobody can be reading them.
 
-        The partitions can be dropped then; killed before that, they are just empty. Raises MetaError.
+        `txn_id` is the transaction whose lock the client has for the drop, or 0: that reads nothing. The partitions can
+        be dropped then; killed before that, they are just empty. Raises MetaError.
         """
         config = self._config
         if not (places and config.soft_delete and config.directories and table.is_transactional and table.owns_files):
             return False
-        if self._db.call_one("any_txn_open") != (True,):
+        if self._db.call_one("any_txn_open", txn_id) != (True,):
             return False
         self._overwrites.in_own(table, places, _OWNER, partial(_submit_dropped, table, places), insist=True)
         return True

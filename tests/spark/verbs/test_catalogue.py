@@ -1,6 +1,7 @@
 """What the catalogue does to ACID tables under running readers, with real files: truncation, drops, the trash."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -60,3 +61,14 @@ def test_a_reader_goes_on_when_its_table_is_dropped_made_again_and_brought_back(
     acid.connection.undrop_table("d", "t")
     assert ids(acid.table("d.t")) == [3]
     assert ids(before) == [1, 2]
+
+
+def test_the_files_of_a_partition_that_nobody_reads_go_with_it(acid, spark):
+    """The transaction that holds the lock of the drop is nobody."""
+    acid.create_table("d.p", {"id": "int"}, partitioned_by={"p": "int"})
+    acid.insert("d.p", spark.sql("SELECT 1 AS id, 1 AS p UNION ALL SELECT 2, 2"))
+    table = acid.connection.table("d", "p")
+    acid.drop_partitions("d.p", ["p=1"])
+    assert not Path(table.location.removeprefix("file:"), "p=1").exists()
+    acid.insert("d.p", spark.sql("SELECT 3 AS id, 1 AS p"))
+    assert sorted(tuple(row) for row in acid.table("d.p").collect()) == [(2, 2), (3, 1)]
