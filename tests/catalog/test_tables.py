@@ -108,6 +108,7 @@ def test_what_is_not_there(rpc: Rpc) -> None:
         (table("t", sd=storage(column("a"), column("A"))), "defined twice"),
         (table("t", keys=(column("B"),)), "defined twice"),
         (table("t", sd=storage(column("a", ""))), "no type"),
+        (table("t", sd=storage(column("a", "nosuchtype"))), "nosuchtype"),
         (table("t", parameters={"k": "a\0b"}), "zero bytes"),
         (table("t", owner=b"\xff"), "UTF-8"),
         (table(b"\xff"), "UTF-8"),
