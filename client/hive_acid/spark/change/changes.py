@@ -16,6 +16,7 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Table
 from hive_acid.format import rows
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.scan import KEY, ROW_COLUMN
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.hashing import bucket_of
@@ -85,14 +86,14 @@ class Replaced:
 
     def changes(self) -> DataFrame:
         """As changes that `change_events` takes: one for each kind. New rows are in the order of what they replace."""
-        twice = self.frame.selectExpr("*", f"explode({self.kinds}) AS {_KIND}")
+        twice = projected(self.frame, "*", f"explode({self.kinds}) AS {_KIND}")
         is_new = f"{_KIND} = '{INSERT}'"
         placed = [
             old if new == old else f"if({is_new}, {new}, {old})"
             for old, new in zip(self.keys, self.new_keys, strict=True)
         ]
         row = f"CASE WHEN {is_new} THEN {self.row} END AS {ROW_COLUMN}"
-        return twice.selectExpr(f"{_KIND} AS {KIND_COLUMN}", *key_texts(placed), *_identity(), row)
+        return projected(twice, f"{_KIND} AS {KIND_COLUMN}", *key_texts(placed), *_identity(), row)
 
 
 def change_events(
@@ -134,14 +135,15 @@ def change_events(
     if once:
         # The rows are in this order already, and where the shuffle has put them: the window moves and sorts nothing.
         turn = F.row_number().over(Window.partitionBy(*order).orderBy(KEY[-1]))
-        placed = placed.selectExpr("*", file).sortWithinPartitions(*order).withColumn(_TURN, turn)
+        placed = projected(placed, "*", file).sortWithinPartitions(*order).withColumn(_TURN, turn)
         counted[REPEATED] = f"NOT {_IS_NEW} AND {_TURN} = 2"
         placed = _counted(placed, counts, counted)
     else:
         # Counted first, as Spark makes a program for what is on either side of the counting.
-        placed = _counted(placed, counts, counted).selectExpr("*", file).sortWithinPartitions(*order)
+        placed = projected(_counted(placed, counts, counted), "*", file).sortWithinPartitions(*order)
     write_id = constant(write.write_id)
-    frame = placed.selectExpr(
+    frame = projected(
+        placed,
         *divided_by,
         f"if({_IS_NEW}, {rows.INSERT}, {rows.DELETE}) AS operation",
         f"if({_IS_NEW}, {write_id}, originalTransaction) AS originalTransaction",
@@ -155,7 +157,7 @@ def change_events(
 
 def _shuffled(changes: DataFrame, names: Sequence[str], bucket: str) -> DataFrame:
     """The changes in the tasks of their files; `bucket` is that of new rows."""
-    spread = changes.selectExpr("*", f"if({_IS_NEW}, {bucket}, {FILE_OF_ROW}) AS {_SPREAD}")
+    spread = projected(changes, "*", f"if({_IS_NEW}, {bucket}, {FILE_OF_ROW}) AS {_SPREAD}")
     return spread.repartition(KIND_COLUMN, *names, _SPREAD)
 
 

@@ -9,8 +9,7 @@ those of new rows (`hive_acid.streaming.bucket_file`).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from itertools import count
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import DataFrame
@@ -21,6 +20,7 @@ from hive_acid.format.deleted import Blocks, places_left
 from hive_acid.format.deleted import Source as SourceOfRows
 from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.spark.change.changes import Replaced, Source
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.assign import total
 from hive_acid.spark.values.timezone import UTC, session_zone
@@ -48,6 +48,7 @@ _TEXTS = re.compile(r"string|binary|(char|varchar)\b.*", re.IGNORECASE)
 _NEW_KEY = "__acid_new_key_{}".format
 _KIND = "__acid_is_{}".format
 _IS_LONG = "__acid_is_long"
+_TEXTS_OF_ROW = "__acid_texts"
 _TURN = "__acid_turn"
 _AS_THEY_ARE = {name: name for name in KEY_COLUMNS}
 _NUMBER_IN_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1}"
@@ -117,10 +118,10 @@ def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | 
         **_new_row(table, rows.values),
         **{name: name for name in rows.source or ()},
     }
-    parts = {row_part(position) for position, column in enumerate(table.columns) if _is_text(column)}
-    brought = _brought(rows.frame, columns, MOST_ROWS, parts)
+    brought = _brought(rows.frame, columns, MOST_ROWS)
     if brought is None or compute.any(brought.column(_IS_LONG)).as_py():
         return None
+    brought = _with_texts(brought)
     if rows.source is not None:
         brought = _without_met(brought, rows.source)
     old, new = (brought.filter(brought.column(_KIND(kind))) for kind in (DELETE, INSERT))
@@ -134,6 +135,12 @@ def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | 
         updates=old.filter(old.column(_KIND(INSERT))).num_rows,
         repeated=_repeated(old, rows.keys),
     )
+
+
+def _with_texts(brought: pyarrow.Table) -> pyarrow.Table:
+    """`brought` with each text in a column of its own."""
+    names = [name.removeprefix(f"{_TEXTS_OF_ROW}.") for name in brought.flatten().column_names]
+    return brought.flatten().rename_columns(names)
 
 
 def _without_met(brought: pyarrow.Table, source: Source) -> pyarrow.Table:
@@ -154,14 +161,19 @@ def _repeated(old: pyarrow.Table, partition_keys: Sequence[str]) -> int:
 
 
 def _new_row(table: Table, values: Sequence[str]) -> dict[str, str]:
-    """The SQL of a new row's columns and of whether it is long, by name."""
-    lengths = [
-        f"coalesce(octet_length({value}), 0L)"
-        for column, value in zip(table.columns, values, strict=True)
-        if _is_text(column)
-    ]
-    is_long = f"{total(lengths)} > {LONGEST_ROW_BYTES}" if lengths else "false"
-    return {**dict(zip(map(row_part, count()), values, strict=False)), _IS_LONG: is_long}
+    """The SQL of a new row's columns and of whether it is long, by name.
+
+    The texts are in one struct, null in a long row: by themselves each would have the lengths of all in its expression,
+    which grows with their square. None of them may be a field that is never null, as Arrow has none in a null struct.
+    """
+    parts = {row_part(position): value for position, value in enumerate(values)}
+    texts = {part: of for (part, of), column in zip(parts.items(), table.columns, strict=True) if _is_text(column)}
+    others = {part: of for part, of in parts.items() if part not in texts}
+    if not texts:
+        return {**others, _IS_LONG: "false"}
+    is_long = f"{total([f'coalesce(octet_length({of}), 0L)' for of in texts.values()])} > {LONGEST_ROW_BYTES}"
+    together = ", ".join(f"'{part}', if({of} IS NULL, NULL, {of})" for part, of in texts.items())
+    return {**others, _TEXTS_OF_ROW: f"if({is_long}, null, named_struct({together}))", _IS_LONG: is_long}
 
 
 def _is_text(column: Column) -> bool:
@@ -192,20 +204,11 @@ def _is_timestamp(column: Column) -> bool:
     return column.type.strip().lower() == "timestamp"
 
 
-def _brought(
-    rows: DataFrame, columns: Mapping[str, str], most: int, texts: Collection[str] = ()
-) -> pyarrow.Table | None:
-    """`columns`, SQL by name, of `rows`; None if there are more than `most`, of which no task brings many more.
-
-    Those that are `texts` are null where a row is long. That a row is long is a column by then, behind a filter: in
-    the place of each of many texts, the sum of the lengths of all would grow with their square.
-    """
+def _brought(rows: DataFrame, columns: Mapping[str, str], most: int) -> pyarrow.Table | None:
+    """`columns`, SQL by name, of `rows`; None if there are more than `most`, of which no task brings many more."""
     named = (f"{of} AS {name}" for name, of in columns.items())
-    numbered = rows.coalesce(FILES_PER_PARTITION).selectExpr(*named, f"{_NUMBER_IN_TASK} AS {_TURN}")
-    few = numbered.where(f"{_TURN} <= {most}")
-    if texts:
-        few = few.selectExpr(*(f"if({_IS_LONG}, null, {of}) AS {of}" if of in texts else of for of in columns))
-    table = few.toArrow()
+    numbered = projected(rows.coalesce(FILES_PER_PARTITION), *named, f"{_NUMBER_IN_TASK} AS {_TURN}")
+    table = numbered.where(f"{_TURN} <= {most}").toArrow()
     return None if table.num_rows > most else table
 
 

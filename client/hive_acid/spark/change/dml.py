@@ -23,6 +23,7 @@ from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.fields import whole_columns
 from hive_acid.spark.conditions.predicates import all_of, predicate_of
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.steady import early, steady
 from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
 from hive_acid.spark.values.key_texts import key_text
@@ -177,7 +178,7 @@ class Assignments:
         if not given:
             raise ColumnError(f"UPDATE of {table.full_name} sets no column")
         values = whole_columns(table, given, alias)
-        return cls(table, {name: expression(value) for name, value in values.items()})
+        return cls(table, {name: _one_value(value) for name, value in values.items()})
 
     def applied_to(self, frame: DataFrame, keys: Sequence[str]) -> Replaced:
         """The rows of `frame` with new values; `keys` are its columns with the texts of the partition keys.
@@ -186,8 +187,7 @@ class Assignments:
         """
         columns = [column for column in self.table.all_columns if column.name in self.values]
         with column_errors(self.table):
-            # Of a value by itself Spark would make several rows, or none, if it is one of explode and its like.
-            raw = frame.withColumns({_new(name): F.coalesce(value) for name, value in self.values.items()})
+            raw = frame.withColumns({_new(name): value for name, value in self.values.items()})
             types = {field.name: field.dataType for field in raw.schema.fields}
         stored, names = [], {}
         for column in columns:
@@ -198,7 +198,7 @@ class Assignments:
                 stored.append(f"{value} AS {quoted(_stored(column.name))}")
         values = [quoted(names.get(of.name, of.name)) for of in self.table.columns]
         return Replaced(
-            raw.selectExpr("*", *stored) if stored else raw,
+            projected(raw, "*", *stored) if stored else raw,
             f"array('{DELETE}', '{INSERT}')",
             keys,
             [
@@ -208,6 +208,15 @@ class Assignments:
             values,
             row_struct(self.table, values),
         )
+
+
+def _one_value(value: Expression) -> Expr:
+    """A value of which Spark does not make several rows, or none, as it would of explode and its like.
+
+    A text without a call has none of these.
+    """
+    meant = expression(value)
+    return meant if isinstance(value, str) and "(" not in value else F.coalesce(meant)
 
 
 def _new(name: str) -> str:

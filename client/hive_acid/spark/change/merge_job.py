@@ -25,6 +25,7 @@ from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.predicates import Predicate, all_of, any_of, predicate_of
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, partition_columns
 from hive_acid.spark.values.assign import assign, is_stored_as_is
 from hive_acid.spark.values.key_texts import key_text
@@ -144,7 +145,8 @@ class _Merge:
             for key, text in zip(table.partition_keys, self._statement.keys, strict=True)
         )
         deleted = _numbers(number for number, clause in enumerate(clauses) if clause.values is None)
-        return new.frame.selectExpr(
+        return projected(
+            new.frame,
             SOURCE_ROW,
             f"true AS {_IS_PAIR}",
             f"CASE WHEN {_CLAUSE} IN ({deleted}) THEN array('{DELETE}') "
@@ -163,7 +165,7 @@ class _Merge:
         """
         target = quoted(self._builder.join.target_alias)
         ours = [quoted(name) for name in taken.columns if name.startswith(_RAW) or name in (SOURCE_ROW, _CLAUSE)]
-        alone = taken.selectExpr(f"{target}.*", *ours)
+        alone = projected(taken, f"{target}.*", *ours)
         with _clauses_know("NOT MATCHED BY SOURCE", "the rows of the table alone, not the source", self._table):
             chosen = F.coalesce(F.col(_CLAUSE), _clause(clauses, f"{SOURCE_ROW} IS NULL", first))
             return analysed(_with_raw_values(alone.withColumn(_CLAUSE, chosen), clauses, first))
@@ -204,7 +206,8 @@ class _Merge:
             taken = chosen.where(f"{_CLAUSE} IS NOT NULL")
             taken = analysed(_with_raw_values(taken.select("*", *unassigned) if unassigned else taken, clauses))
         new = _NewRow(table, taken, clauses, lambda column: quoted(_null(column)))
-        return new.frame.selectExpr(
+        return projected(
+            new.frame,
             SOURCE_ROW,
             f"false AS {_IS_PAIR}",
             f"array('{INSERT}') AS {_KINDS}",
@@ -223,19 +226,21 @@ class _Merge:
         that one source row with many matches does not bring them all to one task.
         """
         anywhere = f"-1 - shiftrightunsigned(xxhash64({', '.join((*KEY_COLUMNS, *self._statement.keys))}), 1)"
-        marked = rows.selectExpr(
+        marked = projected(
+            rows,
             "*",
             f"explode(CASE WHEN NOT {_IS_PAIR} OR {SOURCE_ROW} IS NULL THEN array(false) "
             f"WHEN {_KINDS} IS NULL THEN array(true) ELSE array(true, false) END) AS {_IS_MARK}",
         )
         kept_columns = [quoted(name) for name in rows.columns if name not in (SOURCE_ROW, _NEW_ROW)]
-        grouped = marked.selectExpr(
+        grouped = projected(
+            marked,
             *kept_columns,
             _IS_MARK,
             f"CASE WHEN NOT {_IS_MARK} THEN {_NEW_ROW} END AS {_NEW_ROW}",
             f"CASE WHEN {_IS_MARK} OR NOT {_IS_PAIR} THEN {SOURCE_ROW} ELSE {anywhere} END AS {_GROUP}",
         )
-        met = grouped.selectExpr("*", f"max({_IS_MARK}) OVER (PARTITION BY {_GROUP}) AS __acid_met")
+        met = projected(grouped, "*", f"max({_IS_MARK}) OVER (PARTITION BY {_GROUP}) AS __acid_met")
         return met.where(f"NOT {_IS_MARK} AND ({_IS_PAIR} OR NOT __acid_met)")
 
     def _target_column(self, column: catalog.Column) -> str:
@@ -267,7 +272,7 @@ class _NewRow:
                     stored = assign(table, columns[name], quoted(given), types[given])
                     converted.append(f"{stored} AS {quoted(f'{given}_stored')}")
                     self._stored[number, name] = quoted(f"{given}_stored")
-        self.frame = raw.selectExpr("*", *converted) if converted else raw
+        self.frame = projected(raw, "*", *converted) if converted else raw
 
     def assigns(self, column: catalog.Column) -> bool:
         """Whether a clause gives the column a value."""
@@ -324,7 +329,7 @@ def _with_raw_values(taken: DataFrame, clauses: Sequence[Clause], first: int = 0
                 texts.append(f"CASE WHEN {applies} THEN {value} END AS {quoted(_new(number, name))}")
             else:
                 columns[_new(number, name)] = F.when(F.expr(applies), expression(value))
-    found = taken.selectExpr("*", *texts) if texts else taken
+    found = projected(taken, "*", *texts) if texts else taken
     return found.withColumns(columns) if columns else found
 
 

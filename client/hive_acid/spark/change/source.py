@@ -21,6 +21,7 @@ from hive_acid.spark.conditions.expressions import Expression, equal_columns
 from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
 from hive_acid.spark.jvm.fetched import received, sent
 from hive_acid.spark.jvm.kept_rows import kept_rows
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.values.argument_checks import check_condition, check_frame
 from hive_acid.spark.values.assign import total
 from hive_acid.spark.values.quoting import quoted
@@ -111,7 +112,7 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     check_distinct(name.lower() for name in join.source.columns)
     refuse_our_names(join.source.columns)
     keys = list(_comparable_keys(join, table))
-    numbered = join.source.selectExpr("*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
+    numbered = projected(join.source, "*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
     names = [f"rtrim({quoted(key)})" if is_char(column) else quoted(key) for column, key in keys]
     types = [spark_type(column.type) for column, _ in keys]
     # Rows with a null among them are not counted, and match nothing.
@@ -127,10 +128,10 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
     # Spark Connect from a checkpoint.)
     frame = kept_rows(numbered)
     counted = "count(1) AS rows", f"{distinct} AS distinct_keys", f"{known} AS known_keys"
-    found = frame.selectExpr(*counted, f"{_bytes(join.source)} AS bytes", *ends).collect()[0]
+    found = projected(frame, *counted, f"{_bytes(join.source)} AS bytes", *ends).collect()[0]
     rows = int(found["rows"])
     if keys and rows <= MOST_VALUES:
-        values = frame.selectExpr(*map(sent, names, types)).collect()
+        values = projected(frame, *map(sent, names, types)).collect()
         bounds = [
             one_of(column, (received(row[at], types[at]) for row in values)) for at, (column, _) in enumerate(keys)
         ]

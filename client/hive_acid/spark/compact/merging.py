@@ -11,6 +11,7 @@ from hive_acid.compaction_job import CompactionJob
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
 from hive_acid.spark.compact.job import Report
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, read_rows
 from hive_acid.spark.values.quoting import quoted
@@ -51,7 +52,8 @@ class Merging:
         """Rows with `KEY_COLUMNS` as insert events, ready for the writer: nothing is left to be done after a union."""
         write_id, bucket, row_id = KEY_COLUMNS
         names = [column.name for column in self.state.table.columns]
-        return rows.selectExpr(
+        return projected(
+            rows,
             f"{INSERT_OPERATION} AS operation",
             f"{write_id} AS originalTransaction",
             f"{bucket} AS bucket",

@@ -17,6 +17,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.trees import condition_tree
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.values.assign import sql_type
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import spark_type
@@ -59,7 +60,7 @@ def no_rows(spark: SparkSession, table: Table, alias: str) -> DataFrame:
     """A frame with the columns of a table and no row, under an alias."""
     columns = table.all_columns
     nulls = (f"CAST(NULL AS {sql_type(spark_type(one.type))}) AS {quoted(one.name)}" for one in columns)
-    return spark.range(0).selectExpr(*nulls).alias(alias)
+    return projected(spark.range(0), *nulls).alias(alias)
 
 
 def _is_evident(condition: Expression, names: Sequence[str]) -> bool:

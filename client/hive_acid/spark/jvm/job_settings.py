@@ -26,6 +26,10 @@ it would conclude, as that a key of a join is not null, is of no use where few r
 """
 
 
+INFERRED_COLUMNS = 16
+"""Of so many columns Spark may conclude what it likes: to set the setting and take it out again would cost more."""
+
+
 @dataclass
 class _Held:
     """A setting that some jobs have put into their session: how many, and what was there before."""

@@ -28,6 +28,7 @@ from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.values.quoting import quoted
 
@@ -131,7 +132,7 @@ def _events(
         read = reader.options(**search).schema(schema).load(paths)
     events = read.where(_never_false(map(quoted, asked)))
     columns = [*map(quoted, asked), ROW_COLUMN, "_metadata.file_path"]
-    return events.selectExpr(*(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))
+    return projected(events, *(f"{of} AS {name}" for of, name in zip(columns, names, strict=False)))
 
 
 def _paths(spark: SparkSession, directories: Sequence[ScanDirectory]) -> list[str]:

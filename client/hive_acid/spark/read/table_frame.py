@@ -30,6 +30,7 @@ from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
 from hive_acid.spark.conditions.predicates import Predicate
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.deleted import LookUp, deleted_rows, look_up_of
 from hive_acid.spark.read.evolution import names_in_directories, names_in_originals
 from hive_acid.spark.read.listing import PartitionState, TableState
@@ -258,7 +259,7 @@ class _Place:
             return events.select(*ID_COLUMNS, ROW_COLUMN, *known)
         below = len(names), self._table.location, [partition.directory for partition in self.partitions]
         texts = zip((*partition_texts(*below), place_text(*below)), (*names, PLACE_COLUMN), strict=True)
-        return events.selectExpr(*ID_COLUMNS, ROW_COLUMN, *(f"{text} AS {name}" for text, name in texts))
+        return projected(events, *ID_COLUMNS, ROW_COLUMN, *(f"{text} AS {name}" for text, name in texts))
 
     def _look_up(self, split: _Split, partitions: Sequence[PartitionState]) -> LookUp | None:
         """How to find out which events in `partitions` are of rows that `split` has deletes for, without a join."""
@@ -299,7 +300,8 @@ class _Place:
         table, texts = self._table, partition_columns(self._table)
         values = zip(table.columns, row_fields(column.name for column in table.columns), strict=True)
         # As SQL, since a call to the JVM for each part of each expression takes long for a wide table.
-        rows = events.selectExpr(
+        rows = projected(
+            events,
             *self.reading.ids,
             *(f"{shown(column.type, value)} AS {quoted(column.name)}" for column, value in values),
             *(
@@ -396,8 +398,8 @@ def anti_join(data: DataFrame, deletes: DataFrame, *, several: bool = False, bro
     """The events of `data` that no event of `deletes` names: all of one partition, or of `several`."""
     mixed = _mixed_key(several=several)
     place = [PLACE_COLUMN] if several else []
-    keys = deletes.selectExpr(
-        f"{mixed} AS __acid_deleted", *(f"{name} AS __acid_deleted_{name}" for name in (*KEY, *place))
+    keys = projected(
+        deletes, f"{mixed} AS __acid_deleted", *(f"{name} AS __acid_deleted_{name}" for name in (*KEY, *place))
     )
     # Differences compared with zero, since Spark would make join keys of plain equations.
     same = [f"{mixed} = __acid_deleted", *(f"{name} - __acid_deleted_{name} = 0" for name in KEY)]

@@ -17,8 +17,9 @@ from hive_acid.filesystem import files
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
+from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import exact_times, reader_of, writer_of
-from hive_acid.spark.jvm.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.read.listing import directory_of
 from hive_acid.spark.read.scan import literal_path
 from hive_acid.spark.read.unpushed import unpushed
@@ -82,7 +83,7 @@ def _shown(frame: DataFrame, table: Table) -> DataFrame:
     values = {column.name: shown(column.type, quoted(column.name)) for column in columns}
     if all(value == quoted(name) for name, value in values.items()):
         return frame
-    return declared(frame.selectExpr(*(f"{values[name]} AS {quoted(name)}" for name in frame.columns)), columns)
+    return declared(projected(frame, *(f"{values[name]} AS {quoted(name)}" for name in frame.columns)), columns)
 
 
 def insert(context: Context, table: Table, frame: DataFrame) -> int:
@@ -104,7 +105,7 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
         f"{key_text(one, quoted(one.name)) if one in table.partition_keys else quoted(one.name)} AS {quoted(one.name)}"
         for one in columns
     )
-    values = assigned(table, columns, frame, names).selectExpr(*stored).observe(counts, F.count(F.lit(1)).alias("rows"))
+    values = projected(assigned(table, columns, frame, names), *stored).observe(counts, F.count(F.lit(1)).alias("rows"))
     before = _data_files(table)
     output = writer_of(values, kind).mode("append")
     with exact_times(context.spark):

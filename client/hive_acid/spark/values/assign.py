@@ -15,6 +15,7 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.structs import matched, widened
 from hive_acid.spark.values.texts import fitted
@@ -100,8 +101,9 @@ def assigned(table: Table, columns: Sequence[Column], frame: DataFrame, names: M
     """`columns` of the table out of `frame`, in whose terms `names` gives each one, ready to be stored."""
     types = {field.name: field.dataType for field in frame.schema.fields}
     given = [(column, names[column.name]) for column in columns]
-    return frame.selectExpr(
-        *(f"{assign(table, column, quoted(name), types[name])} AS {quoted(column.name)}" for column, name in given)
+    return projected(
+        frame,
+        *(f"{assign(table, column, quoted(name), types[name])} AS {quoted(column.name)}" for column, name in given),
     )
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog.partition_values import partition_text
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, NoSuchObjectError
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.values.assign import assign, sql_type, text_value
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import check_distinct, spark_type
@@ -56,7 +57,7 @@ def with_constants(
         if field := given.get(key.name):
             constant = _same(table, key, field, constant)
         columns.append(f"{constant} AS {quoted(key.name)}")
-    return frame.selectExpr(*columns), static if len(static) == len(table.partition_keys) else None
+    return projected(frame, *columns), static if len(static) == len(table.partition_keys) else None
 
 
 def with_keys(table: Table, frame: DataFrame, given: PartitionSpec) -> DataFrame:

@@ -16,6 +16,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog.table import Column
 from hive_acid.format import rows
 from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.scan import ROW_COLUMN
 from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
@@ -90,8 +91,8 @@ def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], wr
     if not names and not spread.shuffled:
         placed = values if spread.tasks is None else values.coalesce(spread.tasks)
         return _inserts(placed, names, write, task, [], row, [quoted(name) for name in row])
-    shaped = values.selectExpr(
-        *keys, *_row_parts([quoted(name) for name in row]), f"monotonically_increasing_id() AS {_ORDER}"
+    shaped = projected(
+        values, *keys, *_row_parts([quoted(name) for name in row]), f"monotonically_increasing_id() AS {_ORDER}"
     )
     return _inserts(_placed(shaped, names, spread), names, write, task, [*names, _ORDER], row)
 
@@ -102,7 +103,8 @@ def clustered_events(values: DataFrame, row: Sequence[str], keys: Sequence[str],
     `bucket` is the SQL of its number.
     """
     names = [*_names(keys), BUCKET_COLUMN]
-    shaped = values.selectExpr(
+    shaped = projected(
+        values,
         *keys,
         # Spark has to know that it is never null, as with the texts of keys.
         f"coalesce({bucket}, 0) AS {BUCKET_COLUMN}",
@@ -125,7 +127,8 @@ def _inserts(
     """`placed` as events; `parts` is the SQL of the columns of `row`, which else are there as `row_part`."""
     ordered = placed.sortWithinPartitions(*order) if order else placed
     write_id = constant(write.write_id)
-    frame = ordered.selectExpr(
+    frame = projected(
+        ordered,
         *names,
         f"{rows.INSERT} AS operation",
         f"{write_id} AS originalTransaction",

@@ -11,6 +11,7 @@ from hive_acid.catalog.alterations import NewColumns
 from hive_acid.catalog.table import Column, Table
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.values.assign import assigned, lacking, match_columns, sql_type, wider
 from hive_acid.spark.values.completion import completed
 from hive_acid.spark.values.hashing import bucket_of
@@ -76,7 +77,7 @@ def with_nulls(table: Table, frame: DataFrame) -> DataFrame:
         for one in table.columns
         if one.name not in given
     ]
-    return frame.selectExpr(*values, *nulls)
+    return projected(frame, *values, *nulls)
 
 
 def only_where(table: Table, frame: DataFrame, where: Expression) -> DataFrame:

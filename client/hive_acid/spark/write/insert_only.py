@@ -18,6 +18,7 @@ from hive_acid.filesystem import files
 from hive_acid.format.names import is_hidden
 from hive_acid.format.orc.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import exact_times, writer_of
 from hive_acid.spark.read.insert_only import Delimiters, by_format, delimiters
 from hive_acid.spark.values import json_values
@@ -64,7 +65,8 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
         "which is not written: ORC, Parquet, Avro (with Spark's package spark-avro), JSON and delimited text are",
     )
     counts = Observation()
-    shaped = values.selectExpr(
+    shaped = projected(
+        values,
         *directory_keys(table.partition_keys),
         *(f"{quoted(column.name)} AS {quoted(column.name)}" for column in table.columns),
     ).observe(counts, F.count(F.lit(1)).alias(_ROWS))
@@ -117,7 +119,7 @@ def _orc(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFra
 def _json(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
     table = placement.table
     values = (f"{json_values.written(table, column)} AS {quoted(column.name)}" for column in table.columns)
-    return writer_of(frame.selectExpr(*keys, *values), "json").option("ignoreNullFields", "false")
+    return writer_of(projected(frame, *keys, *values), "json").option("ignoreNullFields", "false")
 
 
 def _delimited(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:

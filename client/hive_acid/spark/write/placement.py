@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import TableNotAcidError
-from hive_acid.spark.jvm.unfit_settings import refuse_unfit_settings
+from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write.statement import Context
 from hive_acid.write.staging import INSERT, StagedFiles, Staging, Values

@@ -24,6 +24,7 @@ from hive_acid.format.orc.file import empty_acid_file
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.ids import WriteId
 from hive_acid.spark.jvm.job_settings import configured
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import writer_of
 from hive_acid.spark.read.scan import ID_COLUMNS
 from hive_acid.spark.write.events import BUCKET_COLUMN, KIND_COLUMN, Events, key_column, row_columns, row_part
@@ -70,7 +71,7 @@ class SparkStaging(Staging):
         if events.row:
             apart = self.keeps_apart(compression)
             parts = [row_part(position) for position in range(len(events.row))]
-            frame = frame.selectExpr(*events.divided_by, *ID_COLUMNS, *row_columns(parts, events.row, apart=apart))
+            frame = projected(frame, *events.divided_by, *ID_COLUMNS, *row_columns(parts, events.row, apart=apart))
             names = events.row if apart else ()
         if events.holds is not None:
             frame = frame.observe(events.counts, F.count(F.lit(1)).alias(events.holds))

@@ -29,8 +29,8 @@ from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import encode_bucket
 from hive_acid.spark.conditions.predicates import Predicate
-from hive_acid.spark.jvm.job_settings import NOT_INFERRED, configured
-from hive_acid.spark.jvm.unfit_settings import refuse_unfit_settings
+from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
+from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, NOT_INFERRED, configured
 from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.read.skipping import chosen_partitions, without_hopeless_files
 from hive_acid.spark.read.steady import without_hiding
@@ -223,7 +223,7 @@ class Statement:
         Both unless the session has its own idea of them.
         """
         settings = BY_SIZE if len(self._sizes) > FILES_PER_PARTITION else {}
-        if self._found is not None:
+        if self._found is not None and len(self.table.all_columns) > INFERRED_COLUMNS:
             settings = {**settings, **NOT_INFERRED}
         with configured(self.context.spark, settings, gives_way=True):
             yield

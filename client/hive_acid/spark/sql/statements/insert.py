@@ -13,6 +13,7 @@ from sqlglot import exp
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.jvm.kept_rows import kept_rows
+from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
@@ -227,11 +228,12 @@ def _placed(frame: DataFrame, targets: Sequence[t.DataType | None]) -> DataFrame
         return frame
     # By places, as a query may give two columns one name.
     numbered = frame.toDF(*(f"__acid_{at}" for at in range(len(fields))))
-    return numbered.selectExpr(
+    return projected(
+        numbered,
         *(
             f"__acid_{at}" if kind == one.dataType else f"CAST(__acid_{at} AS {sql_type(kind)}) AS __acid_{at}"
             for at, (one, kind) in enumerate(zip(fields, kinds, strict=True))
-        )
+        ),
     )
 
 
