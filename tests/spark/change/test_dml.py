@@ -383,3 +383,15 @@ def test_what_is_no_condition_is_refused_in_the_user_s_words(acid, spark, condit
         assert "__acid" not in str(refused.value)
         assert "array(" not in str(refused.value)
     assert acid.table("d.t").collect() == [(1, 1)]
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_zeros_of_both_signs_are_values_of_a_partition_key(acid, spark, kind):
+    acid.create_table("d.zero", {"id": "int"}, partitioned_by={"k": kind})
+    acid.insert("d.zero", spark.sql(f"SELECT 1 AS id, CAST(0 AS {kind}) AS k"))
+    minus = f"CAST('-0.0' AS {kind})"
+    assert acid.update("d.zero", {"k": minus}, "k = 0") == 1
+    assert [str(row.k) for row in acid.table("d.zero").collect()] == ["-0.0"]
+    source = spark.sql(f"SELECT 1 AS id, CAST(0 AS {kind}) AS k")
+    acid.merge("d.zero", source, "t.k = s.k").whenMatchedUpdateAll().execute()
+    assert [str(row.k) for row in acid.table("d.zero").collect()] == ["0.0"]

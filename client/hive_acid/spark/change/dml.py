@@ -157,9 +157,13 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
 def moved_key(key: Column, old: str, old_text: str, new: str) -> str:
     """The text of a partition `key` that is assigned: as it was where the value is, so that the row stays; all as SQL.
 
-    A partition may be named by another text than Spark has for its value, ``p=01`` for 1.
+    A partition may be named by another text than Spark has for its value, ``p=01`` for 1. Zeros of both signs are equal
+    and have partitions of their own.
     """
-    return f"if({new} <=> {old}, {old_text}, {key_text(key, new)})"
+    same = f"{new} <=> {old}"
+    if key.type in ("float", "double"):
+        same += f" AND CAST({new} AS string) <=> CAST({old} AS string)"
+    return f"if({same}, {old_text}, {key_text(key, new)})"
 
 
 @dataclass(frozen=True, slots=True)
