@@ -56,6 +56,8 @@ class Block:
     """The task of asyncio that has entered it, if it was one."""
     mark: object = field(default_factory=object)
     """What tasks know that are begun within."""
+    has_ended: bool = False
+    """Set where it is left, which may be on another thread."""
 
     @property
     def is_of_another_task(self) -> bool:
@@ -91,7 +93,7 @@ class Blocks:
         waits in it; and SparkStoppedError.
         """
         check_running(self._spark)
-        block: Block | None = getattr(self._local, "block", None)
+        block = self._of_thread()
         if block is not None and block.is_of_another_task:
             raise TransactionClosedError(
                 f"transaction {block.transaction.id} is of another task of asyncio, which waits within its block: do "
@@ -101,10 +103,18 @@ class Blocks:
             raise TransactionClosedError(f"a statement of this transaction failed: {block.failure}") from block.failure
         return block
 
+    def _of_thread(self) -> Block | None:
+        """The block that this thread has entered, unless any thread has left it."""
+        block: Block | None = getattr(self._local, "block", None)
+        if block is None or not block.has_ended:
+            return block
+        self._local.block = None
+        return None
+
     @property
     def is_within(self) -> bool:
         """Whether this thread is in a block; of tasks of asyncio, whether this one is."""
-        block: Block | None = getattr(self._local, "block", None)
+        block = self._of_thread()
         return block is not None and not block.is_of_another_task
 
     @contextmanager
@@ -115,7 +125,7 @@ class Blocks:
 
         `tables` are as for `begin`; `may_begin_again` is of `Transaction`.
         """
-        if getattr(self._local, "block", None) is not None:
+        if self._of_thread() is not None:
             raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
         transaction = self.begin(kind, tables, may_begin_again=may_begin_again)
         reading = kind is TransactionKind.READ
@@ -138,7 +148,7 @@ class Blocks:
                 _abort(transaction)
             raise
         finally:
-            self._local.block = None
+            block.has_ended = True
             _MARKS.set(_MARKS.get() - {block.mark})
 
     @contextmanager
