@@ -8,6 +8,7 @@ import pytest
 
 from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, TableNotAcidError, UnsupportedTableError
 from tests.spark.checker import location_of
+from tests.spark.compaction import compact_table
 
 
 def write_orc(path: Path, ids, **columns) -> Path:
@@ -228,3 +229,37 @@ def test_files_in_a_partitions_own_directory_do_not_become_rows_in_silence(acid)
     with pytest.raises(FormatError, match="nobody knows which write"):
         acid.add_partitions("d.t", {"y=1": None})
     assert acid.table("d.t").partitions() == []
+
+
+@pytest.mark.parametrize("location", [False, True])
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_partition_comes_back_while_somebody_reads_what_was_dropped(acid, tmp_path, spark, location, compacted):
+    acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
+    for number in (1, 2):
+        acid.insert("d.t", spark.range(number, number + 1).selectExpr("cast(id as int) id", "'old' name", "7 p"))
+    if compacted:
+        compact_table(spark, acid, "d.t", "major")
+    held = acid.table("d.t")
+    acid.drop_partitions("d.t", ["p=7"])
+    given = str(write_orc(tmp_path / "a.orc", [9])) if location else None
+    assert acid.add_partitions("d.t", {"p=7": given}) == int(location)
+    assert read(acid) == ([(9, "n9", 7)] if location else [])
+    assert sorted(row.id for row in held.collect()) == [1, 2], "the reader's files are there"
+    acid.insert("d.t", spark.range(3, 4).selectExpr("cast(id as int) id", "'new' name", "7 p"))
+    assert read(acid) == [(3, "new", 7), *([(9, "n9", 7)] if location else [])]
+
+
+def test_files_beside_those_of_a_dropped_partition_are_somebodys(acid, tmp_path, spark):
+    acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
+    acid.insert("d.t", spark.range(1, 2).selectExpr("cast(id as int) id", "'old' name", "7 p"))
+    held = acid.table("d.t")
+    acid.drop_partitions("d.t", ["p=7"])
+    place = location_of(acid, "d.t") / "p=7"
+    for name in ("delta_0000009_0000009_0000/bucket_00000", "base_0000009/bucket_00000"):
+        write_orc(place / name, [9])
+        with pytest.raises(FormatError, match="of which nobody knows"):
+            acid.add_partitions("d.t", {"p=7": None})
+        (place / name).unlink()
+        (place / name).parent.rmdir()
+    acid.add_partitions("d.t", {"p=7": None})
+    assert [row.id for row in held.collect()] == [1]

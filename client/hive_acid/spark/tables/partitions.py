@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hive_acid.catalog.partition_values import partition_text
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
-from hive_acid.errors import AlreadyExistsError, FormatError
+from hive_acid.errors import AlreadyExistsError, FormatError, NotEnoughHistoryError
 from hive_acid.filesystem import files
-from hive_acid.filesystem.footers import DataFilePath
+from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import is_hidden
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.state import directory_state
 from hive_acid.spark.tables.load import take_in
 from hive_acid.spark.tables.raw import check_files, find_files
 from hive_acid.spark.values.wall_clock import refuse_skipped
@@ -36,7 +37,8 @@ def add_partitions(
 
     They are copied and stay where they are: a directory outside of the table never becomes part of it. Returns the
     number of files. Raises AlreadyExistsError, unless `if_not_exists` passes such partitions by; FormatError for a
-    partition's own directory that has files in it already; and what `load` raises.
+    partition's own directory that has files in it already, other than those of a dropped partition that wait for the
+    Cleaner; and what `load` raises.
     """
     begun = None
     if any(location is not None for location in given.values()):
@@ -59,7 +61,9 @@ def add_partitions(
     found: dict[Values, list[DataFilePath]] = {}
     for name, location in new.items():
         own = files.join(table.location, name)
-        if any(not entry.is_directory and not is_hidden(entry.path) for entry in files.list_tree(own)):
+        entries = files.list_tree(own)
+        is_used = any(not entry.is_directory and not is_hidden(entry.path) for entry in entries)
+        if is_used and not _are_dropped(transaction, table, own, entries):
             raise FormatError(
                 f"{own} has files in it, of which nobody knows which write of {table.full_name} they are: move them "
                 "elsewhere and give their location"
@@ -72,6 +76,34 @@ def add_partitions(
     if without:
         context.connection.add_partitions(table, without)
     return count
+
+
+def _are_dropped(transaction: Transaction, table: Table, own: str, entries: Sequence[files.FileEntry]) -> bool:
+    """Whether all files in a directory are hidden by the empty base that a drop leaves while somebody reads them.
+
+    Files of aborted writes are not: who forgets the abort when they are cleaned does not know this directory.
+    """
+    if not table.is_transactional:
+        return False
+    write_ids = transaction.write_ids(table.database, table.name)
+
+    def metadata(path: str) -> bytes:
+        return files.read(files.join(own, path))
+
+    try:
+        state = directory_state(entries, write_ids, transaction.snapshot, metadata)
+        if state.base is None or state.insert_deltas or state.delete_deltas:
+            return False
+        base = [DataFilePath(files.join(own, file.path), file.size, file.modified_ms) for file in state.base.files]
+        if any(tail.rows for tail in SHARED.read(base)):
+            return False
+    except (FormatError, NotEnoughHistoryError):
+        return False
+    hidden = {state.base.directory.name, *state.obsolete}
+    return all(
+        is_hidden(entry.path) or entry.path.rstrip("/") in hidden or entry.path.partition("/")[0] in hidden
+        for entry in entries
+    )
 
 
 def _values(table: Table, name: str) -> Values:
