@@ -57,7 +57,6 @@ SIGNS_OF_TYPES = re.compile(r"[(),<>:`]")
 
 
 _OUR_NAMES = "__acid_"
-_ROW_ID = "row__id"
 """How names of columns begin that stand beside the user's while a statement runs."""
 
 
@@ -175,7 +174,7 @@ def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> 
     """The columns of a table, from names with Hive's types, from columns or from a frame's schema; names in lower case.
 
     Raises ColumnError for a type that is not supported, for two names of columns, or of fields in one struct, that
-    differ in case only, and for a name that is one of our own columns, or Hive's for a row's identity.
+    differ in case only, and for a name that is one of our own columns.
     """
     if isinstance(given, t.StructType):
         columns = tuple(Column(field.name.lower(), column_type(field)) for field in given.fields)
@@ -185,8 +184,6 @@ def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> 
         columns = tuple(Column(one.name.lower(), one.type.strip().lower(), one.comment) for one in given)
     check_distinct(column.name for column in columns)
     refuse_our_names(column.name for column in columns)
-    if any(column.name == _ROW_ID for column in columns):
-        raise ColumnError(f"column '{_ROW_ID}': statements mean a row's identity by that name; rename it")
     for column in columns:
         check_fields(column.name, spark_type(column.type))
     if odd := [column.name for column in columns if "`" in column.name]:
