@@ -148,7 +148,8 @@ class Blocks:
                 _abort(transaction)
             raise
         finally:
-            block.has_ended = True
+            block.has_ended, block.lease = True, None
+            self._of_thread()  # forgets it, where this is the thread that entered it
             _MARKS.set(_MARKS.get() - {block.mark})
 
     @contextmanager
