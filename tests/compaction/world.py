@@ -87,7 +87,7 @@ class Tables:
         return True
 
     def remove_homes(self) -> None:
-        raise NotImplementedError("no database is dropped here")
+        raise AssertionError("no database is dropped here")
 
 
 @dataclass

@@ -93,8 +93,7 @@ class Alterations:
         """
         table, wire = self._locked(transaction, meant, ttypes.LockType.EXCLUSIVE)
         wire.dbName, wire.tableName = database, name
-        transaction.check_alive()
-        self._calls.call("alter_table", table.database, table.name, wire)
+        self._alter(transaction, table, "alter_table", wire)
 
     def set_properties(
         self, transaction: Transaction, meant: TableReference, properties: Mapping[str, str | None]
@@ -103,8 +102,7 @@ class Alterations:
         table, wire = self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)
         kept = {key: value for key, value in (wire.parameters or {}).items() if key not in properties}
         wire.parameters = kept | {key: value for key, value in properties.items() if value is not None}
-        transaction.check_alive()
-        self._calls.call("alter_table", table.database, table.name, wire)
+        self._alter(transaction, table, "alter_table", wire)
 
     def drop_partitions(
         self, transaction: Transaction, meant: TableReference, names: Sequence[str], *, if_exists: bool
@@ -136,6 +134,11 @@ class Alterations:
         )
         return self._definitions.told(meant, transaction)
 
+    def _alter(self, transaction: Transaction, table: Table, method: str, *arguments: Any) -> None:
+        """Make an alteration, which shows at once, unless the transaction whose lock it needs was given up."""
+        transaction.check_alive()
+        self._calls.call(method, table.database, table.name, *arguments)
+
     def _altered(
         self, transaction: Transaction, meant: TableReference, change: Callable[[Table, list[Any], list[str]], None]
     ) -> Table:
@@ -156,8 +159,7 @@ class Alterations:
         for order in wire.sd.sortCols or ():
             order.col = renamed.get(order.col.lower(), order.col)
         wire.sd.cols = fields
-        transaction.check_alive()
-        self._calls.call("alter_table_with_environment_context", table.database, table.name, wire, _ALSO_IN_PARTITIONS)
+        self._alter(transaction, table, "alter_table_with_environment_context", wire, _ALSO_IN_PARTITIONS)
         altered = table_from_wire(wire)
         self._definitions.note(altered)
         return altered

@@ -230,9 +230,7 @@ class Neighbours:
         whole, read = [], []
         for place, there in found.items():
             ours = identity(place, aliases)
-            for one in there:
-                if one.kind == RENAMING:
-                    raise MovingError(one, place)
+            _check_settled(place, there)
             waits = [one for one in there if one.kind == READ and one.relation != ABOVE]
             is_free = all(one in waits or one.kind not in _KEPT for one in there)
             is_own = is_free and not any(_relation(one, ours) in (AT, BELOW) for one in others)
@@ -249,17 +247,14 @@ class Neighbours:
         """
         shared = self.in_the_way(connection, places, own)
         for place, neighbour in shared.items():
-            if neighbour.kind == RENAMING:
-                raise MovingError(neighbour, place)
+            _check_settled(place, [neighbour])
             _log.warning("what is dropped of %s leaves its directory %s: in it lies %s", owner, place, neighbour)
         return [place for place in places if place not in shared]
 
     def check_settled(self, connection: Connection, places: Sequence[str]) -> None:
         """Raises MovingError if another one moves something at, below or above a place."""
         for place, there in self.near(connection, places, lock=True, kinds=[REMOVAL]).items():
-            for one in there:
-                if one.kind == RENAMING:
-                    raise MovingError(one, place)
+            _check_settled(place, there)
 
     def check_removable(self, connection: Connection, places: Sequence[str], own: Own, what: str) -> None:
         """Raises InvalidOperationError if places must not be emptied or moved; `what` is to be done, and to what.
@@ -267,8 +262,7 @@ class Neighbours:
         If another one is moving what lies there that is a MovingError.
         """
         for place, neighbour in self.in_the_way(connection, places, own).items():
-            if neighbour.kind == RENAMING:
-                raise MovingError(neighbour, place)
+            _check_settled(place, [neighbour])
             raise InvalidOperationError(f"cannot {what}: in its directory {place} lies data of others, {neighbour}")
 
     def check_free(self, connection: Connection, place: str, table: Table, may_move: bool) -> str | None:
@@ -363,11 +357,17 @@ def _is_standing(neighbour: Neighbour) -> bool:
     return neighbour.kind != RENAMING
 
 
+def _check_settled(place: str, there: Iterable[Neighbour]) -> None:
+    """Raises MovingError if another one moves what is found at, below or above a place."""
+    for one in there:
+        if one.kind == RENAMING:
+            raise MovingError(one, place)
+
+
 def _check_gone(place: str, neighbour: Neighbour) -> None:
     """Raises InvalidOperationError for a place at or above which something is removed or moved."""
     if neighbour.kind in _GOING and neighbour.relation != BELOW:
-        if neighbour.kind == RENAMING:
-            raise MovingError(neighbour, place)
+        _check_settled(place, [neighbour])
         raise InvalidOperationError(going(place, neighbour))
 
 

@@ -139,8 +139,8 @@ def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | 
 
 def _with_texts(brought: pyarrow.Table) -> pyarrow.Table:
     """`brought` with each text in a column of its own."""
-    names = [name.removeprefix(f"{_TEXTS_OF_ROW}.") for name in brought.flatten().column_names]
-    return brought.flatten().rename_columns(names)
+    flat = brought.flatten()
+    return flat.rename_columns([name.removeprefix(f"{_TEXTS_OF_ROW}.") for name in flat.column_names])
 
 
 def _without_met(brought: pyarrow.Table, source: Source) -> pyarrow.Table:

@@ -121,13 +121,11 @@ class DefinitionVerbs(SessionBase):
         `if_exists`; LockTimeoutError; TransactionClosedError within a block, which could not bring them back.
         """
         named = names_of("names", names)
-        meant = self._meant(table)
-        self._refuse_within_block(f"a partition of {meant.full_name}")
-        if meant.known is not None and not meant.known.is_transactional:
-            found = self._lookup(table)
-            if not found.is_transactional:
-                self.connection.drop_partitions(found, named, if_exists=if_exists)
-                return
+        known = self._known(table)
+        self._refuse_within_block(f"a partition of {known.full_name}")
+        if not known.is_transactional and not (found := self._lookup(table)).is_transactional:
+            self.connection.drop_partitions(found, named, if_exists=if_exists)
+            return
         self._alter(
             table,
             lambda txn, meant: self._alterations.drop_partitions(txn, meant, named, if_exists=if_exists),
