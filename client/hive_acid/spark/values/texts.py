@@ -34,13 +34,12 @@ def declared(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
     chars = {column.name: column.type for column in columns if is_char(column)}
     if not chars:
         return frame
-    # Names are put by their places: a name may have dots in it.
-    return frame.select(
-        *(
-            F.col(quoted(name)).alias(name, metadata={DECLARED: chars[name]}) if name in chars else quoted(name)
-            for name in frame.columns
-        )
-    )
+    marked = {name: F.col(quoted(name)).alias(name, metadata={DECLARED: type_}) for name, type_ in chars.items()}
+    if "_jdf" in vars(frame):
+        # Of a wide table, a call to the JVM for each other column would take long.
+        return frame.withColumns(marked)
+    # Over Connect a column that is replaced loses what its alias says.
+    return frame.select(*(marked.get(name, quoted(name)) for name in frame.columns))
 
 
 def is_char(column: Column) -> bool:
