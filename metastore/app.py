@@ -34,7 +34,13 @@ from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
 from metastore.schedule import Schedule
 from metastore.slices import Slices
 from metastore.store.database import Database
-from metastore.store.embedded.server import EmbeddedPostgres, EmbeddedPostgresError, has_data
+from metastore.store.embedded.server import (
+    ADDRESS_FILE,
+    EmbeddedPostgres,
+    EmbeddedPostgresError,
+    has_data,
+    own_files,
+)
 from metastore.store.failures import first_line
 from metastore.store.fitness import examine
 from metastore.store.migrate import has_schema, upgrade
@@ -52,8 +58,6 @@ EMBEDDED_CONNECTIONS, RESERVED_CONNECTIONS = 100, 20
 """What the embedded Postgres allows: so many, or so many more than the server may have, for commands beside it."""
 TURN_S = 0.0002
 """So long one thread of Python's runs on while another one waits. By default it is 5 ms."""
-ADDRESS_FILE = "address"
-"""In the data directory: where the server that has it listens."""
 
 
 class StartError(RuntimeError):
@@ -299,6 +303,11 @@ class App:
             raise StartError(f"the warehouse cannot be used: {error}") from error
         if place == "file:/":
             raise StartError(f"the warehouse {root} is the root of the local file system: give a directory below it")
+        if self._options.data_dir is not None and place.startswith("file:"):
+            path = Path(place.removeprefix("file:")).resolve()
+            for own in own_files(str(self._options.data_dir.resolve() / "cluster")):
+                if path.is_relative_to(own):
+                    raise StartError(f"the warehouse {root} lies in {own}, which is the metastore's own: give another")
         if not config.directories:
             return
         probe = files.join(root, f".writable-{os.getpid()}")

@@ -27,19 +27,57 @@ from metastore.store.address import with_password
 
 DATABASE_URL = "HIVE_ACID_DATABASE_URL"
 """The variable of the environment that stands for --database-url."""
+_LIBPQ = (
+    "PGHOST",
+    "PGHOSTADDR",
+    "PGPORT",
+    "PGDATABASE",
+    "PGUSER",
+    "PGSERVICE",
+    "PGOPTIONS",
+    "PGTARGETSESSIONATTRS",
+    "PGREQUIREAUTH",
+    "PGCHANNELBINDING",
+    "PGSSLMODE",
+    "PGCLIENTENCODING",
+    "PGDATESTYLE",
+    "PGTZ",
+    "PGGEQO",
+)
+"""Variables by which somebody reaches another Postgres: our own would not be found by them."""
 LEAST_WIDTH_OF_SETTINGS = 160
 """Narrower, the long names would be folded and no search would find them; a pager scrolls to the side."""
 
 
 def default_data_dir() -> Path:
-    """Where the embedded Postgres and the default warehouse live when nothing is said."""
+    """Where the embedded Postgres and the default warehouse live when nothing is said.
+
+    Raises SettingError if there is no home directory.
+    """
     if os.geteuid() == 0:
         return Path("/var/lib/hive-acid")
-    return Path(os.environ.get("XDG_DATA_HOME", "~/.local/share")).expanduser() / "hive-acid"
+    try:
+        return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "hive-acid"
+    except RuntimeError:
+        raise SettingError(
+            "there is no home directory: set HOME, or give --data-dir (beside --database-url: --warehouse)"
+        ) from None
+
+
+def _default_words() -> str:
+    try:
+        return str(default_data_dir())
+    except SettingError:
+        return "in the home directory"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0 when all is well, 1 with one sentence on stderr when not."""
+    for number in range(3):  # where a standard stream is closed the next file or socket would come
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an argument that is not UTF-8 shall be shown in some way
             stream.reconfigure(errors="backslashreplace")
@@ -97,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--warehouse", metavar="DIR", help="root of the tables (DATA_DIR/warehouse)")
     database = parser.add_mutually_exclusive_group()
-    database.add_argument("--data-dir", metavar="DIR", type=Path, help=f"embedded Postgres ({default_data_dir()})")
+    database.add_argument("--data-dir", metavar="DIR", type=Path, help=f"embedded Postgres ({_default_words()})")
     database.add_argument(
         "--database-url",
         metavar="URL",
@@ -143,6 +181,9 @@ def _options(options: argparse.Namespace) -> ServeOptions:
     loaded.log()
     url = _database_url(options)
     data_dir = None if url else options.data_dir or default_data_dir()
+    if data_dir is not None and getattr(options, "source", None) is None:
+        for name in _LIBPQ:
+            os.environ.pop(name, None)
     return ServeOptions(
         host=getattr(options, "host", "127.0.0.1"),
         port=getattr(options, "port", 9083),
@@ -155,6 +196,10 @@ def _options(options: argparse.Namespace) -> ServeOptions:
 
 def _database_url(options: argparse.Namespace) -> str | None:
     """The external Postgres, with its password if that is in a file of its own."""
+    for name in ("database_url", "data_dir", "warehouse"):
+        given = getattr(options, name)
+        if given is not None and str(given) in ("", "."):  # an empty path is shown as a dot
+            raise SettingError(f"--{name.replace('_', '-')} is empty: name the place, or leave the option out")
     url: str | None = options.database_url
     if url is None and options.data_dir is None:
         url = os.environ.get(DATABASE_URL) or None

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import hive_acid
 from hive_acid.errors import HiveAcidError
 from hive_acid.wire import ttypes
-from metastore.app import ADDRESS_FILE, ServeOptions, StartError, open_database
+from metastore.app import ServeOptions, StartError, open_database
 from metastore.filework import files
 from metastore.housekeeping.metrics import take_gauges
-from metastore.store.embedded.server import DataDirectoryInUseError, EmbeddedPostgres, has_data
+from metastore.store.embedded.server import ADDRESS_FILE, DataDirectoryInUseError, EmbeddedPostgres, has_data
 from metastore.store.failures import first_line
 
 JAVA_TIMEOUT_S = 30

@@ -98,10 +98,12 @@ def _quietly(run: Callable[[argparse.Namespace, ServeOptions], int], options: An
 
 def _import(options: argparse.Namespace, place: ServeOptions) -> int:
     chosen = ImportOptions(_selection(options), options.open_transactions, options.wait, options.dry_run)
-    with open_database(place) as db, places.source_of(options.source) as source:
+    with places.source_of(options.source) as source:
+        identity = source.identity  # a source that is not there is found before any data is made here
         schemes = (*place.config.catalog.schemes, Place.of(warehouse_root(place.warehouse)).scheme)
-        target = Target(db, source.identity, options.dry_run, options.update, schemes)
-        return _show(Import(source, target, chosen, _Progress()).run(), options)
+        with open_database(place) as db:
+            target = Target(db, identity, options.dry_run, options.update, schemes)
+            return _show(Import(source, target, chosen, _Progress()).run(), options)
 
 
 def _export(options: argparse.Namespace, place: ServeOptions) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import psycopg
@@ -31,13 +32,25 @@ def conninfo_of(url: str) -> str:
     What the URL says wins over what is added. Of several hosts one that takes writes is wanted. Raises MetaError for
     what is no address of a Postgres.
     """
+    plain = url.replace("postgresql+psycopg2://", "postgresql://", 1)
     try:
-        given = conninfo_to_dict(url.replace("postgresql+psycopg2://", "postgresql://", 1))
+        given = conninfo_to_dict(plain)
     except psycopg.Error as error:
+        # Libpq quotes what it does not understand: that may be a part of a password.
+        words = str(error).strip().replace(plain, "it")
+        reason = (
+            _QUOTED.sub(lambda quoted: f" {quoted[1]}" if quoted[1] else " …", words)
+            if without_password(url) != url
+            else words
+        )
         raise MetaError(
-            f"'{without_password(url)}' is not the address of a Postgres, as postgresql://user@host:5432/name: "
-            f"{str(error).strip().replace(url, 'it')}"
+            f"'{without_password(url)}' is not the address of a Postgres, as postgresql://user@host:5432/name: {reason}"
         ) from None
+    if _is_cut_wrongly(plain, given):
+        raise MetaError(
+            "the address of the Postgres cannot be understood: / @ : ? # % & in its user or password are written as "
+            "%2F %40 %3A %3F %23 %25 %26, or the password is kept elsewhere (--database-password-file)"
+        )
     defaults = dict(_DEFAULTS)
     if has_several_hosts(given):
         defaults["target_session_attrs"] = "read-write"
@@ -67,8 +80,24 @@ def in_any_order(conninfo: str) -> str:
 
 
 def without_password(url: str) -> str:
-    """A URL as it may be shown."""
-    head, at, tail = url.rpartition("@")
-    scheme, slashes, login = head.partition("://")
-    user, colon, _ = login.partition(":")
-    return f"{scheme}{slashes}{user}{':***' if colon else ''}{at}{tail}" if at else url
+    """An address, right or wrong, as it may be shown."""
+    return _PASSWORD.sub(r"\1***", _LOGIN.sub(r"\1***@", url))
+
+
+_LOGIN = re.compile(r"^((?:[^/@:?\s]+://)?[^/@:?\s]*:).*@", re.DOTALL)
+"""In a URL: what comes before the password, which may have anything in it that should have been written otherwise."""
+_PASSWORD = re.compile(
+    r"(password\s*=\s*)(?!\*\*\*)(?:'(?:[^'\\]|\\.)*'|.*?(?=[&\s]+\w+\s*=|$))", re.IGNORECASE | re.DOTALL
+)
+"""A parameter of either form, to its end or to the next one."""
+_QUOTED = re.compile(r' *(?:(".")|"[^"]*")')
+"""What libpq quotes: a single sign is its own."""
+_PORTS = re.compile(r"[0-9]*(,[0-9]*)*")
+
+
+def _is_cut_wrongly(url: str, given: Mapping[str, object]) -> bool:
+    """Whether libpq takes a part of a password for something that it would show: the host, the port, the name."""
+    if not _PORTS.fullmatch(str(given.get("port") or "")) or "@" in str(given.get("host") or "")[1:]:
+        return True
+    hosts, _, path = url.partition("://")[2].partition("?")[0].partition("/")
+    return ":" in hosts and "@" not in hosts and "@" in path

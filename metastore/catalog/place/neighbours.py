@@ -30,10 +30,13 @@ from metastore.catalog.place.directories import Directories, explained
 from metastore.catalog.place.places import Alias, ancestors, identity, spellings, spellings_below
 from metastore.catalog.schema import PLACE_ALIAS, TBL
 from metastore.store.database import Database
+from metastore.store.embedded.server import own_files
 
 AT, BELOW, ABOVE = "at", "below", "above"
 TABLE, PARTITION, DATABASE = "table", "partition", "database"
 WAREHOUSE = "warehouse"
+METASTORE = "metastore"
+"""The files of the metastore's own Postgres."""
 READ = "read"
 """Of a dropped table or partition that transactions under way may read."""
 MOVING, TRASH = "moving", "trash"
@@ -45,7 +48,7 @@ RENAMING = "renaming"
 
 _MOST_LOCKS = 50
 """Places that are locked one by one; more lock the root of all."""
-_KEPT = (TABLE, PARTITION, DATABASE, READ, MOVING, TRASH, RENAMING)
+_KEPT = (TABLE, PARTITION, DATABASE, METASTORE, READ, MOVING, TRASH, RENAMING)
 _GOING = (REMOVAL, MOVING, RENAMING)
 _BASE = "\x1f"
 """Above the roots of all file systems."""
@@ -57,6 +60,7 @@ _NEAR = text(
     "SELECT * FROM data_near(CAST(:numbers AS integer[]), CAST(:lows AS text[]), CAST(:highs AS text[]),"
     " CAST(:own_table AS bigint), CAST(:own_partitions AS text[]), CAST(:wanted AS text[]))"
 )
+_DATA_DIRECTORY = text("SELECT setting FROM pg_settings WHERE name = 'data_directory'")  # no row without the right
 _LOCK = text("SELECT lock_places(CAST(:places AS text[]), CAST(:alone AS boolean[]))")
 
 
@@ -82,6 +86,8 @@ class Neighbour:
                 what = f"database {self.label}"
             case "warehouse":
                 what = "the warehouse"
+            case "metastore":
+                what = "the metastore's own database"
             case "read":
                 what = f"what transactions under way still read of the dropped {self.label}"
             case "renaming":
@@ -118,6 +124,8 @@ class Neighbours:
     def __init__(self, db: Database, directories: Directories) -> None:
         self._db = db
         self._directories = directories
+        self._metastores: list[str] | None = None
+        """Where the Postgres has its files, once that is known."""
 
     # --- before the transaction ---
 
@@ -193,6 +201,11 @@ class Neighbours:
         tables = _tables(connection, {row.id for row in rows if row.kind in (TABLE, PARTITION)})
         found: dict[str, list[Neighbour]] = {place: [] for place in places}
         identities = {place: identity(place, aliases) for place in places}
+        for location in self._places_of_the_metastore(connection) if kinds is None else ():
+            theirs = identity(location, aliases)
+            for place, ours in identities.items():
+                if (relation := _relation(theirs, ours)) is not None:
+                    found[place].append(Neighbour(METASTORE, relation, 0, "", location, theirs))
         for row in dict.fromkeys(rows):
             place = places[row.number]
             theirs = identity(row.location, aliases)
@@ -201,6 +214,13 @@ class Neighbours:
                 table = tables.get(row.id) if row.kind in (TABLE, PARTITION) else None
                 found[place].append(Neighbour(row.kind, relation, row.id or 0, row.label, row.location, theirs, table))
         return found, aliases
+
+    def _places_of_the_metastore(self, connection: Connection) -> list[str]:
+        """The files of the Postgres: of an embedded one all that is ours beside them, of another one what it tells."""
+        if self._metastores is None:
+            told = connection.execute(_DATA_DIRECTORY).scalar()
+            self._metastores = [f"file:{path}" for path in own_files(told)] if told else []
+        return self._metastores
 
     def in_the_way(self, connection: Connection, places: Sequence[str], own: Own = NOBODY) -> dict[str, Neighbour]:
         """Those of some places that must not be removed or moved, each with what of others lies there.
@@ -298,7 +318,7 @@ class Neighbours:
                 _check_gone(place, neighbour)
 
     def claim_home(self, connection: Connection, places: Sequence[str]) -> None:
-        """Take places for a database. Raises InvalidObjectError if they are part of a table's.
+        """Take places for a database. Raises InvalidObjectError if they are part of a table's, or the metastore's own.
 
         That of an external one is no home either: what is dropped in a home would take its files along.
         """
@@ -306,6 +326,8 @@ class Neighbours:
             for neighbour in there:
                 if neighbour.table is not None and neighbour.relation != BELOW:
                     raise InvalidObjectError(f"a database cannot lie at {place}: it is in use by {neighbour}")
+                if neighbour.kind == METASTORE and neighbour.relation != BELOW:
+                    raise InvalidObjectError(f"a database cannot lie at {place}: there lies {neighbour}")
                 _check_gone(place, neighbour)
 
     def is_read(self, connection: Connection, place: str) -> bool:
@@ -384,6 +406,8 @@ def being_moved(place: str) -> str:
 
 
 def _in_use(place: str, neighbour: Neighbour, table: Table) -> str:
+    if neighbour.kind == METASTORE:
+        return f"{table.full_name} cannot lie at {place}: there lies {neighbour}; choose another location"
     kind = "transactional" if table.is_transactional else "the owner of its files"
     return (
         f"{table.full_name} is {kind}, but its location {place} is in use: {neighbour}; choose an empty one that no"
@@ -393,6 +417,8 @@ def _in_use(place: str, neighbour: Neighbour, table: Table) -> str:
 
 def _forbids(neighbour: Neighbour, table: Table) -> bool:
     """Whether a table must not be where this one is at, below or above."""
+    if neighbour.kind == METASTORE:
+        return neighbour.relation != BELOW or table.is_transactional or table.owns_files
     if table.is_transactional:
         return neighbour.kind in (TABLE, PARTITION, READ, TRASH) or (
             neighbour.kind == DATABASE and neighbour.relation != ABOVE

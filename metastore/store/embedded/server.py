@@ -47,6 +47,9 @@ _READY_TIMEOUT_S = 300.0  # crash recovery of a large log comes before the first
 _STARTS = 3
 _STOP_TIMEOUT_S = 15.0
 _LOG_LIMIT_BYTES = 8 << 20
+ADDRESS_FILE = "address"
+"""In it the metastore says where it listens."""
+_OWN_FILES = ("cluster", "cluster.new", "postgres.log", "owner.lock", ADDRESS_FILE)
 
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
@@ -88,6 +91,13 @@ def binaries() -> Path:
         if not (directory / program).is_file():
             raise EmbeddedPostgresError(f"no {program} in {directory.resolve()}: {remedy}")
     return directory.resolve()
+
+
+def own_files(cluster: str) -> list[str]:
+    """All that the metastore has around the data of a Postgres; if that is none of ours, the data alone."""
+    path = Path(cluster)
+    names = _OWN_FILES if path.name == _OWN_FILES[0] else (path.name,)
+    return [str(path.with_name(name)) for name in names]
 
 
 def has_data(data_dir: Path) -> bool:
@@ -203,6 +213,13 @@ class EmbeddedPostgres:
 
     def _create(self) -> None:
         """Create the data beside its place and move it there complete, so that a crash leaves no half of it."""
+        try:
+            pwd.getpwuid(os.geteuid())
+        except KeyError:
+            raise EmbeddedPostgresError(
+                f"the embedded Postgres does not start as a user without a name ({os.geteuid()}): give the user a line "
+                "in /etc/passwd, or take an external Postgres (--database-url)"
+            ) from None
         unfinished = self._cluster.with_name("cluster.new")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)

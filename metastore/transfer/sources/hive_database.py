@@ -15,6 +15,8 @@ import psycopg2
 import psycopg2.extras
 
 from metastore.catalog.models import Column
+from metastore.store.address import conninfo_of
+from metastore.store.failures import first_line
 from metastore.transfer.models import TransferError
 
 _ROWS_PER_FETCH = 1000
@@ -32,21 +34,30 @@ class Storage:
     storage: dict[str, Any]
 
 
+def _name_of(url: str) -> str:
+    """What an import that is run again knows the source by."""
+    parts = urlsplit(url)
+    try:
+        return f"postgresql://{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+    except ValueError:  # several hosts
+        return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
 class HiveDatabase:
     """Reads a Hive metastore's tables. `name` is its address without user and password."""
 
     def __init__(self, url: str) -> None:
-        """Raises TransferError if it cannot be reached or holds no Hive metastore."""
-        parts = urlsplit(url)
-        self.name = f"postgresql://{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+        """Raises MetaError for what is no address, TransferError if it cannot be reached or holds no Hive metastore."""
+        conninfo = conninfo_of(url)
+        self.name = _name_of(url)
         try:
-            self._connection = psycopg2.connect(url)
+            self._connection = psycopg2.connect(conninfo)
             self._connection.set_session(isolation_level="REPEATABLE READ", readonly=True)
             self._numbers = 0
             if not self.rows("""SELECT 1 FROM pg_class WHERE relname = 'TBLS' AND pg_table_is_visible(oid)"""):
                 raise TransferError(f"{self.name} is not the database of a Hive metastore: it has no table TBLS")
         except psycopg2.Error as error:
-            raise TransferError(f"the database {self.name} cannot be used: {str(error).strip()}") from error
+            raise TransferError(f"the database {self.name} cannot be used: {first_line(error)}") from error
 
     def close(self) -> None:
         self._connection.close()
@@ -62,7 +73,7 @@ class HiveDatabase:
                 cursor.execute(query, values)
                 return list(cursor.fetchall())
         except psycopg2.Error as error:
-            raise TransferError(f"the database {self.name} cannot be read: {str(error).strip()}") from error
+            raise TransferError(f"the database {self.name} cannot be read: {first_line(error)}") from error
 
     def stream(self, query: str, *values: object) -> Iterator[Row]:
         """The rows of a query of many rows, some in memory at a time. Raises TransferError."""
@@ -75,7 +86,7 @@ class HiveDatabase:
                 cursor.execute(query, values)
                 yield from cursor
         except psycopg2.Error as error:
-            raise TransferError(f"the database {self.name} cannot be read: {str(error).strip()}") from error
+            raise TransferError(f"the database {self.name} cannot be read: {first_line(error)}") from error
 
     def has(self, table: str) -> bool:
         """Whether this version has a table."""

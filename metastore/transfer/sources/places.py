@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import hive_acid
+from metastore.store.address import without_password
 from metastore.store.database import Database
 from metastore.transfer.models import Source, TransferError
 from metastore.transfer.sources.file import FileSource
@@ -30,12 +31,14 @@ def source_of(place: str) -> Iterator[Source]:
         with closing(HiveDatabase(place)) as hive:
             yield PostgresSource(hive)
     elif "://" in place:
-        raise TransferError(f"{place} is no source: give thrift://host:port, postgresql://user@host/name or a file")
+        shown = without_password(place)
+        raise TransferError(f"{shown} is no source: give thrift://host:port, postgresql://user@host/name or a file")
     else:
         path = Path(place.removeprefix("file:"))
         if not path.is_file():
+            shown = without_password(str(path))
             raise TransferError(
-                f"there is no file {path}: give thrift://host:port, postgresql://… or the file of an export"
+                f"there is no file {shown}: give thrift://host:port, postgresql://… or the file of an export"
             )
         yield FileSource(path)
 

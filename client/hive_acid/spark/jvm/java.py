@@ -78,9 +78,10 @@ def wheel_java() -> Path | None:
 
 def _shim(java: Path) -> Path:
     """A JAVA_HOME over the wheel's Java, made once per user; written aside and renamed, so that none is half."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    roots = [Path(cache), Path(tempfile.gettempdir()) / f"hive-acid-{os.getuid()}"]
     content = _LAUNCHER.format(java=java)
-    for root in (cache, Path(tempfile.gettempdir()) / f"hive-acid-{os.getuid()}"):
+    for root in roots if not cache.startswith("~") else roots[1:]:  # it stays so if there is no home directory
         launcher = root / "hive-acid" / "java-home" / "bin" / "java"
         try:
             if launcher.exists() and launcher.read_text() == content:
