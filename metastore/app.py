@@ -140,12 +140,13 @@ class App:
         self.counts = CallCounts()
 
     def run(self, announce: Callable[[str], None]) -> None:
-        """Serve until SIGTERM or SIGINT; `announce` is given the address when the first call can be answered.
+        """Serve until SIGTERM, SIGINT or, unless ``nohup`` has it ignored, SIGHUP; `announce` is given the address when the first call can be answered.
 
         Raises StartError when it cannot start, DatabaseLostError when its Postgres was given up.
         """
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._ended.set())
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, lambda *_: self._ended.set())
         try:
             announce(self.start())
             self._ended.wait()

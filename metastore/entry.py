@@ -17,4 +17,6 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
+    except KeyboardInterrupt:  # Ctrl-C while all is being loaded
+        return 130
     return run()

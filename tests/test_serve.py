@@ -257,6 +257,20 @@ def test_a_stopped_server_takes_no_more_calls(serve, db_url):
             connection.call("get_all_databases")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_clean_stop_by_the_terminal(serve, db_url, number):
+    running = serve("--database-url", db_url)
+    code, words = running.end(number)
+    assert (code, words.strip().splitlines()[-1].endswith("INFO metastore stopped")) == (0, True)
+
+
+def test_ctrl_c_while_it_is_loaded_is_no_traceback():
+    code = "import signal, sys; from metastore.entry import main; "
+    code += "sys.meta_path.insert(0, type('F', (), {'find_spec': lambda *a: signal.raise_signal(2)})); sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_a_stop_under_load_loses_nothing_that_was_answered(serve, db_url):
     """Replies are whole, calls that come later are not begun, and the process ends with 0 within seconds."""
     running = serve("--database-url", db_url)

@@ -159,6 +159,22 @@ def test_a_server_that_keeps_ending_is_given_up(home: Path, monkeypatch: pytest.
         query(url, "SELECT 1")
 
 
+def test_a_server_whose_directory_was_taken_away_leaves_the_next_one_alone(home: Path) -> None:
+    """As by ``rm -r`` under a running metastore, and another one started there."""
+    told: list[str] = []
+    ended = threading.Event()
+    first = EmbeddedPostgres(home, NO_FSYNC, given_up=lambda reason: (told.append(reason), ended.set()))
+    first.start()
+    (former,) = postgres_of(home)
+    home.rename(home.with_name("away"))
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        os.kill(former, signal.SIGKILL)
+        assert ended.wait(30)
+        assert "has been removed or replaced under the running server" in told[0]
+        assert query(url, "SELECT 1") == [(1,)]
+    first.stop()
+
+
 def test_server_follows_its_owner(home: Path, tmp_path: Path) -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER, str(home)], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None

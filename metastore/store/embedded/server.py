@@ -211,6 +211,14 @@ class EmbeddedPostgres:
         lock.flush()
         self._owner = lock
 
+    def _is_owner(self) -> bool:
+        """Whether the lock that we hold is still that of the directory."""
+        assert self._owner is not None
+        try:
+            return os.path.samestat(os.fstat(self._owner.fileno()), os.stat(self._home / "owner.lock"))
+        except OSError:
+            return False
+
     def _create(self) -> None:
         """Create the data beside its place and move it there complete, so that a crash leaves no half of it."""
         try:
@@ -282,6 +290,9 @@ class EmbeddedPostgres:
             ends.append(time.monotonic())
             recent = sum(ends[-1] - at < RESTARTS_WITHIN_S for at in ends)
             event(LOG, logging.ERROR, "Postgres ended", status=status, file=self._log, restarts=recent - 1, of=RESTARTS)
+            if not self._is_owner():  # whoever runs there now is left alone
+                self._given_up(f"the data directory {self._home} has been removed or replaced under the running server")
+                return
             if recent > RESTARTS:
                 self._given_up(
                     f"the embedded Postgres in {self._home} has ended {recent} times within "
