@@ -140,9 +140,10 @@ class App:
         self.counts = CallCounts()
 
     def run(self, announce: Callable[[str], None]) -> None:
-        """Serve until SIGTERM, SIGINT or, unless ``nohup`` has it ignored, SIGHUP; `announce` is given the address when the first call can be answered.
+        """Serve until SIGTERM, SIGINT or SIGHUP (unless ``nohup`` has it ignored).
 
-        Raises StartError when it cannot start, DatabaseLostError when its Postgres was given up.
+        `announce` is given the address when the first call can be answered. Raises StartError when it cannot start,
+        DatabaseLostError when its Postgres was given up.
         """
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
