@@ -24,6 +24,7 @@ from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.format.progress import progress_parameter
 from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark.jvm.forked import check_spark
+from hive_acid.spark.jvm.interrupts import watch
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.read.listing import check_full_acid, check_transactional
 from hive_acid.spark.snapshots.blocks import Blocks
@@ -57,6 +58,7 @@ class AcidSession(ReadVerbs):
         manager: TransactionManager = TransactionManager.DB,
     ) -> None:
         check_spark(spark)
+        watch(spark)
         where = Context(spark, connection, ZoneGuard(spark), compression, target_file_size_bytes, statistics, skipping)
         super().__init__(where, Blocks(spark, connection, lock_timeout_ms), manager)
         self._sql = Sql(self, self._blocks)

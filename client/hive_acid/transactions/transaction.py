@@ -491,7 +491,12 @@ class Transaction:
             self._abort_in_doubt()
             return
         self._end(TransactionState.ABORTED)
-        self._run_undo()
+        try:
+            self._run_undo()
+        except BaseException:  # a second interrupt: files are left for the Cleaner, but no lock
+            with suppress(HiveAcidError):
+                self._call_abort()
+            raise
         try:
             self._call_abort()
         except NoSuchTxnError as error:

@@ -81,6 +81,9 @@ def _hold(spark: SparkSession, session: str, key: str, value: str, *, gives_way:
         spark.conf.set(key, value)
     except Exception as error:  # of the JVM, which comes as py4j's or, by way of Connect, as PySpark's own
         raise UnsupportedTableError(f"compactor.{key} cannot be '{value}': {str(error).splitlines()[0]}") from error
+    except BaseException:  # an interrupt, before or after it was set
+        _put_back(spark, key, own)
+        raise
     _HELD[session, key, value] = _Held(1, own)
     return True
 
@@ -91,10 +94,20 @@ def _release(spark: SparkSession, session: str, key: str, value: str) -> None:
     if held.jobs:
         return
     del _HELD[session, key, value]
-    if held.own is None:
+    try:
+        _put_back(spark, key, held.own)
+    except BaseException as error:
+        if not isinstance(error, Exception):  # an interrupt must not leave it there
+            _put_back(spark, key, held.own)
+        raise
+
+
+def _put_back(spark: SparkSession, key: str, own: str | None) -> None:
+    """Let a setting be what it was before."""
+    if own is None:
         spark.conf.unset(key)
     else:
-        spark.conf.set(key, held.own)
+        spark.conf.set(key, own)
 
 
 def _identity(spark: SparkSession) -> str:

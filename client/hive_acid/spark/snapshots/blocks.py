@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from hive_acid.connection import Connection
 from hive_acid.errors import HiveAcidError, SnapshotOutdatedError, TransactionClosedError
+from hive_acid.spark.jvm.interrupts import cancelled_with_errors
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.snapshots.lease import Lease
 from hive_acid.transactions.transaction import Transaction, TransactionKind
@@ -192,7 +193,7 @@ class Blocks:
         if not block.writable:
             raise TransactionClosedError("a snapshot block only reads: use acid.transaction() to change tables")
         try:
-            return _told(run, block.transaction)
+            return self._told(run, block.transaction)
         except BaseException as error:
             block.failure = error
             raise
@@ -204,22 +205,25 @@ class Blocks:
                 suppress(SnapshotOutdatedError),
                 self.entered(TransactionKind.WRITE, named, may_begin_again=attempt < _BEGINNINGS) as transaction,
             ):
-                return _told(run, transaction)
+                return self._told(run, transaction)
         raise AssertionError("the last attempt returns or raises another error")
 
+    def _told(self, run: Callable[[Transaction], Result], transaction: Transaction) -> Result:
+        """What `run` makes. Its jobs end with it, also where it is interrupted.
 
-def _told(run: Callable[[Transaction], Result], transaction: Transaction) -> Result:
-    """What `run` makes; of a transaction that ends meanwhile, with its files, no error of Spark's is told, but that."""
-    try:
-        return run(transaction)
-    except HiveAcidError:
-        raise
-    except Exception as error:
+        Of a transaction that ends meanwhile, with its files, no error of Spark's is told, but that.
+        """
         try:
-            transaction.check_open()
-        except HiveAcidError as ended:
-            raise ended from error
-        raise
+            with cancelled_with_errors(self._spark, f"hive-acid-transaction-{transaction.id}"):
+                return run(transaction)
+        except HiveAcidError:
+            raise
+        except Exception as error:
+            try:
+                transaction.check_open()
+            except HiveAcidError as ended:
+                raise ended from error
+            raise
 
 
 def _abort(transaction: Transaction) -> None:
