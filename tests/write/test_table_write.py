@@ -296,3 +296,48 @@ def test_rows_are_not_put_below_what_a_drop_has_left_of_their_partition(
         with connection.begin() as transaction:
             begun = world.begin(transaction)
             begun.publish(*staged(begun, ("a",), ("b",)))
+
+
+@pytest.mark.parametrize("of", ["moved away", "dropped without its files"])
+def test_rows_that_lie_where_a_new_partition_is_to_be_do_not_come_back_with_it(world: World, of: str) -> None:
+    """Another engine has let them lie; whoever inserts into the partition means new rows."""
+    table = world.create(KEYS)
+    with world.connection.begin() as transaction:
+        begun = world.begin(transaction)
+        staging, found = staged(begun, ("a",))
+        begun.publish(staging, found)
+    if of == "moved away":
+        world.move_partition("p=a", table.location + "_elsewhere/p=a")
+        world.other.drop_partitions(table, ["p=a"])
+    else:
+        world.other.call("drop_partition_by_name", "d", "t", "p=a", False)
+    left = files_below(table.location)
+    assert left
+    transaction = world.connection.begin()
+    begun = world.begin(transaction)
+    staging, found = staged(begun, ("a",), ("b",))
+    with pytest.raises(UnsupportedTableError, match="no partition p=a: they would come back"):
+        begun.publish(staging, found)
+    transaction.abort()
+    assert files_below(table.location) == left
+    assert world.other.partition_names(table) == []
+    with world.connection.begin() as transaction:  # a base hides them
+        begun = world.begin(transaction, intent=Intent(Operation.INSERT, overwrites=True))
+        staging, found = staged(begun, ("a",))
+        begun.publish(staging, found)
+
+
+def test_what_an_aborted_write_left_is_in_nobodys_way(world: World) -> None:
+    table = world.create(KEYS)
+    transaction = world.connection.begin()
+    begun = world.begin(transaction)
+    staging, found = staged(begun, ("a",))
+    begun.publish(staging, found)
+    world.other.abort_transactions([transaction.id])
+    world.other.call("drop_partition_by_name", "d", "t", "p=a", False)
+    assert files_below(table.location)
+    with world.connection.begin() as transaction:
+        begun = world.begin(transaction)
+        staging, found = staged(begun, ("a",))
+        begun.publish(staging, found)
+    assert world.other.partition_names(table) == ["p=a"]

@@ -42,6 +42,7 @@ from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.ids import WriteId
 from hive_acid.transactions.locks import Operation, overwrite_component, write_component
 from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.write.left_rows import refuse_left_rows
 from hive_acid.write.same_partitions import by_values, may_be_named_otherwise, values_of
 from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values
 
@@ -294,6 +295,8 @@ class TableWrite:
         if new:
             wire = self._unchanged()
             default = {name: files.join(table.location, name) for name in sorted(new)}
+            if not self.intent.overwrites:  # what a base hides does not come back
+                refuse_left_rows(self._connection, table, default)
             self._connection.add_partitions(table, default, wire=wire)
             registered = self._connection.partitions_named(table, sorted(new))
             if lost := sorted(new - registered.keys()):

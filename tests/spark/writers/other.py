@@ -36,6 +36,7 @@ class Other:
         self.elsewhere = elsewhere
         self.written: set[Mark] = set()
         """The directories of all rows that it has inserted, as `data_directories` tells them."""
+        self._left: list[Path] = []
         self._kind = {"keyed": keyed, "insert_only": insert_only}
 
     def create(self, name: str) -> None:
@@ -78,6 +79,8 @@ class Other:
         known = self.connection.partitions_named(table, [name])
         if not known:
             known = {name: f"{table.location}/{name}"}
+            if (left := _local(known[name])) in self._left:  # a copy of what has been dropped elsewhere
+                shutil.rmtree(left)
             self.connection.add_partitions(table, known)
         return _local(known[name])
 
@@ -108,9 +111,10 @@ class Other:
         self.alter(name, location=f"file:{target or self.elsewhere / 'moved'}")
 
     def move_partition(self, name: str, key: int) -> None:
-        """Copy a partition's files elsewhere and say that it lies there."""
+        """Copy a partition's files elsewhere and say that it lies there. The old ones stay: somebody may read them."""
         partition = self.partition(name, key)
-        partition.sd.location = f"file:{self._copied(_local(partition.sd.location), f'moved-{key}')}"
+        self._left.append(_local(partition.sd.location))
+        partition.sd.location = f"file:{self._copied(self._left[-1], f'moved-{key}')}"
         self.connection.call("alter_partition", self.database, name, partition)
 
     def _copied(self, source: Path, name: str) -> Path:
