@@ -195,8 +195,26 @@ _BY_VERBS = {
     ),
 }
 
+
+def _then_given_up(first: Callable[[Other, Sequence[int]], object], changed: Change) -> Disturbance:
+    """The change, and then the end of the transaction under test: the statement has to say that it has ended."""
+
+    def both(other: Other, transactions: Sequence[int]) -> None:
+        first(other, transactions)
+        other.connection.abort_transactions(transactions)
+
+    return Disturbance(both, changed, aborts=True)
+
+
+_AND_GIVEN_UP = {
+    "column renamed, given up": _then_given_up(_rename_column, on(TABLE, lambda table: table.renamed("v", "vv"))),
+    "re-created, given up": _then_given_up(_recreate, _recreated),
+    "renamed, given up": _then_given_up(lambda other, _: other.alter(TABLE, tableName=OLD_NAME), _renamed),
+}
+
 DISTURBANCES = {
     **_BY_VERBS,
+    **_AND_GIVEN_UP,
     "dropped": Disturbance(lambda other, _: other.drop(TABLE), _without(TABLE)),
     "re-created": Disturbance(_recreate, _recreated, new_rows=({"id": 90, "v": 900, KEY: 1},)),
     "moved": Disturbance(lambda other, _: other.move(TABLE), _same),
