@@ -192,7 +192,10 @@ def _timestamps(column: str, kind: str, model: int) -> Iterator[Literal]:
     if column == kind:
         yield Literal(f"'{text}'", kind, model)
     day = dt.datetime.fromordinal(_EPOCH_DAY.toordinal() + days)
-    yield Literal(f"timestamp'{text} UTC'", kind, model, (day + _micros(of_day)).replace(tzinfo=dt.UTC))
+    moment = (day + _micros(of_day)).replace(tzinfo=dt.UTC)
+    # PySpark hands it over as one of Java's old calendar: lit(the year 99) is two days later.
+    given = moment if moment >= _FIRST_OF_LIT else ABSENT
+    yield Literal(f"timestamp'{text} UTC'", kind, model, given)
 
 
 def _micros(number: int) -> dt.timedelta:
@@ -215,6 +218,8 @@ def _binaries(column: str, kind: str, model: bytes) -> Iterator[Literal]:
     yield Literal(f"X'{model.hex()}'", kind, model, bytearray(model))
     yield Literal(f"x'{model.hex().upper()}'", kind, model)
 
+
+_FIRST_OF_LIT = dt.datetime(1582, 10, 15, tzinfo=dt.UTC)
 
 _OF: dict[str, Callable[[str, str, Any], Iterator[Literal]]] = {
     "integer": _integers,
