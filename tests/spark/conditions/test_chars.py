@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hive_acid.errors import ColumnError, MergeCardinalityError
+from hive_acid.errors import ColumnError, MergeCardinalityError, SqlError
 from tests.spark.by_spark import written_by_spark
 from tests.spark.placed import BUCKET_0, commit_writes, write_events
 
@@ -36,6 +36,24 @@ BY_HIVE = {
     "c IN ('ab', NULL)": {"ab"},
     "c IN ('ab  ', 'AB ', NULL)": {"ab", "AB"},
     "CASE WHEN c BETWEEN 'ab' AND 'ab' THEN c = name ELSE c = 'abcd' END": {"ab", "abcd"},
+    "CASE c WHEN name THEN true END": SOME,
+    "CASE name WHEN 'x' THEN false WHEN c THEN true END": SOME,
+    "nullif(c, 'ab') IS NULL AND c IS NOT NULL": {"ab"},
+    "nullif(c, '') IS NULL AND nullif(name, c) IS NULL AND id < 3": {""},
+    "nullif(c, 'x') = 'ab'": {"ab"},
+    "equal_null(c, name) AND NOT equal_null(c, 'ab')": {*VALUES} - {"ab"},
+    "c IS DISTINCT FROM name": set(),
+    "decode(c, 'x', false, name, true, false)": {*VALUES},
+    "nvl2(c, c, 'x') = 'ab'": {"ab"},
+    "(c, id) IN (('ab', 0), ('abcd', 0), ('AB  ', 10))": {"ab", "AB"},
+    "(id, c) = (0, 'ab') OR (c, name) < ('AC', 'z')": {"ab", "", "AB", " ab", None},
+    "struct(c, id) = struct(name, id)": {*VALUES},
+    "named_struct('k', c) <=> named_struct('k', 'ab')": {"ab"},
+    "array_contains(array(wide, c), 'ab')": {"ab"},
+    "array_contains(array('ab', 'abcd'), c)": {"ab", "abcd"},
+    "map('ab', 1, 'AB', 2)[c] = 2": {"AB"},
+    "element_at(map('ab', 1), c) IS NOT NULL": {"ab"},
+    "map_contains_key(map('ab', 1), c)": {"ab"},
 }
 """Conditions that need Hive's rule where Spark has none, and the values for which they are true."""
 
@@ -273,6 +291,37 @@ def test_subqueries_and_functions_of_chars(chars, spark):
             if at % 3 or not right:
                 assert chars.sql(f"{verb} WHERE {condition}").collect()[0][0] == len(right), condition
     assert chars.sql(f"DELETE FROM d.t AS t WHERE {next(iter(expected))}").collect()[0][0] == 2
+
+
+JOINED = (
+    "d.t JOIN o ON t.c = o.name",
+    "(SELECT id, c AS k FROM d.t) q JOIN o ON q.k = o.name",
+    "(SELECT t.* FROM d.t WHERE id >= 0) AS t(id, k, w, n) JOIN o ON k = o.name",
+    "q JOIN o ON q.c = o.name",
+    "r JOIN o ON o.name IN (r.a, 'x')",
+    "d.t JOIN (SELECT name AS k FROM o) o ON (t.c, 1) = (o.k, 1) AND k IS NOT NULL",
+    "d.t WHERE (c, id) IN (SELECT name, n FROM o)",
+    "d.t WHERE (id, name) IN (SELECT o.n, q.c FROM q JOIN o ON q.id = o.n)",
+)
+
+
+@pytest.mark.parametrize("rows", JOINED)
+def test_chars_of_queries_meet_texts(chars, spark, rows):
+    """A column of a query, or of a CTE, is the table's to whoever asks that."""
+    spark.createDataFrame(list(enumerate(VALUES)), "n int, name string").createOrReplaceTempView("o")
+    ctes = "WITH q AS (SELECT * FROM d.t), r(id, a) AS (SELECT id, c FROM q)"
+    query = f"{ctes} SELECT id FROM {rows}"
+    assert ids(chars.sql(query)) == [n for n, value in enumerate(VALUES) if value is not None]
+
+
+def test_a_join_by_name_of_a_char_and_a_text_is_refused(chars, spark):
+    spark.createDataFrame([("ab",)], "c string").createOrReplaceTempView("o")
+    for join in ("JOIN o USING (c)", "NATURAL JOIN o", "LEFT ANTI JOIN (SELECT c FROM o) AS x USING (c)"):
+        for of in ("d.t", "(SELECT * FROM d.t) AS q"):
+            with pytest.raises(SqlError, match="by the name c would compare a CHAR"):
+                chars.sql(f"SELECT * FROM {of} {join}")
+    assert len(ids(chars.sql("SELECT id FROM d.t JOIN (SELECT c FROM d.t WHERE id < 3) AS q USING (c)"))) == 3
+    assert ids(chars.sql("SELECT id FROM d.t JOIN o ON t.c = o.c")) == [0]
 
 
 def test_chars_of_views_meet_those_of_tables(chars):

@@ -4,6 +4,7 @@ from functools import reduce
 
 import pytest
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, SqlError
 
@@ -23,6 +24,11 @@ CONDITIONS = (
     "EXISTS (SELECT 1 FROM o WHERE o.id = t.id AND o.n <=> t.n)",
     "n = (SELECT max(n) FROM o)",
     "n > (SELECT avg(n) FROM o)",
+    "n < (SELECT max(o.n) FROM o WHERE o.id > t.id)",
+    "id < 5 AND (SELECT count(*) FROM o WHERE o.id >= t.id AND n IS NOT NULL) > 1",
+    "(SELECT count(*) FROM o WHERE o.id = t.id) = 0",
+    "n <= (SELECT max(x.n) FROM t AS x WHERE x.id < t.id OR x.s IS NULL)",
+    "id = (SELECT min(o.id) FROM o WHERE o.s <> t.s AND EXISTS (SELECT 1 FROM t AS x WHERE x.n > o.n))",
     "n = (SELECT max(o.n) FROM o WHERE o.id = t.id)",
     "id = (SELECT count(*) FROM o) OR s IN (SELECT s FROM o)",
     "n IN (SELECT n FROM (SELECT n, row_number() OVER (PARTITION BY n ORDER BY id) AS r FROM o) WHERE r = 2)",
@@ -88,6 +94,28 @@ def test_conditions_with_subqueries(spark, tables):
             f"MERGE INTO d.t AS t USING (SELECT id AS i FROM p_t) z ON id = i WHEN MATCHED AND {where} THEN DELETE",
         )
         _check(tables, statements[at % len(statements)], right[at])
+
+
+def test_a_subquery_that_asks_for_the_rows_of_a_frame(spark, tables):
+    """Spark reads them a second time, and all columns of an event have to be read then, too."""
+    tables.create_table("d.p", {"id": "int", "n": "int", "s": "string"}, partitioned_by={"p": "int"})
+    tables.sql("INSERT INTO d.p SELECT *, id % 2 FROM d.t")
+    copy = spark.sql("SELECT *, id % 2 AS p FROM p_t")
+    for condition in (
+        "n < (SELECT max(n) FROM p_o WHERE p_o.n > id)",
+        "id > 1 AND (SELECT count(*) FROM p_o WHERE p_o.id > p) = 3",
+        "id > 1 AND (select count(*) FROM p_o AS o WHERE o.n > id OR o.s <=> s) > 1",
+    ):
+        ids = sorted(row.id for row in copy.where(condition).collect())
+        assert ids
+        for given in (condition, F.expr(condition)):
+            frame = tables.table("d.p")
+            for found in (frame.where(given), frame.where("id > 0").filter(given), tables.table("d.p", where=given)):
+                assert sorted(row.id for row in found.collect()) == ids, given
+        for verb in (tables.delete, lambda name, where: tables.update(name, {"s": "'x'"}, where)):
+            with pytest.raises(_GivenUpError), tables.transaction():
+                assert verb("d.p", condition) == len(ids)
+                raise _GivenUpError
 
 
 def _by_condition(frame):

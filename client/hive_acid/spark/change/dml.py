@@ -25,6 +25,7 @@ from hive_acid.spark.conditions.fields import whole_columns
 from hive_acid.spark.conditions.predicates import all_of, predicate_of
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.steady import early, steady
+from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
 from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
@@ -137,7 +138,7 @@ def _where(target: DataFrame, where: Expression | None, table: Table, alias: str
         return target
     with column_errors(table):
         meant = without_blanks(where, table, alias)
-        return analysed(target.where(steady(meant, table, alias) if isinstance(meant, str) else meant))
+        return analysed(filtered(target, steady(meant, table, alias) if isinstance(meant, str) else meant))
 
 
 def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, bool]:
@@ -150,7 +151,8 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
         parts = [join.on] if where is None else [join.on, where]
         condition = reduce(and_, (expression(join.meant(part, statement.table)) for part in parts))
         wanted = all_of((source.matched, predicate_of(where, statement.table, join.target_alias, join.source.columns)))
-        target = statement.target(wanted=wanted, chosen=True).alias(join.target_alias)
+        rows = beside(statement.target(wanted=wanted, chosen=True), parts)
+        target = rows.alias(join.target_alias)
         return analysed(target.join(source.joined(), condition, "left_semi")), source.is_small
 
 

@@ -27,6 +27,7 @@ from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.predicates import Predicate, all_of, any_of, predicate_of
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, partition_columns
+from hive_acid.spark.read.undivided import beside
 from hive_acid.spark.values.assign import assign, is_stored_as_is
 from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
@@ -125,8 +126,9 @@ class _Merge:
         builder, table = self._builder, self._table
         target = self._statement.target(wanted=self._wanted(), chosen=not builder.by_source)
         how = "left" if builder.by_source else "inner"
-        on = expression(builder.join.meant(builder.join.on, table))
-        pairs = target.alias(builder.join.target_alias).join(self._source.joined(), on, how)
+        meant = builder.join.meant(builder.join.on, table)
+        on = expression(meant)
+        pairs = beside(target, meant).alias(builder.join.target_alias).join(self._source.joined(), on, how)
         clauses = [
             *(_with_condition(one, builder.join.meant, table) for one in builder.resolved(builder.matched, table)),
             *(

@@ -24,7 +24,7 @@ from hive_acid.spark.values.types import column_type, spark_type
 TypeOf = Callable[[str, str], str | None]
 """The Hive type of a column by its qualifier, which may be empty, and its name; None where it is not known."""
 
-_EQUATIONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ)
+_EQUATIONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.EqualNull)
 _ORDERS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 _LONGEST_CHAR = 255
 _CHAR = re.compile(r"\bchar\b", re.IGNORECASE)
@@ -96,17 +96,78 @@ def with_blanks(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
     """The parts of an expression that have to be without blanks for it to mean what Hive means."""
     if isinstance(node, exp.Query):
         return  # its names are its own
+    seen: set[int] = set()
+    for part in _with_blanks(node, type_of):
+        if id(part.node) not in seen:  # one that two comparisons have a side of
+            seen.add(id(part.node))
+            yield part
+
+
+def _with_blanks(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
+    if isinstance(node, exp.Query):
+        return  # its names are its own
     if isinstance(node, _EQUATIONS + _ORDERS):
-        yield from _met([node.this, node.expression], type_of, in_order=isinstance(node, _ORDERS))
+        yield from _met_by_place([node.this, node.expression], type_of, in_order=isinstance(node, _ORDERS))
     elif isinstance(node, exp.Between):
         sides = [node.this, node.args["low"], node.args["high"]]
         yield from _met(sides, type_of, in_order=True, by_spark=False)
     elif isinstance(node, exp.In) and node.expressions:
-        yield from _met([node.this, *node.expressions], type_of)
-    elif isinstance(node, exp.In) and any(_is_char(_type(leaf, type_of)) for leaf in _leaves(node.this)):
-        yield from _parts(_leaves(node.this), type_of, in_order=False)
+        yield from _met_by_place([node.this, *node.expressions], type_of)
+    elif isinstance(node, exp.In):
+        for leaves in map(_leaves, _row(node.this) or [node.this]):
+            if any(_is_char(_type(leaf, type_of)) for leaf in leaves):
+                yield from _parts(leaves, type_of, in_order=False)
+    elif isinstance(node, exp.Case) and node.this is not None:
+        yield from _met([node.this, *(one.this for one in node.args.get("ifs", ()))], type_of)
+    elif isinstance(node, exp.DecodeCase):
+        yield from _met([node.expressions[0], *node.expressions[1:-1:2]], type_of)
+    elif isinstance(node, exp.Nullif):
+        yield from _met([node.this, node.expression], type_of, by_spark=False)
+    elif (sought := _sought(node)) is not None:
+        yield from _met_within(node.this.unnest(), sought, type_of)
     for child in node.iter_expressions():
-        yield from with_blanks(child, type_of)
+        yield from _with_blanks(child, type_of)
+
+
+def _met_by_place(sides: list[exp.Expr], type_of: TypeOf, *, in_order: bool = False) -> Iterator[Part]:
+    """Those of the sides of one comparison, which may be rows: these are compared place by place, and not by Spark."""
+    rows = [_row(side) for side in sides]
+    if not all(rows) or len({*map(len, rows)}) > 1:
+        yield from _met(sides, type_of, in_order=in_order)
+        return
+    for at_one_place in zip(*rows, strict=True):
+        yield from _met(at_one_place, type_of, in_order=in_order, by_spark=False)
+
+
+def _row(side: exp.Expr) -> list[exp.Expr]:
+    """What stands in a row, ``(a, b)`` or a struct that is made of its fields; nothing for what is none."""
+    side = side if isinstance(side, exp.Query) else side.unnest()
+    if not isinstance(side, exp.Tuple | exp.Struct):
+        return []
+    return [one.expression if isinstance(one, exp.PropertyEQ) else one.unalias() for one in side.expressions]
+
+
+def _sought(node: exp.Expr) -> exp.Expr | None:
+    """What a node looks for among the elements of an array, or the keys of a map; None for another node."""
+    if isinstance(node, exp.ArrayContains | exp.ArrayPosition | exp.ArrayRemove):
+        found: exp.Expr | None = node.expression
+    elif isinstance(node, exp.MapContainsKey):
+        found = node.args.get("key")
+    else:
+        found = node.expressions[0] if isinstance(node, exp.Bracket) and len(node.expressions) == 1 else None
+    return found
+
+
+def _met_within(among: exp.Expr, sought: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
+    """Those of what is looked for in an array or a map; within them a CHAR has no blanks."""
+    if isinstance(among, exp.Array):
+        yield from _met([*among.expressions, sought], type_of, by_spark=False)
+        return
+    name, inner = type_parts(_type(among, type_of) or "")
+    leaves = _leaves(sought)
+    kinds = [_type(leaf, type_of) for leaf in leaves] + (inner[:1] if name in ("array", "map") else [])
+    if any(map(_is_char, kinds)):
+        yield from _parts(leaves, type_of, in_order=False)
 
 
 def in_subqueries(node: exp.Expr, type_of: TypeOf, inner: Callable[[exp.Select], TypeOf]) -> Iterator[Part]:
@@ -120,16 +181,22 @@ def in_subqueries(node: exp.Expr, type_of: TypeOf, inner: Callable[[exp.Select],
         sides = [node.this, node.expression]
     else:
         return
-    found = [(select, one) for side in sides for select in _selects(side) for one in _shown(select)]
-    beside = [one for side in sides if not isinstance(side, exp.Query) for one in _leaves(side)]
-    chars = [_is_char(_type(one, type_of)) for one in beside]
-    if not found or not (any(chars) or any(_is_char(_type(one, inner(select))) for select, one in found)):
+    selects = [select for side in sides for select in _selects(side)]
+    rows = [_row(side) or [side] for side in sides if not isinstance(side.unnest(), exp.Query)]
+    width = len(rows[0]) if rows else 1
+    if any(len(row) != width for row in rows) or any(len(select.expressions) != width for select in selects):
         return
-    in_order = isinstance(node, _ORDERS)
-    for select, one in found:
-        yield from _parts([one], inner(select), in_order=in_order)
-    if not any(chars):
-        yield from _parts(beside, type_of, in_order=in_order)
+    for at in range(width):
+        found = [(select, one) for select in selects for one in _leaves(select.expressions[at].unalias())]
+        beside = [one for row in rows for one in _leaves(row[at])]
+        chars = [_is_char(_type(one, type_of)) for one in beside]
+        if not found or not (any(chars) or any(_is_char(_type(one, inner(select))) for select, one in found)):
+            continue
+        in_order = isinstance(node, _ORDERS)
+        for select, one in found:
+            yield from _parts([one], inner(select), in_order=in_order)
+        if not any(chars):
+            yield from _parts(beside, type_of, in_order=in_order)
 
 
 def _selects(side: exp.Expr) -> list[exp.Select]:
@@ -141,13 +208,6 @@ def _selects(side: exp.Expr) -> list[exp.Select]:
     return _selects(side.this) if isinstance(side, exp.Subquery | exp.Paren) else []
 
 
-def _shown(select: exp.Select) -> list[exp.Expr]:
-    """What a select of one column shows."""
-    return (
-        [leaf for one in select.expressions for leaf in _leaves(one.unalias())] if len(select.expressions) == 1 else []
-    )
-
-
 def _leaves(side: exp.Expr) -> list[exp.Expr]:
     """The parts of an expression that have the same blanks at their end as all of it."""
     side = side if isinstance(side, exp.Query) else side.unnest()
@@ -156,8 +216,10 @@ def _leaves(side: exp.Expr) -> list[exp.Expr]:
             given = [side.this]
         case exp.Coalesce():
             given = [side.this, *side.expressions]
-        case exp.If():
+        case exp.If() | exp.Nvl2():
             given = [side.args.get("true"), side.args.get("false")]
+        case exp.Nullif():
+            given = [side.this]
         case exp.Case():
             given = [*(one.args.get("true") for one in side.args.get("ifs", ())), side.args.get("default")]
         case _:
@@ -169,6 +231,8 @@ def _met(
     compared: Collection[exp.Expr], type_of: TypeOf, *, in_order: bool = False, by_spark: bool = True
 ) -> Iterator[Part]:
     """Those of the sides of one comparison; `by_spark` says that Spark knows what to do about a constant."""
+    if in_order and any(side.find(exp.Nullif) for side in compared):
+        return  # which compares in another form
     sides = [_leaves(side) for side in compared]
     chars = [any(_is_char(_type(leaf, type_of)) for leaf in side) for side in sides]
     # What lies in another value has no blanks, and Spark knows nothing of it; nor of a list with a null.

@@ -23,6 +23,7 @@ from hive_acid.spark.conditions.predicates import Predicate, all_of, predicate_o
 from hive_acid.spark.conditions.trees import is_of_connect
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.jvm.session_settings import SessionSettings
+from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.snapshots.holding import hold
 from hive_acid.spark.snapshots.lease import Lease
 from hive_acid.spark.values.quoting import quoted
@@ -65,7 +66,7 @@ class Narrowing:
         if self.lease is not None:
             hold(frame, self.lease, self.family.alias)
         for condition in self.conditions:
-            frame = frame.filter(condition)
+            frame = filtered(frame, condition)
         return frame
 
     def narrowed(self, condition: object) -> Narrowing | None:
@@ -141,7 +142,11 @@ class NarrowingFrame(DataFrame):
         if self._narrowing is None or not isinstance(condition, Column | str):
             return super().filter(condition)
         found = None if self.is_cached else self._narrowing.filtered(self.sparkSession, condition)
-        return super().filter(self._narrowing.meant(condition)) if found is None else found
+        if found is not None:
+            return found
+        meant = self._narrowing.meant(condition)
+        rows: DataFrame = beside(self, meant)
+        return super().filter(meant) if rows is self else rows.filter(meant)
 
     def where(self, condition: Column | str) -> DataFrame:
         """As `filter`."""

@@ -6,8 +6,9 @@ for `SparkSession.sql`, which takes frames by name and leaves no view behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import sqlglot
 from sqlglot import exp
@@ -25,17 +26,22 @@ from hive_acid.spark.values.quoting import quoted
 
 _DIALECTS = ("spark", "databricks")
 _SHOWN_LENGTH = 80
+_OTHER_TEXTS = ("varchar", "string")
 _BEFORE_TABLE = frozenset({"", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT"})
 _BEFORE_PARENTHESIS = _BEFORE_TABLE | {"FROM", "JOIN", "IN", "EXISTS", "AS", "(", ","}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table that a statement reads, whether with ROW__ID, and what is surely true of the rows that matter."""
+    """A table that a statement reads, whether with ROW__ID, and what is surely true of the rows that matter.
+
+    `is_undivided` says that a subquery may ask for its rows (`hive_acid.spark.read.undivided`).
+    """
 
     table: Table
     row_id: bool
     where: str | None
+    is_undivided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +104,9 @@ class Rewriter:
     def _edited(self, text: str, tree: exp.Expr, target: Target | None) -> str:
         edits = _Edits(text)
         references = list(self._references(tree, edits))
+        asked = _asks_for_rows(tree, references)
         for reference in references:
-            self._replace(reference, edits)
+            self._replace(reference, edits, is_asked=asked and not reference.node.find_ancestor(exp.Lateral))
         _shorten_columns(tree, references, edits)
         _hide_row_ids(references, edits)
         self._compare_chars(tree, references, target, edits)
@@ -120,6 +127,8 @@ class Rewriter:
         if not any(map(has_chars, known)):
             return
         tables = {id(found.node): found.table for found in references}
+        for select in tree.find_all(exp.Select):
+            self._refuse_joined_blanks(select, tables, target)
 
         def type_of_in(select: exp.Select | None) -> TypeOf:
             return lambda qualifier, name: self._type_in(select, tables, target, qualifier, name)
@@ -140,7 +149,7 @@ class Rewriter:
     ) -> str | None:
         """The type of a column in `select`, which sees its own sources, then those of the selects around it."""
         while select is not None:
-            sources = [(of.alias_or_name.lower(), self._types_of(of, tables)) for of in direct_sources(select)]
+            sources = [(of.alias_or_name.lower(), self._types_of(of, tables, target)) for of in direct_sources(select)]
             called = [types for alias, types in sources if alias == qualifier]
             if called:
                 return (called[0] or {}).get(name)
@@ -153,18 +162,75 @@ class Rewriter:
             return None
         return _types(target.table).get(name)
 
-    def _types_of(self, source: exp.Expr, tables: Mapping[int, Table]) -> Mapping[str, str | None] | None:
+    def _types_of(
+        self, source: exp.Expr, tables: Mapping[int, Table], target: Target | None
+    ) -> Mapping[str, str | None] | None:
         """The types of a source's columns, None if they are not known; those of a view of Spark's by its schema."""
-        if not isinstance(source, exp.Table) or source.alias_column_names or source.args.get("pivots"):
+        if source.args.get("pivots"):
             return None
-        if (table := tables.get(id(source))) is not None:
-            return _types(table)
+        called = source.alias_column_names if isinstance(source, exp.Subquery | exp.Table) else []
+        if isinstance(source, exp.Subquery):
+            return _called(self._shown(source.this, tables, target), called)
+        if not isinstance(source, exp.Table):
+            return None
         parts = source.parts
-        ctes = (cte.alias.lower() for cte in source.root().find_all(exp.CTE))
-        is_cte = len(parts) == 1 and source.name.lower() in ctes
-        if is_cte or self._is_cte(source) or not all(isinstance(part, exp.Identifier) for part in parts):
+        if (table := tables.get(id(source))) is not None:
+            return _called(list(_types(table).items()), called)
+        if len(parts) == 1 and any(cte.alias.lower() == source.name.lower() for cte in source.root().find_all(exp.CTE)):
+            if (cte := _cte(source)) is None:
+                return None
+            return _called(self._shown(cte.this, tables, target), called or cte.alias_column_names)
+        if called or self._is_cte(source) or not all(isinstance(part, exp.Identifier) for part in parts):
             return None
         return self._names.types_of_view([part.name for part in parts])
+
+    def _shown(
+        self, query: exp.Expr, tables: Mapping[int, Table], target: Target | None
+    ) -> list[tuple[str, str | None]] | None:
+        """The columns that a query shows, with the types of those that are columns in it; None if it is not known.
+
+        Those of a UNION and its like have none.
+        """
+        if not isinstance(query, exp.Select):
+            return None
+        found: list[tuple[str, str | None]] = []
+        for one in query.expressions:
+            given = one.unalias()
+            if given.is_star:
+                qualifier = given.table.lower() if isinstance(given, exp.Column) else ""
+                star = given.this if isinstance(given, exp.Column) else given
+                sources = [of for of in direct_sources(query) if qualifier in ("", of.alias_or_name.lower())]
+                types = [self._types_of(of, tables, target) for of in sources]
+                if not types or None in types or star.args.get("except_") or star.args.get("replace"):
+                    return None
+                found += [column for of in types for column in (of or {}).items()]
+            elif isinstance(given, exp.Column):
+                names = [part.name.lower() for part in given.parts]
+                kind = self._type_in(query, tables, target, *names) if len(names) == 2 else None
+                if len(names) == 1:
+                    kind = self._type_in(query, tables, target, "", names[0])
+                found.append((one.alias_or_name.lower(), kind))
+            else:
+                found.append((one.alias_or_name.lower(), None))
+        return found
+
+    def _refuse_joined_blanks(self, select: exp.Select, tables: Mapping[int, Table], target: Target | None) -> None:
+        """Raise SqlError for a join by name of a CHAR with another text: Spark would count the blanks of the CHAR."""
+        sources = direct_sources(select)
+        for join in select.args.get("joins") or ():
+            names = {of.name.lower() for of in join.args.get("using") or ()}
+            if not names and join.args.get("method") != "NATURAL":
+                continue
+            joined = sources[: 1 + next(at for at, of in enumerate(sources) if of is join.this)]
+            *left, right = (self._types_of(of, tables, target) or {} for of in joined)
+            for name in sorted(names & right.keys() if names else right.keys()):
+                kinds = [(of.get(name) or "").strip().lower() for of in (*left, right)]
+                has_char, has_text = (any(kind.startswith(of) for kind in kinds) for of in ("char", _OTHER_TEXTS))
+                if has_char and has_text:
+                    raise SqlError(
+                        f"a join by the name {name} would compare a CHAR, with the blanks at its end, and another "
+                        f"text: join ON x.{name} = y.{name}"
+                    )
 
     # --- tables --------------------------------------------------------------------------------
 
@@ -209,7 +275,7 @@ class Rewriter:
             raise SqlError(f"the place of {table.full_name} in the statement is not understood: write it another way")
         return table
 
-    def _replace(self, reference: _Reference, edits: _Edits) -> None:
+    def _replace(self, reference: _Reference, edits: _Edits, *, is_asked: bool) -> None:
         parts, select = reference.node.parts, reference.select
         with_row_id = reference.table.is_full_acid and select is not None and _mentions_row_id(select)
         where = None
@@ -217,7 +283,7 @@ class Rewriter:
             where = wanted_text(select, reference.node, reference.table, self._arguments)
             if where is not None and "\\" in where and has_chars(reference.table):
                 where = None  # Whether a CHAR is compared in it as Hive does could not be told.
-        place = "{" + self._key(Source(reference.table, with_row_id, where)) + "}"
+        place = "{" + self._key(Source(reference.table, with_row_id, where, is_asked)) + "}"
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
         if reference.node.alias:
             edits.replace(start, end, place)
@@ -301,6 +367,54 @@ def _shorten_columns(tree: exp.Expr, references: list[_Reference], edits: _Edits
 
 def _types(table: Table) -> dict[str, str | None]:
     return {column.name: column.type for column in table.all_columns}
+
+
+def _called(columns: Sequence[tuple[str, str | None]] | None, names: Sequence[str]) -> dict[str, str | None] | None:
+    """Columns with their types, under other names if there are any; None if they are not known."""
+    if columns is None:
+        return None
+    given = [name.lower() for name in names] if len(names) == len(columns) else [name for name, _ in columns]
+    return {name: kind for name, (_, kind) in zip(given, columns, strict=True)}
+
+
+def _cte(source: exp.Table) -> exp.CTE | None:
+    """The CTE that a name means: the nearest one around it, which sees those before it. None for one that recurs."""
+    around: exp.Expr = source
+    while around.parent is not None:
+        within, around = around, around.parent
+        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
+        if not isinstance(with_, exp.With):
+            continue
+        if with_.recursive:
+            return None
+        known = list(takewhile(lambda cte, end=within: cte is not end, with_.expressions))  # type: ignore[misc]
+        named = next((cte for cte in reversed(known) if cte.alias.lower() == source.name.lower()), None)
+        if isinstance(named, exp.CTE):
+            return named
+        if around is with_ and around.parent is not None:
+            around = around.parent  # whose CTEs these are
+    return None
+
+
+def _asks_for_rows(tree: exp.Expr, references: list[_Reference]) -> bool:
+    """Whether a WHERE has a value from a subquery that may ask for the rows that the WHERE is about."""
+    if not any(isinstance(found.this, exp.Query) for found in tree.find_all(exp.Subquery)):
+        return False
+    columns = {column.name for found in references for column in found.table.all_columns}
+    return any(
+        not isinstance(query.parent, exp.From | exp.Join | exp.In) and _is_correlated(query, columns)
+        for where in tree.find_all(exp.Where)
+        for query in where.find_all(exp.Subquery)
+    )
+
+
+def _is_correlated(query: exp.Subquery, columns: Collection[str]) -> bool:
+    """Whether a subquery may name what is around it: `columns`, or those of a source that is not its own."""
+    own = {of.alias_or_name.lower() for select in query.find_all(exp.Select) for of in direct_sources(select)}
+    return any(
+        (column.table.lower() not in own if column.table else column.name.lower() in columns)
+        for column in query.find_all(exp.Column)
+    )
 
 
 def _mentions_row_id(node: exp.Expr) -> bool:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.operators.show import Listing
 from hive_acid.settings import TransactionManager
+from hive_acid.spark.read.undivided import undivided
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments, bound, for_query
 from hive_acid.spark.sql.names import CurrentDatabase, Names
@@ -154,7 +155,8 @@ class Run:
             self.spark.catalog.dropTempView(name)
 
     def _frame(self, source: Source) -> DataFrame:
-        return self.acid.table(source.table, row_id=source.row_id, where=source.where)
+        frame = self.acid.table(source.table, row_id=source.row_id, where=source.where)
+        return undivided(frame) if source.is_undivided else frame
 
     # --- results -------------------------------------------------------------------------------
 
