@@ -252,6 +252,9 @@ def test_column_names_with_odd_letters(acid, spark):
     assert read(acid) == [(3, 2, 3)]
     with pytest.raises(ColumnError, match="backquote"):
         acid.create_table("d.u", {"e`f": "int"})
+    for columns in ({"${e}": "int"}, {"e": "struct<a${f}:int>"}):
+        with pytest.raises(ColumnError, match="for one of its settings"):
+            acid.create_table("d.u", columns)
 
 
 def test_rows_too_many_for_one_task_keep_their_order_and_stay_unique(simple, spark):

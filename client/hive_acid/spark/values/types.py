@@ -174,7 +174,7 @@ def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> 
     """The columns of a table, from names with Hive's types, from columns or from a frame's schema; names in lower case.
 
     Raises ColumnError for a type that is not supported, for two names of columns, or of fields in one struct, that
-    differ in case only, and for a name that is one of our own columns.
+    differ in case only, and for a name that is one of our own columns, or that Spark's parser would not leave alone.
     """
     if isinstance(given, t.StructType):
         columns = tuple(Column(field.name.lower(), column_type(field)) for field in given.fields)
@@ -188,6 +188,8 @@ def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> 
         check_fields(column.name, spark_type(column.type))
     if odd := [column.name for column in columns if "`" in column.name]:
         raise ColumnError(f"column name {odd[0]} has a backquote, which Spark's ORC files cannot hold")
+    if odd := [column.name for column in columns if "${" in column.name or "${" in column.type]:
+        raise ColumnError(f"column {odd[0]}: in names, Spark takes ${{…}} for one of its settings")
     return columns
 
 
