@@ -259,7 +259,11 @@ def test_a_stopped_server_takes_no_more_calls(serve, db_url):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_clean_stop_by_the_terminal(serve, db_url, number):
-    running = serve("--database-url", db_url)
+    ours = signal.signal(number, signal.default_int_handler)  # it may be ignored here, and so by whom we start
+    try:
+        running = serve("--database-url", db_url)
+    finally:
+        signal.signal(number, ours)
     code, words = running.end(number)
     assert (code, words.strip().splitlines()[-1].endswith("INFO metastore stopped")) == (0, True)
 

@@ -32,8 +32,8 @@ from tests.spark.writers.moments import MOMENTS, Moments
 from tests.spark.writers.other import Other
 from tests.spark.writers.statements import ROWS, SECOND_TABLE, WRITERS, Handle, Scene, Writer
 
-PATIENCE_S = 0.4
-"""So long the statement stands still for another client that may have to wait for its lock."""
+PATIENCE_S, PATIENCE_AT_START_S = 0.4, 30.0
+"""So long the statement stands still for a client that may have to wait for its lock; before it, for the change."""
 
 AFTERWARDS: Row = {"id": 99, "v": 990, KEY: 1}
 """A row that is added at the end: what was left of a failed write must not come up with it."""
@@ -218,7 +218,7 @@ class _Play:
         if self.case.by == "session":
             self.thread = threading.Thread(target=work, daemon=True)
             self.thread.start()
-            self.thread.join(PATIENCE_S)
+            self.thread.join(PATIENCE_AT_START_S if self.case.moment == "start" else PATIENCE_S)
         else:
             work()
         now = data_directories(self.room)
