@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -15,6 +13,7 @@ from hive_acid.errors import AnswersMixedError, HiveAcidError, MetastoreUnreacha
 from hive_acid.transactions.transaction import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
 from tests.client.meddler import Meddler, meddler
+from tests.interrupts import interrupted
 
 
 @pytest.fixture
@@ -31,23 +30,6 @@ def proxy(metastore: Callable[..., str]) -> Iterator[Meddler]:
 def connection(proxy: Meddler) -> Iterator[Connection]:
     with connect(proxy.uri, timeout_ms=400) as connection:
         yield connection
-
-
-@contextmanager
-def interrupted(seconds: float) -> Iterator[None]:
-    """The body is interrupted after a while, as by Ctrl-C, and has to end by that."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("fault", ["stale", "half", "silent", "lost"])
@@ -106,7 +88,7 @@ def test_an_interrupt_in_the_middle_of_a_call_spoils_no_other_one(proxy: Meddler
     }
     with connect(proxy.uri) as connection:
         proxy.faults[method] = "silent"
-        with interrupted(0.4):
+        with interrupted(KeyboardInterrupt, 0.4):
             connection.call(method, *arguments[method])
         for _ in range(3):
             assert connection.table("d", "t").name == "t"
@@ -122,7 +104,7 @@ def test_files_go_after_an_interrupted_commit_only_if_it_has_not_committed(proxy
         write_id = transaction.write_id("d", "t")
         transaction.on_abort(lambda: removed.append(1))
         proxy.faults["commit_txn"] = fault
-        with interrupted(0.4):
+        with interrupted(KeyboardInterrupt, 0.4):
             transaction.commit()
         if fault == "lost":
             transaction.abort()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from hive_acid.spark import AcidSession
 from hive_acid.spark.jvm import job_settings
 from hive_acid.spark.jvm.interrupts import cancelled_with_errors
 from hive_acid.transactions.transaction import Transaction, TransactionState
+from tests.interrupts import interrupted
 
 pytestmark = pytest.mark.spark
 ENOUGH_S = 1.0
@@ -27,21 +26,6 @@ TASK_S = 20
 
 class TimeIsUp(BaseException):
     """As schedulers raise them, so that no ``except Exception`` holds it up."""
-
-
-@contextmanager
-def interrupted(error: type[BaseException], after_s: float = ENOUGH_S) -> Iterator[None]:
-    def interrupt(*_: object) -> None:
-        raise error
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, after_s)
-    try:
-        with pytest.raises(error):
-            yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def slow(spark: SparkSession) -> DataFrame:
@@ -79,7 +63,7 @@ def test_an_interrupted_statement_ends_with_its_job(
     acid.insert("d.t", spark.sql("SELECT 1L AS id, 10L AS v"))
     own = spark.conf.get("spark.sql.shuffle.partitions")
     began = time.monotonic()
-    with interrupted(error):
+    with interrupted(error, ENOUGH_S):
         STATEMENTS[name](acid, slow(spark))
     assert time.monotonic() - began < TASK_S / 2
     # py4j would give these the answers to the calls before.

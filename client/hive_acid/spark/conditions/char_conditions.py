@@ -94,8 +94,6 @@ class Part(NamedTuple):
 
 def with_blanks(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
     """The parts of an expression that have to be without blanks for it to mean what Hive means."""
-    if isinstance(node, exp.Query):
-        return  # its names are its own
     seen: set[int] = set()
     for part in _with_blanks(node, type_of):
         if id(part.node) not in seen:  # one that two comparisons have a side of
