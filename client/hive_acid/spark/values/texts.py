@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column
+from hive_acid.spark.jvm.projection import with_metadata
 from hive_acid.spark.values.leaves import changed
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import DECLARED, text_length
@@ -34,11 +35,10 @@ def declared(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
     chars = {column.name: column.type for column in columns if is_char(column)}
     if not chars:
         return frame
-    marked = {name: F.col(quoted(name)).alias(name, metadata={DECLARED: type_}) for name, type_ in chars.items()}
     if "_jdf" in vars(frame):
-        # Of a wide table, a call to the JVM for each other column would take long.
-        return frame.withColumns(marked)
+        return with_metadata(frame, {name: (quoted(name), {DECLARED: type_}) for name, type_ in chars.items()})
     # Over Connect a column that is replaced loses what its alias says.
+    marked = {name: F.col(quoted(name)).alias(name, metadata={DECLARED: type_}) for name, type_ in chars.items()}
     return frame.select(*(marked.get(name, quoted(name)) for name in frame.columns))
 
 
