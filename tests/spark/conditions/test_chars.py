@@ -274,6 +274,18 @@ SUBQUERIES = {
 """Conditions with subqueries and functions, and the values for which they are true."""
 
 
+def test_names_that_need_quotes(acid, spark):
+    columns = {"id": "bigint", "a.b": "char(4)", "a b": "char(6)", "a": "struct<b:string>", "order": "char(4)"}
+    acid.create_database("odd")
+    acid.create_table("odd.t", columns)
+    rows = spark.sql("SELECT 1L id, 'ab' `a.b`, 'ab' `a b`, struct('x') a, 'ab' `order`")
+    assert acid.insert("odd.t", rows) == 1
+    found = acid.table("odd.t").where("`a.b` = 'ab' AND `a b` = 'ab' AND a.b = 'x' AND `order` = `a.b`")
+    assert [tuple(row) for row in found.collect()] == [(1, "ab  ", "ab    ", ("x",), "ab  ")]
+    assert acid.update("odd.t", {"`a.b`": "`order`"}, "`a b` = `a.b`") == 1
+    assert acid.delete("odd.t", "`a.b` = 'ab' AND `order` = `a.b`") == 1
+
+
 def test_subqueries_and_functions_of_chars(chars, spark):
     """`o` is a table, and a view of it: its texts have other lengths to Spark."""
     chars.create_table("d.o", {"n": "int", "c": "char(4)", "wide": "char(6)", "k": "string"})
