@@ -59,6 +59,10 @@ class World:
     links: dict[str, str] = field(default_factory=dict)
     """Directories to the links that lead to them, in every story; one of them leads to what is around it."""
 
+    most_links: int = MOST_LINKS
+    ignores_case: bool = False
+    """Whether the file system of the ground does."""
+
     def __post_init__(self) -> None:
         config = CatalogConfig(undrop_window_ms=self.undrop_window_ms, truncate_wait_ms=0)
         self.catalog = CatalogService(self.db, self.warehouse, config)
@@ -192,9 +196,11 @@ class Story:
         """Another spelling of a location."""
         chance, place = self._chance, Place.of(location)
         steps: list[str] = []
-        for step in self._linked(place).strip("/").split("/"):
+        above = len(Place.of(self._world.ground).path.split("/")) - 2  # of the same disk
+        for number, step in enumerate(self._linked(place).strip("/").split("/")):
+            swaps = self._world.ignores_case and number >= above and chance.random() < 0.3
             steps += chance.choice(([], [], [], ["."], [""], ["x", ".."], [".", "", "y", "..", ""]))
-            steps.append(step)
+            steps.append(step.swapcase() if swaps else step)
         end = chance.choice(("", "", "/", "//", "/.", "/x/.."))
         if place.scheme == "file":
             while steps[0] == "":  # "file://" would be followed by a host
@@ -214,7 +220,7 @@ class Story:
             return place.path
         above = str(self._chance.choice(real))
         link = self._world.links.get(above)
-        if link is None and len(self._world.links) < MOST_LINKS:
+        if link is None and len(self._world.links) < self._world.most_links:
             link = self._world.links[above] = f"{ground}/l{next(_numbers)}"
             Path(link).symlink_to(above)
         return place.path if link is None else link + str(path)[len(above) :]
@@ -382,15 +388,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.catalog.place_walk", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="of the first story")
     parser.add_argument("--stories", type=int, default=500)
+    parser.add_argument("--disk", help="a directory on a file system that ignores case and has no links, such as exFAT")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory, migrated(Path(directory), "template_places") as url:
         db = Database(url_of(url, "template_places"))
-        ground = Path(directory).resolve() / "ground"
+        ground = Path(options.disk or directory).resolve() / "Ground"
         ground.mkdir()
-        worlds = [
-            World(db, f"file:{ground}/warehouse", f"file:{ground}", undrop_window_ms=window_ms)
-            for window_ms in (0, HOUR_MS)
-        ]
+        worlds = [World(db, f"file:{ground}/warehouse", f"file:{ground}", window_ms) for window_ms in (0, HOUR_MS)]
+        for world in worlds if options.disk else ():
+            world.ignores_case, world.most_links = True, 0
         started = time.monotonic()
         for number, seed in enumerate(range(options.seed, options.seed + options.stories), 1):
             worlds[seed % 2].tell(seed)

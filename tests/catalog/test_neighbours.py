@@ -21,6 +21,7 @@ from metastore.catalog.service import CatalogService
 from metastore.store.database import Database
 from tests.caller import Caller, Refused
 from tests.catalog.conftest import ACID, Rpc, column, partition, storage, table
+from tests.catalog.test_places import ignore_case
 
 ROW = "a row"
 
@@ -28,10 +29,14 @@ ROW = "a row"
 def spellings(place: Path) -> Iterator[str]:
     """Forms of one local place, through a link too."""
     above, name = place.parent, place.name
+    yield str(place)
+    if (above.parent / above.name.swapcase()).exists():  # as on exFAT, which has no links
+        yield f"{above}/{name.swapcase()}"
+        yield f"file:{above.parent}/{above.name.upper()}//{name.title()}"
+        return
     link = above.parent / f"link-to-{above.name}"
     if not link.exists():
         link.symlink_to(above)
-    yield str(place)
     yield f"file:{above}/./{name}"
     yield f"file://{above}//{name}/"
     yield f"FILE:{above}/x/../{name}"
@@ -251,6 +256,32 @@ def test_an_acid_table_shares_its_place_with_nobody(rpc: Rpc, tmp_path: Path) ->
                     rpc.create_database(ttypes.Database(name="d", locationUri=location))
 
 
+def test_where_case_does_not_count(rpc: Rpc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What two clients have taken before that was known, too; where it does count these are two places."""
+    victim, other = tmp_path / "far" / "victim", tmp_path / "far" / "VICTIM"
+    for name, place in ("victim", victim), ("before", other), ("gone", other.with_name("Victim")):
+        _managed(rpc, name, str(place), parameters=ACID)
+        (place / "part").mkdir()
+        (place / "part" / "data").write_text(ROW)
+    rpc.drop_table("default", "gone", True)
+    assert not other.with_name("Victim").exists()
+    ignore_case(monkeypatch, tmp_path)
+    rpc.drop_table("default", "before", True)
+    assert (other / "part" / "data").read_text() == ROW
+    for verb in VERBS:
+        for spelled in (str(other), f"file:{tmp_path}/FAR/victim", f"{other}/part"):
+            with suppress(MetastoreError):
+                verb(rpc, spelled)
+            assert (other / "part" / "data").read_text() == ROW, f"{verb.__name__} {spelled}"
+            assert (victim / "part" / "data").read_text() == ROW, f"{verb.__name__} {spelled}"
+            _clean_up(rpc)
+    for parameters in ({}, ACID):
+        with pytest.raises(InvalidObjectError, match=r"in use.*victim"):
+            _managed(rpc, "mine", str(other), parameters=parameters)
+    rpc.drop_table("default", "victim", True)
+    assert not victim.exists()
+
+
 def test_who_renames_takes_nobody_along(rpc: Rpc, warehouse: Path) -> None:
     rpc.create_table(table("t", keys=(column("k"),)))
     rpc.add_partition(partition(["1"], "t"))
@@ -299,6 +330,23 @@ def test_the_warehouse_stays_however_it_is_spelt(rpc: Rpc, warehouse: Path, tmp_
             drop_table(rpc, spelled)
         _clean_up(rpc)
         assert (warehouse / "unknown" / "file").read_text() == ROW, spelled
+
+
+@pytest.mark.parametrize("below", [".", ".."])
+def test_a_dropped_database_that_was_the_warehouse_is_in_nobodys_way(
+    rpc: Rpc, catalog: CatalogService, warehouse: Path, below: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even while something else in the warehouse cannot be removed."""
+    rpc.create_table(table("stays", sd=storage(location=str(warehouse / "x" / "stays"))))
+    (warehouse / "x" / "stays" / "data").write_text(ROW)
+    rpc.create_database(ttypes.Database(name="d", locationUri=f"{warehouse}/{below}"))
+    with monkeypatch.context() as failing:
+        failing.setattr("metastore.filework.files.remove", lambda *args, **named: 1 / 0)
+        rpc.drop_table("default", "stays", True)
+    rpc.drop_database("d", True, True)
+    assert [one.location for one in catalog.removals.waiting()] == [f"file:{warehouse}/x/stays"]
+    rpc.create_table(table("new"))
+    assert (warehouse / "new").is_dir()
 
 
 def test_a_table_over_the_whole_warehouse_keeps_no_other_one(rpc: Rpc, warehouse: Path) -> None:

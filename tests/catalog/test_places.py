@@ -3,11 +3,13 @@
 import os
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hive_acid.errors import MetaError
 from hive_acid.filesystem import files
+from metastore.catalog.place import places
 from metastore.catalog.place.places import (
     SCHEMES,
     Alias,
@@ -179,6 +181,64 @@ def test_where_the_case_of_letters_does_not_count() -> None:
     known = [Alias("/Mac", "/Mac", ignores_case=True)]
     assert identity("file:/Mac/Dir", known) == identity("file:/mac/dIR", known)
     assert identity("file:/Dir", known) != identity("file:/dir", known)
+
+
+def test_a_file_system_that_ignores_case_is_known_by_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where what is there has another number under each name, as on FUSE's exFAT."""
+    (tmp_path / "disk" / "W" / "victim").mkdir(parents=True)
+    assert local_aliases(f"{tmp_path}/disk/W/VICTIM") == []
+    ignore_case(monkeypatch, tmp_path / "disk")
+    for path in ("W/VICTIM", "w/victim/x", "W/new", "wW/../W/Victim"):
+        assert local_aliases(f"{tmp_path}/disk/{path}") == [Alias(f"{tmp_path}/disk", f"{tmp_path}/disk", True)], path
+    assert local_aliases(f"{tmp_path}/disk/new") == local_aliases(f"{tmp_path}/DISK/W") == []
+
+
+def test_a_name_in_letters_that_each_file_system_folds_its_own_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "W" / "\u00e9").mkdir(parents=True)
+    ignore_case(monkeypatch, tmp_path)
+    assert local_aliases(f"{tmp_path}/w/\u00e9/x")
+    assert local_aliases(f"{tmp_path}/W/\u00fc/x")
+    with pytest.raises(MetaError, match=r"cannot be a place: the case.* has for '\u00c9' is named otherwise"):
+        local_aliases(f"{tmp_path}/W/\u00c9/x")
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_a_link_beside_a_name_in_other_letters_is_no_sign_of_it(tmp_path: Path, both: bool) -> None:
+    (tmp_path / "t").mkdir()
+    if both:
+        (tmp_path / "T").mkdir()
+    else:
+        (tmp_path / "T").symlink_to("t")
+    assert not any(alias.ignores_case for name in "tT" for alias in local_aliases(f"{tmp_path}/{name}"))
+
+
+def ignore_case(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    """Let the disk below a directory look as if the case of letters did not count there."""
+
+    def found(path: str) -> str:
+        steps = Path(path).parts[len(root.parts) :] if Path(path).is_relative_to(root) else ()
+        at = root if steps or Path(path) == root else Path(path)
+        for step in steps:
+            names = os.listdir(at) if at.is_dir() else []
+            at /= next((name for name in names if name.lower() == step.lower()), step)
+        return str(at)
+
+    def numbered(path: str) -> os.stat_result:
+        if not Path(path).is_relative_to(root):
+            return os.lstat(path)
+        return os.stat_result((*os.lstat(found(path))[:1], hash(path), *os.lstat(found(path))[2:]))
+
+    path = SimpleNamespace(
+        join=os.path.join,
+        lexists=lambda path: os.path.lexists(found(path)),
+        islink=lambda path: os.path.islink(found(path)),
+        realpath=os.path.realpath,
+        samestat=os.path.samestat,
+    )
+    look = SimpleNamespace(path=path, lstat=numbered, listdir=lambda path: os.listdir(found(path)))
+    monkeypatch.setattr(places, "os", look)
 
 
 def test_what_is_above() -> None:

@@ -70,8 +70,9 @@ def acid(ours: Ours) -> AcidSession:
 
 @pytest.fixture
 def db(acid: AcidSession, request: pytest.FixtureRequest) -> str:
-    """A database named after the test."""
-    name = re.sub(r"\W", "_", request.node.name.removeprefix("test_"))[:60].lower()
+    """A database named after the test and its engine: both have tests of one name."""
+    module, test = request.node.module.__name__.rpartition(".")[2], request.node.name
+    name = re.sub(r"\W", "_", f"{module.removeprefix('test_')}_{test.removeprefix('test_')}")[:60].lower()
     acid.create_database(name)
     return name
 

@@ -122,6 +122,15 @@ def parent(location: str) -> str:
     return posixpath.dirname(location.rstrip("/"))
 
 
+def one_name(location: str) -> str:
+    """What is equal for locations that a user may write for one place: with dots and slashes too many, and links."""
+    filesystem, path = _open(location)
+    if is_local(location):
+        return f"file:{os.path.realpath(path)}"
+    protocol = filesystem.protocol if isinstance(filesystem.protocol, str) else filesystem.protocol[0]
+    return f"{protocol}://{posixpath.normpath(path)}"
+
+
 def is_below(location: str, root: str) -> bool:
     """Whether a location is `root` or below it, in whichever form the two are written."""
     (_, path), (_, above) = _open(location), _open(root)

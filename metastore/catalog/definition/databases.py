@@ -197,6 +197,7 @@ class Databases:
         if request.delete_data:
             chosen = [database.location, database.managed_location if delete_managed else None]
             places = list(dict.fromkeys(place for place in chosen if place))
+            places = _without(places, list(self._neighbours.with_the_warehouse(connection, places)))
             whole, read = self._neighbours.homes(connection, places, foreign)
             if only_if_empty:
                 whole = []

@@ -260,6 +260,12 @@ class Neighbours:
                 read.append(place)
         return whole, read
 
+    def with_the_warehouse(self, connection: Connection, places: Sequence[str]) -> set[str]:
+        """Those of some places that are the warehouse, or have it in them: they stay, even if nothing is there."""
+        aliases = _aliases(connection)
+        root = identity(self._directories.root, aliases)
+        return {place for place in places if _relation(root, identity(place, aliases)) in (AT, BELOW)}
+
     def own_places(self, connection: Connection, places: Sequence[str], own: Own, owner: str) -> list[str]:
         """Those of the places of something that is dropped, of an `owner`, that nobody else needs; others are logged.
 

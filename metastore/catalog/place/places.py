@@ -36,10 +36,18 @@ _AUTHORITIES = {
 _HOST = re.compile(rf"({_NAME}(:[1-9][0-9]{{0,4}})?)?"), "a host, or host:port"
 """Of other file systems. What else their clients understand (users, ports written otherwise, Amazon's resource names)
 would be other names of the same places."""
+
+
+class OtherNameError(MetaError):
+    """A place is spelt otherwise than its directory is named, on a file system that ignores the case of letters."""
+
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _FAMILIES = (("s3", "s3a", "s3n"), ("gs", "gcs"), ("abfs", "abfss"))
 """Schemes that are names of one store."""
 _DEFAULT_PORTS = {"hdfs": "8020"}
+_PLAIN = re.compile(r"[\x20-\x7d]*")
+"""Steps of which all file systems have the same idea; a tilde is part of the short names of some."""
 _MOST_LINKS = 40
 _MOST_WAYS = 100
 
@@ -198,7 +206,8 @@ def local_aliases(location: str) -> list[Alias]:
     """The links on the way to a local place, and where on it the case of letters does not count; looks at the disk.
 
     What is not there is no link. Raises OSError, and MetaError for a way that passes one link twice: there is no end of
-    such ways, and so of names of one place.
+    such ways, and so of names of one place. So too where case does not count and a step is no name of what is there but
+    for the case of A to Z: each file system has its own idea of other letters, and some have short names.
     """
     place = Place.of(location)
     if place.scheme != LOCAL:
@@ -214,12 +223,41 @@ def local_aliases(location: str) -> list[Alias]:
             if link in found:
                 raise MetaError(f"the location {location} cannot be a place: the way to it passes {link.place} twice")
             found.append(link)
-        other = os.path.join(above, step.swapcase())
-        if not ignores_case and other != at and os.path.lexists(other) and os.path.samefile(other, at):
+        if not ignores_case and _ignores_case(above, step):
             ignores_case = True
             real = os.path.realpath(above)
             found.append(Alias(real, real, ignores_case=True))
+        if ignores_case and not _PLAIN.fullmatch(step):
+            _check_name(location, above, step)
     return found
+
+
+def _ignores_case(above: str, step: str) -> bool:
+    """Whether a directory has what is there under a name in other letters as well, and no other entry of that name."""
+    other = step.swapcase()
+    if other == step:
+        return False
+    try:
+        mine, theirs = (os.lstat(os.path.join(above, name)) for name in (step, other))
+    except FileNotFoundError:
+        return False
+    # Some file systems, those of FUSE among them, number what is there by the name that was asked for.
+    return os.path.samestat(mine, theirs) or not {step, other} <= set(os.listdir(above))
+
+
+def _check_name(location: str, above: str, step: str) -> None:
+    """Raises OtherNameError if no entry of a directory is named so, but for the case of A to Z."""
+    names = os.listdir(above)
+    if step in names or _ascii_lower(step) in map(_ascii_lower, names):
+        return
+    raise OtherNameError(
+        f"the location {location} cannot be a place: the case of letters does not count there, and what {above} has for"
+        f" {step!r} is named otherwise; use its name"
+    )
+
+
+def _ascii_lower(name: str) -> str:
+    return name.encode(errors="surrogateescape").lower().decode(errors="surrogateescape")
 
 
 def _steps(path: str) -> list[str]:

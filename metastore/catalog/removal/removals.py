@@ -62,6 +62,7 @@ from metastore.catalog.place.neighbours import (
     Own,
     going,
 )
+from metastore.catalog.place.places import OtherNameError
 from metastore.catalog.schema import DIRECTORY_REMOVAL, DROPPED_DIRECTORY, DROPPED_TABLE
 from metastore.filework.files import OBJECT_STORES, rename_is_copy
 from metastore.filework.lanes import LONG, name_of, system_of
@@ -163,8 +164,12 @@ class Removals:
     ) -> list[Removal]:
         """Note directories of an `owner` in the transaction of its drop, claimed by the caller; pass them to `run`.
 
-        Nobody else needs them (`neighbours`). `trash` says where those go that are kept.
+        Nobody else needs them (`neighbours`). `trash` says where those go that are kept. With `only_if_empty` the
+        warehouse may be among them, or be in one; such a place is left out.
         """
+        if only_if_empty and locations:
+            kept = self._neighbours.with_the_warehouse(connection, locations)
+            locations = [location for location in locations if location not in kept]
         if not self._directories.enabled or not locations:
             return []
         rows = [
@@ -367,7 +372,11 @@ class Removals:
 
         Who reads there last notes it anew. Raises MetaError while something is moved there.
         """
-        self._neighbours.learn([location])
+        try:
+            self._neighbours.learn([location])
+        except OtherNameError as error:
+            _log.warning("the directory %s stays: %s", location, error)
+            return True
         with self._db.engine.begin() as connection:
             found = self._neighbours.in_the_way(connection, [location]).get(location)
         if found is not None and found.kind in (MOVING, RENAMING):
@@ -382,9 +391,16 @@ class Removals:
         )
 
     def _is_foreign(self, removal: Removal) -> bool:
-        """Whether the way to the directory leads through a link that was not known, to somebody else's data."""
-        if not self._neighbours.learn([removal.location]):
-            return False
+        """Whether the way to the directory leads through a link that was not known, to somebody else's data.
+
+        So too if it has been made anew under a name that only the file system takes for that one.
+        """
+        try:
+            if not self._neighbours.learn([removal.location]):
+                return False
+        except OtherNameError as error:
+            _log.warning("the directory %s stays: %s", removal.location, error)
+            return True
         with self._db.engine.begin() as connection:
             blocked = self._neighbours.in_the_way(connection, [removal.location])
         for neighbour in blocked.values():

@@ -173,9 +173,29 @@ def test_what_is_no_plain_orc_file_is_refused(simple, tmp_path, spark):
     with pytest.raises(FormatError, match="directory in it, in: name it by itself"):
         write_orc(tmp_path / "up" / "in" / "a.orc", [1])
         simple.load_data("d.t", str(tmp_path / "up"))
-    with pytest.raises(FormatError, match=r"lies in the directory of d\.t itself"):
-        simple.load_data("d.t", str(delta))
+    (tmp_path / "link").symlink_to(delta.parent.parent)
+    above, name = delta.parent.parent, f"{delta.parent.name}/{delta.name}"
+    for spelled in (
+        delta,
+        f"{above}/./{name}",
+        f"file:{above}//{name}/",
+        f"{above}/x/../{name}",
+        tmp_path / "link" / name,
+    ):
+        with pytest.raises(FormatError, match=r"lies in the directory of d\.t itself"):
+            simple.load_data("d.t", str(spelled))
     assert read(simple) == rows_of(1)
+
+
+def test_a_file_spelt_otherwise_is_moved_once(simple, tmp_path):
+    given = write_orc(tmp_path / "a.orc", [1])
+    (tmp_path / "link").symlink_to(tmp_path)
+    for spelled in (f"{tmp_path}/./a.orc", f"file:{tmp_path}//a.orc", str(tmp_path / "link" / "a.orc")):
+        with pytest.raises(FormatError, match="is moved by this transaction already"), simple.transaction():
+            simple.load_data("d.t", str(given))
+            simple.load_data("d.t", spelled)
+        assert read(simple) == []
+        assert given.exists()
 
 
 def test_tables_that_take_no_files(acid, tmp_path):

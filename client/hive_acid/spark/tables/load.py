@@ -34,7 +34,7 @@ def load(
     values = full_values(table, partition)
     refuse_skipped(context.spark, table, zip(table.partition_keys, values, strict=True))
     found = find_files(path)
-    if files.is_below(path, table.location):
+    if f"{files.one_name(path)}/".startswith(f"{files.one_name(table.location)}/"):
         raise FormatError(f"{path} lies in the directory of {table.full_name} itself: move it elsewhere first")
     check_files(table, found)
     return take_in(placement, begun.transaction, {values: found}, copy=copy)
@@ -50,12 +50,12 @@ def take_in(
     table = placement.table
     taken = [file.path for some in found.values() for file in some]
     if not copy:
-        if again := transaction.moved.intersection(map(files.plain, taken)):
+        if again := transaction.moved.intersection(map(files.one_name, taken)):
             raise FormatError(
                 f"{min(again)} is moved by this transaction already, when it commits: its rows would be there twice. "
                 "Load it with copy=True if they are to be"
             )
-        transaction.moved.update(map(files.plain, taken))
+        transaction.moved.update(map(files.one_name, taken))
     named = {values: new_names(table, some) for values, some in found.items()}
     made: dict[Values, str] = {}
     for position, (values, some) in enumerate(found.items()):
