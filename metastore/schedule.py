@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import logging
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from metastore.store.leases import Lease, LeaseLostError
 
 LOG = logging.getLogger("metastore.services")
 FIRST_RUN_WITHIN_S = 1.0
+_LOOK_AT_CLOCK_S = 5.0
+_MOVED_S = 1.0
+"""A clock that is so far from where it should be has been put forward or back; one that is adjusted is not."""
 # A run longer than its interval is usual (a compaction takes what it takes); APScheduler would warn at each turn.
 logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
 
@@ -37,6 +41,26 @@ class Service:
     delay_ms: int = 0
 
 
+class _SteadyScheduler(BackgroundScheduler):  # type: ignore[misc]
+    """Keeps its intervals when the clock is put forward or back, by which APScheduler knows when jobs are due."""
+
+    _ahead_s: float | None = None
+    """By how much the clock is ahead of the monotonic one, when it was looked at last."""
+
+    def _process_jobs(self) -> float:
+        ahead_s = time.time() - time.monotonic()
+        moved_s = 0.0 if self._ahead_s is None else ahead_s - self._ahead_s
+        self._ahead_s = ahead_s
+        if abs(moved_s) > _MOVED_S:
+            event(LOG, logging.WARNING, "clock moved", seconds=round(moved_s))
+            for job in self.get_jobs():
+                if job.next_run_time is not None:
+                    with contextlib.suppress(JobLookupError):  # the server stops
+                        job.modify(next_run_time=job.next_run_time + datetime.timedelta(seconds=moved_s))
+        wait_s = super()._process_jobs()
+        return _LOOK_AT_CLOCK_S if wait_s is None else min(wait_s, _LOOK_AT_CLOCK_S)
+
+
 class Schedule:
     """Runs each service again and again, never two runs of one at a time, here or on another server.
 
@@ -48,7 +72,7 @@ class Schedule:
         self._failing: set[str] = set()
         self._wakings: Counter[str] = Counter()
         self._threads = ThreadPoolExecutor(max(1, len(services)))
-        self._scheduler = BackgroundScheduler(
+        self._scheduler = _SteadyScheduler(
             executors={"default": self._threads},
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
             timezone=datetime.UTC,

@@ -180,7 +180,9 @@ class Slices:
         self._name = f"{socket.gethostname()}-{os.getpid()}"
         self.lease = Lease(db, self._name, config.housekeeping.lease_ms)
         fenced = Fenced(db, self.lease)
-        self._housekeeper = AcidHouseKeeper(fenced, config.housekeeping, config.txn, self._waiters.wake)
+        self._housekeeper = AcidHouseKeeper(
+            fenced, config.housekeeping, config.txn, self._waiters.wake, self.lease.first_look
+        )
         self._txn_cleaner = AcidTxnCleaner(fenced, config.housekeeping)
         self._event_cleaner = EventCleaner(fenced, config.events, config.housekeeping)
         self.gauges = Gauges()

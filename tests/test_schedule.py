@@ -1,5 +1,6 @@
 """Background services on several servers: each runs in one place, and a leader that was paused does no harm."""
 
+import datetime
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -70,6 +71,31 @@ def test_a_service_is_due_when_the_lease_is_taken(servers: tuple[Server, Server]
     first.start(Service("hourly", 3_600_000, first.count), Service("later", 60_000, lambda: delayed.append(1), 60_000))
     wait_until(lambda: len(first.runs) == 1)
     assert delayed == []
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_services_go_on_when_the_clock_is_put_forward_or_back(
+    servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """APScheduler knows by the wall clock when they are due: it waited for an hour to come again."""
+    first, _ = servers
+    monkeypatch.setattr("metastore.schedule._LOOK_AT_CLOCK_S", 0.05)
+    rare: list[float] = []
+    first.start(Service("count", 50, first.count), Service("hourly", 7_200_000, lambda: rare.append(1)))
+    wait_until(lambda: len(first.runs) >= 2 and len(rare) == 1)
+    moved = datetime.timedelta(hours=hours)
+
+    class Clock(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
+            return datetime.datetime.now(tz) + moved
+
+    seconds = time.time
+    monkeypatch.setattr("apscheduler.schedulers.base.datetime", Clock)
+    monkeypatch.setattr("metastore.schedule.time.time", lambda: seconds() + moved.total_seconds())
+    seen = len(first.runs)
+    wait_until(lambda: len(first.runs) >= seen + 5)
+    assert len(rare) == 1
 
 
 def test_a_run_that_wakes_another_service_while_the_server_stops(servers: tuple[Server, Server]) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hive_acid.ids import LockId
 from metastore.housekeeping.config import HousekeepingConfig
-from metastore.store.leases import Calls
+from metastore.observe.log import event
+from metastore.store.leases import Calls, Look
 from metastore.txn.calls import LocksFreed
 from metastore.txn.config import TxnConfig
 from metastore.txn.states import TIMEOUT_REASON
 
+LOG = logging.getLogger("metastore.services")
 MAX_BATCHES = 1000
 """Batches in one run; what is left over is for the next."""
+_SLACKS_PER_TIMEOUT, _LEAST_SLACK_MS, _LARGEST_SLACK_MS = 4, 2000, 30_000
+"""How far the database's clock may be from where it should be: less than what would let a live transaction time out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +47,44 @@ class AcidHouseKeeper:
         config: HousekeepingConfig,
         txn_config: TxnConfig,
         locks_freed: LocksFreed = lambda lock_ids: None,
+        first_look: Callable[[], Look | None] = lambda: None,
     ) -> None:
+        """`first_look` is where the database's clock stood when this server first saw it, if it has."""
         self._db = db
+        self._first_look = first_look
+        self._look: Look | None = None
         self._config = config
         self._txn_config = txn_config
         self._locks_freed = locks_freed
 
     def run_once(self) -> HousekeeperRun:
         """Do all there is to do now."""
+        now_ms = self._settled_ms()
         # Locks first: the end of a transaction may be what the next one waits for, and that one is heartbeated.
         return HousekeeperRun(
-            expired_locks=self._expire_locks(),
-            timed_out_txns=self._time_out(),
+            expired_locks=self._expire_locks(now_ms),
+            timed_out_txns=self._time_out(now_ms),
             purged_companions=self._in_batches("purge_companions"),
             returned_write_ids=self._in_batches("return_write_ids"),
         )
 
-    def _expire_locks(self) -> int:
+    def _settled_ms(self) -> int:
+        """What the database's clock shows. If it has been put forward or back, silence counts from now."""
+        look = self._look or self._first_look()
+        slack_ms = min(max(self._txn_config.timeout_ms // _SLACKS_PER_TIMEOUT, _LEAST_SLACK_MS), _LARGEST_SLACK_MS)
+        expected_ms = None if look is None else look.expected_ms()
+        row = self._db.call_one("settle_clock", expected_ms, slack_ms)
+        assert row is not None
+        self._look = Look(time.monotonic(), row[0])
+        if row[1]:
+            event(LOG, logging.WARNING, "clock of the database moved", ms=row[1], begun_anew=row[2])
+        return int(row[0])
+
+    def _expire_locks(self, now_ms: int) -> int:
         total: set[LockId] = set()
         batch = self._config.purge_batch
         for _ in range(MAX_BATCHES):
-            row = self._db.call_one("expire_locks", self._txn_config.timeout_ms, batch)
+            row = self._db.call_one("expire_locks", self._txn_config.timeout_ms, batch, now_ms)
             assert row is not None
             total |= set(row[0])
             self._locks_freed(row[0])
@@ -68,14 +92,14 @@ class AcidHouseKeeper:
                 break
         return len(total)
 
-    def _time_out(self) -> int:
+    def _time_out(self, now_ms: int) -> int:
         total = 0
         batch = self._config.timeout_batch
         # A heartbeat is put down a little after it has come, and by whatever server it came to.
         delay_ms = self._txn_config.heartbeat_delay_ms
         timeouts = self._txn_config.timeout_ms + delay_ms, self._txn_config.repl_timeout_ms + delay_ms
         for _ in range(MAX_BATCHES):
-            row = self._db.call_one("expire_txns", *timeouts, TIMEOUT_REASON, batch)
+            row = self._db.call_one("expire_txns", *timeouts, TIMEOUT_REASON, batch, now_ms)
             assert row is not None
             total += len(row[0])
             self._locks_freed(row[1])

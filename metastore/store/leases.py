@@ -15,6 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import psycopg2
@@ -46,6 +47,18 @@ class Calls(Protocol):
         """The first row, None if there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the database's clock showed (ms since 1970), when it was this on the monotonic clock here (s)."""
+
+    at_s: float
+    shown_ms: int
+
+    def expected_ms(self) -> int:
+        """What it should show now."""
+        return self.shown_ms + round((time.monotonic() - self.at_s) * 1000)
+
+
 class Lease:
     """This server's hold on a lease; `start` competes for it until `stop`."""
 
@@ -61,6 +74,7 @@ class Lease:
         self._timer: threading.Thread | None = None
         self._connection: Any = None
         self._run = threading.local()
+        self._first_look: Look | None = None
 
     def start(self, taken: Callable[[], None] = lambda: None) -> None:
         """Take the lease as soon as it is free, and keep it, on a thread of its own; `taken` is called each time."""
@@ -79,6 +93,10 @@ class Lease:
     def is_held(self) -> bool:
         """Whether this server has reason to believe that it holds the lease; only the database knows."""
         return self._epoch is not None and time.monotonic() < self._trusted_until
+
+    def first_look(self) -> Look | None:
+        """The database's clock as it was when this server first competed; None before that."""
+        return self._first_look
 
     @contextlib.contextmanager
     def term(self) -> Iterator[int]:
@@ -112,6 +130,9 @@ class Lease:
 
     def compete(self) -> bool:
         """Renew the lease, or take it if it is free; whether it was taken just now. Raises psycopg2.Error."""
+        if self._first_look is None:
+            (shown_ms,) = self._ask("database_clock")
+            self._first_look = Look(time.monotonic(), shown_ms)
         asked_at = time.monotonic()
         epoch = self._epoch
         held, holder = self._ask("hold_lease", self._name, self._holder, epoch or 0, self._length_ms)

@@ -1,5 +1,7 @@
 """Time-outs (transactions.md §9, 13 and 50)."""
 
+import time
+
 import pytest
 
 from hive_acid.errors import TxnAbortedError
@@ -10,6 +12,7 @@ from metastore.lock.models import LockComponent, LockRequest, LockResult
 from metastore.lock.service import LockService
 from metastore.lock.states import LockType
 from metastore.store.database import Database
+from metastore.store.leases import Look
 from metastore.txn.config import TxnConfig
 from metastore.txn.models import TxnOwner
 from metastore.txn.service import TxnService
@@ -119,6 +122,81 @@ def test_all_that_readers_have_left_goes_at_once(db: Database, txns: TxnService)
     for txn_id in ended:
         txns.commit_txn(txn_id)
     assert AcidHouseKeeper(db, HousekeepingConfig(purge_batch=2), TxnConfig()).run_once().purged_companions == 5
+
+
+HOUR_MS = 3_600_000
+
+
+class Moved:
+    """A database whose clock has been put forward, or back, since it was seen: so heartbeats look old, or new."""
+
+    def __init__(self, db: Database, by_ms: int) -> None:
+        self.db = db
+        (shown_ms,) = db.call("database_clock")[0]
+        self.seen = Look(time.monotonic(), shown_ms - by_ms)
+        for table in ("txn", "lock_component"):
+            age(db, table, by_ms // 1000)
+
+    def keeper(self, config: TxnConfig) -> AcidHouseKeeper:
+        return AcidHouseKeeper(self.db, HousekeepingConfig(), config, first_look=lambda: self.seen)
+
+
+@pytest.mark.parametrize("by_ms", [HOUR_MS, 72 * HOUR_MS, -HOUR_MS])
+def test_when_the_clock_is_put_forward_or_back_silence_begins_anew(
+    db: Database, txns: TxnService, locks: LockService, by_ms: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    kinds = (TxnType.DEFAULT, TxnType.READ_ONLY, TxnType.REPL_CREATED)
+    alive, dead, _ = (txns.open_txns(1, OWNER, kind)[0] for kind in kinds)
+    locks.lock(LockRequest((LockComponent(LockType.SHARED_READ, "d"),), OWNER))
+    keeper = Moved(db, by_ms).keeper(TxnConfig())
+    run = keeper.run_once()
+    assert (run.timed_out_txns, run.expired_locks) == (0, 0)
+    assert "clock of the database moved" in caplog.text
+    assert [since_ms // 1000 for since_ms in silences_ms(db)] == [0] * 4
+    age(db, "txn", 301)
+    age(db, "lock_component", 301)
+    txns.heartbeat(alive)
+    db.wait(txns.heartbeats.flush())
+    run = keeper.run_once()
+    assert (run.timed_out_txns, run.expired_locks) == (1, 1)
+    with pytest.raises(TxnAbortedError):
+        txns.commit_txn(dead)
+    txns.commit_txn(alive)
+
+
+def test_it_is_put_forward_between_a_look_and_the_time_out(db: Database, txns: TxnService) -> None:
+    txns.open_txns(1, OWNER)
+    (shown_ms,) = db.call("settle_clock", None, 2000)[0][:1]
+    age(db, "txn", 3600)
+    assert db.call("expire_txns", 300_000, 300_000, "silent", 10, shown_ms - HOUR_MS) == [([], [])]
+    assert db.call("expire_txns", 300_000, 300_000, "silent", 10, shown_ms)[0][0] != []
+
+
+@pytest.mark.parametrize("by_ms", [0, 1500, -1500])
+def test_a_clock_that_is_adjusted_a_little_lets_nobody_live_longer(db: Database, txns: TxnService, by_ms: int) -> None:
+    txns.open_txns(1, OWNER)
+    age(db, "txn", 310)
+    assert Moved(db, by_ms).keeper(TxnConfig()).run_once().timed_out_txns == 1
+
+
+def test_heartbeats_from_the_future_are_corrected_by_a_server_that_saw_no_jump(db: Database, txns: TxnService) -> None:
+    txns.open_txns(1, OWNER)
+    age(db, "txn", -3600)
+    keeper = AcidHouseKeeper(db, HousekeepingConfig(), TxnConfig())
+    assert keeper.run_once().timed_out_txns == 0
+    age(db, "txn", 301)
+    assert keeper.run_once().timed_out_txns == 1
+
+
+def silences_ms(db: Database) -> list[int]:
+    """How long ago the last heartbeat of each open transaction, and of each lock outside of them, seems to be."""
+    with db.engine.connect() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT extract(epoch FROM clock_timestamp() - heartbeat_at) * 1000 FROM"
+            " (SELECT heartbeat_at FROM txn WHERE state = 'o' UNION ALL"
+            " SELECT heartbeat_at FROM lock_component WHERE txn_id = 0) AS both_kinds"
+        )
+        return [int(row[0]) for row in found]
 
 
 def age(db: Database, table: str, seconds: int) -> None:

@@ -52,6 +52,19 @@ def test_an_expired_one_is_taken_over_under_the_next_epoch(db: Database, new_lea
     assert not first.is_held
 
 
+def test_one_that_was_renewed_before_the_clock_was_put_back_is_free_soon(
+    db: Database, new_lease: Callable[..., Lease]
+) -> None:
+    first, second = new_lease(SHORT_MS), new_lease(SHORT_MS)
+    assert first.compete()
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE lease SET expires_at = expires_at + interval '1 hour'")
+    assert not second.compete()
+    first.compete()
+    assert not second.compete()
+    wait_until(second.compete)
+
+
 def test_a_late_renewal_is_fine_if_nobody_was_faster(db: Database, new_lease: Callable[..., Lease]) -> None:
     lease = new_lease()
     lease.compete()

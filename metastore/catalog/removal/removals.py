@@ -509,7 +509,10 @@ class Removals:
         """Claim those of some removals that nobody is at and that are due, or with `at_once` that have failed."""
         row, now = DIRECTORY_REMOVAL.c, func.clock_timestamp()
         stale = row.claimed_at <= now - text("CAST(:claim AS interval)").bindparams(claim=CLAIM)
-        free = row.next_at.is_not(None) if at_once else row.next_at <= now
+        longest = text("CAST(:pause AS interval)").bindparams(pause=f"{LONGEST_PAUSE_S} seconds")
+        # One that is to wait for longer was put off before the clock was put back.
+        is_due = or_(row.next_at <= now, row.next_at > now + longest)
+        free = row.next_at.is_not(None) if at_once else is_due
         is_free = or_(free, row.next_at.is_(None) & stale)
         batch = select(row.id).where(is_free, chosen).order_by(row.id).limit(_BATCH).with_for_update(skip_locked=True)
         with self._db.engine.begin() as connection:
