@@ -177,6 +177,10 @@ class LockTimeoutError(HiveAcidError):
     """The lock was not free within the time that the caller gave."""
 
 
+class TransactionInTheWayError(LockTimeoutError):
+    """The thread that waits is in another transaction that is in the way, which so cannot end before."""
+
+
 class SnapshotInTheWayError(LockTimeoutError):
     """The thread that asks for the lock reads the table itself, so it would wait for nothing."""
 

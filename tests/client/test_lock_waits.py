@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -13,7 +14,14 @@ from hive_acid.catalog.alterations import Alterations
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
-from hive_acid.errors import LockTimeoutError, SnapshotInTheWayError, SnapshotOutdatedError
+from hive_acid.errors import (
+    LockTimeoutError,
+    SnapshotInTheWayError,
+    SnapshotOutdatedError,
+    TransactionInTheWayError,
+    WriteConflictError,
+)
+from hive_acid.streaming import DelimitedWriter, StreamingConnection
 from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
 from hive_acid.transactions.transaction import Transaction, TransactionKind
 
@@ -91,6 +99,82 @@ def test_the_error_tells_the_time_and_the_holder(connection: Connection) -> None
             rename(connection, 300)
     for words in ("d.t", "300 ms", f"transaction {holder.id} of bob at", "nightly"):
         assert words in str(told.value)
+
+
+def writing(connection: Connection, operation: Operation) -> Transaction:
+    transaction = connection.begin()
+    transaction.lock(write_component("d", "t", operation))
+    transaction.write_id("d", "t")
+    return transaction
+
+
+def overwrite(connection: Connection) -> None:
+    with suppress(WriteConflictError), connection.begin() as transaction:
+        transaction.lock(overwrite_component("d", "t", beside_readers=True))
+        transaction.wait_for_earlier_writes("d", "t")
+
+
+@pytest.mark.parametrize("operation", [Operation.INSERT, Operation.UPDATE])
+@pytest.mark.parametrize("verb", [rename, overwrite])
+def test_a_block_of_the_same_thread_is_not_waited_for(
+    connection: Connection, verb: Callable[[Connection], None], operation: Operation
+) -> None:
+    with connect(connection.uri) as other, writing(other, operation) as block:
+        began = time.monotonic()
+        with pytest.raises(TransactionInTheWayError, match=rf"d\.t .* transaction {block.id}\."):
+            verb(connection)
+        assert time.monotonic() - began < AT_ONCE_S
+        elsewhere = threading.Thread(target=verb, args=(connection,))
+        elsewhere.start()  # another thread waits for it
+        elsewhere.join(0.5)
+        assert elsewhere.is_alive()
+    elsewhere.join(10)
+    assert not elsewhere.is_alive()
+
+
+def test_nor_is_one_that_has_renamed_the_table(connection: Connection) -> None:
+    with connection.begin() as block:
+        alterations(connection).rename(block, TABLE, "d", "z")
+        began = time.monotonic()
+        with pytest.raises(TransactionInTheWayError, match=rf"d\.z .* transaction {block.id}\."):
+            connection.begin().lock(read_component("d", "z"))
+        assert time.monotonic() - began < AT_ONCE_S
+
+
+def test_one_that_somebody_waits_for_is_in_nobodys_way(connection: Connection) -> None:
+    """The lock waits for who asked before, and may give up."""
+    with connect(connection.uri) as other, writing(other, Operation.INSERT):
+
+        def rename_soon() -> None:
+            with suppress(LockTimeoutError):
+                rename(connection, 1_500)
+
+        waiting = threading.Thread(target=rename_soon)
+        waiting.start()
+        time.sleep(0.5)
+        with connection.begin() as update:
+            update.lock(write_component("d", "t", Operation.UPDATE))
+        waiting.join(10)
+        assert not waiting.is_alive()
+
+
+def test_nor_is_a_stream_within_its_block(connection: Connection) -> None:
+    with (
+        StreamingConnection(connection.uri, "d.t", DelimitedWriter(",")) as stream,
+        stream.transaction(),
+        pytest.raises(TransactionInTheWayError, match=r"d\.t"),
+    ):
+        overwrite(connection)
+
+
+def test_what_somebody_else_holds_is_waited_for_within_a_block(connection: Connection) -> None:
+    with connect(connection.uri) as other, writing(connection, Operation.INSERT):
+        holder = writing(other, Operation.UPDATE)
+        threading.Timer(0.5, holder.abort).start()
+        with connection.begin() as transaction:
+            transaction.lock(
+                overwrite_component("d", "t", beside_readers=True)  # beside the INSERT, so that it can be granted
+            )
 
 
 @pytest.mark.parametrize("earlier", ["an insert", "a numbered batch"])

@@ -110,9 +110,10 @@ class Alterations:
         """Drop partitions (``k=v/…``) with their data when nobody changes rows of the table; readers go on.
 
         Rows that somebody is adding are waited for by the metastore. Raises NoSuchObjectError if a partition is not
-        there, unless `if_exists`, and LockTimeoutError.
+        there, unless `if_exists`, LockTimeoutError, and TransactionInTheWayError for rows of a block of this thread.
         """
         table = self.held(transaction, meant)
+        transaction.refuse_own_writes(table.database, table.name)
         transaction.check_alive()
         self._calls.drop_partitions(table, names, if_exists=if_exists, locked_by=transaction.id)
 

@@ -153,6 +153,8 @@ class StreamingConnection:
     def transaction(self) -> Iterator[Self]:
         """A transaction that commits at the end of the block, and is aborted if an error leaves it."""
         self.begin_transaction()
+        with self._alone():
+            self._opened()[0].ends_with_block()
         try:
             yield self
         except BaseException:

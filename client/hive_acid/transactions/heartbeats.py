@@ -23,7 +23,7 @@ from typing import Protocol
 from weakref import WeakSet
 
 from hive_acid.errors import HiveAcidError, MetastoreUnreachableError, NoSuchTxnError, TxnAbortedError
-from hive_acid.ids import TxnId
+from hive_acid.ids import TxnId, WriteId
 from hive_acid.transport import Transport
 from hive_acid.wire import ttypes
 
@@ -41,6 +41,7 @@ class Leased(Protocol):
 
     id: TxnId
     thread: int
+    is_block: bool
     locked: set[str]
 
     @property
@@ -56,6 +57,8 @@ class Leased(Protocol):
     def commit(self) -> None: ...
 
     def end_unfinished(self) -> None: ...
+
+    def written_as(self, database: str, table: str) -> WriteId | None: ...
 
 
 class Heartbeats:
@@ -107,15 +110,23 @@ class Heartbeats:
 
         Of all connections of this process to the metastore.
         """
+        return [each for each in self._open() if each.is_held_for_reading and not each.locked.isdisjoint(tables)]
+
+    def blocks(self) -> list[Leased]:
+        """The transactions that cannot end before this thread leaves their block.
+
+        Of all connections of this process to the metastore.
+        """
+        own = threading.get_ident()
+        return [each for each in self._open() if each.is_block and each.thread == own and not each.is_ending]
+
+    def _open(self) -> list[Leased]:
         place = self._transport.host, self._transport.port
         found: list[Leased] = []
         for one in list(_RUNNING):
             if (one._transport.host, one._transport.port) == place:
                 with one._guard:
-                    transactions = list(one._transactions.values())
-                found += [
-                    each for each in transactions if each.is_held_for_reading and not each.locked.isdisjoint(tables)
-                ]
+                    found += one._transactions.values()
         return found
 
     def stop(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from hive_acid.errors import HiveAcidError
@@ -62,6 +63,14 @@ def holder_of(calls: Calls, component: Any, lock_id: int) -> str:
         if lock.lockid in blockers:
             return f"{_who(lock)} {'holds it' if lock.state == ttypes.LockState.ACQUIRED else 'asked for it before'}"
     return "another transaction holds it"
+
+
+def holders_of(calls: Calls, components: Sequence[Any], lock_id: int) -> set[TxnId]:
+    """The transactions that have locks which a request for `components` waits for, as far as the metastore says."""
+    tables = {(component.dbname, component.tablename) for component in components}
+    locks = [lock for database, table in tables for lock in _locks(calls, database, table)]
+    blockers = {lock.blockedByExtId for lock in locks if lock.lockid == lock_id}
+    return {TxnId(lock.txnid) for lock in locks if lock.lockid in blockers and lock.state == ttypes.LockState.ACQUIRED}
 
 
 def users_of(calls: Calls, database: str, table: str, own: TxnId) -> str:

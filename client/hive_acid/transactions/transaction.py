@@ -13,7 +13,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, Self
 
@@ -30,6 +30,7 @@ from hive_acid.errors import (
     TableNotNamedError,
     TransactionClosedError,
     TransactionExpiredError,
+    TransactionInTheWayError,
     TxnAbortedError,
     UnknownMethodError,
     UnsupportedTableError,
@@ -37,13 +38,15 @@ from hive_acid.errors import (
 )
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import TxnId, WriteId
-from hive_acid.transactions.heartbeats import Heartbeats
-from hive_acid.transactions.locks import Operation, holder_of, users_of
+from hive_acid.transactions.heartbeats import Heartbeats, Leased
+from hive_acid.transactions.locks import Operation, holder_of, holders_of, users_of
 from hive_acid.transactions.pressure import Pressure
 from hive_acid.wire import table_name, ttypes
 
 LOG = logging.getLogger(__name__)
 CHECK_LOCK_PAUSE_S = 0.05
+_LOOKS_FOR_OWN_EVERY_S = 1.0
+"""So often who waits for a lock looks whether a block of its own thread is in the way."""
 _LONGEST_PAUSE_S = 0.5
 _CHANGES = (ttypes.DataOperationType.UPDATE, ttypes.DataOperationType.DELETE)
 AGENT_INFO = "hive-acid"
@@ -111,6 +114,8 @@ class Transaction:
         """When it was begun, by the clock of this machine."""
         self.thread = threading.get_ident()
         """The thread that has begun it."""
+        self.is_block = False
+        """Whether it ends where that thread leaves a ``with`` block."""
         self._process = os.getpid()
         self._ending = threading.Lock()  # held by who ends it, whose answer is on its way or has come
         self._ender = 0
@@ -287,7 +292,8 @@ class Transaction:
         """Take locks, all or none; waits while others hold them.
 
         Raises LockTimeoutError after the transaction's ``lock_timeout_ms``, with nothing left waiting;
-        SnapshotInTheWayError at once if a lock against readers would wait for a snapshot of this thread;
+        SnapshotInTheWayError at once if a lock against readers would wait for a snapshot of this thread, and
+        TransactionInTheWayError if any would for a block of it;
         TableNotNamedError as `write_ids` does, and SnapshotOutdatedError if `may_begin_again` and what is to be changed
         has been changed since the snapshot, be it by who held the lock.
         """
@@ -306,7 +312,11 @@ class Transaction:
             agentInfo=self._agent_info,
         )
         answer = self._call("lock", request)
+        next_look = 0.0
         while answer.state == ttypes.LockState.WAITING:
+            if time.monotonic() >= next_look:
+                self._refuse_own_blocks(components, wanted, answer.lockid)
+                next_look = time.monotonic() + _LOOKS_FOR_OWN_EVERY_S
             if time.monotonic() >= deadline:
                 holder = holder_of(self._connection, components[0], answer.lockid)
                 self._call("unlock", ttypes.UnlockRequest(lockid=answer.lockid))
@@ -342,17 +352,39 @@ class Transaction:
                 ", ".join(str(one.id) for one in found),
             )
 
+    def _refuse_own_blocks(self, components: Sequence[Any], tables: Sequence[str], lock_id: int) -> None:
+        """Give up a lock that another block of this thread is in the way of: it would end only after the wait."""
+        if own := [one for one in self._connection.heartbeats.blocks() if one.id != self.id]:
+            holders = holders_of(self._connection, components, lock_id)
+            if found := [one for one in own if one.id in holders]:
+                self._call("unlock", ttypes.UnlockRequest(lockid=lock_id))
+                raise _in_the_way(f"the lock on {', '.join(tables)}", found)
+
+    def refuse_own_writes(self, database: str, table: str, among: Collection[WriteId] | None = None) -> None:
+        """Raise TransactionInTheWayError if this thread is in a block of another transaction that writes there.
+
+        `among` are the write ids that are in the way, if not all are.
+        """
+        found = []
+        for one in self._connection.heartbeats.blocks():
+            write_id = one.written_as(database, table)
+            if one.id != self.id and write_id is not None and (among is None or write_id in among):
+                found.append(one)
+        if found:
+            raise _in_the_way(f"the end of what is written to {database}.{table}", found)
+
     def wait_for_earlier_writes(self, database: str, table: str) -> None:
         """Wait until nobody writes to the table under a smaller write id: a base of this transaction would hide it.
 
         Not all of them hold locks that are waited for: no INSERT does where the lock is beside readers, and no stream
-        for transactions that it has numbered before they begin. Raises LockTimeoutError as `lock` does, and
-        SnapshotOutdatedError for what it has waited for.
+        for transactions that it has numbered before they begin. Raises LockTimeoutError and TransactionInTheWayError as
+        `lock` does, and SnapshotOutdatedError for what it has waited for.
         """
         own = self.write_id(database, table)
         deadline = time.monotonic() + self._lock_timeout_ms / 1000
         pause_s = 0.0
         while earlier := self._open_writes(database, table, own):
+            self.refuse_own_writes(database, table, earlier)
             if time.monotonic() >= deadline:
                 locked = users_of(self._connection, database, table, self.id)
                 raise LockTimeoutError(
@@ -599,7 +631,12 @@ class Transaction:
                 f"transaction {self.id} has been ended by the metastore ({self._expired}): begin another one"
             )
 
+    def ends_with_block(self) -> None:
+        """It ends where this thread leaves the ``with`` block that it is in."""
+        self.thread, self.is_block = threading.get_ident(), True
+
     def __enter__(self) -> Self:
+        self.ends_with_block()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
@@ -609,6 +646,13 @@ class Transaction:
             self.commit()
         elif self._process == os.getpid():
             self.abort()
+
+
+def _in_the_way(waited_for: str, own: Sequence[Leased]) -> TransactionInTheWayError:
+    return TransactionInTheWayError(
+        f"{waited_for} is not waited for, since this very thread is within a block that is in the way: transaction "
+        f"{', '.join(str(one.id) for one in own)}. Do it within that block, or leave the block first"
+    )
 
 
 def _valid_write_ids(found: Any) -> ValidWriteIdList:

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql import Row
 
 import hive_acid.spark
-from hive_acid.errors import SqlError, TransactionsOffError
+from hive_acid.errors import ColumnError, SqlError, TransactionsOffError
 from tests.spark.plans import scans
 from tests.spark.test_session import open_txns, until
 from tests.values.under import under
@@ -131,6 +132,23 @@ def test_row_id_is_a_pseudo_column(numbers):
     ):
         with pytest.raises(SqlError, match="ROW__ID"):
             sql(refused)
+
+
+def test_a_column_that_is_called_row_id_is_meant_by_the_name(numbers):
+    sql = numbers.sql
+    sql("CREATE TABLE d.r (id int, ROW__ID string, s struct<row__id:int>) PARTITIONED BY (p string)")
+    sql("INSERT INTO d.r VALUES (1, 'one', named_struct('row__id', 1), 'a'), (2, NULL, NULL, 'a'), (3, 'x', NULL, 'b')")
+    assert rows(sql("SELECT row__id, d.r.row__id AS again FROM d.r WHERE ROW__ID = 'one'")) == [("one", "one")]
+    assert rows(sql("SELECT r.*, u.row__id.rowId FROM d.r JOIN d.u USING (id) WHERE r.s.row__id = 1")) == [
+        (1, "one", Row(row__id=1), "a", 0)
+    ]
+    assert sql("DELETE FROM d.r WHERE row__id IS NULL").collect()[0][0] == 1
+    assert sql("UPDATE d.r AS t SET row__id = t.row__id || '!', s.row__id = 5 WHERE t.row__id IN ('one')").count() == 1
+    source = "(SELECT 3 AS id, 'y' AS row__id) s ON t.id = s.id"
+    sql(f"MERGE INTO d.r t USING {source} WHEN MATCHED THEN UPDATE SET row__id = t.row__id || s.row__id")
+    assert rows(sql("SELECT id, row__id, s.row__id AS of FROM d.r")) == [(1, "one!", 5), (3, "xy", None)]
+    with pytest.raises(ColumnError, match="has a column ROW__ID, so there is no name"):
+        numbers.table("d.r", row_id=True)
 
 
 @pytest.mark.parametrize("kind", ["TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.connection import connect
-from hive_acid.errors import LockTimeoutError, SnapshotInTheWayError
+from hive_acid.errors import LockTimeoutError, SnapshotInTheWayError, TransactionInTheWayError
 from hive_acid.spark import AcidSession
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
 from hive_acid.transactions.locks import Operation, write_component
@@ -90,6 +90,44 @@ def test_no_other_verb_waits_for_the_sessions_own_frames(tables: AcidSession) ->
     tables.drop_table("d.t")
     tables.drop_database("d", cascade=True)
     assert time.monotonic() - began < AT_ONCE_S * 2
+
+
+def test_no_verb_waits_for_a_block_of_another_session_on_its_own_thread(tables: AcidSession) -> None:
+    spark, key = tables.spark, {"k": "1"}
+    tables.create_table("d.p", {"id": "int", "name": "string"}, partitioned_by={"k": "int"})
+    keyed = rows(spark, (1, "old")).selectExpr("*", "1 AS k")
+    tables.insert("d.p", keyed)
+    behind_inserts: dict[str, Callable[[AcidSession], object]] = {
+        "overwrite": lambda acid: acid.overwrite("d.p", keyed),
+        "overwrite of a partition": lambda acid: acid.overwrite("d.p", rows(spark, (1, "new")), partition=key),
+        "truncate": lambda acid: acid.truncate("d.p"),
+        "truncate of a partition": lambda acid: acid.truncate("d.p", key),
+        "drop of a partition": lambda acid: acid.drop_partitions("d.p", ["k=1"]),
+        "rename": lambda acid: acid.rename_table("d.p", "d.q"),
+    }
+    behind_changes: dict[str, Callable[[AcidSession], object]] = {
+        "add columns": lambda acid: acid.add_columns("d.p", {"more": "int"}),
+        "evolution": lambda acid: acid.insert("d.p", keyed.selectExpr("*", "1 AS more"), schema_evolution=True),
+        "rename a column": lambda acid: acid.rename_column("d.p", "name", "called"),
+        "change a type": lambda acid: acid.change_column_type("d.p", "id", "bigint"),
+        "set properties": lambda acid: acid.set_properties("d.p", {"note": "x"}),
+    }
+    began = time.monotonic()
+    with hive_acid.spark.session(spark, tables.connection.uri) as other:
+        with tables.transaction():
+            tables.insert("d.p", keyed)
+            _refuses_all(other, behind_inserts)
+        with tables.transaction():
+            tables.update("d.p", {"name": "'new'"})
+            _refuses_all(other, behind_inserts | behind_changes)
+    assert time.monotonic() - began < AT_ONCE_S * 3
+    assert read(tables, "d.p") == [(1, "new", 1)] * 2
+
+
+def _refuses_all(acid: AcidSession, verbs: dict[str, Callable[[AcidSession], object]]) -> None:
+    for name, verb in verbs.items():
+        with pytest.raises(TransactionInTheWayError, match=r"d\.p .*this very thread"):
+            raise AssertionError(f"{name} gave {verb(acid)}")
 
 
 @pytest.mark.parametrize("verb", VERBS)

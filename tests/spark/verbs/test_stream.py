@@ -240,6 +240,15 @@ def test_keys_are_values_of_the_table(acid, kind):
         sink(frame(acid, [(1,)], "n int"), 2)
 
 
+def test_a_batch_has_the_columns_that_the_sink_names(simple):
+    sink = simple.sink("d.t", query="q", mode="changes", keys=["id"], order_by="at", change_column="op")
+    lacking = {"x": "no column at, its order_by and no op, its change_column", "AT": "column op", "OP": "column at"}
+    for column, words in lacking.items():
+        with pytest.raises(ColumnError, match=words):
+            sink(simple.spark.sql(f"SELECT 1 AS id, 'a' AS name, 1 AS {column}"), 0)
+    assert rows(simple) == []
+
+
 def test_changes_say_what_they_are(simple):
     sink = simple.sink("d.t", query="q", mode="changes", keys=["id"], order_by="at", change_column="op")
     schema = "id int, name string, op string, at int"

@@ -252,6 +252,8 @@ def test_column_names_with_odd_letters(acid, spark):
     assert read(acid) == [(3, 2, 3)]
     with pytest.raises(ColumnError, match="backquote"):
         acid.create_table("d.u", {"e`f": "int"})
+    with pytest.raises(ColumnError, match="no backquotes"):
+        acid.create_table("d.u", {"e": "struct<`f g`:int>"})
     for columns in ({"${e}": "int"}, {"e": "struct<a${f}:int>"}):
         with pytest.raises(ColumnError, match="for one of its settings"):
             acid.create_table("d.u", columns)

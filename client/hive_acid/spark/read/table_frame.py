@@ -70,6 +70,11 @@ def partition_columns(table: Table) -> list[str]:
     return [f"__acid_part_{position}" for position in range(len(table.partition_keys))]
 
 
+def has_row_ids(table: Table) -> bool:
+    """Whether `ROW_ID` means the identity of a table's rows: a column of that name goes before it."""
+    return table.is_full_acid and all(column.name != ROW_ID.lower() for column in table.all_columns)
+
+
 def read_table(
     spark: SparkSession, state: TableState, *, row_id: bool = False, wanted: Predicate | None = None
 ) -> DataFrame:

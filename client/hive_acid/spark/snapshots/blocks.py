@@ -129,6 +129,7 @@ class Blocks:
         if self._of_thread() is not None:
             raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
         transaction = self.begin(kind, tables, may_begin_again=may_begin_again)
+        transaction.ends_with_block()
         reading = kind is TransactionKind.READ
         lease = Lease(self._spark, transaction.end_later) if reading else None
         block = Block(transaction, lease, writable=not reading)

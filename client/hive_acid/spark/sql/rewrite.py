@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 from hive_acid.catalog.table import Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.conditions.char_conditions import TypeOf, has_chars, in_subqueries, with_blanks
-from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID
+from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID, has_row_ids
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.hints import direct_sources, wanted_text
 from hive_acid.spark.sql.names import Names
@@ -277,7 +277,7 @@ class Rewriter:
 
     def _replace(self, reference: _Reference, edits: _Edits, *, is_asked: bool) -> None:
         parts, select = reference.node.parts, reference.select
-        with_row_id = reference.table.is_full_acid and select is not None and _mentions_row_id(select)
+        with_row_id = has_row_ids(reference.table) and select is not None and _mentions_row_id(select)
         where = None
         if select is not None and not edits.is_ambiguous:
             where = wanted_text(select, reference.node, reference.table, self._arguments)
@@ -425,7 +425,7 @@ def _hide_row_ids(references: list[_Reference], edits: _Edits) -> None:
     """ROW__ID is a pseudo column: it is there where a query names it, and no ``*`` shows it."""
     selects = {id(found.select): found.select for found in references if found.select is not None}
     for select in selects.values():
-        shown = [found.alias for found in references if found.select is select and found.table.is_full_acid]
+        shown = [found.alias for found in references if found.select is select and has_row_ids(found.table)]
         if not shown or not _mentions_row_id(select):
             continue
         if any(found.args.get("method") == "NATURAL" for found in select.args.get("joins") or ()):
@@ -461,7 +461,8 @@ def _edit_target(tree: exp.Expr, target: Target, edits: _Edits) -> None:
         owners = [[alias]] if target.hides_database else [[target.table.database, alias], [alias]]
         qualified = next((len(of) for of in owners if of == names[: len(of)] and names[len(of) :]), 0)
         start, rest = parts[0].meta["start"], parts[qualified]
-        if rest.name.upper() == ROW_ID and (qualified or not _is_in_subquery(column)):
+        names_id = rest.name.upper() == ROW_ID and has_row_ids(target.table)
+        if names_id and (qualified or not _is_in_subquery(column)):
             fields = zip(("writeId", "bucketId", "rowId"), KEY_COLUMNS, strict=True)
             struct = ", ".join(f"'{field}', {quoted(target.alias)}.{key}" for field, key in fields)
             edits.replace(start, rest.meta["end"] + 1, "", f"named_struct({struct})")

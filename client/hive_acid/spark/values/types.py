@@ -188,6 +188,10 @@ def hive_columns(given: Mapping[str, str] | t.StructType | Sequence[Column]) -> 
         check_fields(column.name, spark_type(column.type))
     if odd := [column.name for column in columns if "`" in column.name]:
         raise ColumnError(f"column name {odd[0]} has a backquote, which Spark's ORC files cannot hold")
+    if odd := [f"{column.name} {column.type}" for column in columns if "`" in column.type]:
+        raise ColumnError(
+            f"{odd[0]}: Hive's types have no quotes around names, and Spark's files no backquotes in them"
+        )
     if odd := [column.name for column in columns if "${" in column.name or "${" in column.type]:
         raise ColumnError(f"column {odd[0]}: in names, Spark takes ${{…}} for one of its settings")
     return columns

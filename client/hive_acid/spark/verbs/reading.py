@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
-from hive_acid.errors import TableNotAcidError
+from hive_acid.errors import ColumnError, TableNotAcidError
 from hive_acid.settings import TransactionManager
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.conditions.predicates import Predicate, predicate_of
@@ -20,7 +20,7 @@ from hive_acid.spark.read.known_frames import KnownFrames
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.read.narrowing import Family, Narrowing
 from hive_acid.spark.read.skipping import narrowed
-from hive_acid.spark.read.table_frame import ROW_ID, read_table
+from hive_acid.spark.read.table_frame import ROW_ID, has_row_ids, read_table
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.snapshots.lease import Lease
 from hive_acid.spark.tables import plain
@@ -99,6 +99,8 @@ class ReadVerbs(TableVerbs):
         check_transactional(table)
         if not table.is_full_acid and row_id:
             raise TableNotAcidError(f"{table.full_name} is an insert-only table: its rows have no {ROW_ID}")
+        if row_id and not has_row_ids(table):
+            raise ColumnError(f"{table.full_name} has a column {ROW_ID}, so there is no name for its rows' identity")
         family = Family()
         said = predicate_of(where, table, family.alias)
         state = self._context.state(transaction, table, wanted=said)

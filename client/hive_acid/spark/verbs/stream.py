@@ -108,12 +108,19 @@ class SinkPlan:
     def _typed(self, table: Table, frame: DataFrame) -> DataFrame:
         """`frame` with keys of the table's types: the texts 1 and 01 are one key of numbers.
 
-        Raises ColumnError for one that the frame lacks, or whose values the table cannot have.
+        Raises ColumnError for one that the frame lacks, or whose values the table cannot have, and for another column
+        that the plan names and the frame lacks.
         """
         columns = {column.name: column for column in table.all_columns}
         given = {field.name.lower(): field for field in frame.schema.fields}
         if missing := [key for key in self.keys if key.lower() not in given]:
             raise ColumnError(f"a batch for {table.full_name} has no column {', '.join(missing)}, which is a key")
+        told = {
+            "order_by": self.order_by,
+            "change_column": self.change_column if self.mode is SinkMode.CHANGES else None,
+        }
+        if lacking := [f"{name}, its {what}" for what, name in told.items() if name and name.lower() not in given]:
+            raise ColumnError(f"a batch for {table.full_name} has no column {' and no '.join(lacking)}")
         fields = [(columns[key.lower()], given[key.lower()]) for key in self.keys]
         values = {
             field.name: F.expr(assign(table, column, quoted(field.name), field.dataType))
