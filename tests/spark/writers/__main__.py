@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.served import migrated, served
 from tests.spark.conftest import started
-from tests.spark.writers.case import Stage, cases
+from tests.spark.writers.case import SETTINGS, Stage, cases
 
 TEMPLATE = "template_writers"
 
@@ -37,7 +37,7 @@ def main() -> None:
         migrated(Path(directory), TEMPLATE) as url,
     ):
         spark = started()
-        with served(url, TEMPLATE, Path(directory) / "warehouse") as server:
+        with served(url, TEMPLATE, Path(directory) / "warehouse", SETTINGS) as server:
             stage = Stage(spark, server.uri, Path(directory) / "rooms")
             for number, case in enumerate(chosen, 1):
                 verdict = stage.play(case)

@@ -32,6 +32,9 @@ from tests.spark.writers.moments import MOMENTS, Moments
 from tests.spark.writers.other import Other
 from tests.spark.writers.statements import ROWS, SECOND_TABLE, WRITERS, Handle, Scene, Writer
 
+SETTINGS = {"metastore.catalog.undrop.window": "1h"}
+"""Of the server: dropped tables can come back."""
+
 PATIENCE_S, PATIENCE_AT_START_S = 0.4, 30.0
 """So long the statement stands still for a client that may have to wait for its lock; before it, for the change."""
 

@@ -137,6 +137,37 @@ def _widen(other: Other, _: Sequence[int]) -> None:
     other.alter(TABLE, cols=[_field("v", "bigint") if one.name == "v" else one for one in other.columns(TABLE)])
 
 
+def _bucketed(other: Other, _: Sequence[int]) -> None:
+    other.alter(TABLE, parameters={"bucketing_version": "2"}, bucketCols=["id"], numBuckets=3)
+
+
+def _undropped(other: Other, _: Sequence[int]) -> None:
+    other.drop(TABLE)
+    other.connection.undrop_table(other.database, TABLE)
+
+
+def _properties(**new: str) -> Callable[[Other, Sequence[int]], object]:
+    return lambda other, _: other.alter(TABLE, parameters={name.replace("_of_", "."): to for name, to in new.items()})
+
+
+def _skewed(other: Other, _: Sequence[int]) -> None:
+    other.alter(
+        TABLE,
+        skewedInfo=ttypes.SkewedInfo(skewedColNames=["id"], skewedColValues=[["1"]], skewedColValueLocationMaps={}),
+    )
+
+
+_PROPERTIES = {
+    "bucketed": Disturbance(_bucketed, _same),
+    "skewed": Disturbance(_skewed, _same),
+    "compressed otherwise": Disturbance(_properties(orc_of_compress="SNAPPY", orc_of_stripe_of_size="4096"), _same),
+    "made insert-only": Disturbance(_properties(transactional_properties="insert_only"), _same, only_full_acid=True),
+    "made external": Disturbance(_properties(EXTERNAL="TRUE"), _same),
+    "made plain": Disturbance(_properties(transactional="false"), _same),
+    "dropped and undropped": Disturbance(_undropped, _same),
+}
+
+
 # --- by verbs, each on all of the table or on its partition `HIT_KEY` ------------------------------
 
 
@@ -214,6 +245,7 @@ _AND_GIVEN_UP = {
 
 DISTURBANCES = {
     **_BY_VERBS,
+    **_PROPERTIES,
     **_AND_GIVEN_UP,
     "dropped": Disturbance(lambda other, _: other.drop(TABLE), _without(TABLE)),
     "re-created": Disturbance(_recreate, _recreated, new_rows=({"id": 90, "v": 900, KEY: 1},)),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.served import served
-from tests.spark.writers.case import Case, Stage, sample
+from tests.spark.writers.case import SETTINGS, Case, Stage, sample
 from tests.spark.writers.statements import WRITERS
 
 SEED = int(os.environ.get("HIVE_ACID_TEST_SEED", "1"))
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 @pytest.fixture(scope="module")
 def stage(spark, postgres_url, template, tmp_path_factory) -> Iterator[Stage]:
     room = tmp_path_factory.mktemp("writers")
-    with served(postgres_url, template, room / "warehouse") as server:
+    with served(postgres_url, template, room / "warehouse", SETTINGS) as server:
         yield Stage(spark, server.uri, room / "rooms")
 
 
