@@ -14,6 +14,7 @@ from hive_acid.format.progress import last_batch
 from hive_acid.spark.verbs import stream
 from hive_acid.spark.verbs.stream import SinkPlan
 from tests.spark.checker import check_snapshot, check_table, location_of
+from tests.values.under import under
 
 pytestmark = pytest.mark.spark
 
@@ -247,6 +248,20 @@ def test_a_batch_has_the_columns_that_the_sink_names(simple):
         with pytest.raises(ColumnError, match=words):
             sink(simple.spark.sql(f"SELECT 1 AS id, 'a' AS name, 1 AS {column}"), 0)
     assert rows(simple) == []
+
+
+@pytest.mark.parametrize("sensitive", ["false", "true"])
+def test_names_are_meant_in_any_case(simple, spark, sensitive):
+    with under(spark, {"spark.sql.caseSensitive": sensitive}):
+        changes = {"mode": "changes", "change_column": "Op", "schema_evolution": True}
+        sink = simple.sink("d.t", query="q", keys=["ID"], order_by="AT", **changes)
+        schema = "iD int, Name string, OP string, At int, Extra string"
+        sink(frame(simple, [(1, "a", "insert", 1, "x"), (2, "b", "insert", 1, "y")], schema), 0)
+        sink(
+            frame(simple, [(1, "z", "update", 2, "z"), (1, "A", "update", 3, "X"), (2, "", "delete", 2, "")], schema), 1
+        )
+    assert simple.table("d.t").columns == ["id", "name", "at", "extra"]
+    assert rows(simple) == [(1, "A", 3, "X")]
 
 
 def test_changes_say_what_they_are(simple):

@@ -444,3 +444,15 @@ def test_an_overwrite_of_two_partitions_of_one_value_is_refused(acid, spark, kin
     assert [row.id for row in acid.table("d.t").collect()] == [1]
     acid.truncate("d.t", {"p": given})
     assert acid.table("d.t").count() == 0
+
+
+def test_a_value_too_long_for_a_directorys_name_is_told(acid, spark):
+    long = spark.sql("SELECT 1 AS id, repeat('ü', 130) AS k")
+    for name, properties in (("d.t", {}), ("d.i", INSERT_ONLY)):
+        acid.create_table(name, {"id": "int"}, partitioned_by={"k": "string"}, properties=properties)
+        with pytest.raises(ColumnError, match=rf"{name}: a value is too long for a partition key"):
+            acid.insert(name, long)
+    acid.insert("d.t", spark.sql("SELECT 1 AS id, 'a' AS k"))
+    with pytest.raises(ColumnError, match="too long for a partition key"):
+        acid.update("d.t", {"k": "repeat(k, 300)"})
+    assert [tuple(row) for row in acid.table("d.t").collect()] == [(1, "a")]

@@ -93,13 +93,15 @@ class SinkPlan:
         if self.mode is SinkMode.APPEND:
             acid.insert(table, frame, schema_evolution=self.schema_evolution)
             return
-        on = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in self.keys)
+        if any(name != name.lower() for name in frame.columns):  # to Spark, they may be other names
+            frame = frame.toDF(*(name.lower() for name in frame.columns))
+        on = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in map(str.lower, self.keys))
         merging = acid.merge(table, self._distinct(table, self._typed(table, frame)), on)
         if self.schema_evolution:
             merging = merging.withSchemaEvolution()
             merging.left_out = frozenset([self.change_column.lower()] if self.mode is SinkMode.CHANGES else [])
         if self.mode is SinkMode.CHANGES:
-            deletes = _is_change(Change.DELETE, F.col(f"s.{quoted(self.change_column)}"))
+            deletes = _is_change(Change.DELETE, F.col(f"s.{quoted(self.change_column.lower())}"))
             merging = merging.whenMatchedDelete(deletes).whenMatchedUpdateAll().whenNotMatchedInsertAll(~deletes)
         else:
             merging = merging.whenMatchedUpdateAll().whenNotMatchedInsertAll()
@@ -131,13 +133,13 @@ class SinkPlan:
 
     def _distinct(self, table: Table, frame: DataFrame) -> DataFrame:
         """One row per key, the last if there is an order; the job fails for rows of which none is the last."""
-        keys = [F.col(quoted(key)) for key in self.keys]
+        keys = [F.col(quoted(key.lower())) for key in self.keys]
         chars = {column.name for column in table.all_columns if is_char(column)}
         same = Window.partitionBy(
             *(F.rtrim(key) if name.lower() in chars else key for name, key in zip(self.keys, keys, strict=True))
         )
         if self.order_by is not None:
-            place = F.rank().over(same.orderBy(F.col(quoted(self.order_by)).desc_nulls_last()))
+            place = F.rank().over(same.orderBy(F.col(quoted(self.order_by.lower())).desc_nulls_last()))
             frame = frame.withColumn(_PLACE, place).where(F.col(_PLACE) == 1).drop(_PLACE)
         counted = frame.withColumn(_SAME, F.count(F.lit(1)).over(same))
         names = ", ".join(self.keys)
@@ -153,7 +155,7 @@ class SinkPlan:
             ),
         )
         if self.mode is SinkMode.CHANGES:
-            said = F.col(quoted(self.change_column))
+            said = F.col(quoted(self.change_column.lower()))
             known = [_is_change(change, said) for change in Change]
             words = f"column {self.change_column} says neither insert nor update nor delete, but "
             wrong = wrong.when(~F.coalesce(known[0] | known[1] | known[2], F.lit(False)), _failure(words, said))

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -59,6 +60,11 @@ _OUR_WORDS = "[USER_RAISED_EXCEPTION] "
 _OUR_NAMES = re.compile(r",? ?(?:`\w+`\.)?`__acid_\w*`")
 
 
+_NO_DIRECTORY = ("Mkdirs failed to create", "maximum path component name limit", "File name too long")
+_LONGEST_NAME = 255
+"""The longest name of a directory, in bytes, that local disks and HDFS take."""
+
+
 @contextmanager
 def column_errors(table: Table) -> Iterator[None]:
     """Spark's complaints about columns and values within the block become ColumnError, all others stay as they are."""
@@ -68,10 +74,24 @@ def column_errors(table: Table) -> Iterator[None]:
         words = _without_our_names(next(iter(str(error).strip().splitlines()), type(error).__name__))
         raise ColumnError(f"statement on {table.full_name}: {words}") from error
     except PySparkException as error:
+        _refuse_long_names(table, error)
         _, raised, words = str(error).partition(_OUR_WORDS)
         if not raised:
             raise
         raise ColumnError(words.splitlines()[0].removesuffix(" SQLSTATE: P0001")) from error
+    except Py4JJavaError as error:
+        _refuse_long_names(table, error)
+        raise
+
+
+def _refuse_long_names(table: Table, error: Exception) -> None:
+    """Raise ColumnError if a job has failed because it could not make the directory of a partition."""
+    told = [line for line in str(error).splitlines() if any(words in line for words in _NO_DIRECTORY)]
+    if any(len(name.encode()) > _LONGEST_NAME for line in told for name in line.split("/")):
+        raise ColumnError(
+            f"{table.full_name}: a value is too long for a partition key, since the file system takes no such name of "
+            "its directory"
+        ) from error
 
 
 def _without_our_names(words: str) -> str:
