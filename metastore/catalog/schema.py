@@ -101,6 +101,7 @@ DROPPED_TABLE = Table(
     Column("definition", JSONB),
     Column("last_write_id", BigInteger),
     Column("invalid_write_ids", ARRAY(BigInteger)),
+    Column("writers", ARRAY(BigInteger)),
     Column("dropped_at", DateTime(timezone=True)),
     Column("purge_at", DateTime(timezone=True)),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid.errors import AlreadyExistsError, MetaError, NoSuchObjectError
+from hive_acid.errors import AlreadyExistsError, MetaError, NoSuchObjectError, TxnAbortedError
 from hive_acid.filesystem import files
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
@@ -76,6 +76,23 @@ def test_an_acid_table_comes_back_with_its_write_ids(rpc: Rpc, world: AcidWorld)
     assert world.rows("t") == ["one", "two"]
     assert world.write("t", "three") == 5
     assert world.rows("t") == ["one", "three", "two"]
+
+
+def test_who_writes_to_it_meanwhile_does_not_commit(rpc: Rpc, world: AcidWorld) -> None:
+    """What it wrote before the drop does not come back, so that its rows would be lost without a word."""
+    for name in ("t", "u"):
+        rpc.create_table(table(name, parameters=ACID))
+    writing, elsewhere, reading = world.begin(), world.begin(), world.begin()
+    world.write("t", "lost", txn_id=writing)
+    world.write("u", "kept", txn_id=elsewhere)
+    rpc.drop_table("default", "t", True)
+    undrop(rpc, "t")
+    with pytest.raises(TxnAbortedError):
+        world.txns.commit_txn(writing)
+    for txn_id in (elsewhere, reading):
+        world.txns.commit_txn(txn_id)
+    assert world.write("t", "new") == 2
+    assert (world.rows("t"), world.rows("u")) == (["new"], ["kept"])
 
 
 def test_readers_go_on_while_the_table_is_dropped_and_comes_back(rpc: Rpc, world: AcidWorld, warehouse: Path) -> None:

@@ -86,6 +86,7 @@ CREATE INDEX dropped_directory_trash ON dropped_directory (trash);
 ALTER TABLE directory_removal DROP COLUMN owner, DROP COLUMN claimed_by, DROP COLUMN noted_at, DROP COLUMN attempts;
 ALTER TABLE directory_removal DROP COLUMN next_at, DROP COLUMN last_error;
 ALTER TABLE directory_removal DROP COLUMN takes_back, DROP COLUMN home_since;
+ALTER TABLE dropped_table DROP COLUMN writers;
 UPDATE alembic_version SET version_num = '0018';
 """
 

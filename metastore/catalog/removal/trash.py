@@ -1,7 +1,7 @@
 """Dropped tables that can be brought back: on record with partitions and write ids, their files in the trash.
 
 A drop puts them there (`drops`) if `metastore.catalog.undrop.window` says so. What had not committed at the drop is not
-brought back, and neither are statistics, constraints and privileges.
+brought back: who wrote it and is open still is aborted. Neither are statistics, constraints and privileges.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@ LANGUAGE plpgsql AS $$
 DECLARE
     kept bigint;
 BEGIN
-    INSERT INTO dropped_table (database, name, definition, last_write_id, invalid_write_ids, purge_at)
+    INSERT INTO dropped_table (database, name, definition, last_write_id, invalid_write_ids, writers, purge_at)
     SELECT t.database, t.name, to_jsonb(t),
            (SELECT k.last_write_id FROM write_id_counter k WHERE k.db = t.database AND k.tbl = t.name),
            ARRAY(SELECT u.write_id FROM unresolved_write_id u WHERE u.db = t.database AND u.tbl = t.name ORDER BY 1),
+           ARRAY(SELECT u.txn_id FROM unresolved_write_id u
+                  WHERE u.db = t.database AND u.tbl = t.name AND NOT u.is_aborted ORDER BY 1),
            clock_timestamp() + make_interval(secs => window_ms / 1000.0)
       FROM tbl t WHERE t.id = wanted_id
     RETURNING id INTO kept;
