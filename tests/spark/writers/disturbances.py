@@ -146,6 +146,16 @@ def _undropped(other: Other, _: Sequence[int]) -> None:
     other.connection.undrop_table(other.database, TABLE)
 
 
+def _renamed_and_back(other: Other, _: Sequence[int]) -> None:
+    other.alter(TABLE, tableName=OLD_NAME)
+    other.alter(OLD_NAME, tableName=TABLE)
+
+
+def _partition_renamed_and_back(other: Other, _: Sequence[int]) -> None:
+    other.rename_partition(TABLE, HIT_KEY, OTHER_KEY)
+    other.rename_partition(TABLE, OTHER_KEY, HIT_KEY)
+
+
 def _properties(**new: str) -> Callable[[Other, Sequence[int]], object]:
     return lambda other, _: other.alter(TABLE, parameters={name.replace("_of_", "."): to for name, to in new.items()})
 
@@ -157,6 +167,12 @@ def _skewed(other: Other, _: Sequence[int]) -> None:
     )
 
 
+_THERE_AND_BACK = {
+    "dropped and undropped": Disturbance(_undropped, _same),
+    "renamed and back": Disturbance(_renamed_and_back, _same),
+    "partition renamed and back": Disturbance(_partition_renamed_and_back, _same, only_keyed=True),
+}
+
 _PROPERTIES = {
     "bucketed": Disturbance(_bucketed, _same),
     "skewed": Disturbance(_skewed, _same),
@@ -164,7 +180,6 @@ _PROPERTIES = {
     "made insert-only": Disturbance(_properties(transactional_properties="insert_only"), _same, only_full_acid=True),
     "made external": Disturbance(_properties(EXTERNAL="TRUE"), _same),
     "made plain": Disturbance(_properties(transactional="false"), _same),
-    "dropped and undropped": Disturbance(_undropped, _same),
 }
 
 
@@ -246,6 +261,7 @@ _AND_GIVEN_UP = {
 DISTURBANCES = {
     **_BY_VERBS,
     **_PROPERTIES,
+    **_THERE_AND_BACK,
     **_AND_GIVEN_UP,
     "dropped": Disturbance(lambda other, _: other.drop(TABLE), _without(TABLE)),
     "re-created": Disturbance(_recreate, _recreated, new_rows=({"id": 90, "v": 900, KEY: 1},)),
