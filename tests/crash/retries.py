@@ -13,6 +13,7 @@ import signal
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from pyspark.sql import functions as F
 
 import hive_acid.spark
 from hive_acid.spark import AcidSession
-from hive_acid.spark.change import collected
 from hive_acid.spark.jvm.java import ensure_java
+from hive_acid.spark.limits import DEFAULT
 from tests.crash.cluster import SETTINGS
+from tests.spark.by_spark import WRITTEN
 
 ATTEMPTS = 4
 ROWS = 120
@@ -175,8 +177,7 @@ class Play:
         order = [self.insert, *self.chance.sample(verbs, len(verbs))]
         for step, verb in enumerate((order * (steps // len(order) + 1))[:steps]):
             by_spark = self.chance.random() < 0.5
-            collected.MOST_KEYS = -1 if by_spark else 200_000
-            collected.MOST_ROWS = -1 if by_spark else 100_000
+            self.acid.limits = replace(DEFAULT, **WRITTEN) if by_spark else DEFAULT
             self.name = f"{step} {verb.__name__} {'by Spark' if by_spark else 'by the client'}"
             off = verb()
             found = sorted((row.id, row.v, row.p) for row in self.acid.table(TABLE).collect())

@@ -18,7 +18,7 @@ from hive_acid.spark.change.merge import MergeBuilder
 from tests.data_walk.conditions import Assignment, Condition
 from tests.data_walk.model import Model, Partition, Txn
 from tests.data_walk.tables import Columns, Row, Shape, frame_of, literal
-from tests.spark.by_spark import written_by_spark
+from tests.spark.by_spark import WRITTEN, limited
 
 _SOURCE = Shape({"id": "int", "v": "int"}, {})
 
@@ -121,9 +121,9 @@ def load_data(scene: Scene, table: str, rows: Sequence[Row], partition: Mapping[
         scene.model.insert(scene.txn, table, rows)
 
 
-def _written(by_client: bool) -> AbstractContextManager[object]:
+def _written(scene: Scene, by_client: bool) -> AbstractContextManager[object]:
     """Within the block changes are written by the client, as few ones are, or all by Spark."""
-    return nullcontext() if by_client else written_by_spark()
+    return nullcontext() if by_client else limited(scene.acid, **WRITTEN)
 
 
 def update(
@@ -131,7 +131,7 @@ def update(
 ) -> None:
     columns = scene.columns(table)
     values = {one.target(columns): one.sql(columns) for one in assignments}
-    with _written(by_client):
+    with _written(scene, by_client):
         found = scene.acid.update(table, values, where.sql(columns) if where else None)
 
     def new(row: Row) -> Row:
@@ -141,7 +141,7 @@ def update(
 
 
 def delete(scene: Scene, table: str, where: Condition | None, by_client: bool) -> None:
-    with _written(by_client):
+    with _written(scene, by_client):
         found = scene.acid.delete(table, where.sql(scene.columns(table)) if where else None)
     expected = scene.model.change(scene.txn, table, lambda row: None if where is None or where.holds(row) else row)
     _equal(found, expected[1])
@@ -153,7 +153,7 @@ def merge(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Claus
     source = {row["id"]: row for row in rows}
     for number in source.keys() & own.keys():
         source[number] = {**source[number], **{key: own[number].row[key] for key in columns.keys}}
-    with _written(by_client):
+    with _written(scene, by_client):
         found = _built(scene, table, list(source.values()), clauses).execute()
     inserted = scene.model.insert
 

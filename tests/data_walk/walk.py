@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,13 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 import hive_acid.spark
 from hive_acid.errors import WriteConflictError
 from hive_acid.spark import AcidSession
+from hive_acid.spark.limits import DEFAULT
 from hive_acid.spark.read.table_frame import ROW_ID
 from metastore.compaction.states import CompactionState
 from tests.data_walk.model import Content, Model, Txn
 from tests.data_walk.tables import Columns, Shape, plain
 from tests.data_walk.verbs import CHANGES, Scene, Step
 from tests.served import Served
-from tests.spark.by_spark import merged_by_spark
+from tests.spark.by_spark import MERGED
 from tests.spark.checker import check_snapshot, check_table, location_of
 from tests.spark.house import House
 
@@ -194,8 +195,8 @@ class Walk:
     def _compact(self, writer: str, table: str, kind: str, by_client: bool) -> None:
         definition = self.reader.connection.table(*table.split("."))
         partitions = self.reader.connection.partitions(definition) if definition.partition_keys else [None]
-        with contextlib.nullcontext() if by_client else merged_by_spark():
-            states = self._house.compact(table, kind, partitions)
+        limits = DEFAULT if by_client else replace(DEFAULT, **MERGED)
+        states = self._house.compact(table, kind, partitions, limits)
         assert states <= _ENDED, states
         self._check_committed(table)
 

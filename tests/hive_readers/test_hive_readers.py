@@ -11,7 +11,7 @@ from hive_acid.format.rows import RowId
 from hive_acid.spark import AcidSession
 from hive_acid.transactions.transaction import TransactionKind
 from tests.hive_readers.readers import HiveReaders, Snapshot
-from tests.spark.by_spark import written_by_spark
+from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import check_snapshot
 from tests.spark.compaction import compact_table
 
@@ -142,7 +142,7 @@ def test_compactions_that_neither_shuffle_nor_sort(acid: AcidSession, hive: Hive
 def test_compactions_that_write_no_row(acid: AcidSession, hive: HiveReaders, kept: list[str]) -> None:
     """Files become parts of new ones as they are, and the client merges the delete events."""
     acid.create_table("d.t", COLUMNS)
-    with written_by_spark():  # Spark's files and the client's do not become one
+    with limited(acid, **WRITTEN):  # Spark's files and the client's do not become one
         updates(acid)
     acid.insert("d.t", rows(acid, 30, 60).repartition(3))
     acid.delete("d.t", "id = 33")

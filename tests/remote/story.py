@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.filesystem import files
-from hive_acid.spark.compact import lane_merge, pieces
+from hive_acid.spark.compact import pieces
 from hive_acid.spark.compact.file_order import out_of_order
 from hive_acid.spark.write.stage import SparkStaging
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
@@ -26,7 +26,7 @@ from metastore import slices
 from metastore.app import App, ServeOptions
 from metastore.config import Config
 from tests.crash.steps import ALL_STEPS
-from tests.spark.by_spark import merged_by_spark, written_by_spark
+from tests.spark.by_spark import MERGED, WRITTEN, limited
 from tests.spark.compaction import compact_table
 from tests.spark.house import SessionExecutor
 
@@ -68,7 +68,7 @@ class Story:
         acid.delete("d.t", "id = 1")
         self.tell("changed")
         merge = acid.merge("d.t", self.frame((2, "m", "x"), (4, "n", "x")), "t.id = s.id")
-        with written_by_spark():  # as it is with many rows
+        with limited(acid, **WRITTEN):  # as it is with many rows
             merge.whenMatchedUpdate(set={"v": "s.v"}).whenNotMatchedInsertAll().execute()
         self.tell("merged")
         try:
@@ -110,8 +110,7 @@ class Story:
             looked.extend(paths)
             return out_of_order(paths)
 
-        with pytest.MonkeyPatch.context() as patch, merged_by_spark():
-            patch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
+        with pytest.MonkeyPatch.context() as patch, limited(self.acid, **MERGED, by_bucket_bytes=-1):
             patch.setattr(pieces, "out_of_order", look)
             compact_table(self.spark, self.acid, "d.t", "minor")
         return len(looked)
@@ -125,9 +124,7 @@ class Story:
             written.append(staging.location)
             return write(staging, *args, **kwargs)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
-            patch.setattr(lane_merge, "KEPT_STRIPE_BYTES", 0)
+        with pytest.MonkeyPatch.context() as patch, limited(self.acid, by_bucket_bytes=-1, kept_stripe_bytes=0):
             patch.setattr(SparkStaging, "write", told)
             compact_table(self.spark, self.acid, "d.t", "minor")
         return len(written)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from unittest import mock
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
-from hive_acid.spark.change import collected
-from hive_acid.spark.compact import arrow_merge
+from hive_acid.spark import AcidSession
+
+WRITTEN = {"collected_deletes": -1, "collected_rows": -1}
+"""Limits by which Spark writes events, however few they are."""
+
+MERGED = {"arrow_bytes": -1}
+"""Limits by which Spark merges the rows of compactions, however few they are."""
 
 
-def written_by_spark() -> AbstractContextManager[object]:
-    """Within the block Spark writes events, however few they are."""
-    return mock.patch.multiple(collected, MOST_KEYS=-1, MOST_ROWS=-1)
-
-
-def merged_by_spark() -> AbstractContextManager[object]:
-    """Within the block Spark merges the rows of compactions, however few they are."""
-    return mock.patch.object(arrow_merge, "MOST_BYTES", -1)
+@contextmanager
+def limited(acid: AcidSession, **limits: int) -> Iterator[None]:
+    """Within the block statements of `acid`, and compactions by `compact_table`, go by these limits."""
+    before = acid.limits
+    acid.limits = replace(before, **limits)
+    try:
+        yield
+    finally:
+        acid.limits = before

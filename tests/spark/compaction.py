@@ -41,7 +41,7 @@ def compact_table(spark: SparkSession, acid: Any, name: str, kind: str, **reques
                 after, has_more = this.found.highest_write_id, this.has_more
                 if job is None:
                     continue
-                results.append(compact(spark, CompactionJob.from_json(json.loads(job))))
+                results.append(compact(spark, CompactionJob.from_json(json.loads(job)), limits=acid.limits))
                 outputs = results[-1].directories
                 staging = json.loads(job)["staging"]
                 check_output(staging, outputs, insert_only=json.loads(job)["insert_only"])

@@ -13,7 +13,7 @@ import hive_acid.spark
 from hive_acid.spark import AcidSession
 from hive_acid.spark.jvm.java import ensure_java
 from tests.jvm import IN_UTC
-from tests.spark.by_spark import written_by_spark
+from tests.spark.by_spark import WRITTEN, limited
 
 pytest.register_assert_rewrite("tests.spark.checker")
 
@@ -83,7 +83,7 @@ def acid(spark: SparkSession, metastore: Callable[..., str]) -> Iterator[AcidSes
 
 
 @pytest.fixture(name="written_by_spark")
-def _written_by_spark() -> Iterator[None]:
+def _written_by_spark(acid: AcidSession) -> Iterator[None]:
     """Spark writes events, however few they are."""
-    with written_by_spark():
+    with limited(acid, **WRITTEN):
         yield

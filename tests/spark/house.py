@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from hive_acid.compaction_job import CompactionJob, CompactionResult
 from hive_acid.spark.compact.compaction import compact
+from hive_acid.spark.limits import DEFAULT, Limits
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.service import CatalogService
 from metastore.compaction.cleaner.cleaner import Cleaner, CleanerRun
@@ -39,11 +40,12 @@ class SessionExecutor:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
+        self.limits = Limits()
 
     def run(
         self, job: CompactionJob, cancelled: threading.Event, report: jobs.Report = jobs.unheard
     ) -> CompactionResult:
-        return compact(self._spark, CompactionJob.from_json(json.loads(job.to_json())))
+        return compact(self._spark, CompactionJob.from_json(json.loads(job.to_json())), limits=self.limits)
 
     def close(self) -> None:
         pass
@@ -59,13 +61,17 @@ class House:
         snapshots = Snapshots(txns, write_ids)
         catalogue = CatalogueOfCompaction(CatalogService(db, str(warehouse), CatalogConfig()))
         self._compactions = CompactionService(db, config)
+        self._executor = SessionExecutor(spark)
         self._worker = CompactionWorker(
-            self._compactions, txns, snapshots, locks, catalogue, SessionExecutor(spark), config, "here", 1000
+            self._compactions, txns, snapshots, locks, catalogue, self._executor, config, "here", 1000
         )
         self._cleaner = Cleaner(self._compactions, snapshots, catalogue, config)
 
-    def compact(self, table: str, kind: str, partitions: Iterable[str | None]) -> set[CompactionState]:
+    def compact(
+        self, table: str, kind: str, partitions: Iterable[str | None], limits: Limits = DEFAULT
+    ) -> set[CompactionState]:
         """Compact some partitions of ``db.table``, None for an unpartitioned one; how that ended."""
+        self._executor.limits = limits
         db, _, name = table.partition(".")
         states = set()
         for partition in partitions:

@@ -26,6 +26,7 @@ from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark.jvm.forked import check_spark
 from hive_acid.spark.jvm.interrupts import watch
 from hive_acid.spark.jvm.running import check_running
+from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.read.listing import check_full_acid, check_transactional
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments
@@ -55,11 +56,13 @@ class AcidSession(ReadVerbs):
         target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
         statistics: bool = False,
         skipping: bool = True,
+        limits: Limits = DEFAULT,
         manager: TransactionManager = TransactionManager.DB,
     ) -> None:
         check_spark(spark)
         watch(spark)
-        where = Context(spark, connection, ZoneGuard(spark), compression, target_file_size_bytes, statistics, skipping)
+        zones = ZoneGuard(spark)
+        where = Context(spark, connection, zones, compression, target_file_size_bytes, statistics, skipping, limits)
         super().__init__(where, Blocks(spark, connection, lock_timeout_ms), manager)
         self._sql = Sql(self, self._blocks)
         # How a sink makes sessions, with whatever Spark session its batches come.
@@ -70,6 +73,7 @@ class AcidSession(ReadVerbs):
             target_file_size_bytes=target_file_size_bytes,
             statistics=statistics,
             skipping=skipping,
+            limits=limits,
         )
 
     def sql(self, text: str, args: Arguments = None) -> DataFrame:

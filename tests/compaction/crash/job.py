@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
-from hive_acid.spark.compact import lane_merge, lanes
-from hive_acid.spark.compact.compactor import lines_until_end, serve
-from hive_acid.spark.compact.jobs import OwnSessions
+from hive_acid.spark.compact.compactor import lines_until_end, run_job
+from hive_acid.spark.compact.jobs import Jobs, OwnSessions
+from hive_acid.spark.limits import Limits
 from tests.compaction.crash.steps import Point, Steps
 from tests.crash.client import attached
 
@@ -27,8 +28,8 @@ def main() -> None:
     os.dup2(2, 1)
     session = attached()
     steps.watch_job()
-    lane_merge.ONE_TASK_BYTES, lanes._LEAST_RUN_BYTES, lanes._RUNS = -1, 1, 1000
-    serve(OwnSessions(session), lines_until_end(sys.stdin), answers)
+    limits = Limits(by_bucket_bytes=-1, run_bytes=1, runs=1000)
+    Jobs(OwnSessions(session), answers, partial(run_job, limits=limits)).take(lines_until_end(sys.stdin))
 
 
 if __name__ == "__main__":

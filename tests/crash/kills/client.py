@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from tests.crash.kills.query import run_query
 from tests.crash.kills.statements import STATEMENTS, Scene
 from tests.crash.steps import Steps
 from tests.forks import Program, forked
-from tests.spark.by_spark import written_by_spark
+from tests.spark.by_spark import WRITTEN
 
 START_S, QUIET_S = 60.0, 20.0
 """So long a process may take for its first step and, without being killed, for another: a query may be at its end."""
@@ -77,8 +77,9 @@ class Victims(Program):
 
 def _carry_out(order: dict[str, Any]) -> None:
     told = os.open(order["told"], os.O_WRONLY | os.O_APPEND)
-    by_spark = written_by_spark() if order["by_spark"] else nullcontext()
-    with hive_acid.spark.session(attached(), order["uri"]) as acid, by_spark:
+    with hive_acid.spark.session(attached(), order["uri"]) as acid:
+        if order["by_spark"]:
+            acid.limits = replace(acid.limits, **WRITTEN)
         _tell_commits(told)
         Steps(lambda name: os.write(told, f"{name}\n".encode()), None).watch()
         if order["kind"] == "query":

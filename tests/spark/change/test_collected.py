@@ -8,6 +8,8 @@ from hive_acid.format.names import HIVE_3_PROPERTY
 from hive_acid.format.orc.deletes import DeleteEvents, delete_file
 from hive_acid.format.rows import encode_bucket
 from hive_acid.spark.change import collected, dml
+from hive_acid.spark.limits import Limits
+from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import check_table, location_of
 from tests.spark.plans import scans
 
@@ -101,8 +103,8 @@ def test_several_statements_of_a_transaction(acid, spark):
     assert len(written_by_spark(acid)) == 2
 
 
-def test_many_rows_are_written_by_spark(acid, spark, monkeypatch):
-    monkeypatch.setattr(collected, "MOST_KEYS", 9)
+def test_many_rows_are_written_by_spark(acid, spark):
+    acid.limits = Limits(collected_deletes=9)
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "int(id % 2) p"))
     assert acid.delete("d.t", "id < 9") == 9
@@ -162,12 +164,12 @@ def test_what_may_fail_is_not_asked_of_rows_that_are_gone(acid, spark):
     check_table(location_of(acid, "d.t"))
 
 
-def test_too_many_rows_are_looked_for_again(acid, spark, monkeypatch):
+def test_too_many_rows_are_looked_for_again(acid, spark):
     """A first query that also finds rows that are gone may find too many of them: then Spark leaves them out."""
     acid.create_table("d.t", {"id": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id").coalesce(1))
     assert acid.delete("d.t", "id < 60") == 60
-    monkeypatch.setattr(collected, "MOST_KEYS", 50)
+    acid.limits = Limits(collected_deletes=50)
     assert acid.delete("d.t", "id < 70") == 10
     assert ids(acid) == list(range(70, 100))
     check_table(location_of(acid, "d.t"))
@@ -201,12 +203,11 @@ def rows_of(acid, name, where="true"):
     return sorted(map(str, acid.table(name).where(where).collect()))
 
 
-def test_new_rows_of_all_types_are_as_spark_writes_them(pair, monkeypatch):
+def test_new_rows_of_all_types_are_as_spark_writes_them(pair):
     conditions = ["id % 10 < 3", "id IN (3, 4, 30, 34, 77)", "f > 0", "h LIKE '!%'"]
     for where in conditions:
         changed = [pair.update("d.t", {"d": "d DIV 2", "h": "concat(h, '!')"}, where)]
-        with monkeypatch.context() as patch:
-            patch.setattr(collected, "MOST_ROWS", -1)
+        with limited(pair, **WRITTEN):
             changed.append(pair.update("d.s", {"d": "d DIV 2", "h": "concat(h, '!')"}, where))
         assert changed[0] == changed[1] > 0
     for write_id in range(2, 2 + len(conditions)):
@@ -337,8 +338,8 @@ def test_other_tables_are_written_by_spark(acid, spark, columns, more):
     check_table(location_of(acid, "d.t"))
 
 
-def test_many_new_rows_are_written_by_spark(acid, spark, monkeypatch):
-    monkeypatch.setattr(collected, "MOST_ROWS", 9)
+def test_many_new_rows_are_written_by_spark(acid, spark):
+    acid.limits = Limits(collected_rows=9)
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "int(id % 2) p"))
     assert acid.update("d.t", {"id": "-id"}, "id BETWEEN 1 AND 9") == 9
@@ -385,7 +386,7 @@ MERGED = {
 
 
 @pytest.mark.parametrize("clauses", MERGED.values(), ids=MERGED)
-def test_a_merge_is_the_same_by_client_and_by_spark(acid, spark, monkeypatch, clauses):
+def test_a_merge_is_the_same_by_client_and_by_spark(acid, spark, clauses):
     source = spark.sql("SELECT int(id) k, concat('w', id) w FROM range(30, 130, 2) UNION ALL SELECT null, 'null'")
     found = []
     for name in ("d.t", "d.s"):
@@ -393,8 +394,7 @@ def test_a_merge_is_the_same_by_client_and_by_spark(acid, spark, monkeypatch, cl
         rows = spark.range(100).selectExpr("int(id) id", "'old' v", "int(id % 2) p")
         acid.insert(name, rows.repartition(2))
         acid.delete(name, "id IN (40, 41)")
-        with monkeypatch.context() as patch:
-            patch.setattr(collected, "MOST_ROWS", -1 if name == "d.s" else 1000)
+        with limited(acid, collected_rows=-1 if name == "d.s" else 1000):
             found.append(clauses(acid.merge(name, source, "t.id = s.k")).execute())
         check_table(location_of(acid, name))
     assert found[0] == found[1]

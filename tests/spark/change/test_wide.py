@@ -18,8 +18,8 @@ from py4j.clientserver import ClientServerConnection
 from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import DataFrame, SparkSession
 
-from hive_acid.spark.change import collected
-from tests.spark.by_spark import merged_by_spark
+from hive_acid.spark.limits import Limits
+from tests.spark.by_spark import MERGED, limited
 from tests.spark.compaction import compact_table
 
 MOST = {"calls": 12, "said": 12, "planned": 20}
@@ -145,7 +145,7 @@ def story(acid, spark, columns: dict[str, str], partitioned_by: dict[str, str], 
     merged = merged.whenNotMatchedBySourceDelete("t.id BETWEEN 20 AND 23")
     took("merge by all clauses", lambda: tuple(merged.execute()), (2, 3, 5))
     took("read", lambda: acid.table("d.w").where("c0 <> 'x'").count(), len(model))
-    with merged_by_spark():
+    with limited(acid, **MERGED):
         took("compaction", lambda: len(compact_table(spark, acid, "d.w", "major")), 2 if partitioned_by else 1)
     model = model_of(columns, range(6), 4)
     took("overwrite", lambda: acid.overwrite("d.w", rows(range(6), 4)), 6)
@@ -157,14 +157,12 @@ def story(acid, spark, columns: dict[str, str], partitioned_by: dict[str, str], 
 @pytest.mark.parametrize(
     ("kinds", "narrow", "partitioned_by", "most_rows"),
     [
-        pytest.param(TEXTS, 20, {}, collected.MOST_ROWS, id="written by the client"),
+        pytest.param(TEXTS, 20, {}, Limits().collected_rows, id="written by the client"),
         pytest.param(tuple(KINDS), 20, {"p": "int"}, -1, id="every kind, written by Spark"),
     ],
 )
-def test_each_statement_costs_in_proportion_to_the_columns(
-    acid, spark, monkeypatch, kinds, narrow, partitioned_by, most_rows
-):
-    monkeypatch.setattr(collected, "MOST_ROWS", most_rows)
+def test_each_statement_costs_in_proportion_to_the_columns(acid, spark, kinds, narrow, partitioned_by, most_rows):
+    acid.limits = Limits(collected_rows=most_rows)
     few = story(acid, spark, names_of(kinds, narrow), partitioned_by, check=False)
     many = story(acid, spark, names_of(kinds, 10 * narrow), partitioned_by, check=True)
     for statement, cost in many.items():

@@ -17,11 +17,12 @@ from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath, Footers
 from hive_acid.format.deleted import blocks_of
 from hive_acid.format.snapshot import ValidWriteIdList
-from hive_acid.spark.compact import arrow_merge, lane_merge, lanes
+from hive_acid.spark.compact import arrow_merge
 from hive_acid.spark.compact.arrow_merge import ArrowMerge, _without
 from hive_acid.spark.compact.jobs import CancelledError
 from hive_acid.spark.compact.lanes import Lane, Run
-from tests.spark.by_spark import merged_by_spark, written_by_spark
+from hive_acid.spark.limits import Limits
+from tests.spark.by_spark import MERGED, WRITTEN, limited
 from tests.spark.checker import check_table, events, location_of
 from tests.spark.compaction import compact_table
 from tests.spark.conftest import OVER_CONNECT
@@ -85,7 +86,7 @@ def test_both_write_the_same_events(acid, spark, merged, kind):
             acid.insert(f"d.{name}", spark.createDataFrame([(302, "y")], "id int, name string"))
             acid.delete(f"d.{name}", "id = 301")
         before, old = content(acid, f"d.{name}"), acid.table(f"d.{name}")
-        with merged_by_spark() if name == "b" else nullcontext():
+        with limited(acid, **MERGED) if name == "b" else nullcontext():
             (result,) = compact_table(spark, acid, f"d.{name}", kind)
         assert content(acid, f"d.{name}") == before
         assert old.count() == len(before)
@@ -161,8 +162,7 @@ def test_what_pyarrow_does_not_keep_is_left_to_spark(acid, spark, merged, kind, 
 
 def test_files_of_spark_and_of_the_client_become_one(acid, spark, merged, monkeypatch):
     """Spark's have notes at their texts, the client's have none; here each is a piece of its own, as large ones are."""
-    monkeypatch.setattr(lanes, "_LEAST_RUN_BYTES", 1)
-    monkeypatch.setattr(lanes, "_RUNS", 1 << 40)
+    acid.limits = Limits(run_bytes=1, runs=1 << 40)
     acid.create_table("d.t", COLUMNS)
     insert(acid, spark, 0, 1000)
     assert acid.update("d.t", {"name": "'new'"}, "id % 10 = 3") == 100
@@ -204,9 +204,9 @@ def test_files_of_another_zone_are_left_to_spark(acid, spark, merged):
     ]
 
 
-@pytest.mark.parametrize("limit", ["MOST_BYTES", "MOST_COLUMNS"])
-def test_what_is_much_is_left_to_spark(acid, spark, merged, monkeypatch, limit):
-    monkeypatch.setattr(arrow_merge, limit, 1)
+@pytest.mark.parametrize("limit", ["arrow_bytes", "arrow_columns"])
+def test_what_is_much_is_left_to_spark(acid, spark, merged, limit):
+    acid.limits = Limits(**{limit: 1})
     acid.create_table("d.t", COLUMNS)
     insert(acid, spark, 0, 10)
     insert(acid, spark, 10, 10)
@@ -224,10 +224,12 @@ def test_files_that_overlap_are_sorted(tmp_path):
         write_events(tmp_path / name, rows_of(write_ids), ROW)
     ends = [DataFilePath(str(tmp_path / name), (tmp_path / name).stat().st_size) for name in ("a", "b")]
     tails = Footers().read(ends)
-    assert all(map(arrow_merge.is_plain, tails))
+    assert all(arrow_merge.is_plain(tail, Limits()) for tail in tails)
     run = Run(("a", "b"), size=1, rows=40, in_order=False, overlap=True, plain=True)
     deleted = blocks_of([(2, BUCKET_0, [3]), (3, BUCKET_0, [0, 9])])
-    merge = ArrowMerge(str(tmp_path), tails[0].types, "zlib", ALL_WRITES, frozenset(), deleted, lambda *_: None)
+    merge = ArrowMerge(
+        str(tmp_path), tails[0].types, "zlib", ALL_WRITES, frozenset(), deleted, lambda *_: None, Limits()
+    )
     (path,) = merge.written([Lane(0, (run,), 1)], str(tmp_path / "out"))
     keys = [(event.key.write_id, event.key.row_id) for event in events(Path(path.path))]
     gone = {(2, 3), (3, 0), (3, 9)}
@@ -236,9 +238,9 @@ def test_files_that_overlap_are_sorted(tmp_path):
 
 def test_files_of_pyarrow_are_kept(acid, spark, merged, monkeypatch):
     """And joined with what it writes; next to files of Spark that are kept Spark writes."""
-    monkeypatch.setattr(lane_merge, "KEPT_STRIPE_BYTES", 0)
+    acid.limits = Limits(kept_stripe_bytes=0)
     acid.create_table("d.t", COLUMNS)
-    with written_by_spark():
+    with limited(acid, **WRITTEN):
         insert(acid, spark, 0, 100)
         insert(acid, spark, 100, 100)
         acid.update("d.t", {"name": "'u'"}, "id = 150")
@@ -251,7 +253,7 @@ def test_files_of_pyarrow_are_kept(acid, spark, merged, monkeypatch):
     assert merged == [0]
     assert is_of_cpp(made(acid)[-1])
     before = content(acid)
-    with written_by_spark():
+    with limited(acid, **WRITTEN):
         acid.insert("d.t", spark.sql("SELECT 300 id, 'x' name UNION ALL SELECT 301, 'y'").coalesce(1))
     acid.delete("d.t", "id = 300")
     before = content(acid)
@@ -311,10 +313,9 @@ def test_all_may_be_gone(acid, spark, merged):
     check_table(location_of(acid, "d.t"))
 
 
-def test_who_wants_the_rows_no_more_is_heard_at_once(tmp_path, monkeypatch):
+def test_who_wants_the_rows_no_more_is_heard_at_once(tmp_path):
     """Between two batches, of which a file has several."""
-    monkeypatch.setattr(arrow_merge, "_BATCH_VALUES", 0)
-    monkeypatch.setattr(arrow_merge, "_LEAST_BATCH_ROWS", 10)
+    limits = Limits(arrow_batch_values=0, arrow_batch_rows=10)
     write_events(tmp_path / "a", rows_of(range(1, 10)), ROW)
     tails = Footers().read([DataFilePath(str(tmp_path / "a"), (tmp_path / "a").stat().st_size)])
     told = []
@@ -324,7 +325,7 @@ def test_who_wants_the_rows_no_more_is_heard_at_once(tmp_path, monkeypatch):
         if len(told) == 3:
             raise CancelledError("cancelled")
 
-    merge = ArrowMerge(str(tmp_path), tails[0].types, "zlib", ALL_WRITES, frozenset(), {}, cancelled)
+    merge = ArrowMerge(str(tmp_path), tails[0].types, "zlib", ALL_WRITES, frozenset(), {}, cancelled, limits)
     run = Run(("a",), size=1, rows=90, in_order=True, overlap=False, plain=True)
     with pytest.raises(CancelledError):
         merge.written([Lane(0, (run,), 1)], str(tmp_path / "out"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,13 +16,13 @@ from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.filesystem.footers import DataFilePath, Footers
 from hive_acid.format.orc.patch import second_tail
 from hive_acid.format.rows import decode_bucket
-from hive_acid.spark.compact import lane_merge, lanes, pieces
+from hive_acid.spark.compact import lane_merge, pieces
 from hive_acid.spark.compact.file_order import out_of_order
 from hive_acid.spark.jvm.job_settings import configured
-from hive_acid.spark.read import deleted
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.write.stage import SparkStaging
 from metastore.compaction.plan import CompactionRefusedError
-from tests.spark.by_spark import merged_by_spark
+from tests.spark.by_spark import MERGED, limited
 from tests.spark.checker import check_table, events, location_of
 from tests.spark.compaction import compact_table
 from tests.spark.placed import BUCKET_0, commit_writes, write_events
@@ -68,11 +69,9 @@ def looked(monkeypatch):
 
 
 @pytest.fixture
-def by_lanes(monkeypatch, looked):
+def by_lanes(acid, looked):
     """Spark writes every compaction bucket by bucket; as `looked`."""
-    monkeypatch.setattr(lane_merge, "ONE_TASK_BYTES", -1)
-    monkeypatch.setattr(lane_merge, "RUNS_PER_JOB", 2)
-    with merged_by_spark():
+    with limited(acid, **MERGED, by_bucket_bytes=-1, runs_per_job=2):
         yield looked
 
 
@@ -85,11 +84,10 @@ def by_either(request, looked):
 
 
 @pytest.fixture
-def joined(monkeypatch):
+def joined(acid, monkeypatch):
     """Runs are as short as can be; the numbers of the pieces that became one file."""
     numbers = []
-    monkeypatch.setattr(lanes, "_LEAST_RUN_BYTES", 1)
-    monkeypatch.setattr(lanes, "_RUNS", 1000)
+    acid.limits = replace(acid.limits, run_bytes=1, runs=1000)
 
     def join(of_bucket, target):
         numbers.append(len(of_bucket))
@@ -166,11 +164,10 @@ def test_pieces_of_one_bucket_have_all_types_and_their_statistics(acid, spark, b
 
 
 @pytest.fixture
-def kept(monkeypatch, by_lanes):
+def kept(acid, monkeypatch, by_lanes):
     """Files stay as they are whatever the size of their stripes; the files that Spark has written."""
     written = []
-    monkeypatch.setattr(lane_merge, "KEPT_STRIPE_BYTES", 0)
-    monkeypatch.setattr(lane_merge, "LANE_BYTES", 0)
+    acid.limits = replace(acid.limits, kept_stripe_bytes=0, bucket_bytes=0)
     paths = SparkStaging.paths
 
     def told(staging, step):
@@ -303,10 +300,10 @@ def test_files_of_another_writer_are_found_out_in_time(acid, spark, kept, monkey
 
 
 @pytest.mark.parametrize("read_here", [True, False])
-def test_delete_events_are_merged(acid, spark, monkeypatch, read_here):
+def test_delete_events_are_merged(acid, spark, read_here):
     """Of the events of one row the first stays, whoever merges them; and each keeps the write that it is of."""
     if not read_here:
-        monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+        acid.limits = Limits(delete_events=0)
     acid.create_table("d.t", COLUMNS)
     insert(acid, spark, 0, 50, files=2)
     insert(acid, spark, 50, 50)
@@ -344,10 +341,10 @@ def test_delete_events_are_merged(acid, spark, monkeypatch, read_here):
 
 
 @pytest.mark.parametrize("read_here", [True, False])
-def test_events_of_aborted_writes_are_left_out(acid, spark, monkeypatch, read_here):
+def test_events_of_aborted_writes_are_left_out(acid, spark, read_here):
     """Those of a directory that has committed ones as well."""
     if not read_here:
-        monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+        acid.limits = Limits(delete_events=0)
     acid.create_table("d.t", COLUMNS)
     location = commit_writes(acid, "d.t", 3, aborted=[2])
     row = pa.struct([("id", pa.int32()), ("name", pa.string())])

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, MergeCardinalityError, SqlError
-from tests.spark.by_spark import written_by_spark
+from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.placed import BUCKET_0, commit_writes, write_events
 
 VALUES = ["ab", "abcd", "", None, "a", "a\t", " ab", "éé", "\U0001f600", "ab c", "AB"]
@@ -138,7 +138,7 @@ def test_two_rows_of_a_source_that_differ_in_blanks_are_one_match_too_many(chars
         with pytest.raises(MergeCardinalityError):
             merging = chars.merge("d.t", source, on="t.c = s.c").whenMatchedDelete()
             if by_spark:
-                with written_by_spark():
+                with limited(chars, **WRITTEN):
                     merging.execute()
             else:
                 merging.execute()

@@ -9,18 +9,14 @@ from pyspark.sql import functions as F
 from hive_acid.format.deleted import NO_PLACE, blocks_of, layout_of
 from hive_acid.format.rows import encode_bucket
 from hive_acid.format.snapshot import RangeValidity
-from hive_acid.spark.read import deleted, known_frames
+from hive_acid.spark.limits import Limits
+from hive_acid.spark.read import deleted
 from hive_acid.spark.read.scan import PLACE_COLUMN
+from tests.spark.by_spark import limited
 from tests.spark.compaction import compact_table
 from tests.spark.plans import scans
 
 ROWS = 20_000
-
-
-@pytest.fixture(autouse=True)
-def _made_anew(monkeypatch):
-    """Tests change limits between two frames of one state."""
-    monkeypatch.setattr(known_frames, "_MOST_FILES", -1)
 
 
 @pytest.fixture
@@ -51,12 +47,12 @@ def rows_of(frame):
     return sorted((row.id, row.text) for row in frame.collect())
 
 
-def test_a_look_up_finds_what_a_join_finds(changed, acid, monkeypatch):
+def test_a_look_up_finds_what_a_join_finds(changed, acid):
     assert rows_of(changed) == left()
     assert changed.count() == len(left())
     assert changed.agg(F.sum("id")).collect()[0][0] == sum(i for i, _ in left())
     ids = {tuple(row["ROW__ID"]) for row in acid.table("d.t", row_id=True).collect()}
-    monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+    acid.limits = Limits(delete_events=0)
     joined = acid.table("d.t", row_id=True)
     assert "LeftAnti" in plan_of(joined)
     assert rows_of(joined) == left()
@@ -84,14 +80,13 @@ def test_what_is_deleted_later_is_seen_later(changed, acid):
 
 
 def test_deletes_are_joined_where_they_cannot_be_looked_up(changed, acid, monkeypatch):
-    with monkeypatch.context() as without:
+    with monkeypatch.context() as without, limited(acid, known_frame_files=-1):
         without.setattr(deleted, "SHARED", deleted.DeleteFiles())
         without.setitem(sys.modules, "pyarrow", None)
         found = acid.table("d.t")
         assert "LeftAnti" in plan_of(found)
         assert rows_of(found) == left()
-    with monkeypatch.context() as without:
-        without.setattr(deleted, "MOST_WORDS", 100)
+    with limited(acid, delete_words=100):
         assert "LeftAnti" in plan_of(acid.table("d.t"))
 
 
@@ -137,14 +132,14 @@ def keyed(frame):
     return {*found}
 
 
-def test_deletes_in_several_partitions_are_looked_up_by_partition(partitioned, acid, monkeypatch):
+def test_deletes_in_several_partitions_are_looked_up_by_partition(partitioned, acid):
     found = acid.table("d.p")
     assert "LeftAnti" not in plan_of(found)
     assert not any("delete_delta" in one.text for one in scans(found))
     assert keyed(found) == partitioned
     assert keyed(acid.table("d.p").where("name = '50%'")) == {row for row in partitioned if row[0] == "50%"}
     assert acid.table("d.p").count() == len(partitioned)
-    monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+    acid.limits = Limits(delete_events=0)
     joined = acid.table("d.p")
     assert "LeftAnti" in plan_of(joined)
     assert keyed(joined) == partitioned
@@ -226,7 +221,7 @@ def test_what_an_expression_finds_is_what_a_layout_has(spark):
     for highest, of in ((1, 3), (1023, 4), (1024, 3), (70_000, 4)):
         gone = blocks_of((w, b, rows) for w in writes if w <= highest for b in buckets[:of])
         for places in ({NO_PLACE: gone}, {"a": gone, "b": {(5, buckets[1]): {0: -1 << 1 & (1 << 4096) - 1}}}):
-            layout = layout_of(places, ["c"], deleted.MOST_WORDS)
+            layout = layout_of(places, ["c"], Limits().delete_words)
             look_up = deleted.LookUp(deleted._words(spark, layout), deleted._is_deleted(layout))
             left = {tuple(row)[:4] for row in look_up.without_deleted(frame).collect()}
             assert left == {
@@ -239,8 +234,7 @@ def test_what_an_expression_finds_is_what_a_layout_has(spark):
 
 def test_no_more_files_are_opened_for_a_scan_than_it_may(partitioned, acid, monkeypatch):
     monkeypatch.setattr(deleted, "SHARED", deleted.DeleteFiles())
-    with monkeypatch.context() as few:
-        few.setattr(deleted, "_MOST_FILES", 5)
+    with limited(acid, delete_files=5):
         assert "LeftAnti" in plan_of(acid.table("d.p"))
     assert "LeftAnti" not in plan_of(acid.table("d.p"))
 

@@ -3,6 +3,7 @@
 import pytest
 from pyspark.sql import functions as F
 
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.read import known_frames
 from tests.spark.conftest import OVER_CONNECT
 from tests.spark.snapshots.test_leases import named, until_none_is_named
@@ -124,7 +125,7 @@ def test_few_are_kept_and_none_of_many_files(acid, table, made, monkeypatch):
     for name in ("t", "a", "t", "b", "t", "a"):
         acid.table(f"d.{name}")
     assert made == ["t", "a", "b", "a"]
-    monkeypatch.setattr(known_frames, "_MOST_FILES", 0)
+    acid.limits = Limits(known_frame_files=0)
     acid.table(table)
     acid.table(table)
     assert made == ["t", "a", "b", "a", "t", "t"]

@@ -11,7 +11,7 @@ from hive_acid.errors import TableNotAcidError
 from hive_acid.filesystem import files
 from hive_acid.format.names import parse_directory
 from hive_acid.format.snapshot import ValidWriteIdList
-from hive_acid.spark.read import deleted
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.read.scan import ID_COLUMNS, ScanDirectory, scan
 from hive_acid.spark.read.table_frame import delete_events
 from tests.spark.checker import location_of
@@ -109,9 +109,9 @@ def test_columns_are_pruned_and_read_in_batches(changed):
 
 
 @pytest.fixture
-def joins(monkeypatch):
+def joins(acid):
     """Deletes are joined, however few they are."""
-    monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+    acid.limits = Limits(delete_events=0)
 
 
 def test_a_filter_on_a_partition_column_prunes_files(joins, changed):

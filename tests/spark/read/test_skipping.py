@@ -15,7 +15,8 @@ import hive_acid.spark
 from hive_acid.catalog.table import Column, Table
 from hive_acid.filesystem import footers
 from hive_acid.spark.conditions.predicates import predicate_of
-from hive_acid.spark.read import deleted, skipping
+from hive_acid.spark.limits import Limits
+from hive_acid.spark.read import skipping
 from hive_acid.spark.read.skipping import chosen_partitions
 from hive_acid.spark.verbs.frame import AcidTable
 from tests.spark.checker import location_of
@@ -84,7 +85,7 @@ _LESS = ("name is not null", "name like 'n1%' and k >= 100")
 
 
 def test_no_tail_beyond_the_limit_is_opened(stepped, monkeypatch):
-    monkeypatch.setattr(skipping, "MOST_TAILS", 2)
+    stepped.limits = Limits(skipping_files=2)
     monkeypatch.setattr(skipping, "SHARED", footers.Footers())
     assert files_of(stepped.table("d.t", where="k < 0")) == FILES - 2
     assert stepped.table("d.t", where="k = 250").count() == 1
@@ -112,8 +113,8 @@ def test_changes_read_what_they_change(stepped):
     }
 
 
-def test_only_files_that_deletes_may_name_are_joined(stepped, monkeypatch):
-    monkeypatch.setattr(deleted, "MOST_EVENTS", 0)
+def test_only_files_that_deletes_may_name_are_joined(stepped):
+    stepped.limits = Limits(delete_events=0)
     stepped.delete("d.t", "k = 110")
     found = scans(stepped.table("d.t").select("k"))
     joined = [scan for scan in found if scan.files == 1]

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, SerializationError
 from hive_acid.streaming import ArrowWriter, StreamingConnection
-from tests.spark.by_spark import written_by_spark
+from tests.spark.by_spark import WRITTEN, limited
 from tests.values.exact import exactly, rows_of
 from tests.values.hostile import SIMPLE, hostile, stored, value_of
 
@@ -109,7 +109,7 @@ def test_days_and_times_are_stored_as_they_are_or_refused(acid, spark, by_spark)
     acid.insert("d.t", given)
     assert sorted(map(exactly, rows_of(acid.table("d.t"), kinds))) == expected
     if by_spark:
-        with written_by_spark():
+        with limited(acid, **WRITTEN):
             assert acid.update("d.t", {"id": "id", "d": "d", "at": "at", "n": "n"}) == many
     else:
         assert acid.update("d.t", {"id": "id", "d": "d", "at": "at", "n": "n"}, "id >= 0") == many

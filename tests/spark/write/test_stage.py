@@ -7,7 +7,7 @@ from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.format.names import VERSION_MARKER
 from hive_acid.spark.write.stage import SparkStaging
-from tests.spark.by_spark import written_by_spark
+from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import check_table, location_of
 
 LATE = "_temporary/0/_temporary/attempt_202601010000000000000000_0001_m_000001_1"
@@ -90,7 +90,7 @@ def test_what_a_late_task_still_writes_is_nothing_to_the_table(acid, spark, monk
     frame = spark.range(4).selectExpr("int(id) id", *(["int(id % 2) p"] if keys else []))
     assert acid.insert("d.t", frame) == 4
     if kind == "full":
-        with written_by_spark():
+        with limited(acid, **WRITTEN):
             assert acid.update("d.t", {"id": "id + 10"}, "id > 1") == 2
         check_table(location_of(acid, "d.t"))
     assert sorted(row.id for row in acid.table("d.t").collect()) == ([0, 1, 12, 13] if kind == "full" else [0, 1, 2, 3])

@@ -21,6 +21,7 @@ from hive_acid.format.deleted import Source as SourceOfRows
 from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.spark.change.changes import Replaced, Source
 from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.assign import total
 from hive_acid.spark.values.timezone import UTC, session_zone
@@ -30,12 +31,6 @@ from hive_acid.write.staging import DELETE, INSERT, Values
 
 if TYPE_CHECKING:
     import pyarrow
-
-MOST_KEYS = 200_000
-"""So many rows, in all partitions, are brought to the client at most: some 20 MB there."""
-
-MOST_ROWS, LONGEST_ROW_BYTES = 100_000, 500
-"""So many new rows are brought at most, each with so many bytes in its texts: some 50 MB."""
 
 _SIMPLE = re.compile(
     r"boolean|tinyint|smallint|int|integer|bigint|float|double|double precision|date|timestamp|string|binary"
@@ -58,6 +53,7 @@ def collected(
     rows: DataFrame,
     partition_keys: Sequence[str],
     write_id: int,
+    limits: Limits,
     deleted: Mapping[Values, Mapping[SourceOfRows, Blocks]] | None = None,
 ) -> Mapping[Values, DeleteEvents] | None:
     """The events by which `write_id` deletes `rows`, a frame with the hidden columns of `read_rows`.
@@ -65,11 +61,11 @@ def collected(
     They are by the values of their partition. Rows that are `deleted` already, if that is known of each
     partition, are left out.
 
-    `partition_keys` are the columns with the texts of these values. None if there are more than `MOST_KEYS`, of which
-    no task brings many more, or rows of a partition that `deleted` does not know.
+    `partition_keys` are the columns with the texts of these values. None if there are more than the `limits`
+    say, of which no task brings many more, or rows of a partition that `deleted` does not know.
     """
     texts = {key: _text(key) for key in partition_keys}
-    table = _brought(rows, {**_AS_THEY_ARE, **texts}, MOST_KEYS)
+    table = _brought(rows, {**_AS_THEY_ARE, **texts}, limits.collected_deletes)
     if table is None:
         return None
     found = _events(table, partition_keys, write_id)
@@ -99,11 +95,11 @@ def can_be_collected(table: Table) -> bool:
     return not table.bucket_columns and all(_SIMPLE.fullmatch(column.type.strip()) for column in table.columns)
 
 
-def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | None:
+def collected_changes(rows: Replaced, table: Table, write_id: int, limits: Limits) -> Changes | None:
     """The delete events and new rows by which `write_id` makes the changes of `rows`.
 
-    `table` is one that `can_be_collected`. None if there are more than `MOST_ROWS`, or if a row is longer than
-    `LONGEST_ROW_BYTES` or nothing for pyarrow's writer.
+    `table` is one that `can_be_collected`. None if there are more than the `limits` say, or if a row is longer
+    than they say or nothing for pyarrow's writer.
     """
     from pyarrow import compute
 
@@ -115,10 +111,10 @@ def collected_changes(rows: Replaced, table: Table, write_id: int) -> Changes | 
         **_AS_THEY_ARE,
         **{name: _text(key) for name, key in keys},
         **{_KIND(kind): f"array_contains({rows.kinds}, '{kind}')" for kind in (DELETE, INSERT)},
-        **_new_row(table, rows.values),
+        **_new_row(table, rows.values, limits.collected_row_bytes),
         **{name: name for name in rows.source or ()},
     }
-    brought = _brought(rows.frame, columns, MOST_ROWS)
+    brought = _brought(rows.frame, columns, limits.collected_rows)
     if brought is None or compute.any(brought.column(_IS_LONG)).as_py():
         return None
     brought = _with_texts(brought)
@@ -160,7 +156,7 @@ def _repeated(old: pyarrow.Table, partition_keys: Sequence[str]) -> int:
     return int(compute.sum(compute.greater(counted.column("count_all"), 1)).as_py() or 0)
 
 
-def _new_row(table: Table, values: Sequence[str]) -> dict[str, str]:
+def _new_row(table: Table, values: Sequence[str], most_bytes: int) -> dict[str, str]:
     """The SQL of a new row's columns and of whether it is long, by name.
 
     The texts are in one struct, null in a long row: by themselves each would have the lengths of all in its expression,
@@ -171,7 +167,7 @@ def _new_row(table: Table, values: Sequence[str]) -> dict[str, str]:
     others = {part: of for part, of in parts.items() if part not in texts}
     if not texts:
         return {**others, _IS_LONG: "false"}
-    is_long = f"{total([f'coalesce(octet_length({of}), 0L)' for of in texts.values()])} > {LONGEST_ROW_BYTES}"
+    is_long = f"{total([f'coalesce(octet_length({of}), 0L)' for of in texts.values()])} > {most_bytes}"
     together = ", ".join(f"'{part}', if({of} IS NULL, NULL, {of})" for part, of in texts.items())
     return {**others, _TEXTS_OF_ROW: f"if({is_long}, null, named_struct({together}))", _IS_LONG: is_long}
 

@@ -62,7 +62,7 @@ def delete(
     in_place = stays and statement.is_read_in_few_tasks
     if in_place:
         with column_errors(table), statement.reading():
-            events = collected(rows, statement.keys, write.write_id, deleted)
+            events = collected(rows, statement.keys, write.write_id, context.limits, deleted)
         if events is not None:
             return statement.change(events, {}, write).deletes
     if deleted is not None:
@@ -96,7 +96,7 @@ def update(
     in_place = statement.is_read_in_few_tasks
     if where is not None and in_place and can_be_collected(table):
         with column_errors(table), statement.reading():
-            changes = collected_changes(rows, table, write.write_id)
+            changes = collected_changes(rows, table, write.write_id, context.limits)
         if changes is not None:
             return statement.change(changes.deletes, changes.inserts, write).inserts
     events = change_events(rows.changes(), table, write, in_place=in_place)
@@ -147,7 +147,7 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
     The second value says that they stay in the tasks that read them.
     """
     with column_errors(statement.table):
-        source = kept(join, statement.table)
+        source = kept(join, statement.table, statement.context.limits)
         parts = [join.on] if where is None else [join.on, where]
         condition = reduce(and_, (expression(join.meant(part, statement.table)) for part in parts))
         wanted = all_of((source.matched, predicate_of(where, statement.table, join.target_alias, join.source.columns)))

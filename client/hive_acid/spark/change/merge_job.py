@@ -19,7 +19,7 @@ from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, MergeCardinalityError
 from hive_acid.spark.change.changes import REPEATED, UPDATES, Replaced, Source, change_events
-from hive_acid.spark.change.collected import MOST_ROWS, can_be_collected, collected_changes
+from hive_acid.spark.change.collected import can_be_collected, collected_changes
 from hive_acid.spark.change.dml import moved_key
 from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept
@@ -56,17 +56,22 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
     if inserts:
         statement.refuse_clustered(verb)
     with column_errors(table):
-        source = kept(builder.join, table, once=bool(builder.matched))
+        source = kept(builder.join, table, context.limits, once=bool(builder.matched))
         rows = _Merge(statement, builder, source)
         once = bool(builder.matched) and not source.is_unique
         in_place = source.is_small and statement.is_read_in_few_tasks
-        few = in_place and not builder.by_source and source.rows <= MOST_ROWS and can_be_collected(table)
+        few = (
+            in_place
+            and not builder.by_source
+            and source.rows <= context.limits.collected_rows
+            and can_be_collected(table)
+        )
         found = rows.candidates() if few else rows.changed()
         analysed(found.frame)
     write = statement.write()
     if few:
         with column_errors(table), statement.reading():
-            brought = collected_changes(found, table, write.write_id)
+            brought = collected_changes(found, table, write.write_id, context.limits)
         if brought is not None:
             if once:
                 _refuse_repeated(table, brought.repeated, verb)

@@ -22,6 +22,7 @@ from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of
 from hive_acid.spark.jvm.fetched import received, sent
 from hive_acid.spark.jvm.kept_rows import kept_rows
 from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.values.argument_checks import check_condition, check_frame
 from hive_acid.spark.values.assign import total
 from hive_acid.spark.values.quoting import quoted
@@ -31,7 +32,6 @@ from hive_acid.spark.values.types import check_distinct, column_type, refuse_our
 SOURCE_ROW = "__acid_source_row"
 """The number of a source row, by which it is told apart from equal ones."""
 
-_BROADCAST_LIMIT_BYTES = 64 * 1024 * 1024
 _VALUE_BYTES = 16
 
 
@@ -103,7 +103,7 @@ class KeptSource:
         return (F.broadcast(self.frame) if self.is_small else self.frame).alias(self.alias)
 
 
-def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
+def kept(join: Join, table: Table, limits: Limits, *, once: bool = False) -> KeptSource:
     """Compute the source of a join with `table`, and measure it.
 
     With `once` it is looked at whether a row of the table can match two of the source. Raises ColumnError for a source
@@ -141,7 +141,7 @@ def kept(join: Join, table: Table, *, once: bool = False) -> KeptSource:
             for position, (column, _) in enumerate(keys)
         ]
     said = predicate_of(join.on, table, join.target_alias, join.source.columns)
-    small = int(found["bytes"] or 0) + rows * _VALUE_BYTES <= _BROADCAST_LIMIT_BYTES
+    small = int(found["bytes"] or 0) + rows * _VALUE_BYTES <= limits.broadcast_bytes
     unique = found["distinct_keys"] is not None and found["distinct_keys"] == found["known_keys"]
     return KeptSource(frame, join.source_alias, rows, small, all_of((said, *bounds)), unique)
 

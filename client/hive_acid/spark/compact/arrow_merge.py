@@ -26,6 +26,7 @@ from hive_acid.format.orc.tail import OrcType, Tail, read_tail
 from hive_acid.format.rows import INSERT
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.compact.lanes import Lane, Run
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.read.scan import KEY, ROW_COLUMN
 from hive_acid.spark.values.timezone import UTC
 
@@ -34,20 +35,6 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-MOST_BYTES = 512 * 1024 * 1024
-"""So much is merged here, which takes two threads some ten seconds; more is divided among Spark's executors."""
-
-MOST_SORTED_BYTES = 32 * 1024 * 1024
-"""Rows of files that overlap are sorted in memory, where they take ten times as much."""
-
-MOST_COLUMNS = 100
-"""Each column that is written has a buffer of a megabyte or more."""
-
-LONGEST_ROW_BYTES = 1000
-"""How long the texts of a row may be, on an average: a batch of them is in memory, and the longest in the tail."""
-
-_BATCH_VALUES = 1 << 20
-_LEAST_BATCH_ROWS = 1024
 _THREADS = 4
 _FEW_ROWS = 64
 """Of so many rows of one write each is looked up by itself."""
@@ -65,14 +52,14 @@ _PLAIN_TIMES: Mapping[str, tuple[date | datetime, date | datetime]] = {
 }
 
 
-def is_plain(tail: Tail) -> bool:
+def is_plain(tail: Tail, limits: Limits) -> bool:
     """Whether pyarrow reads and writes all that is in a file with ACID columns without a loss."""
     operation, row = tail.column("operation"), tail.column(ROW_COLUMN)
     if operation is None or row is None or tail.compression not in _COMPRESSIONS:
         return False
     columns = tail.types[row].children
     kinds = [tail.types[column].kind for column in columns]
-    if len(columns) > MOST_COLUMNS or not all(kind in _KINDS or kind in _PLAIN_TIMES for kind in kinds):
+    if len(columns) > limits.arrow_columns or not all(kind in _KINDS or kind in _PLAIN_TIMES for kind in kinds):
         return False
     if tail.statistics(operation)[2:4] != (INSERT, INSERT):
         return False
@@ -80,7 +67,7 @@ def is_plain(tail: Tail) -> bool:
         return False
     texts = [tail.statistics(column) for column, kind in zip(columns, kinds, strict=True) if kind in _TEXTS]
     sizes = [0 if of.values == 0 else of.size for of in texts]
-    return None not in sizes and sum(filter(None, sizes)) <= LONGEST_ROW_BYTES * tail.rows
+    return None not in sizes and sum(filter(None, sizes)) <= limits.arrow_row_bytes * tail.rows
 
 
 def _has_plain_times(tail: Tail, column: int) -> bool:
@@ -131,6 +118,7 @@ class ArrowMerge:
     partly_visible: frozenset[str]
     deleted: Mapping[Source, Blocks]
     told: Callable[[int, int, int], None]
+    limits: Limits
     _done: _Done = field(default_factory=_Done)
 
     def written(self, lanes: Sequence[Lane], directory: str) -> list[DataFilePath] | None:
@@ -222,7 +210,7 @@ class ArrowMerge:
 
         if any(of.kind == "timestamp" for of in self.types):
             _refuse_zones(path)
-        rows = max(_LEAST_BATCH_ROWS, _BATCH_VALUES // len(self.types))
+        rows = max(self.limits.arrow_batch_rows, self.limits.arrow_batch_values // len(self.types))
         with files.opened(path) as content:
             fragment = dataset.OrcFileFormat().make_fragment(content)
             yield from fragment.to_batches(batch_size=rows, use_threads=False, batch_readahead=1, fragment_readahead=1)

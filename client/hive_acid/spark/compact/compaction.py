@@ -28,6 +28,7 @@ from hive_acid.spark.compact.lane_merge import LaneMerge
 from hive_acid.spark.compact.merging import Merging
 from hive_acid.spark.compact.rebalance import rebalanced
 from hive_acid.spark.jvm.job_settings import configured
+from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.read.deleted import merged_events
 from hive_acid.spark.read.scan import ID_COLUMNS, KEY, ROW_COLUMN
 from hive_acid.spark.read.table_frame import delete_events, has_old_shape
@@ -35,13 +36,12 @@ from hive_acid.spark.values.types import refuse_instants, row_type
 from hive_acid.spark.write.events import BUCKET_COLUMN, FILE_OF_ROW
 from hive_acid.write.staging import DELETE, INSERT
 
-SMALL_BYTES = 16 * 1024 * 1024
-"""Up to so much is merged in one task even if there are many buckets."""
-
 _NTH = "__acid_nth"
 
 
-def compact(spark: SparkSession, job: CompactionJob, report: Report = unheard) -> CompactionResult:
+def compact(
+    spark: SparkSession, job: CompactionJob, report: Report = unheard, limits: Limits = DEFAULT
+) -> CompactionResult:
     """Make the output of `job` below its staging directory; what an earlier attempt has left there is removed first.
 
     `report` hears of each phase. Raises FormatError or UnsupportedTableError for files that cannot be merged.
@@ -49,7 +49,7 @@ def compact(spark: SparkSession, job: CompactionJob, report: Report = unheard) -
     started = time.monotonic()
     files.remove(job.staging)
     report(Progress(0, 0, 0, "listing"))
-    state = state_of(job)
+    state = state_of(job, limits)
     found = state.partitions[0].state
     with configured(spark, job.settings):
         if job.insert_only:
@@ -94,13 +94,13 @@ class _Merge(Merging):
         return rows, deletes
 
     def _deletes(self, output: str, deltas: Sequence[DataDirectory]) -> int:
-        events = merged_events(self.partition, deltas, self.state.write_ids)
+        events = merged_events(self.partition, deltas, self.state.write_ids, self.state.limits)
         if events:
             self.publish(output, self.staging.deletes(self.state.table, {(): events}, self.job.compression))
             return len(events)
         found = delete_events(self.spark, self.partition.scan_directories(deltas), self.state.write_ids)
         nothing = F.lit(None).cast(row_type(self.state.table.columns)).alias(ROW_COLUMN)
-        in_one = _in_one_task(deltas, SMALL_BYTES)
+        in_one = _in_one_task(deltas, self.state.limits.one_task_bytes)
         return self._placed(output, found.select(*ID_COLUMNS, nothing), DELETE, one_task=in_one)
 
     def _rows(self, output: str) -> int:
@@ -119,7 +119,7 @@ class _Merge(Merging):
         by_lanes = LaneMerge(self, partition)
         if (chosen := by_lanes.chosen()) and (written := by_lanes.merge(output, chosen)) is not None:
             return written
-        many = job.raw or not _in_one_task(partition.state.data, SMALL_BYTES)
+        many = job.raw or not _in_one_task(partition.state.data, self.state.limits.one_task_bytes)
         return self._placed(output, self.events(self.read(partition)), INSERT, one_task=not many)
 
     # --- after a shuffle, or in one task -------------------------------------------------------

@@ -26,6 +26,7 @@ from hive_acid.spark.compact.job import Report, columns_of, unheard
 from hive_acid.spark.compact.jobs import Jobs, OwnSessions, RemoteSessions, Sessions, failure
 from hive_acid.spark.compact.submitted import run_submitted
 from hive_acid.spark.jvm.java import ensure_java
+from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.values.timezone import refuse_zone_with_gaps
 from hive_acid.streaming.memory import keep_freed_memory
 
@@ -74,14 +75,16 @@ def start_session(config: CompactorConfig) -> SparkSession:
     return builder.getOrCreate()
 
 
-def run_job(spark: SparkSession, job: Mapping[str, Any], report: Report = unheard) -> dict[str, Any]:
+def run_job(
+    spark: SparkSession, job: Mapping[str, Any], report: Report = unheard, limits: Limits = DEFAULT
+) -> dict[str, Any]:
     """Run one job and answer it; a failure is an answer too. `report` takes its progress."""
     job_id = job.get("id")
     try:
         asked = CompactionJob.from_json(job)
         if not asked.insert_only:
             refuse_zone_with_gaps(spark, columns_of(asked))
-        result = compact(spark, asked, report)
+        result = compact(spark, asked, report, limits)
     except (UnsupportedTableError, ColumnError) as error:
         return {**failure(job_id, error), "refused": True}
     except Exception as error:  # whatever it is: an error of the JVM comes as py4j's, which Connect does not have

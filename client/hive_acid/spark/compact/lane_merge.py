@@ -31,27 +31,14 @@ from hive_acid.spark.compact.lanes import Lane, has_rows_of, lanes, restricted
 from hive_acid.spark.compact.merging import Merging
 from hive_acid.spark.compact.pieces import Piece, by_bucket, join, mixed, pieces_of
 from hive_acid.spark.jvm.job_settings import configured
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.read.deleted import deleted_rows
 from hive_acid.spark.read.listing import PartitionState
 from hive_acid.spark.read.scan import KEY
-from hive_acid.spark.read.table_frame import BROADCAST_LIMIT_BYTES, has_old_shape
+from hive_acid.spark.read.table_frame import has_old_shape
 from hive_acid.write.staging import INSERT, StagedFiles
 
 LOG = logging.getLogger(__name__)
-
-ONE_TASK_BYTES = 1024 * 1024
-"""Up to so much Spark merges in one task, which is the least that it can do."""
-
-RUNS_PER_JOB = 16
-"""Each run of a lane takes a scan of its own: plans of more become slow to make."""
-
-LANE_BYTES = 1024 * 1024
-"""Lanes pay Spark where the files of a bucket have so much, or where there are no more than `FEW_LANES`."""
-
-FEW_LANES = 4
-
-KEPT_STRIPE_BYTES = 2 * 1024 * 1024
-"""Files with smaller stripes, on an average, are read and written: each stripe costs a reader a start of its own."""
 
 _FILE_BY_FILE = {
     # A union of frames with one part each has a part for each of them.
@@ -78,6 +65,10 @@ class LaneMerge:
     _merging: Merging
     _partition: PartitionState
 
+    @property
+    def _limits(self) -> Limits:
+        return self._merging.state.limits
+
     @cached_property
     def _types(self) -> tuple[OrcType, ...]:
         """Those of the files that are written now."""
@@ -88,7 +79,7 @@ class LaneMerge:
     def _deleted(self) -> Mapping[Source, Blocks] | None:
         """The rows that go, None if that is not known here."""
         deletes = self._partition.state.delete_deltas
-        deleted = deleted_rows([(self._partition, deletes)], self._merging.state.write_ids)
+        deleted = deleted_rows([(self._partition, deletes)], self._merging.state.write_ids, self._limits)
         return None if deleted is None else deleted[0]
 
     def chosen(self) -> list[Lane] | None:
@@ -97,17 +88,17 @@ class LaneMerge:
         size = sum(directory.size for directory in state.data)
         deletes = sum(directory.size for directory in state.delete_deltas)
         # Beyond that deletes are not broadcast, and their join leaves no order.
-        if deletes > BROADCAST_LIMIT_BYTES or not can_look():
+        if deletes > self._limits.broadcast_bytes or not can_look():
             return None
         if has_old_shape(self._merging.spark, self._partition):
             return None
-        found = lanes(self._partition, self._keeps, self._is_plain)
+        found = lanes(self._partition, self._keeps, self._is_plain, self._limits)
         if not found:
             return None
         if self._is_for_arrow(found):
             return found
-        pays = len(found) <= FEW_LANES or size >= len(found) * LANE_BYTES
-        return found if pays and size > ONE_TASK_BYTES else None
+        pays = len(found) <= self._limits.few_buckets or size >= len(found) * self._limits.bucket_bytes
+        return found if pays and size > self._limits.by_bucket_bytes else None
 
     def _is_new(self, tail: Tail) -> bool:
         """Whether a file is such as would be written now.
@@ -122,7 +113,7 @@ class LaneMerge:
 
     def _is_plain(self, tail: Tail) -> bool:
         """Whether a file's rows are pyarrow's to read and write."""
-        return self._is_new(tail) and arrow_merge.is_plain(tail)
+        return self._is_new(tail) and arrow_merge.is_plain(tail, self._limits)
 
     def _keeps(self, directory: DataDirectory, tail: Tail) -> bool:
         """Whether a file becomes part of the new one as it is: nothing of it is left out or changed."""
@@ -130,7 +121,7 @@ class LaneMerge:
             self._is_new(tail)
             and directory.validity is RangeValidity.ALL
             and tail.compression == self._merging.job.compression
-            and sum(stripe.length for stripe in tail.stripes) >= len(tail.stripes) * KEPT_STRIPE_BYTES
+            and sum(stripe.length for stripe in tail.stripes) >= len(tail.stripes) * self._limits.kept_stripe_bytes
             and not has_rows_of(tail, self._deleted or ())
         )
 
@@ -139,8 +130,8 @@ class LaneMerge:
         runs = [run for lane in chosen for together in lane.written() for run in together]
         return (
             all(lane.plain for lane in chosen)
-            and sum(run.size for run in runs) <= arrow_merge.MOST_BYTES
-            and all(run.size <= arrow_merge.MOST_SORTED_BYTES for run in runs if run.overlap)
+            and sum(run.size for run in runs) <= self._limits.arrow_bytes
+            and all(run.size <= self._limits.arrow_sorted_bytes for run in runs if run.overlap)
         )
 
     def merge(self, output: str, chosen: Sequence[Lane]) -> int | None:
@@ -200,6 +191,7 @@ class LaneMerge:
             self._partly_visible,
             self._deleted or {},
             self._tell,
+            self._limits,
         )
         paths = merge.written(chosen, directory)
         if paths is None:
@@ -224,7 +216,7 @@ class LaneMerge:
         rows = 0
         paths: list[DataFilePath] = []
         with configured(self._merging.spark, _FILE_BY_FILE):
-            for number, together in enumerate(_jobs(chosen)):
+            for number, together in enumerate(_jobs(chosen, self._limits.runs_per_job)):
                 step = f"{output}-{number}"
                 tasks = [task for lane in together for task in self._tasks(lane)]
                 # The longest begin first, so that none is left alone in the end.
@@ -271,7 +263,7 @@ class LaneMerge:
         return buckets
 
 
-def _jobs(chosen: Sequence[Lane]) -> list[list[Lane]]:
+def _jobs(chosen: Sequence[Lane], most_runs: int) -> list[list[Lane]]:
     """Lanes that are written together."""
     jobs: list[list[Lane]] = []
     left = 0
@@ -281,7 +273,7 @@ def _jobs(chosen: Sequence[Lane]) -> list[list[Lane]]:
             continue
         if not jobs or runs > left:
             jobs.append([])
-            left = RUNS_PER_JOB
+            left = most_runs
         jobs[-1].append(lane)
         left -= runs
     return jobs

@@ -16,14 +16,9 @@ from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.format.orc.tail import Tail
 from hive_acid.format.rows import decode_bucket
 from hive_acid.format.state import DataDirectory, DataFile, DirectoryState
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.read.listing import PartitionState, is_raw
-from hive_acid.spark.read.skipping import MOST_TAILS, key_ranges, tails_of
-
-_LEAST_RUN_BYTES = 8 * 1024 * 1024
-"""Smaller files are sorted together rather: a scan more costs what it costs to sort so much (0.2 s of processors)."""
-
-_RUNS = 8
-"""Into about so many runs a partition is divided, whatever its buckets: tasks of one run each end together."""
+from hive_acid.spark.read.skipping import key_ranges, tails_of
 
 Key = tuple[int, ...]
 
@@ -91,7 +86,10 @@ class _File:
 
 
 def lanes(
-    partition: PartitionState, keeps: Callable[[DataDirectory, Tail], bool], is_plain: Callable[[Tail], bool]
+    partition: PartitionState,
+    keeps: Callable[[DataDirectory, Tail], bool],
+    is_plain: Callable[[Tail], bool],
+    limits: Limits,
 ) -> list[Lane] | None:
     """The lanes of a partition, None if its files do not say what lies in them, or are not where they belong.
 
@@ -101,7 +99,7 @@ def lanes(
     state = partition.state
     directories = [directory for directory in state.data for _ in directory.files]
     found = [file for directory in state.data for file in directory.files]
-    if state.originals or any(map(is_raw, found)) or len(found) > MOST_TAILS:
+    if state.originals or any(map(is_raw, found)) or len(found) > limits.skipping_files:
         return None
     if any(file.bucket is None for file in found) or any(of.unfinished for of in state.data):
         return None
@@ -119,7 +117,7 @@ def lanes(
             return None
         of = _File(file.path, file.size, tail.rows, *bounds, keeps(directory, tail), is_plain(tail))
         by_bucket.setdefault(file.bucket or 0, []).append(of)
-    run_bytes = max(_LEAST_RUN_BYTES, sum(file.size for of in by_bucket.values() for file in of) // _RUNS)
+    run_bytes = max(limits.run_bytes, sum(file.size for of in by_bucket.values() for file in of) // limits.runs)
     return [
         Lane(bucket, tuple(_runs(of, run_bytes)), sum(file.size for file in of))
         for bucket, of in sorted(by_bucket.items())

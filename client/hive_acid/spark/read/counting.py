@@ -9,9 +9,6 @@ from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
 from hive_acid.spark.read.old_shapes import may_hold_updates
 from hive_acid.spark.read.skipping import tails_of
 
-MOST_TAILS = 256
-"""So many files are opened to count the rows of a table; Spark opens more of them faster."""
-
 
 def known_rows(state: TableState) -> int | None:
     """The number of rows; None where some may be deleted, are not all visible, or are not counted by tails."""
@@ -24,7 +21,7 @@ def known_rows(state: TableState) -> int | None:
         for file in directory.files
         if file.size
     ]
-    if SHARED.missing(paths) > MOST_TAILS:
+    if SHARED.missing(paths) > state.limits.counted_files:
         return None
     tails = tails_of(paths)
     return None if tails is None else sum(tail.rows for tail in tails)

@@ -43,24 +43,13 @@ from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
+from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.read.listing import PartitionState
 from hive_acid.spark.read.scan import KEY, PLACE_COLUMN
 from hive_acid.spark.read.skipping import tails_of
 
 if TYPE_CHECKING:
     import pyarrow
-
-MOST_EVENTS = 3_000_000
-"""So many delete events are looked up by one scan; more are joined. To read as many once takes a second."""
-
-MOST_MERGED_EVENTS = 300_000
-"""So many are merged without Spark, which takes 0.3 s and 100 MB."""
-
-MOST_WORDS = 1 << 18
-"""Words of 64 rows each that a scan carries: 2 MB."""
-
-_MOST_FILES = 512
-"""So many delete files that are not known yet are read for one scan: half a second from a local disk."""
 
 _ARRAY = "__acid_words"
 _MOST_KNOWN_BLOCKS = 1 << 18
@@ -143,31 +132,37 @@ Deletes = tuple[PartitionState, Sequence[DataDirectory]]
 
 
 def look_up_of(
-    spark: SparkSession, deletes: Sequence[Deletes], write_ids: ValidWriteIdList, places: Sequence[str] = ()
+    spark: SparkSession,
+    deletes: Sequence[Deletes],
+    write_ids: ValidWriteIdList,
+    places: Sequence[str] = (),
+    limits: Limits = DEFAULT,
 ) -> LookUp | None:
     """How to find out whether an event is of a row that some of `deletes` delete; None if that takes a join.
 
     All events are in the partition of the only one of them; or the `PLACE_COLUMN` of each is among `places`, which
     begin with those of `deletes`.
     """
-    found = deleted_rows(deletes, write_ids)
+    found = deleted_rows(deletes, write_ids, limits)
     if found is None:
         return None
     of_places = dict(zip(places or [NO_PLACE], found, strict=False))
-    layout = layout_of(of_places, places[len(deletes) :], MOST_WORDS)
+    layout = layout_of(of_places, places[len(deletes) :], limits.delete_words)
     return None if layout is None else LookUp(_words(spark, layout), _is_deleted(layout))
 
 
-def deleted_rows(deletes: Sequence[Deletes], write_ids: ValidWriteIdList) -> list[Mapping[Source, Blocks]] | None:
+def deleted_rows(
+    deletes: Sequence[Deletes], write_ids: ValidWriteIdList, limits: Limits = DEFAULT
+) -> list[Mapping[Source, Blocks]] | None:
     """The rows that each of `deletes` deletes; None if there are too many to be read here, or it cannot be.
 
     Nor can it where only some of the events in a file are visible: what is known of a file is known for all snapshots.
     A compacted delta may span aborted writes of which it has no events.
     """
     wanted = _event_files(deletes)
-    if wanted is None or SHARED.missing(file for of in wanted for file in of) > _MOST_FILES:
+    if wanted is None or SHARED.missing(file for of in wanted for file in of) > limits.delete_files:
         return None
-    if not _are_few([file for of in wanted for file in of], MOST_EVENTS):
+    if not _are_few([file for of in wanted for file in of], limits.delete_events):
         return None
     said = SHARED.read([file for of in wanted for file in of])
     if said is None:
@@ -205,14 +200,14 @@ def _are_few(wanted: Sequence[DataFilePath], most_events: int) -> bool:
 
 
 def merged_events(
-    partition: PartitionState, deltas: Sequence[DataDirectory], write_ids: ValidWriteIdList
+    partition: PartitionState, deltas: Sequence[DataDirectory], write_ids: ValidWriteIdList, limits: Limits = DEFAULT
 ) -> DeleteEvents | None:
     """The events of `deltas` that are visible, in the order of their keys, the first one of each row.
 
     None if there are none, or too many to be read here, or it cannot be.
     """
     found = _event_files([(partition, deltas)])
-    if found is None or not _are_few(found[0], MOST_MERGED_EVENTS):
+    if found is None or not _are_few(found[0], limits.merged_delete_events):
         return None
     (wanted,) = found
     with ThreadPoolExecutor(files.threads_at(partition.location), thread_name_prefix="delete-file") as pool:

@@ -19,8 +19,6 @@ from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.read.table_frame import read_table
 
 _KEPT = 16
-_MOST_FILES = 1_000
-"""Of tables with more files nothing is kept: what Spark knows of each of them would stay in its memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class KnownFrames:
     def table(self, spark: SparkSession, state: TableState, *, row_id: bool) -> DataFrame:
         """As `read_table` of all rows."""
         session = vars(spark).get("_jsparkSession")
-        if session is None or sum(len(found.data_files) for found in state.partitions) > _MOST_FILES:
+        if session is None or sum(len(found.data_files) for found in state.partitions) > state.limits.known_frame_files:
             # A frame of Connect is words until it runs.
             return read_table(spark, state, row_id=row_id)
         key = state.table.full_name, row_id

@@ -13,6 +13,7 @@ from hive_acid.format.names import Kind, parse_bucket_file
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import RangeValidity, ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, DataFile, DirectoryState, directory_state, stamp_of
+from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.read.open_files import closed_files
 from hive_acid.spark.read.scan import ScanDirectory
 
@@ -81,13 +82,14 @@ class PartitionState:
 class TableState:
     """A table as one snapshot sees it: its definition, its write ids, and the state of each partition directory.
 
-    Without `skipping` all of it is read, whatever is wanted and whatever statistics say.
+    Without `skipping` all of it is read, whatever is wanted and whatever statistics say; `limits` say how it is read.
     """
 
     table: Table
     write_ids: ValidWriteIdList
     partitions: tuple[PartitionState, ...]
     skipping: bool = True
+    limits: Limits = DEFAULT
 
 
 def is_raw(file: DataFile) -> bool:

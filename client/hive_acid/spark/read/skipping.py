@@ -25,15 +25,10 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.state import DataDirectory, DataFile
 from hive_acid.spark.conditions.literals import type_name
 from hive_acid.spark.conditions.predicates import Predicate, is_beyond, may_match, restricted
+from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
 from hive_acid.spark.read.old_shapes import may_hold_updates
 from hive_acid.spark.read.scan import KEY, ROW_COLUMN
-
-MOST_TAILS = 1000
-"""So many tails, of the largest files, are opened for one statement; files beyond it are read without a look."""
-
-MOST_TAILS_FOR_DELETES = 256
-"""So many are opened in one partition to find out which of its files deletes may have touched."""
 
 _NO_VALUE = ColumnStatistics(0, has_null=True)
 _RANGES = {
@@ -128,7 +123,7 @@ def without_hopeless_files(state: TableState, wanted: Predicate | None) -> Table
     asked: list[_Candidate] = []
     for candidate in sorted(candidates, key=lambda found: -found.file.size):
         unopened += SHARED.missing([candidate.path])
-        if unopened > MOST_TAILS:
+        if unopened > state.limits.skipping_files:
             break
         asked.append(candidate)
     tails = tails_of([candidate.path for candidate in asked])
@@ -145,7 +140,7 @@ def without_hopeless_files(state: TableState, wanted: Predicate | None) -> Table
 
 
 def spared_by_deletes(
-    partition: PartitionState, reached: Sequence[DataDirectory]
+    partition: PartitionState, reached: Sequence[DataDirectory], limits: Limits = DEFAULT
 ) -> tuple[list[DataDirectory], list[DataDirectory]]:
     """`reached`, data directories that are older than some delete delta, as those with files of which a delete event
     may name a row, and those with the other files.
@@ -158,7 +153,7 @@ def spared_by_deletes(
     events = [
         _Candidate(partition, found, file).path for found in partition.state.delete_deltas for file in found.files
     ]
-    if SHARED.missing([*data, *events]) > MOST_TAILS_FOR_DELETES:
+    if SHARED.missing([*data, *events]) > limits.deletes_reach_files:
         return list(reached), []
     tails = tails_of([*data, *events])
     if tails is None:

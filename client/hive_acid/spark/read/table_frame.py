@@ -61,9 +61,6 @@ ROW_ID = "ROW__ID"
 KEY_COLUMNS = ("__acid_write_id", "__acid_bucket", "__acid_row_id")
 """A row's identity within its partition, in the order in which files are sorted."""
 
-BROADCAST_LIMIT_BYTES = 64 * 1024 * 1024
-"""Up to this size of delete files their keys are broadcast: some twenty million events (data-path.md §2)."""
-
 
 def partition_columns(table: Table) -> list[str]:
     """The hidden columns that hold the text of each partition key, as it stands in the partition's name."""
@@ -114,7 +111,7 @@ def deleted_from(spark: SparkSession, state: TableState) -> Mapping[str, Mapping
     if any(has_old_shape(spark, partition) for partition in state.partitions):
         return None
     deletes = [(partition, partition.state.delete_deltas) for partition in state.partitions]
-    found = deleted_rows(deletes, state.write_ids)
+    found = deleted_rows(deletes, state.write_ids, state.limits)
     if found is None:
         return None
     return {partition.name: rows for partition, rows in zip(state.partitions, found, strict=True)}
@@ -139,7 +136,7 @@ class _Reading:
 
     def split(self, partitions: Iterable[PartitionState]) -> _Split:
         """The partitions by what deletes can reach."""
-        return _split(partitions, with_deleted=self.with_deleted, skipping=self.state.skipping)
+        return _split(partitions, self.state, with_deleted=self.with_deleted)
 
 
 def _rows(reading: _Reading, *, with_ids: bool) -> DataFrame:
@@ -270,13 +267,14 @@ class _Place:
         """How to find out which events in `partitions` are of rows that `split` has deletes for, without a join."""
         deletes = [(partition, partition.state.delete_deltas) for partition in split.deleted_from]
         if len(partitions) == 1:
-            return look_up_of(self._spark, deletes, self._state.write_ids)
+            return look_up_of(self._spark, deletes, self._state.write_ids, limits=self._state.limits)
         directories = [partition.directory for partition in self.partitions]
         if not all(map(has_known_uri, directories)):
             return None
         places = dict(zip((found.name for found in self.partitions), place_texts(directories), strict=True))
         of_deletes = [places.pop(partition.name) for partition in split.deleted_from]
-        return look_up_of(self._spark, deletes, self._state.write_ids, [*of_deletes, *places.values()])
+        every = [*of_deletes, *places.values()]
+        return look_up_of(self._spark, deletes, self._state.write_ids, every, self._state.limits)
 
     def _without(self, parts: Sequence[DataFrame], split: _Split, look_up: LookUp | None) -> list[DataFrame]:
         """Events of `split.touched` less those that its delete events name."""
@@ -286,12 +284,12 @@ class _Place:
             return [look_up.without_deleted(events, self.reading.early) for events in parts]
         found = _deletes(self._scan(split.deletes, ()))
         several = len(split.deleted_from) > 1
-        broadcast = split.delete_bytes <= BROADCAST_LIMIT_BYTES
+        broadcast = split.delete_bytes <= self._state.limits.broadcast_bytes
         return [anti_join(events, found, several=several, broadcast=broadcast) for events in parts]
 
     def _latest(self, partition: PartitionState, renamed: Mapping[str, Names]) -> DataFrame:
         """The rows of a partition that has updates among its inserts."""
-        split = _split([partition], skipping=self._state.skipping)
+        split = _split([partition], self._state)
         if split.untouched_originals or split.touched_originals:
             raise UnsupportedTableError(
                 f"{partition.location} has files from before the table was ACID, and updates of their rows by Hive "
@@ -351,8 +349,8 @@ class _Split:
     delete_bytes: int = 0
 
 
-def _split(partitions: Iterable[PartitionState], *, with_deleted: bool = False, skipping: bool = True) -> _Split:
-    """By what deletes can reach; nothing, if deleted rows are to be read. Statistics are asked with `skipping` only."""
+def _split(partitions: Iterable[PartitionState], of: TableState, *, with_deleted: bool = False) -> _Split:
+    """By what deletes can reach; nothing, if deleted rows are to be read. Statistics are asked if `of` skips."""
     split = _Split()
     for partition in partitions:
         state = partition.state
@@ -363,8 +361,8 @@ def _split(partitions: Iterable[PartitionState], *, with_deleted: bool = False, 
         reached = [found for found in state.data if any(_reaches(deletes, found.directory) for deletes in latest)]
         names = {found.name for found in reached}
         missed = [found for found in state.data if found.name not in names]
-        if skipping:
-            reached, spared = spared_by_deletes(partition, reached)
+        if of.skipping:
+            reached, spared = spared_by_deletes(partition, reached, of.limits)
             missed += spared
         split.untouched += partition.scan_directories(missed)
         split.touched += partition.scan_directories(reached)

@@ -15,6 +15,7 @@ from hive_acid.settings import TransactionManager
 from hive_acid.spark.conditions.booleans import refuse_non_boolean_of
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.jvm.forked import check_spark
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.tables.plain import TURN_ON
 from hive_acid.spark.write.statement import Context
@@ -34,6 +35,15 @@ class SessionBase:
     def spark(self) -> SparkSession:
         """The Spark session. Raises OtherProcessError in a child that was forked from its process."""
         return self._context.spark
+
+    @property
+    def limits(self) -> Limits:
+        """Up to which sizes statements take the cheaper of two ways. Others may be set, for those of all threads."""
+        return self._where.limits
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        self._where.limits = limits
 
     @property
     def _context(self) -> Context:

@@ -32,6 +32,7 @@ from hive_acid.format.rows import encode_bucket
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, NOT_INFERRED, configured
+from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.read.skipping import chosen_partitions, without_hopeless_files
 from hive_acid.spark.read.steady import without_hiding
@@ -105,7 +106,7 @@ def analysed(frame: DataFrame) -> DataFrame:
     return frame
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Context:
     """Where statements run: Spark, the metastore, the guard over time zones, how files are compressed and how large.
 
@@ -120,12 +121,14 @@ class Context:
     statistics: bool = False
     """Whether each statement tells the metastore what it has added (`hive_acid.spark.write.upkeep`)."""
     skipping: bool = True
+    limits: Limits = DEFAULT
+    """They may be changed between two statements."""
     spreader: Spreader = field(init=False)
     definitions: Definitions = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "definitions", Definitions(self.connection))
-        object.__setattr__(self, "spreader", Spreader(self.spark, self.target_file_size_bytes))
+        self.definitions = Definitions(self.connection)
+        self.spreader = Spreader(self.spark, self.target_file_size_bytes)
         if self.compression not in COMPRESSIONS:
             raise ValueError(f"compression '{self.compression}' is none of {', '.join(COMPRESSIONS)}")
 
@@ -159,7 +162,7 @@ class Context:
             pruned = len(chosen) < len(names)
             partitions = self.connection.partitions_named(table, chosen)
         state = table_state(table, partitions, write_ids, transaction.snapshot, only_these=pruned)
-        return without_hopeless_files(replace(state, skipping=self.skipping), wanted)
+        return without_hopeless_files(replace(state, skipping=self.skipping, limits=self.limits), wanted)
 
 
 class Overwrite(NamedTuple):
