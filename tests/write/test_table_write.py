@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -268,11 +269,12 @@ def test_what_is_written_under_a_plain_name_is_marked_and_leaves_nothing_behind(
     assert files_below(table.location) == FILES
 
 
+@pytest.mark.parametrize("ahead_s", [0, 3600])
 @pytest.mark.parametrize("again", ["by this write", "by another one"])
 def test_rows_are_not_put_below_what_a_drop_has_left_of_their_partition(
-    metastore: Callable[..., str], again: str
+    metastore: Callable[..., str], monkeypatch: pytest.MonkeyPatch, again: str, ahead_s: int
 ) -> None:
-    """It waits for writers under way, and in the end goes on without them."""
+    """It waits for writers under way, and in the end goes on without them, also if their clocks are ahead."""
     uri = metastore(**{"metastore.acid.truncate.wait": "100ms"})
     with connect(uri) as connection, connect(uri) as other:
         other.create_database("d")
@@ -281,9 +283,12 @@ def test_rows_are_not_put_below_what_a_drop_has_left_of_their_partition(
         with connection.begin() as transaction:
             begun = world.begin(transaction)
             begun.publish(*staged(begun, ("a",)))
-        late = connection.begin()
-        first = world.begin(late)
-        first.publish(*staged(first, ("b",)))
+        with monkeypatch.context() as clock:
+            now_s = time.time() + ahead_s
+            clock.setattr(time, "time", lambda: now_s)
+            late = connection.begin()
+            first = world.begin(late)
+            first.publish(*staged(first, ("b",)))
         other.drop_partitions(table, ["p=a"])
         if again == "by another one":
             with other.begin() as writer:

@@ -110,7 +110,6 @@ class Transaction:
         """The tables (``db.table``) that it uses, and no others; empty if it has not said."""
         self.may_begin_again = may_begin_again
         """Whether who runs it runs all of it anew on a SnapshotOutdatedError: then `lock` raises that."""
-        self.begun_s = time.time()
         """When it was begun, by the clock of this machine."""
         self.thread = threading.get_ident()
         """The thread that has begun it."""

@@ -47,8 +47,6 @@ from hive_acid.write.same_partitions import by_values, may_be_named_otherwise, v
 from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values
 
 _UNPARTITIONED = ""
-_CLOCKS_DIFFER_S = 300
-"""By so much the clocks of clients differ at most: what they tell of a partition only saves a look at its files."""
 
 _LOOKS = 3
 """So often a lock is taken at most, each time for what was found behind the one before."""
@@ -116,7 +114,6 @@ class TableWrite:
         self._connection = connection
         self._definitions = definitions
         self._first_statement = 0
-        self._may_be_anew_s = transaction.begun_s - _CLOCKS_DIFFER_S
         self._places = {} if table.partition_keys else {_UNPARTITIONED: table.location}
 
     @classmethod
@@ -333,16 +330,15 @@ class TableWrite:
         if not self.table.partition_keys:
             return
         names = sorted({one.partition for one in published})
-        told = self._connection.wire_partitions(self.table, names)
-        now = {name: found.sd.location for name, found in told.items()}
+        now = self._connection.partitions_named(self.table, names)
         for name in names:
             if now.get(name) != self._places[name]:
                 what = f"was moved to {now[name]}" if name in now else "was dropped"
                 raise TableChangedError(
                     f"partition {name} of {self.table.full_name} {what} while the statement ran: run it again"
                 )
-        # Of many nobody has said when they were made.
-        self._refuse_hidden([name for name in names if not 0 < (told[name].createTime or 0) < self._may_be_anew_s])
+        # Of all: a time at which the metastore made a partition says nothing to a client whose clock is another.
+        self._refuse_hidden(names)
 
     def _refuse_hidden(self, names: Sequence[str]) -> None:
         """Raise TableChangedError if in one of the partitions a base of a later write hides what was put there.
