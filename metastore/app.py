@@ -21,6 +21,7 @@ import sqlalchemy.exc
 import hive_acid
 from hive_acid.errors import HiveAcidError, MetaError
 from metastore.catalog.place.directories import warehouse_root
+from metastore.compaction.worker.executor import CompactionExecutor
 from metastore.config import Config
 from metastore.filework import files
 from metastore.observe.calls import CallCounts
@@ -128,10 +129,14 @@ def _connected(url: str, options: ServeOptions, loop: asyncio.AbstractEventLoop 
 
 
 class App:
-    """One metastore: `start`, then `stop`; or `run`, until a signal."""
+    """One metastore: `start`, then `stop`; or `run`, until a signal.
 
-    def __init__(self, options: ServeOptions) -> None:
+    `executor` runs its compactions, by default the one of the settings.
+    """
+
+    def __init__(self, options: ServeOptions, executor: CompactionExecutor | None = None) -> None:
         self._options = options
+        self._executor = executor
         self._stack = contextlib.ExitStack()
         self._ended = threading.Event()
         self._is_stopping = False
@@ -182,7 +187,7 @@ class App:
             def trouble() -> str | None:
                 return "the server is stopping" if self._is_stopping else watch.trouble()
 
-            slices = Slices(db, options.warehouse, config)
+            slices = Slices(db, options.warehouse, config, self._executor)
             stack.callback(slices.close)
             served = replace(
                 config.server,

@@ -22,7 +22,7 @@ from metastore.compaction.states import CompactionType
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
 from metastore.lock.states import LockType
-from metastore.slices import CatalogueOfCompaction
+from metastore.slices.compaction_catalogue import CatalogueOfCompaction
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.models import TxnOwner

@@ -26,7 +26,7 @@ from metastore.catalog.models import Column, DatabaseInfo, Partition, Table
 from metastore.catalog.place.places import Place
 from metastore.catalog.service import CatalogService
 from metastore.compaction.cleaner.orphans import Orphans, Sweep
-from metastore.slices import CatalogueOfCompaction
+from metastore.slices.compaction_catalogue import CatalogueOfCompaction
 from metastore.store.database import Database
 from metastore.transfer.target import Target
 from metastore.txn.states import TxnType

@@ -16,7 +16,7 @@ from metastore.compaction.queue.looks import Candidate
 from metastore.compaction.states import CompactionType
 from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper, CompactionHousekeeperRun
 from metastore.housekeeping.config import HousekeepingConfig
-from metastore.slices import CatalogueOfCompaction
+from metastore.slices.compaction_catalogue import CatalogueOfCompaction
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.states import TxnType

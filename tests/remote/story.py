@@ -22,7 +22,6 @@ from hive_acid.spark.compact import pieces
 from hive_acid.spark.compact.file_order import out_of_order
 from hive_acid.spark.write.stage import SparkStaging
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
-from metastore import slices
 from metastore.app import App, ServeOptions
 from metastore.config import Config
 from tests.crash.steps import ALL_STEPS
@@ -40,9 +39,9 @@ COMPACTED_WITHIN_S = 180
 
 def main(db_url: str, warehouse: str) -> None:
     spark = SparkSession.builder.master("local[2]").getOrCreate()
-    if not ALL_STEPS:  # the worker's own Spark would take half of all the time to start
-        slices.executor_for = lambda config: SessionExecutor(spark)  # type: ignore[attr-defined]
-    app = App(ServeOptions("127.0.0.1", 0, None, db_url, warehouse, Config.parse(SETTINGS)))
+    # The worker's own Spark would take half of all the time to start.
+    executor = None if ALL_STEPS else SessionExecutor(spark)
+    app = App(ServeOptions("127.0.0.1", 0, None, db_url, warehouse, Config.parse(SETTINGS)), executor)
     try:
         uri = app.start()
         with hive_acid.spark.session(spark, uri) as acid:

@@ -28,7 +28,7 @@ from metastore.compaction.worker.worker import CompactionWorker
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.housekeeper import AcidHouseKeeper
 from metastore.lock.service import LockService
-from metastore.slices import CatalogueOfCompaction
+from metastore.slices.compaction_catalogue import CatalogueOfCompaction
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.service import TxnService

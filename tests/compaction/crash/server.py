@@ -13,7 +13,6 @@ import threading
 import time
 
 from hive_acid.compaction_job import CompactionJob
-from metastore import slices
 from metastore.config import Config
 from metastore.schedule import Schedule
 from metastore.slices import Slices
@@ -31,8 +30,7 @@ def main() -> None:
     def linger(job: CompactionJob, _cancelled: threading.Event | None = None) -> None:
         time.sleep(random.uniform(0, LONGEST_MERGE_S))
 
-    slices.executor_for = lambda config: Merger(before=linger, after=linger)  # type: ignore[attr-defined]
-    made = Slices(Database(url), warehouse, Config.parse(settings))
+    made = Slices(Database(url), warehouse, Config.parse(settings), Merger(before=linger, after=linger))
     Schedule(made.services(), made.lease).start()
     print("running", flush=True)
     threading.Event().wait()

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from hive_acid.filesystem import files
-from metastore import slices
 from metastore.config import Config
 from metastore.slices import Slices
 from metastore.store.database import Database
@@ -86,12 +85,12 @@ class Services(Program):
 def run(order: Order, steps: Steps) -> None:
     """Start the services and run them in rounds until a round does nothing."""
     executor = EXECUTORS[order.executor]()
-    slices.executor_for = lambda config: executor  # type: ignore[attr-defined]
     if order.stuck:
         files.remove = partial(_remove_unless, order.stuck, files.remove)
     steps.watch()
     steps.watch_executor(executor)
-    made = Slices(Database(order.url), order.warehouse, Config.parse([f"{k}={v}" for k, v in order.settings.items()]))
+    config = Config.parse([f"{k}={v}" for k, v in order.settings.items()])
+    made = Slices(Database(order.url), order.warehouse, config, executor)
     executor.server = made
     assert made.lease.compete()
     services = sorted(made.services(), key=lambda one: FIRST.index(one.name) if one.name in FIRST else len(FIRST))

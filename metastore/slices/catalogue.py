@@ -1,0 +1,71 @@
+"""The catalogue and its events: their services and the handlers over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from metastore.catalog.service import CatalogService
+from metastore.compaction.materializations import Materializations
+from metastore.events.service import EventLog
+from metastore.filework.lanes import FILE_SYSTEMS
+from metastore.housekeeping.event_cleaner import EventCleaner
+from metastore.rpc.call import Handler
+from metastore.rpc.handlers import events, removals, security
+from metastore.rpc.handlers.catalog import (
+    constraints,
+    databases,
+    functions,
+    partition_lists,
+    partitions,
+    privileges,
+    statistics,
+    table_lists,
+    tables,
+    views,
+)
+from metastore.schedule import Service
+from metastore.slices.common import Common, done
+from metastore.txn.service import TxnService
+
+REMOVALS_INTERVAL_MS = 10_000
+"""Pause between two looks at directories of dropped objects: those that could not be removed, and the old trash."""
+
+
+class CatalogueSlice:
+    """Services of the catalogue, made once for a server; its files are below `warehouse`."""
+
+    def __init__(self, common: Common, warehouse: str, txns: TxnService) -> None:
+        config = common.config
+        FILE_SYSTEMS.limit_ms = config.catalog.file_timeout_ms
+        self._config = config
+        self._events = EventLog(common.db, config.events)
+        self.catalog = CatalogService(common.db, warehouse, config.catalog, txns)
+        self._materializations = Materializations(common.db)
+        self._event_cleaner = EventCleaner(common.fenced, config.events, config.housekeeping)
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """RPC name to handler."""
+        catalog = self.catalog
+        return {
+            **databases.handlers(catalog),
+            **tables.handlers(catalog),
+            **table_lists.handlers(catalog),
+            **partitions.handlers(catalog),
+            **partition_lists.handlers(catalog),
+            **functions.handlers(catalog.functions),
+            **constraints.handlers(catalog.constraints),
+            **privileges.handlers(catalog.roles, catalog.privileges),
+            **security.handlers(catalog.tokens),
+            **views.handlers(catalog.views, self._materializations),
+            **removals.handlers(catalog.removals),
+            **statistics.handlers(catalog),
+            **events.handlers(self._events, catalog),
+        }
+
+    def services(self) -> list[Service]:
+        """What runs in the background."""
+        return [
+            Service("EventCleaner", self._config.events.clean_interval_ms, partial(done, self._event_cleaner.run_once)),
+            Service("removals", REMOVALS_INTERVAL_MS, self.catalog.tidy),
+        ]
