@@ -7,6 +7,7 @@ ARGS ?=
 TXNS ?= 10000
 SEED ?= 1
 STEPS ?= 200
+DAY ?= $(shell expr $$(date +%s) / 86400)
 VERSION ?= 4.3
 SPARK_VENV := .venv-spark-$(VERSION)
 QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/test_checker.py tests/rpc/test_framing.py \
@@ -20,7 +21,7 @@ QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/tes
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo quick test lint docs release bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
+.PHONY: help install demo quick test test-all lint docs release bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,7 +48,10 @@ demo: install ## ACID on Spark, on real data: New York's flights of 2013
 quick: install ## Formats, rules, texts and one server: under a minute, without Spark
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK_TESTS) $(ARGS)
 
-test: install $(VENV)/spark.classes ## All tests
+test: install $(VENV)/spark.classes ## The tests; of the longest ones the variants of the day (DAY=N), as they change
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --sample=$(DAY) $(ARGS)
+
+test-all: install $(VENV)/spark.classes ## All tests with all variants
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 # For the tests' JVMs, which start in half the time with it; one that fails is done without.

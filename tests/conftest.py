@@ -14,8 +14,28 @@ from metastore.config import Config
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
+from tests.sampling import sampled
 
 _names = itertools.count(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """See `tests.sampling`."""
+    parser.addoption("--sample", type=int, metavar="DAY", help="of tests marked `sampled` only the variants of a day")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """How to play the same again."""
+    day = config.getoption("sample")
+    return None if day is None else f"tests marked `sampled`: those of --sample={day}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what has another day."""
+    day = config.getoption("sample")
+    if day is not None:
+        items[:], left_out = sampled(items, day)
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session")

@@ -116,6 +116,7 @@ def shown(password: str, words: str) -> bool:
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.sampled
 def test_a_server_is_let_in_and_nothing_shows_the_password(way: str, guarded: str, tmp_path: Path) -> None:
     arguments, environment = ways(guarded, tmp_path / "home", PASSWORD)[way]
     place = ["--warehouse", tmp_path / "w", *arguments]

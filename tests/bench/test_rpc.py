@@ -40,6 +40,7 @@ def bench(metastore: Callable[..., str]) -> Bench:
 
 
 @pytest.mark.parametrize("name", [name for name in sections.NAMES if name != "start"])
+@pytest.mark.sampled
 def test_a_scenario_finds_figures_and_no_failure(bench: Bench, name: str) -> None:
     (section,) = sections.chosen([name])
 

@@ -101,6 +101,7 @@ def contents(rpc: Rpc, root: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("again", ["tidied", "asked again"])
 @pytest.mark.parametrize("move", MOVES)
+@pytest.mark.sampled
 def test_a_server_that_is_killed_at_any_step_leaves_all_or_nothing(
     furnished: Rpc, db: Database, db_url: str, warehouse: Path, move: Callable[[Rpc], None], again: str
 ) -> None:

@@ -37,6 +37,7 @@ def connection(proxy: Meddler) -> Iterator[Connection]:
 @pytest.mark.parametrize("end", ["commit", "abort"])
 @pytest.mark.parametrize("kind", TransactionKind)
 @pytest.mark.parametrize("neighbours", [0, 2])
+@pytest.mark.sampled
 def test_a_heartbeat_between_an_end_and_its_answer(
     proxy: Meddler,
     connection: Connection,

@@ -96,6 +96,7 @@ class World:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", [name for name, one in STATEMENTS.items() if is_chosen(one)])
+@pytest.mark.sampled
 def test_kill(world: World, name: str) -> None:
     statement = STATEMENTS[name]
     dry = world.prepared(statement)

@@ -76,6 +76,7 @@ ATTACKS: dict[str, Callable[[], hostile.Attack]] = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.sampled
 def test_others_are_answered_meanwhile(daemon: Daemon, name: str) -> None:
     attack = ATTACKS[name]()
     reset_peak_memory(daemon.pid)

@@ -17,6 +17,7 @@ from tests.served import served
 @pytest.mark.parametrize(
     ("zone", "asked"), [("Europe/Amsterdam", ("5", "one", "by_time")), ("Asia/Kolkata", ("2", "one"))]
 )
+@pytest.mark.sampled
 def test_times_of_a_zone(postgres_url, template, tmp_path, capsys, zone, asked):
     """Summer time and before 1940 offsets of odd seconds; clocks that were put back before 1900."""
     with served(postgres_url, template, tmp_path / "warehouse") as server:

@@ -138,6 +138,7 @@ def cases(
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.sampled
 def test_kill(name: str, cases: Cases) -> None:
     steps, end = cases.whole(name)
     _require_an_end(end)

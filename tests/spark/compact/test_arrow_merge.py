@@ -148,6 +148,7 @@ def test_values_of_all_types_stay(acid, spark, merged):
         ("binary", "cast(repeat('x', 5000) AS binary)"),
     ],
 )
+@pytest.mark.sampled
 def test_what_pyarrow_does_not_keep_is_left_to_spark(acid, spark, merged, kind, value):
     acid.create_table("d.t", {"id": "int", "v": kind})
     for number in range(3):

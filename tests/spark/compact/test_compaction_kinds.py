@@ -98,6 +98,7 @@ def joined(acid, monkeypatch):
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
+@pytest.mark.sampled
 def test_bucket_by_bucket_the_same_rows_have_the_same_ids(history, spark, by_either, kinds):
     before = content(history)
     old = history.table("d.t", row_id=True)
@@ -113,6 +114,7 @@ def test_bucket_by_bucket_the_same_rows_have_the_same_ids(history, spark, by_eit
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
+@pytest.mark.sampled
 def test_a_bucket_in_pieces_becomes_one_file(history, spark, by_either, joined, kinds):
     before = content(history)
     old = history.table("d.t", row_id=True)

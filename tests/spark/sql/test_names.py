@@ -116,6 +116,7 @@ def undone(acid):
 
 @pytest.mark.parametrize("clause", CLAUSES)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.sampled
 def test_what_a_clause_of_merge_knows(pair, spark, clause, way):
     """All names in SQL, some by the builder: the ways differ in how they are given, not in what they mean."""
     cases = [(place, name) for place in ("condition", "value") for name in NAMES]

@@ -132,6 +132,7 @@ def _refuses_all(acid: AcidSession, verbs: dict[str, Callable[[AcidSession], obj
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("writer", ["insert", "numbered batch"])
+@pytest.mark.sampled
 def test_rows_of_who_writes_meanwhile_are_not_lost_below_the_base(tables: AcidSession, verb: str, writer: str) -> None:
     """They are replaced with the others, or they come after; never are they committed and nowhere to be seen."""
     if "insert-only" in verb and writer != "insert":

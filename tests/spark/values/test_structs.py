@@ -118,6 +118,7 @@ def read(acid, name="d.t"):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled
 def test_every_verb_stores_each_field_under_its_name(acid, spark, seed):
     random = Random(seed)
     kind = any_type(random)

@@ -114,6 +114,7 @@ VALUES = {
 
 @pytest.mark.parametrize("escape", [None, "\\"])
 @pytest.mark.parametrize("delimiter", ["-", " ", "/", "1", "44", "N", "\\"])
+@pytest.mark.sampled
 def test_values_of_all_types_are_whole_or_refused(acid, spark, delimiter, escape):
     """A delimiter may be in the text of a number, a day or base64, and in what stands for null."""
     types = {name: kind for name, (kind, _) in VALUES.items()}

@@ -112,6 +112,7 @@ def test_the_first_partition_columns_may_be_given(parts, spark):
         ({"p": None}, [(10, 1, "a")], False),
     ],
 )
+@pytest.mark.sampled
 def test_a_frame_may_have_the_partition_that_is_replaced(parts, spark, partition, given, replaced):
     """If all its rows have the values of `partition`; else nothing is replaced."""
 

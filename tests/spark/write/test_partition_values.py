@@ -244,6 +244,7 @@ def rows(acid, name="d.t"):
 
 
 @pytest.mark.parametrize("kind", ["string", "char(30)"])
+@pytest.mark.sampled
 def test_the_text_that_stands_for_null_is_refused(acid, spark, tmp_path, kind):
     """It would be read as null, and meet the rows of null in one directory."""
     acid.create_table("d.t", {"id": "int", "v": "string"}, partitioned_by={"p": kind})
@@ -352,6 +353,7 @@ WRITTEN_OTHERWISE = {
 
 
 @pytest.mark.parametrize("kind", WRITTEN_OTHERWISE)
+@pytest.mark.sampled
 def test_a_partition_is_found_whatever_its_value_is_written_as(acid, spark, tmp_path, kind):
     value, texts = WRITTEN_OTHERWISE[kind]
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": kind})
@@ -401,6 +403,7 @@ def named_by_others(acid, kind, *texts, properties=None):
 
 @pytest.mark.parametrize("properties", [None, INSERT_ONLY])
 @pytest.mark.parametrize("kind", NAMED_BY_OTHERS)
+@pytest.mark.sampled
 def test_rows_go_to_the_partition_that_others_have_named(acid, spark, tmp_path, kind, properties):
     """Hive and ours are one partition: what is inserted is where its rows are, and an overwrite replaces those."""
     text, value, given = NAMED_BY_OTHERS[kind]

@@ -98,6 +98,7 @@ def test_columns_that_the_table_lacks_are_added(acid, spark):
         ("array<struct<a:tinyint>>", [(1,), (1000,)], "array<struct<a:int>>"),
     ],
 )
+@pytest.mark.sampled
 def test_values_that_do_not_fit_fail_the_insert(acid, spark, type_, value, source, ansi):
     acid.create_table("d.t", {"v": type_})
     spark.conf.set("spark.sql.ansi.enabled", ansi)
@@ -208,6 +209,7 @@ def test_dynamic_partitions_are_registered(acid, spark):
     ],
 )
 @pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.sampled
 def test_partitions_of_every_type_and_of_null_keep_the_order_of_rows(acid, spark, type_, texts, shuffled):
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": type_})
     text = f"element_at(array(NULL, {', '.join(map(repr, texts))}), int(pmod(xxhash64(id), 4)) + 1)"

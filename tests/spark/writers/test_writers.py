@@ -25,6 +25,7 @@ def stage(spark, postgres_url, template, tmp_path_factory) -> Iterator[Stage]:
 
 
 @pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.sampled
 def test_a_statement_happens_on_the_table_of_now_or_not_at_all(stage: Stage, writer: str) -> None:
     print(f"seed {SEED}")
     chosen = [case for case in sample(SEED) if case.writer == writer]
