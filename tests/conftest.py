@@ -1,12 +1,9 @@
 """Fixtures for all tests: one Postgres per session, a fresh migrated database per test."""
 
-import itertools
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg2
 import pytest
 
 from metastore.app import App, ServeOptions
@@ -14,9 +11,8 @@ from metastore.config import Config
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
+from tests.databases import Databases, administer, url_of
 from tests.sampling import sampled
-
-_names = itertools.count(1)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,27 +44,24 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def template(postgres_url: str) -> str:
     """Name of a migrated database to copy."""
-    _admin(postgres_url, "CREATE DATABASE template_metastore")
+    administer(postgres_url, "CREATE DATABASE template_metastore")
     db = Database(url_of(postgres_url, "template_metastore"))
     upgrade(db)
     db.close()
     return "template_metastore"
 
 
+@pytest.fixture(scope="session")
+def databases(postgres_url: str, template: str) -> Databases:
+    """Copies of the migrated database."""
+    return Databases(postgres_url, template)
+
+
 @pytest.fixture
-def db_url(postgres_url: str, template: str) -> Iterator[str]:
-    """URL of a fresh migrated database of the test's own."""
-    with fresh_database(postgres_url, template) as url:
+def db_url(databases: Databases) -> Iterator[str]:
+    """URL of a migrated database of the test's own, in which nothing has happened."""
+    with databases.one() as url:
         yield url
-
-
-@contextmanager
-def fresh_database(postgres_url: str, template: str) -> Iterator[str]:
-    """URL of a migrated database that lasts as long as the body."""
-    name = f"test_{next(_names)}"
-    _admin(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template}")
-    yield url_of(postgres_url, name)
-    _admin(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
@@ -103,16 +96,3 @@ def _log_as_before() -> Iterator[None]:
     yield
     root.setLevel(level)
     root.handlers[:] = handlers
-
-
-def url_of(postgres_url: str, database: str) -> str:
-    """URL of another database of the same server."""
-    return postgres_url.replace("/metastore?", f"/{database}?")
-
-
-def _admin(url: str, statement: str) -> None:
-    connection = psycopg2.connect(url)
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-    connection.close()

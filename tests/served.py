@@ -14,7 +14,7 @@ from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 from tests.caller import Caller
-from tests.conftest import _admin, url_of
+from tests.databases import administer, url_of
 
 ALONE = {"metastore.lock.poll.wait": "0ms", "metastore.housekeeping.threads.on": "false"}
 """Settings of a server that does nothing by itself and answers at once."""
@@ -38,7 +38,7 @@ class Served:
 def migrated(directory: Path, template: str) -> Iterator[str]:
     """The URL of a Postgres of its own in `directory`, in which `template` is a migrated database."""
     with EmbeddedPostgres(directory / "postgres", settings={"fsync": "off"}) as url:
-        _admin(url, f"CREATE DATABASE {template}")
+        administer(url, f"CREATE DATABASE {template}")
         db = Database(url_of(url, template))
         upgrade(db)
         db.close()
@@ -51,7 +51,7 @@ def served(
 ) -> Iterator[Served]:
     """Serve a fresh copy of the migrated database `template`; `settings` come on top of `ALONE`."""
     name = f"served_{next(_numbers)}"
-    _admin(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    administer(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template}")
     url = url_of(postgres_url, name)
     config = Config.parse([f"{key}={value}" for key, value in {**ALONE, **(settings or {})}.items()])
     app = App(ServeOptions("127.0.0.1", 0, None, url, str(warehouse), config))
@@ -61,4 +61,4 @@ def served(
     finally:
         app.stop()
         db.close()
-        _admin(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
+        administer(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")

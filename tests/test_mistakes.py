@@ -20,7 +20,7 @@ from metastore import cli
 from metastore.app import App
 from metastore.cli import main
 from metastore.observe import log
-from tests.conftest import _admin
+from tests.databases import administer
 
 HOSTILE = (
     "",
@@ -109,7 +109,7 @@ def test_no_data_is_made_by_a_typo(capsys: pytest.CaptureFixture[str], tmp_path:
     assert f"there is no data in {tmp_path / 'typo'} yet" in words
     assert not (tmp_path / "typo").exists()
     assert not (tmp_path / "x.json").exists()
-    _admin(postgres_url, "CREATE DATABASE empty")
+    administer(postgres_url, "CREATE DATABASE empty")
     url = postgres_url.replace("/metastore?", "/empty?")
     try:
         assert "no metastore has used it yet" in refused(capsys, "export", tmp_path / "x.json", "--database-url", url)
@@ -118,7 +118,7 @@ def test_no_data_is_made_by_a_typo(capsys: pytest.CaptureFixture[str], tmp_path:
             assert cursor.fetchone() == (0,)
         connection.close()
     finally:
-        _admin(postgres_url, "DROP DATABASE empty WITH (FORCE)")
+        administer(postgres_url, "DROP DATABASE empty WITH (FORCE)")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.store.address import conninfo_of
 from metastore.store.embedded.server import EmbeddedPostgres
-from tests.conftest import _admin
+from tests.databases import administer
 from tests.observe.scrape import get
 from tests.ports import free_port
 
@@ -41,8 +41,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             connection.commit()
         hba = home / "cluster" / "pg_hba.conf"
         hba.write_text("local all metastore trust\nhost all all 127.0.0.0/8 scram-sha-256\n")
-        _admin(url, "CREATE DATABASE guarded OWNER ann")
-        _admin(url, "SELECT pg_reload_conf()")
+        administer(url, "CREATE DATABASE guarded OWNER ann")
+        administer(url, "SELECT pg_reload_conf()")
         yield host
 
 

@@ -32,7 +32,7 @@ from metastore.transfer.target import Target
 from metastore.txn.states import TxnType
 from tests.catalog.acid_world import AcidWorld
 from tests.catalog.conftest import ACID, Rpc, column, partition, storage, table
-from tests.conftest import url_of
+from tests.databases import url_of
 from tests.served import migrated
 
 KEYS = (column("k", "string"),)

@@ -19,7 +19,7 @@ from hive_acid.errors import MetaError
 from metastore.store.config import StoreConfig
 from metastore.store.database import Database
 from metastore.store.fitness import examine
-from tests.conftest import _admin, url_of
+from tests.databases import administer, url_of
 from tests.ports import free_port
 
 
@@ -36,12 +36,12 @@ def test_a_sound_database(db_url: str) -> None:
 
 
 def test_one_that_is_not_utf_8(postgres_url: str) -> None:
-    _admin(postgres_url, "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
+    administer(postgres_url, "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
     try:
         with pytest.raises(MetaError, match=r"the database latin keeps text as LATIN1, .*ENCODING 'UTF8'"):
             examined(url_of(postgres_url, "latin"))
     finally:
-        _admin(postgres_url, "DROP DATABASE latin WITH (FORCE)")
+        administer(postgres_url, "DROP DATABASE latin WITH (FORCE)")
 
 
 def test_one_that_is_away_is_not_waited_for() -> None:

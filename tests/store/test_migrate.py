@@ -9,7 +9,7 @@ from hive_acid.errors import MetaError
 from metastore.store import functions
 from metastore.store.database import Database
 from metastore.store.migrate import upgrade
-from tests.conftest import url_of
+from tests.databases import url_of
 
 
 @pytest.fixture

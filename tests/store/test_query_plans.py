@@ -20,7 +20,7 @@ from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 from tests.caller import Caller, Refused
-from tests.conftest import _admin, url_of
+from tests.databases import administer, url_of
 from tests.served import served
 
 TEMPLATE = "template_plans"
@@ -115,7 +115,7 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explained]:
     place = tmp_path_factory.mktemp("explained")
     with ExitStack() as stack:
         url = stack.enter_context(EmbeddedPostgres(place, settings=SETTINGS))
-        _admin(url, f"CREATE DATABASE {TEMPLATE}")
+        administer(url, f"CREATE DATABASE {TEMPLATE}")
         db = Database(url_of(url, TEMPLATE))
         upgrade(db)
         connection = db.dedicated_connection()

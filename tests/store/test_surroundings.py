@@ -30,7 +30,7 @@ from metastore.store.embedded import server as embedded
 from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.undertaking import repeated
 from tests.caller import Caller, Refused
-from tests.conftest import _admin, url_of
+from tests.databases import administer, url_of
 from tests.fuzz.run import SERVED, Connection
 from tests.fuzz.stage import furnish
 from tests.fuzz.values import Values
@@ -172,7 +172,7 @@ def test_every_call_waits_for_the_database_alike(postgres: Postgres, uri: str, i
 def test_no_method_says_less_while_the_database_is_away(postgres: Postgres, tmp_path: Path, is_warm: bool) -> None:
     """Each method, with arguments by a seed, while Postgres is killed and comes back, twice."""
     name = f"methods_{is_warm}".lower()  # of its own, since hostile calls drop what others need
-    _admin(postgres.url, f"CREATE DATABASE {name}")
+    administer(postgres.url, f"CREATE DATABASE {name}")
     url = url_of(postgres.url, name)
     with serving(url, tmp_path / "w", metastore__acid__truncate__wait="0ms") as address:
         with Caller(address) as ann:
@@ -347,8 +347,8 @@ def test_a_server_that_ends_says_so(db_url: str, tmp_path: Path) -> None:
 def test_few_slots_are_made_do_with(postgres_url: str, db_url: str, tmp_path: Path) -> None:
     """As with a CONNECTION LIMIT, or when others have taken nearly all of them."""
     name = db_url.rpartition("/")[2].partition("?")[0]
-    _admin(postgres_url, f"CREATE ROLE few LOGIN CONNECTION LIMIT 5; ALTER DATABASE {name} OWNER TO few")
-    _admin(
+    administer(postgres_url, f"CREATE ROLE few LOGIN CONNECTION LIMIT 5; ALTER DATABASE {name} OWNER TO few")
+    administer(
         db_url,
         "DO $$ DECLARE one text; BEGIN FOR one IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables"
         " WHERE schemaname = 'hive_acid' LOOP EXECUTE 'ALTER TABLE ' || one || ' OWNER TO few'; END LOOP;"
@@ -376,9 +376,9 @@ def test_few_slots_are_made_do_with(postgres_url: str, db_url: str, tmp_path: Pa
             with ThreadPoolExecutor(16) as pool:
                 assert max(pool.map(work, range(16))) < 15
     finally:
-        _admin(postgres_url, f"ALTER DATABASE {name} OWNER TO metastore")
-        _admin(db_url, "REASSIGN OWNED BY few TO metastore; DROP OWNED BY few")
-        _admin(postgres_url, "DROP ROLE few")
+        administer(postgres_url, f"ALTER DATABASE {name} OWNER TO metastore")
+        administer(db_url, "REASSIGN OWNED BY few TO metastore; DROP OWNED BY few")
+        administer(postgres_url, "DROP ROLE few")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 from tests.caller import Caller, refused
-from tests.conftest import _admin, url_of
+from tests.databases import administer, url_of
 from tests.served import Served, served
 
 TEMPLATE = "template_trips"
@@ -48,7 +48,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
     place = tmp_path_factory.mktemp("counted")
     with ExitStack() as stack:
         url = stack.enter_context(EmbeddedPostgres(place, settings={"fsync": "off", "log_statement": "all"}))
-        _admin(url, f"CREATE DATABASE {TEMPLATE}")
+        administer(url, f"CREATE DATABASE {TEMPLATE}")
         db = Database(url_of(url, TEMPLATE))
         upgrade(db)
         db.close()

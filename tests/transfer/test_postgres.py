@@ -12,7 +12,7 @@ import hive_acid
 from hive_acid.wire import ttypes
 from metastore.transfer.importing import ABORTED
 from metastore.transfer.models import TransferError
-from tests.conftest import _admin, url_of
+from tests.databases import administer, url_of
 from tests.transfer import hive4
 from tests.transfer.world import move_in, snapshots
 
@@ -21,10 +21,10 @@ from tests.transfer.world import move_in, snapshots
 def hive(postgres_url: str) -> Iterator[str]:
     """URL of a Hive metastore's database."""
     url = url_of(postgres_url, "hive_metastore")
-    _admin(postgres_url, "CREATE DATABASE hive_metastore")
+    administer(postgres_url, "CREATE DATABASE hive_metastore")
     hive4.create(url)
     yield url
-    _admin(postgres_url, "DROP DATABASE hive_metastore WITH (FORCE)")
+    administer(postgres_url, "DROP DATABASE hive_metastore WITH (FORCE)")
 
 
 def change(hive: str, statement: str) -> None:
