@@ -101,9 +101,9 @@ DROPPED_TABLE = Table(
     Column("definition", JSONB),
     Column("last_write_id", BigInteger),
     Column("invalid_write_ids", ARRAY(BigInteger)),
-    Column("writers", ARRAY(BigInteger)),
     Column("dropped_at", DateTime(timezone=True)),
     Column("purge_at", DateTime(timezone=True)),
+    Column("writers", ARRAY(BigInteger)),
 )
 
 DROPPED_DIRECTORY = Table(
