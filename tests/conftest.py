@@ -36,8 +36,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An embedded Postgres without fsync: the tests' data need not survive the machine."""
-    with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), settings={"fsync": "off"}) as url:
+    """An embedded Postgres without fsync: the tests' data need not survive the machine.
+
+    Nor does it look at tables by itself, after which it would plan otherwise.
+    """
+    settings = {"fsync": "off", "autovacuum": "off"}
+    with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), settings=settings) as url:
         yield url
 
 

@@ -1,7 +1,7 @@
 """Databases for tests, which are put back as they were: to make each anew took a quarter of a second.
 
 A database that a test has left is emptied, and gets the rows and the counters of its template. One that is no more of
-the template's shape, or has become large, is dropped.
+the template's shape, or whose tables were analysed, or that has become large, is dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _USES = 100
 
 _SHAPE = """
 SELECT md5(concat_ws('/',
-  (SELECT string_agg(concat_ws(' ', c.oid, c.relname, c.relkind, c.reloptions, c.relacl), ',' ORDER BY c.oid)
+  (SELECT string_agg(concat_ws(' ', c.oid, c.relname, c.relkind, c.reloptions, c.relacl, c.reltuples), ','
+                     ORDER BY c.oid)
      FROM pg_class c WHERE c.oid >= 16384 AND c.relkind <> 't' AND c.relpersistence <> 't'),
   (SELECT string_agg(concat_ws(' ', a.attrelid, a.attnum, a.attname, a.atttypid, a.attnotnull), ',' ORDER BY 1)
      FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
