@@ -48,15 +48,11 @@ class CatalogCalls(Transport):
 
     def partitions_named(self, table: Table, names: Sequence[str]) -> dict[str, str]:
         """Partition name to location, of those of the named partitions that there are."""
-        return {name: found.sd.location for name, found in self.wire_partitions(table, names).items()}
-
-    def wire_partitions(self, table: Table, names: Sequence[str]) -> dict[str, Any]:
-        """As `partitions_named`, with all that the metastore says of each, as a Thrift struct."""
-        found: dict[str, Any] = {}
+        found: dict[str, str] = {}
         for first in range(0, len(names), 1000):
             some = list(names[first : first + 1000])
             for partition in self.call("get_partitions_by_names", table.database, table.name, some):
-                found[table.partition_name(partition.values)] = partition
+                found[table.partition_name(partition.values)] = partition.sd.location
         return found
 
     def add_partitions(self, table: Table, locations: Mapping[str, str], *, wire: Any = None) -> None:

@@ -7,7 +7,6 @@ than that of every row the transaction can see, and its deletes apply to them in
 from __future__ import annotations
 
 import enum
-import gc
 import logging
 import os
 import socket
@@ -24,13 +23,11 @@ from hive_acid.errors import (
     MetastoreUnreachableError,
     NoSuchTxnError,
     OtherProcessError,
-    SnapshotInTheWayError,
     SnapshotOutdatedError,
     TableChangedError,
     TableNotNamedError,
     TransactionClosedError,
     TransactionExpiredError,
-    TransactionInTheWayError,
     TxnAbortedError,
     UnknownMethodError,
     UnsupportedTableError,
@@ -38,7 +35,8 @@ from hive_acid.errors import (
 )
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import TxnId, WriteId
-from hive_acid.transactions.heartbeats import Heartbeats, Leased
+from hive_acid.transactions import own_thread
+from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.locks import Operation, holder_of, holders_of, users_of
 from hive_acid.transactions.pressure import Pressure
 from hive_acid.wire import table_name, ttypes
@@ -110,7 +108,6 @@ class Transaction:
         """The tables (``db.table``) that it uses, and no others; empty if it has not said."""
         self.may_begin_again = may_begin_again
         """Whether who runs it runs all of it anew on a SnapshotOutdatedError: then `lock` raises that."""
-        """When it was begun, by the clock of this machine."""
         self.thread = threading.get_ident()
         """The thread that has begun it."""
         self.is_block = False
@@ -301,7 +298,7 @@ class Transaction:
             self._check_named(table_name(component.dbname, component.tablename))
         wanted = sorted({table_name(component.dbname, component.tablename) for component in components})
         if any(component.type == ttypes.LockType.EXCLUSIVE for component in components):
-            self._refuse_own_snapshots(wanted)
+            own_thread.refuse_snapshots(self._connection.heartbeats, wanted)
         deadline = time.monotonic() + self._lock_timeout_ms / 1000
         request = ttypes.LockRequest(
             component=list(components),
@@ -331,46 +328,20 @@ class Transaction:
         if self.may_begin_again and any(component.operationType in _CHANGES for component in components):
             self._refuse_outdated()
 
-    def _refuse_own_snapshots(self, tables: Sequence[str]) -> None:
-        """Raise SnapshotInTheWayError if this thread reads one of the tables: while it waits, that does not end."""
-        found = self._connection.heartbeats.reading(tables)
-        if found:
-            gc.collect()  # frames in circles are in nobody's way
-            found = self._connection.heartbeats.reading(tables)
-        own = [one for one in found if one.thread == threading.get_ident()]
-        if own:
-            raise SnapshotInTheWayError(
-                f"the lock on {', '.join(tables)} is not waited for, since this very thread reads of it: transaction "
-                f"{', '.join(str(one.id) for one in own)}. Let the frames go (del frame, or the end of "
-                "acid.snapshot()) and try again"
-            )
-        if found:
-            LOG.warning(
-                "the lock on %s waits for snapshots that other threads of this program have: transaction %s",
-                ", ".join(tables),
-                ", ".join(str(one.id) for one in found),
-            )
-
     def _refuse_own_blocks(self, components: Sequence[Any], tables: Sequence[str], lock_id: int) -> None:
-        """Give up a lock that another block of this thread is in the way of: it would end only after the wait."""
-        if own := [one for one in self._connection.heartbeats.blocks() if one.id != self.id]:
+        """Give up a lock that another block of this thread is in the way of."""
+        if own := own_thread.other_blocks(self._connection.heartbeats, self.id):
             holders = holders_of(self._connection, components, lock_id)
             if found := [one for one in own if one.id in holders]:
                 self._call("unlock", ttypes.UnlockRequest(lockid=lock_id))
-                raise _in_the_way(f"the lock on {', '.join(tables)}", found)
+                raise own_thread.in_the_way(f"the lock on {', '.join(tables)}", found)
 
     def refuse_own_writes(self, database: str, table: str, among: Collection[WriteId] | None = None) -> None:
         """Raise TransactionInTheWayError if this thread is in a block of another transaction that writes there.
 
         `among` are the write ids that are in the way, if not all are.
         """
-        found = []
-        for one in self._connection.heartbeats.blocks():
-            write_id = one.written_as(database, table)
-            if one.id != self.id and write_id is not None and (among is None or write_id in among):
-                found.append(one)
-        if found:
-            raise _in_the_way(f"the end of what is written to {database}.{table}", found)
+        own_thread.refuse_writes(self._connection.heartbeats, self.id, database, table, among)
 
     def wait_for_earlier_writes(self, database: str, table: str) -> None:
         """Wait until nobody writes to the table under a smaller write id: a base of this transaction would hide it.
@@ -645,13 +616,6 @@ class Transaction:
             self.commit()
         elif self._process == os.getpid():
             self.abort()
-
-
-def _in_the_way(waited_for: str, own: Sequence[Leased]) -> TransactionInTheWayError:
-    return TransactionInTheWayError(
-        f"{waited_for} is not waited for, since this very thread is within a block that is in the way: transaction "
-        f"{', '.join(str(one.id) for one in own)}. Do it within that block, or leave the block first"
-    )
 
 
 def _valid_write_ids(found: Any) -> ValidWriteIdList:

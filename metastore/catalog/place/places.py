@@ -36,12 +36,6 @@ _AUTHORITIES = {
 _HOST = re.compile(rf"({_NAME}(:[1-9][0-9]{{0,4}})?)?"), "a host, or host:port"
 """Of other file systems. What else their clients understand (users, ports written otherwise, Amazon's resource names)
 would be other names of the same places."""
-
-
-class OtherNameError(MetaError):
-    """A place is spelt otherwise than its directory is named, on a file system that ignores the case of letters."""
-
-
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _FAMILIES = (("s3", "s3a", "s3n"), ("gs", "gcs"), ("abfs", "abfss"))
 """Schemes that are names of one store."""
@@ -50,6 +44,10 @@ _PLAIN = re.compile(r"[\x20-\x7d]*")
 """Steps of which all file systems have the same idea; a tilde is part of the short names of some."""
 _MOST_LINKS = 40
 _MOST_WAYS = 100
+
+
+class OtherNameError(MetaError):
+    """A place is spelt otherwise than its directory is named, on a file system that ignores the case of letters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from hive_acid.compaction_job import CompactionJob
 from hive_acid.filesystem import files
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import directory_state
-from hive_acid.spark.limits import DEFAULT, Limits
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.read.listing import UNPARTITIONED, PartitionState, TableState
 
 _ALL_TXNS = ValidTxnList.parse(f"{2**63 - 1}:{2**63 - 1}::")
 """A job names directories that its compaction sees: whose transactions they are of has been looked at."""
 
 
-def state_of(job: CompactionJob, limits: Limits = DEFAULT) -> TableState:
+def state_of(job: CompactionJob, limits: Limits) -> TableState:
     """What the job is to merge, as the state of a table of which that is all: the reader makes rows of it."""
     chosen = {directory for directory, _ in (*job.data, *job.deletes)}
     write_ids = ValidWriteIdList.parse(job.write_ids)

@@ -43,7 +43,7 @@ from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
-from hive_acid.spark.limits import DEFAULT, Limits
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.read.listing import PartitionState
 from hive_acid.spark.read.scan import KEY, PLACE_COLUMN
 from hive_acid.spark.read.skipping import tails_of
@@ -135,8 +135,8 @@ def look_up_of(
     spark: SparkSession,
     deletes: Sequence[Deletes],
     write_ids: ValidWriteIdList,
+    limits: Limits,
     places: Sequence[str] = (),
-    limits: Limits = DEFAULT,
 ) -> LookUp | None:
     """How to find out whether an event is of a row that some of `deletes` delete; None if that takes a join.
 
@@ -152,7 +152,7 @@ def look_up_of(
 
 
 def deleted_rows(
-    deletes: Sequence[Deletes], write_ids: ValidWriteIdList, limits: Limits = DEFAULT
+    deletes: Sequence[Deletes], write_ids: ValidWriteIdList, limits: Limits
 ) -> list[Mapping[Source, Blocks]] | None:
     """The rows that each of `deletes` deletes; None if there are too many to be read here, or it cannot be.
 
@@ -200,7 +200,7 @@ def _are_few(wanted: Sequence[DataFilePath], most_events: int) -> bool:
 
 
 def merged_events(
-    partition: PartitionState, deltas: Sequence[DataDirectory], write_ids: ValidWriteIdList, limits: Limits = DEFAULT
+    partition: PartitionState, deltas: Sequence[DataDirectory], write_ids: ValidWriteIdList, limits: Limits
 ) -> DeleteEvents | None:
     """The events of `deltas` that are visible, in the order of their keys, the first one of each row.
 

@@ -25,7 +25,7 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.state import DataDirectory, DataFile
 from hive_acid.spark.conditions.literals import type_name
 from hive_acid.spark.conditions.predicates import Predicate, is_beyond, may_match, restricted
-from hive_acid.spark.limits import DEFAULT, Limits
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
 from hive_acid.spark.read.old_shapes import may_hold_updates
 from hive_acid.spark.read.scan import KEY, ROW_COLUMN
@@ -140,7 +140,7 @@ def without_hopeless_files(state: TableState, wanted: Predicate | None) -> Table
 
 
 def spared_by_deletes(
-    partition: PartitionState, reached: Sequence[DataDirectory], limits: Limits = DEFAULT
+    partition: PartitionState, reached: Sequence[DataDirectory], limits: Limits
 ) -> tuple[list[DataDirectory], list[DataDirectory]]:
     """`reached`, data directories that are older than some delete delta, as those with files of which a delete event
     may name a row, and those with the other files.
