@@ -74,17 +74,12 @@ class Databases:
     @contextmanager
     def one(self) -> Iterator[str]:
         """URL of a database like the template, for as long as the body lasts."""
-        name, uses = self._free.pop() if self._free else (self._made(), 0)
+        name, uses = self._free.pop() if self._free else (_made(self._url, self._template), 0)
         yield url_of(self._url, name)
         if uses < _USES and self._is_as_before(name):
             self._free.append((name, uses + 1))
         else:
-            administer(self._url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-
-    def _made(self) -> str:
-        name = f"test_{next(_names)}"
-        administer(self._url, f"CREATE DATABASE {name} TEMPLATE {self._template}")
-        return name
+            _drop(self._url, name)
 
     def _is_as_before(self, name: str) -> bool:
         """Whether a database could be put back as it was."""
@@ -110,6 +105,26 @@ class Databases:
             connection.autocommit = True
             with connection.cursor() as cursor:
                 yield cursor
+
+
+@contextmanager
+def copied(postgres_url: str, template: str) -> Iterator[str]:
+    """URL of a copy of `template` that is dropped when the body ends: for who needs one for long."""
+    name = _made(postgres_url, template)
+    try:
+        yield url_of(postgres_url, name)
+    finally:
+        _drop(postgres_url, name)
+
+
+def _made(postgres_url: str, template: str) -> str:
+    name = f"test_{next(_names)}"
+    administer(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    return name
+
+
+def _drop(postgres_url: str, name: str) -> None:
+    administer(postgres_url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 def _one(cursor: Any, query: str) -> Any:

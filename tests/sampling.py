@@ -17,23 +17,17 @@ DAYS = 3
 
 def is_played(test: str, variant: int, variants: int, days: int, day: int) -> bool:
     """Whether a day has the variant of this number. Tests begin at different ones, and each has one on every day."""
-    turn = (variant + zlib.crc32(test.encode()) + day) % days
-    return turn == 0 if variants >= days else variant == (zlib.crc32(test.encode()) + day) % variants
+    return (variant + zlib.crc32(test.encode()) + day) % min(days, variants) == 0
 
 
 def sampled(items: Sequence[pytest.Item], day: int) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """The tests that are played on a day, and the others."""
-    variants: dict[str, list[pytest.Item]] = {}
+    variants: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker(MARK):
-            variants.setdefault(_test(item), []).append(item)
+        if mark := item.get_closest_marker(MARK):
+            test = item.nodeid.partition("[")[0]
+            variants.setdefault((test, mark.kwargs.get("days", DAYS)), []).append(item)
     left_out: set[pytest.Item] = set()
-    for test, of in variants.items():
-        mark = of[0].get_closest_marker(MARK)
-        days = int(mark.kwargs.get("days", DAYS)) if mark else DAYS
+    for (test, days), of in variants.items():
         left_out.update(item for number, item in enumerate(of) if not is_played(test, number, len(of), days, day))
     return [item for item in items if item not in left_out], [item for item in items if item in left_out]
-
-
-def _test(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]

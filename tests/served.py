@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,12 +13,10 @@ from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 from tests.caller import Caller
-from tests.databases import administer, url_of
+from tests.databases import administer, copied, url_of
 
 ALONE = {"metastore.lock.poll.wait": "0ms", "metastore.housekeeping.threads.on": "false"}
 """Settings of a server that does nothing by itself and answers at once."""
-
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -50,15 +47,12 @@ def served(
     postgres_url: str, template: str, warehouse: Path, settings: Mapping[str, str] | None = None
 ) -> Iterator[Served]:
     """Serve a fresh copy of the migrated database `template`; `settings` come on top of `ALONE`."""
-    name = f"served_{next(_numbers)}"
-    administer(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template}")
-    url = url_of(postgres_url, name)
     config = Config.parse([f"{key}={value}" for key, value in {**ALONE, **(settings or {})}.items()])
-    app = App(ServeOptions("127.0.0.1", 0, None, url, str(warehouse), config))
-    db = Database(url)
-    try:
-        yield Served(app.start(), url, db)
-    finally:
-        app.stop()
-        db.close()
-        administer(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
+    with copied(postgres_url, template) as url:
+        app = App(ServeOptions("127.0.0.1", 0, None, url, str(warehouse), config))
+        db = Database(url)
+        try:
+            yield Served(app.start(), url, db)
+        finally:
+            app.stop()
+            db.close()

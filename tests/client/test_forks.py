@@ -72,11 +72,12 @@ def test_parent_and_children_get_the_answers_to_their_own_calls(uri: str, connec
         processes.inherited.clear()
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
-@pytest.mark.parametrize("kind", ["processes", "pool", "executor"])
-def test_workers_of_every_kind(uri: str, connection: Connection, method: str, kind: str) -> None:
-    if method != "fork" and kind != "executor":
-        pytest.skip("the executor starts them as the others do")
+# The executor starts them as the others do.
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [("processes", "fork"), ("pool", "fork"), *(("executor", method) for method in ("fork", "forkserver", "spawn"))],
+)
+def test_workers_of_every_kind(uri: str, connection: Connection, kind: str, method: str) -> None:
     context = multiprocessing.get_context(method)
     processes.inherited[:] = [connection]
     try:

@@ -14,7 +14,7 @@ import hive_acid.spark
 from hive_acid.demo.daemon import Daemon
 from hive_acid.spark import AcidSession
 from tests.clients.maven import NotFetchedError
-from tests.databases import Databases
+from tests.databases import copied
 from tests.engines.hive import HiveEngine
 from tests.engines.javas import NoJavaError
 from tests.engines.trino import TrinoEngine, served_trino
@@ -56,7 +56,7 @@ def ours(
 ) -> Iterator[Ours]:
     work = tmp_path_factory.mktemp("ours")
     with (
-        Databases(postgres_url, template).one() as url,
+        copied(postgres_url, template) as url,
         Daemon(work, SETTINGS, url) as daemon,
         hive_acid.spark.session(spark, daemon.uri) as acid,
     ):

@@ -23,7 +23,7 @@ from metastore.rpc import server as server_module
 from tests.bench.machine import memory_mb, peak_memory_mb, reset_peak_memory
 from tests.bench.messages import encode
 from tests.caller import Caller
-from tests.databases import Databases
+from tests.databases import copied
 from tests.rpc import hostile
 from tests.rpc.test_server import Running
 
@@ -38,7 +38,7 @@ SETTINGS = {"metastore.server.held.bytes.max": "50000000", "metastore.housekeepi
 def daemon(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """A server with a wide table and a long list."""
     with (
-        Databases(postgres_url, template).one() as url,
+        copied(postgres_url, template) as url,
         Daemon(tmp_path_factory.mktemp("hostile"), SETTINGS, url) as found,
         Caller(found.uri) as ann,
     ):
