@@ -10,6 +10,7 @@ STEPS ?= 200
 DAY ?= $(shell expr $$(date +%s) / 86400)
 VERSION ?= 4.3
 SPARK_VENV := .venv-spark-$(VERSION)
+SERVER := deploy/hive-acid-metastore
 QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/test_checker.py tests/rpc/test_framing.py \
   tests/compaction/test_plan.py tests/compaction/test_policy.py tests/compaction/test_overrides.py \
   tests/compaction/test_vectors.py tests/compaction/test_output.py tests/catalog/test_accuracy.py \
@@ -28,7 +29,7 @@ help: ## List the commands
 
 install: $(VENV)/installed ## Make the environment (.venv) with the locked dependencies
 
-$(VENV)/installed: requirements.lock pyproject.toml
+$(VENV)/installed: requirements.lock pyproject.toml $(SERVER)/pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "hive-acid needs Python 3.11: set PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -40,6 +41,7 @@ $(VENV)/installed: requirements.lock pyproject.toml
 	@echo "Installing the locked dependencies into $(VENV) (Spark is large: the first time takes a while)."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e ./$(SERVER)
 	@touch $@
 
 demo: install ## ACID on Spark, on real data: New York's flights of 2013
@@ -69,7 +71,7 @@ lint: install ## Format, lint, types and the direction of imports
 docs: install ## The documents as a site in build/docs, its links checked
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-release: install ## Build sdist and wheel into dist/, install each in a clean environment and run the quick start there
+release: install ## Build sdists and wheels into dist/, install them in clean environments and run the quick start there
 	@$(BIN)/python -m tests.release $(ARGS)
 
 bench: install ## Ratios: RPC cycles beside bare Postgres, an ACID scan beside plain ORC
@@ -123,12 +125,12 @@ test-connect: $(SPARK_VENV)/spark.classes ## The data path's tests as a client o
 test-engines: install ## Hive 4.0.1 and Trino 476 themselves on our metastore (ARGS="-k trino"); the first time fetches 1 GB
 	@$(BIN)/python -m pytest -m engines tests/engines --durations=10 $(ARGS)
 
-.venv-spark-%/installed: requirements.lock pyproject.toml
+.venv-spark-%/installed: requirements.lock pyproject.toml $(SERVER)/pyproject.toml
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	@echo "Installing PySpark $* into $(@D), all else as it is locked."
 	@grep -oE '^[A-Za-z0-9_.-]+==[^ ;]+' requirements.lock | grep -v '^pyspark==' > $(@D)/constraints.txt
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -c $(@D)/constraints.txt \
-	  -e '.[spark,server,java,demo,dev]' 'pyspark[connect]==$*.*'
+	  -e '.[spark,java,demo,dev]' -e ./$(SERVER) 'pyspark[connect]==$*.*'
 	@touch $@
 
 isolation: install ## Snapshot isolation under kills, restarts and lost calls (TXNS=100000 ARGS="--seed N")
@@ -140,9 +142,10 @@ serve: install ## Run the metastore in the foreground (ARGS="--port 9083 --wareh
 doctor: install ## Say what is wrong before a user finds out
 	@$(BIN)/metastore doctor $(ARGS)
 
-lock: ## Renew requirements.lock from pyproject.toml (needs uv)
-	uv pip compile pyproject.toml --all-extras --generate-hashes --no-emit-index-url --no-annotate --no-header \
-	  --python-version 3.11 -q -o requirements.lock $(ARGS)
+lock: ## Renew requirements.lock from what both packages need (needs uv)
+	@mkdir -p build/server && grep -v '"hive-acid==' $(SERVER)/pyproject.toml > build/server/pyproject.toml
+	uv pip compile pyproject.toml build/server/pyproject.toml --all-extras --generate-hashes --no-emit-index-url --no-annotate \
+	  --no-header --python-version 3.11 -q -o requirements.lock $(ARGS)
 
 clean: ## Remove the environment and the caches
 	rm -rf $(VENV) .venv-spark-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

