@@ -54,8 +54,8 @@ def rename_table(connection: Connection, old: Table, new: Table) -> None:
     """A table has another name. Raises InvalidOperationError while readers of a dropped one may need that name."""
     if connection.execute(select(func.compaction_holds_table(new.database, new.name))).scalar():
         raise InvalidOperationError(
-            f"cannot rename {old.full_name}: transactions under way still read a dropped table {new.full_name},"
-            " try again when they have ended"
+            f"cannot rename {old.full_name}: transactions under way still read a dropped table {new.full_name}, or have"
+            " until now and its files wait for the Cleaner; try again when they have ended and it has run"
         )
     forget_table(connection, new, keep_write_ids=False)
     names = (old.database, old.name, new.database, new.name)

@@ -22,6 +22,7 @@ from hive_acid.errors import (
     WriteConflictError,
 )
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
+from hive_acid.transactions.heartbeats import Heartbeats, Leased
 from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
 from hive_acid.transactions.transaction import Transaction, TransactionKind
 
@@ -89,6 +90,37 @@ def test_what_does_not_meet_readers_does_not_ask_for_them(connection: Connection
         alterations(connection).add_columns(transaction, TABLE, [Column("more", "int")])
     connection.drop_table("d", "t")
     held.commit()
+
+
+def test_a_drop_leaves_the_name_free_of_snapshots_that_were_let_go(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However busy the thread is that ends them: else the metastore would keep the name for their sake."""
+    end = Heartbeats._end
+
+    def late(self: Heartbeats, transaction: Leased) -> None:
+        time.sleep(0.3)
+        end(self, transaction)
+
+    monkeypatch.setattr(Heartbeats, "_end", late)
+    with connect(connection.uri) as other:
+        drops: list[Callable[[], object]] = [
+            lambda: connection.drop_table("d", "z"),
+            lambda: connection.drop_database("e", cascade=True),
+        ]
+        for name, drop in zip(("d.z", "e.z"), drops, strict=True):
+            connection.create_database("e", if_not_exists=True)
+            database, table = name.split(".")
+            parameters = {"transactional": "true"}
+            connection.create_table(Table(database, table, (Column("id", "int"),), parameters=parameters))
+            for one in (connection, other):
+                one.begin(TransactionKind.READ).end_later()
+            drop()
+            connection.create_database("e", if_not_exists=True)
+            with connection.begin() as transaction:
+                alterations(connection).rename(transaction, TABLE, database, table)
+            with connection.begin() as transaction:
+                alterations(connection).rename(transaction, TableReference(database, table), "d", "t")
 
 
 def test_the_error_tells_the_time_and_the_holder(connection: Connection) -> None:

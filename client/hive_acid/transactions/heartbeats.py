@@ -50,6 +50,9 @@ class Leased(Protocol):
     @property
     def is_held_for_reading(self) -> bool: ...
 
+    @property
+    def is_let_go(self) -> bool: ...
+
     def heartbeat(self) -> None: ...
 
     def given_up(self, reason: str) -> None: ...
@@ -120,14 +123,30 @@ class Heartbeats:
         own = threading.get_ident()
         return [each for each in self._open() if each.is_block and each.thread == own and not each.is_ending]
 
+    def settle(self) -> None:
+        """Wait until the snapshots have ended that nobody reads any more, but not for long if nobody answers.
+
+        Of all connections of this process to the metastore.
+        """
+        deadline = time.monotonic() + ENDED_WITHIN_S
+        waiting = []
+        for one in self._of_process():
+            if any(each.is_let_go for each in one._listed()):
+                waiting.append(threading.Event())
+                one.do_later(waiting[-1].set)
+        for done in waiting:
+            done.wait(max(0.0, deadline - time.monotonic()))
+
     def _open(self) -> list[Leased]:
+        return [each for one in self._of_process() for each in one._listed()]
+
+    def _of_process(self) -> list[Heartbeats]:
         place = self._transport.host, self._transport.port
-        found: list[Leased] = []
-        for one in list(_RUNNING):
-            if (one._transport.host, one._transport.port) == place:
-                with one._guard:
-                    found += one._transactions.values()
-        return found
+        return [one for one in list(_RUNNING) if (one._transport.host, one._transport.port) == place]
+
+    def _listed(self) -> list[Leased]:
+        with self._guard:
+            return list(self._transactions.values())
 
     def stop(self) -> None:
         """End all transactions and the thread, after what it was already given to do."""
@@ -177,8 +196,7 @@ class Heartbeats:
             LOG.info("the lease of transaction %d ended without the metastore: %s", transaction.id, error)
 
     def _end_open(self, deadline: float, done: threading.Event) -> None:
-        with self._guard:
-            transactions = list(self._transactions.values())
+        transactions = self._listed()
         try:
             for transaction in transactions:
                 if time.monotonic() > deadline:

@@ -437,6 +437,11 @@ class Transaction:
         is_open = self.state is TransactionState.OPEN and not self.is_ending and not self._ends_later
         return is_open and self.kind is TransactionKind.READ
 
+    @property
+    def is_let_go(self) -> bool:
+        """Whether it is a snapshot that nobody reads any more, and whose end is still to come."""
+        return self.state is TransactionState.OPEN and self._ends_later
+
     # --- the end -------------------------------------------------------------------------------
 
     def heartbeat(self) -> None:
