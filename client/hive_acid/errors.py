@@ -142,6 +142,10 @@ class FormatError(HiveAcidError):
     """A directory or file breaks the rules of the format."""
 
 
+class NameTooLongError(HiveAcidError, OSError):
+    """The file system has no room for so long a name or path."""
+
+
 class NotEnoughHistoryError(FormatError):
     """The snapshot is older than the oldest base that is left."""
 

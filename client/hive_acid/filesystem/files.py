@@ -14,6 +14,7 @@ pyarrow's, which needs Hadoop's native client.
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import shutil
@@ -28,6 +29,7 @@ from urllib.parse import urlsplit
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
+from hive_acid.errors import NameTooLongError
 from hive_acid.filesystem import hdfs
 from hive_acid.forks import keep_in_children
 
@@ -37,6 +39,14 @@ OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+LONGEST_NAME = 255
+"""The longest name of a file or directory, in bytes, that local disks and HDFS take."""
+
+LONGEST_PATH = 4095
+"""The longest path that Linux takes."""
+
+_WORDS_OF_HDFS = ("maximum path component name limit", "Pathname too long")
+_SHOWN = 60
 _REMOTE_THREADS = 16
 _BATCH = 100
 _COPY_BYTES = 8 * 1024 * 1024
@@ -71,18 +81,51 @@ def _open(location: str) -> tuple[Any, str]:
 
 
 def _refusals(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """What HDFS refuses is an OSError, as everywhere; to hdfs-native it is a RuntimeError."""
+    """What HDFS refuses is an OSError, as everywhere; to hdfs-native it is a RuntimeError.
+
+    Of a name or path that is too long a sentence tells, NameTooLongError.
+    """
 
     @wraps(function)
     def called(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
             return function(*args, **kwargs)
-        except RuntimeError as error:
-            if type(error) is not RuntimeError:
+        except NameTooLongError:
+            raise
+        except (OSError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and type(error) is not RuntimeError:
+                raise
+            if _is_too_long(error):
+                raise _too_long(args) from error
+            if isinstance(error, OSError):
                 raise
             raise OSError(str(error)) from error
 
     return called
+
+
+def _is_too_long(error: OSError | RuntimeError) -> bool:
+    return getattr(error, "errno", None) == errno.ENAMETOOLONG or any(words in str(error) for words in _WORDS_OF_HDFS)
+
+
+def _too_long(args: Sequence[object]) -> NameTooLongError:
+    """The error for an operation on some locations of which one has a name, or is a path, that is too long."""
+    paths = [plain(one) for one in args if isinstance(one, str)]
+    path = max(paths, key=_bytes)
+    name = max((name for one in paths for name in one.split("/")), key=_bytes)
+    if _bytes(name) > LONGEST_NAME:
+        return NameTooLongError(
+            f"the file system has no room for a name of {_bytes(name):,} bytes (most take {LONGEST_NAME}): "
+            f"'{name[:_SHOWN]}…'"
+        )
+    return NameTooLongError(
+        f"the file system has no room for a path of {_bytes(path):,} bytes (most take {LONGEST_PATH:,}): "
+        f"'{path[:_SHOWN]}…'"
+    )
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def _scheme(location: str) -> str:
@@ -135,6 +178,14 @@ def is_below(location: str, root: str) -> bool:
     """Whether a location is `root` or below it, in whichever form the two are written."""
     (_, path), (_, above) = _open(location), _open(root)
     return f"{path}/".startswith(f"{above.rstrip('/')}/")
+
+
+@_refusals
+def refuse_too_long(location: str) -> None:
+    """Raise NameTooLongError for a place that the local disk cannot have; other file systems say so when it is made."""
+    if is_local(location):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.lstat(_open(location)[1])
 
 
 @_refusals
@@ -417,6 +468,7 @@ def write(location: str, content: bytes) -> None:
     filesystem.pipe_file(path, content)
 
 
+@_refusals
 def create(location: str) -> Any:
     """A new file, open for writing bytes; the directories above it are made."""
     filesystem, path = _open(location)

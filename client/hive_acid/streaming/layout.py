@@ -15,11 +15,17 @@ import pyarrow.compute as pc
 from hive_acid.catalog.partition_values import has_blanks, known_text, partition_text, refuse_reserved
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, SerializationError, StreamingConnectionError, UnsupportedTableError
+from hive_acid.filesystem import files
+from hive_acid.filesystem.files import LONGEST_NAME
 from hive_acid.format.hashing import bucket_number, type_parts
 from hive_acid.streaming.orc_values import writable
 from hive_acid.streaming.types import arrow_type
 from hive_acid.streaming.values import stored
 from hive_acid.write.staging import Values
+from hive_acid.write.table_write import refuse_long_values
+
+_MOST_BYTES = 4
+"""Of a letter."""
 
 _KEY_TYPES = frozenset(
     {"boolean", "tinyint", "smallint", "int", "integer", "bigint", "decimal", "numeric", "dec"}
@@ -59,6 +65,8 @@ class Layout:
         }
         self.dynamic_keys = tuple(key for key in table.partition_keys if key.name not in given)
         self._types = {column.name: column.type for column in table.all_columns}
+        if self.static_values is not None:
+            self._refuse_long(self.static_values)
         if table.bucket_columns and table.bucketing_version != 2:
             raise UnsupportedTableError(
                 f"{table.full_name} places its rows by the older one of Hive's hashes (bucketing_version=1), by which "
@@ -95,7 +103,19 @@ class Layout:
         rows = row_array(table, typed)
         if not marks:
             return [self._placed((), rows)]
-        return [self._placed(mark, of) for mark, of in divided(rows, marks).items()]
+        placed = [self._placed(mark, of) for mark, of in divided(rows, marks).items()]
+        try:
+            for one in placed if self.dynamic_keys else ():
+                self._refuse_long(one.values)
+        except ColumnError as error:
+            raise SerializationError(str(error)) from None
+        return placed
+
+    def _refuse_long(self, values: Values) -> None:
+        """Raise ColumnError for values for whose names the file system has no room."""
+        name = self._table.partition_name(values)
+        if len(name) > LONGEST_NAME // _MOST_BYTES:
+            refuse_long_values(self._table, [files.join(self._table.location, name)])
 
     def _placed(self, mark: tuple[Any, ...], rows: Any) -> Placed:
         texts = dict(zip((key.name for key in self.dynamic_keys), mark, strict=False))

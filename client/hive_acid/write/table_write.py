@@ -25,6 +25,7 @@ from hive_acid.connection import Connection
 from hive_acid.errors import (
     ColumnError,
     HiveAcidError,
+    NameTooLongError,
     SnapshotOutdatedError,
     TableChangedError,
     UnsupportedTableError,
@@ -292,6 +293,7 @@ class TableWrite:
         if new:
             wire = self._unchanged()
             default = {name: files.join(table.location, name) for name in sorted(new)}
+            refuse_long_values(table, default.values())
             if not self.intent.overwrites:  # what a base hides does not come back
                 refuse_left_rows(self._connection, table, default)
             self._connection.add_partitions(table, default, wire=wire)
@@ -402,6 +404,15 @@ class TableWrite:
             # Nothing touched is told as well: until then the whole table counts as written to.
             if touched or not published:
                 self.transaction.add_dynamic_partitions(table.database, table.name, sorted(touched), what)
+
+
+def refuse_long_values(table: Table, places: Iterable[str]) -> None:
+    """Raise ColumnError for directories of partitions that the file system cannot have."""
+    try:
+        for place in places:
+            files.refuse_too_long(place)
+    except NameTooLongError as error:
+        raise ColumnError(f"{table.full_name}: a value is too long for a partition key: {error}") from error
 
 
 def _essentials(table: Table) -> tuple[object, ...]:

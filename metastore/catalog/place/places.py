@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hive_acid.errors import MetaError
+from hive_acid.filesystem.files import LONGEST_NAME
 
 LOCAL = "file"
 SCHEMES = ("file", "hdfs", "viewfs", "s3", "s3a", "gs", "abfs", "abfss")
@@ -130,7 +131,13 @@ def scheme_list(text: str) -> tuple[str, ...]:
 
 
 def _allowed(stored: str, schemes: Sequence[str] | None) -> str:
-    scheme = Place.of(stored).scheme
+    place = Place.of(stored)
+    scheme = place.scheme
+    if scheme == LOCAL and (long := [step for step in _steps(place.path) if len(os.fsencode(step)) > LONGEST_NAME]):
+        raise MetaError(
+            f"the location {stored[:80]}… cannot be a place: the name {long[0][:40]}… in it is longer than"
+            f" {LONGEST_NAME} bytes"
+        )
     if schemes is not None and scheme not in schemes:
         raise MetaError(
             f"the location {stored} cannot be a place: {scheme} is none of the file systems of"

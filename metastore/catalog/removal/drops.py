@@ -28,6 +28,8 @@ from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.transactions import forget_table
 
 AUTO_PURGE = "auto.purge"
+_MOST_LETTERS = 240
+"""Of a table's name, all ASCII, in a directory's; file systems take 255 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,11 @@ def free_place(connection: Connection, neighbours: Neighbours, place: str) -> st
 
 def beside(connection: Connection, place: str) -> str:
     """A place that nobody has had, named as Hive names those of tables that can be dropped softly (acid-format.md
-    §1.1).
+    §1.1). A name without room for that is cut.
     """
     number = connection.execute(select(func.nextval("table_version"))).scalar_one()
-    return f"{place}.v{number:07d}"
+    above, slash, name = place.rpartition("/")
+    return f"{above}{slash}{name[:_MOST_LETTERS]}.v{number:07d}"
 
 
 def _own_places(connection: Connection, neighbours: Neighbours, table: Table) -> list[str]:

@@ -22,7 +22,7 @@ from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.same_partitions import names_there
 from hive_acid.write.staging import Values
-from hive_acid.write.table_write import Intent
+from hive_acid.write.table_write import Intent, refuse_long_values
 
 
 def add_partitions(
@@ -58,6 +58,7 @@ def add_partitions(
     if known and not if_not_exists:
         raise AlreadyExistsError(f"partition {min(known)} of {table.full_name} exists already")
     new = {name: location for name, location in names.items() if name not in known}
+    refuse_long_values(table, (files.join(table.location, name) for name in new))
     found: dict[Values, list[DataFilePath]] = {}
     for name, location in new.items():
         own = files.join(table.location, name)

@@ -28,7 +28,7 @@ from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared, shown
 from hive_acid.spark.values.types import row_type
-from hive_acid.spark.write.statement import Context
+from hive_acid.spark.write.statement import Context, column_errors
 
 TURN_ON = f"make it with settings={{'{CONCURRENCY}': 'true', '{MANAGER}': '{TransactionManager.DB.value}'}}"
 """What to do about a session without transactions."""
@@ -108,7 +108,7 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     values = projected(assigned(table, columns, frame, names), *stored).observe(counts, F.count(F.lit(1)).alias("rows"))
     before = _data_files(table)
     output = writer_of(values, kind).mode("append")
-    with exact_times(context.spark):
+    with column_errors(table), exact_times(context.spark):
         output.partitionBy(*(key.name for key in table.partition_keys)).save(table.location)
     if table.partition_keys:
         written = {path.rpartition("/")[0] for path in _data_files(table) - before}

@@ -23,6 +23,7 @@ from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.filesystem.files import LONGEST_NAME, LONGEST_PATH
 from hive_acid.format.deleted import Blocks, Source
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.orc.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
@@ -60,10 +61,7 @@ Deleted = Mapping[Values, Mapping[Source, Blocks]]
 _OUR_WORDS = "[USER_RAISED_EXCEPTION] "
 _OUR_NAMES = re.compile(r",? ?(?:`\w+`\.)?`__acid_\w*`")
 
-
 _NO_DIRECTORY = ("Mkdirs failed to create", "maximum path component name limit", "File name too long")
-_LONGEST_NAME = 255
-"""The longest name of a directory, in bytes, that local disks and HDFS take."""
 
 
 @contextmanager
@@ -88,10 +86,11 @@ def column_errors(table: Table) -> Iterator[None]:
 def _refuse_long_names(table: Table, error: Exception) -> None:
     """Raise ColumnError if a job has failed because it could not make the directory of a partition."""
     told = [line for line in str(error).splitlines() if any(words in line for words in _NO_DIRECTORY)]
-    if any(len(name.encode()) > _LONGEST_NAME for line in told for name in line.split("/")):
+    lines = [line.encode(errors="replace") for line in told]
+    if any(len(line) > LONGEST_PATH or any(len(name) > LONGEST_NAME for name in line.split(b"/")) for line in lines):
         raise ColumnError(
             f"{table.full_name}: a value is too long for a partition key, since the file system takes no such name of "
-            "its directory"
+            "its directory, or no such path"
         ) from error
 
 
