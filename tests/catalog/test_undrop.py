@@ -8,10 +8,13 @@ import pytest
 
 from hive_acid.errors import AlreadyExistsError, MetaError, NoSuchObjectError, TxnAbortedError
 from hive_acid.filesystem import files
+from hive_acid.format.names import bucket_file_name, delta_name
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
+from metastore.lock.models import LockComponent, LockRequest
+from metastore.lock.states import LockAnswer, LockType
 from metastore.store.database import Database
-from tests.catalog.acid_world import AcidWorld
+from tests.catalog.acid_world import OWNER, AcidWorld
 from tests.catalog.conftest import ACID, Rpc, column, partition, storage, table
 
 KEYS = (column("k", "string"),)
@@ -71,14 +74,18 @@ def test_an_acid_table_comes_back_with_its_write_ids(rpc: Rpc, world: AcidWorld)
     world.write("t", "two")
     world.txns.abort_txn(world.begin())
     rpc.drop_table("default", "t", True)
-    world.txns.commit_txn(open_still)
+    with pytest.raises(TxnAbortedError):
+        world.txns.commit_txn(open_still)
     undrop(rpc, "t")
     assert world.rows("t") == ["one", "two"]
     assert world.write("t", "three") == 5
     assert world.rows("t") == ["one", "three", "two"]
 
 
-def test_who_writes_to_it_meanwhile_does_not_commit(rpc: Rpc, world: AcidWorld) -> None:
+@pytest.mark.parametrize("commits_before_the_return", [True, False], ids=["before", "after"])
+def test_who_writes_to_it_meanwhile_does_not_commit(
+    rpc: Rpc, world: AcidWorld, commits_before_the_return: bool
+) -> None:
     """What it wrote before the drop does not come back, so that its rows would be lost without a word."""
     for name in ("t", "u"):
         rpc.create_table(table(name, parameters=ACID))
@@ -86,13 +93,60 @@ def test_who_writes_to_it_meanwhile_does_not_commit(rpc: Rpc, world: AcidWorld) 
     world.write("t", "lost", txn_id=writing)
     world.write("u", "kept", txn_id=elsewhere)
     rpc.drop_table("default", "t", True)
-    undrop(rpc, "t")
+    if not commits_before_the_return:
+        undrop(rpc, "t")
     with pytest.raises(TxnAbortedError):
         world.txns.commit_txn(writing)
+    if commits_before_the_return:
+        undrop(rpc, "t")
     for txn_id in (elsewhere, reading):
         world.txns.commit_txn(txn_id)
     assert world.write("t", "new") == 2
     assert (world.rows("t"), world.rows("u")) == (["new"], ["kept"])
+
+
+def test_who_waits_for_the_lock_of_a_writer_that_is_aborted_gets_it(rpc: Rpc, world: AcidWorld) -> None:
+    rpc.create_table(table("t", parameters=ACID))
+    writing, waiting = world.begin(), world.begin()
+    world.write("t", "lost", txn_id=writing)
+    component = LockComponent(LockType.EXCLUSIVE, "default", "t")
+    lock = world.locks.lock(LockRequest((component,), OWNER, waiting))
+    assert lock.answer is LockAnswer.WAITING
+    rpc.drop_table("default", "t", True)
+    assert world.locks.check_lock(lock.lock_id).answer is LockAnswer.ACQUIRED
+
+
+def test_the_transaction_that_drops_is_not_aborted(rpc: Rpc, world: AcidWorld) -> None:
+    rpc.create_table(table("t", parameters=ACID))
+    world.write("t", "row")
+    component = LockComponent(LockType.EXCLUSIVE, "default", "t")
+    dropping = world.begin_alone("t", component)
+    context = ttypes.EnvironmentContext(properties={"txnId": str(dropping)})
+    rpc.drop_table_with_environment_context("default", "t", False, context)
+    world.txns.commit_txn(dropping)
+    undrop(rpc, "t")
+    assert world.rows("t") == ["row"]
+
+
+def test_write_ids_that_were_given_out_meanwhile_are_not_given_out_again(rpc: Rpc, world: AcidWorld) -> None:
+    """Else the files of two transactions would have one write id, and the rows of the one that was aborted be seen."""
+    rpc.create_table(table("t", parameters=ACID))
+    world.write("t", "one")
+    reading, late, aborted = world.reader("t"), world.begin(), world.begin()
+    rpc.drop_table("default", "t", True)
+    given = world.write_ids.allocate("default", "t", [late, aborted])
+    world.txns.abort_txn(aborted)
+    undrop(rpc, "t")
+    with pytest.raises(TxnAbortedError):
+        world.txns.commit_txn(late)
+    assert world.write("t", "two") == max(write_id for _, write_id in given) + 1
+    for _, write_id in given:
+        directory = files.join(world.location("t"), delta_name(write_id, write_id, 0))
+        files.make_directory(directory)
+        files.write(files.join(directory, bucket_file_name(0)), b"never committed")
+    assert world.rows("t") == ["one", "two"]
+    assert reading.rows() == ["one"]
+    reading.end()
 
 
 def test_readers_go_on_while_the_table_is_dropped_and_comes_back(rpc: Rpc, world: AcidWorld, warehouse: Path) -> None:

@@ -86,7 +86,8 @@ CREATE INDEX dropped_directory_trash ON dropped_directory (trash);
 ALTER TABLE directory_removal DROP COLUMN owner, DROP COLUMN claimed_by, DROP COLUMN noted_at, DROP COLUMN attempts;
 ALTER TABLE directory_removal DROP COLUMN next_at, DROP COLUMN last_error;
 ALTER TABLE directory_removal DROP COLUMN takes_back, DROP COLUMN home_since;
-ALTER TABLE dropped_table DROP COLUMN writers;
+ALTER TABLE dropped_table DROP COLUMN write_ids, DROP COLUMN aborted_components;
+ALTER TABLE dropped_table ADD COLUMN invalid_write_ids bigint[] NOT NULL DEFAULT '{}';
 UPDATE alembic_version SET version_num = '0018';
 """
 

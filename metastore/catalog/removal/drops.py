@@ -110,7 +110,7 @@ def _kept(
     purge = request.purge or (table.parameter(AUTO_PURGE) or "").lower() == "true"
     if window_ms == 0 or purge:
         return {}
-    kept = func.catalog_keep_dropped(table.id, window_ms, removals.root, texts(places))
+    kept = func.catalog_keep_dropped(table.id, window_ms, removals.root, texts(places), request.txn_id)
     rows = connection.execute(select(kept.table_valued("location", "trash")))
     return {row.location: row.trash for row in rows}
 

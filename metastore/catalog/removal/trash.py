@@ -1,7 +1,7 @@
 """Dropped tables that can be brought back: on record with partitions and write ids, their files in the trash.
 
 A drop puts them there (`drops`) if `metastore.catalog.undrop.window` says so. What had not committed at the drop is not
-brought back: who wrote it and is open still is aborted. Neither are statistics, constraints and privileges.
+brought back, so the drop aborts those who are writing. Neither are statistics, constraints and privileges.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Trash:
         self._removals = removals
         self._moves = moves
 
-    def restore(self, database: str, name: str, user: str | None) -> None:
+    def restore(self, database: str, name: str) -> None:
         """Bring back the table of this name that was dropped last; killed meanwhile, it can be asked for again.
 
         Raises NoSuchObjectError if there is none, AlreadyExistsError if there is a table of that name, MetaError if
@@ -69,7 +69,7 @@ class Trash:
         gone = NoSuchObjectError(f"table {database}.{name} was brought back or purged by another one")
 
         def restored(connection: Connection) -> None:
-            restored = func.catalog_restore_dropped(dropped_id, user or "")
+            restored = func.catalog_restore_dropped(dropped_id)
             outcome = connection.execute(select(restored)).scalar_one()
             if outcome == "gone":
                 raise gone

@@ -1,12 +1,13 @@
 -- Brings a dropped table back with its partitions and write ids; its directories are in place. Outcome: ok, gone (it was
--- brought back or purged meanwhile), or moving (the Cleaner has just taken one of the directories). Who was writing to it at
--- the drop and is open still is aborted, since these rows do not come back.
-CREATE OR REPLACE FUNCTION catalog_restore_dropped(wanted_id bigint, in_user text) RETURNS text
+-- brought back or purged meanwhile), or moving (the Cleaner has just taken one of the directories).
+--
+-- Its write ids belong to the transactions they belonged to, so that each snapshot sees what it saw before the drop. Those
+-- given out since then are not given out again; who has one and is open is aborted: it began to write when there was no table.
+CREATE OR REPLACE FUNCTION catalog_restore_dropped(wanted_id bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
     this dropped_table;
     places text[];
-    partitions text[];
 BEGIN
     SELECT * INTO this FROM dropped_table d WHERE d.id = wanted_id FOR UPDATE;
     IF NOT FOUND THEN
@@ -21,13 +22,8 @@ BEGIN
     INSERT INTO partition OVERRIDING SYSTEM VALUE
     SELECT (jsonb_populate_record(NULL::partition, p.definition)).*
       FROM dropped_partition p WHERE p.dropped_id = wanted_id;
-    PERFORM abort_txns(this.writers, format('it was writing to %s.%s when that was dropped', this.database, this.name))
-      WHERE cardinality(this.writers) > 0;
     IF this.last_write_id IS NOT NULL THEN
-        PERFORM txn_forget_table(this.database, this.name);  -- kept for readers that were running at the drop
-        partitions := ARRAY(SELECT p.definition ->> 'name' FROM dropped_partition p WHERE p.dropped_id = wanted_id);
-        PERFORM repl_begin_table(this.database, this.name, this.last_write_id, this.invalid_write_ids, partitions, in_user,
-                                 '');
+        PERFORM txn_restore_table(this.database, this.name, this.last_write_id, this.write_ids, this.aborted_components);
     END IF;
     DELETE FROM dropped_table WHERE id = wanted_id;
     RETURN 'ok';

@@ -143,7 +143,7 @@ def _creating(catalog: CatalogService) -> dict[str, Handler]:
         capabilities: Sequence[str] | None = None,
     ) -> None:
         if properties_of(context).get(UNDROP, "").lower() == "true":
-            catalog.trash.restore(database_name(struct.dbName, struct.catName), struct.tableName or "", call.user)
+            catalog.trash.restore(database_name(struct.dbName, struct.catName), struct.tableName or "")
             return
         table = just_materialized(table_of(struct))
         companions = companions_of(struct, table, constraints)
