@@ -100,10 +100,10 @@ DROPPED_TABLE = Table(
     Column("name", Text),
     Column("definition", JSONB),
     Column("last_write_id", BigInteger),
-    Column("write_ids", JSONB),
-    Column("aborted_components", JSONB),
     Column("dropped_at", DateTime(timezone=True)),
     Column("purge_at", DateTime(timezone=True)),
+    Column("write_ids", JSONB),
+    Column("aborted_components", JSONB),
 )
 
 DROPPED_DIRECTORY = Table(

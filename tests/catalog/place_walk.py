@@ -307,7 +307,7 @@ class Story:
         self._rpc.drop_database(self._chance.choice("de"), True, self._chance.random() < 0.8)
 
     def undrop(self, where: str) -> None:
-        self._world.catalog.trash.restore(self._chance.choice(("default", "d")), self._chance.choice(MINE), None)
+        self._world.catalog.trash.restore(self._chance.choice(("default", "d")), self._chance.choice(MINE))
 
     def import_table(self, where: str) -> None:
         target = Target(self._world.db, "source", replaces=self._chance.random() < 0.5)

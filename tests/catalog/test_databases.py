@@ -290,7 +290,7 @@ def test_what_is_on_its_way_to_the_trash_does_not_go_with_the_database(
     world.clean()
     assert [entry.name for entry in (warehouse / "d.db").iterdir()] == ["left"]
     rpc.create_database(ttypes.Database(name="d"))
-    catalog.trash.restore("d", "t", None)
+    catalog.trash.restore("d", "t")
     assert (warehouse / "d.db/t/data").read_text() == "data"
 
 

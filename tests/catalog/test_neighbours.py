@@ -430,8 +430,8 @@ def test_undrop_into_a_place_that_is_taken(make_catalog: Callable[..., CatalogSe
     assert not place.exists()
     _managed(rpc, "other", f"{tmp_path}//x/../far", parameters=ACID)
     with pytest.raises(MetastoreError, match="exists already"):
-        catalog.trash.restore("default", "t", None)
+        catalog.trash.restore("default", "t")
     assert list(place.iterdir()) == []
     rpc.drop_table("default", "other", True)
-    catalog.trash.restore("default", "t", None)
+    catalog.trash.restore("default", "t")
     assert (place / "data").read_text() == ROW

@@ -18,7 +18,7 @@ import errno
 import os
 import posixpath
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,6 +37,8 @@ OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az
 """Schemes of file systems that are lists of objects: a rename there is a copy."""
 
 _P = ParamSpec("_P")
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 _T = TypeVar("_T")
 
 LONGEST_NAME = 255
@@ -145,6 +147,19 @@ def threads_at(location: str, *, local: int = 1) -> int:
     return local if is_local(location) else _REMOTE_THREADS
 
 
+def side_by_side(of_each: Callable[[_A], _B], items: Iterable[_A], location: str, *, local: int = 1) -> list[_B]:
+    """What `of_each` makes of each item, `threads_at` the location at once; `local` as there.
+
+    A single thread is the caller's own: to start one takes as long as to rename a file.
+    """
+    found = list(items)
+    threads = min(threads_at(location, local=local), len(found))
+    if threads <= 1:
+        return [of_each(item) for item in found]
+    with ThreadPoolExecutor(threads, thread_name_prefix="files") as pool:
+        return list(pool.map(of_each, found))
+
+
 def is_local(location: str) -> bool:
     """Whether a location is in the local file system."""
     return location.startswith(("/", "file:"))
@@ -221,18 +236,16 @@ def make_directories(locations: Sequence[str]) -> tuple[list[str], tuple[str, Ex
         return True
 
     made: list[str] = []
-    with ThreadPoolExecutor(threads_at(locations[0]), thread_name_prefix="make-directory") as pool:
-        for start in range(0, len(locations), _BATCH):
-            batch = locations[start : start + _BATCH]
-            outcomes = map(make, batch) if is_local(batch[0]) else pool.map(make, batch)
-            failed = None
-            for location, outcome in zip(batch, outcomes, strict=True):
-                if outcome is True:
-                    made.append(location)
-                elif outcome is not False:
-                    failed = failed or (location, outcome)
-            if failed is not None:
-                return made, failed
+    for start in range(0, len(locations), _BATCH):
+        batch = locations[start : start + _BATCH]
+        failed = None
+        for location, outcome in zip(batch, side_by_side(make, batch, batch[0]), strict=True):
+            if outcome is True:
+                made.append(location)
+            elif outcome is not False:
+                failed = failed or (location, outcome)
+        if failed is not None:
+            return made, failed
     return made, None
 
 
@@ -251,11 +264,8 @@ def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
 
 def list_trees(locations: Sequence[str], max_depth: int | None = None) -> list[list[FileEntry]]:
     """`list_tree` of each location, many at a time where a listing is a request."""
-    listed = partial(list_tree, max_depth=max_depth)
-    if len(locations) < 2 or all(map(is_local, locations)):
-        return list(map(listed, locations))
-    with ThreadPoolExecutor(_REMOTE_THREADS, thread_name_prefix="list-tree") as pool:
-        return list(pool.map(listed, locations))
+    slowest = next((location for location in locations if not is_local(location)), "/")
+    return side_by_side(partial(list_tree, max_depth=max_depth), locations, slowest)
 
 
 def _local(directory: str, at: str, max_depth: int | None) -> Iterator[FileEntry]:

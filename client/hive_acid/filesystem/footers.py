@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from hive_acid.errors import FormatError
@@ -53,11 +52,8 @@ class Footers:
         """
         found = {file: tail for file in wanted if (tail := self._known(file)) is not None}
         missing = [file for file in dict.fromkeys(wanted) if file not in found]
-        if len(missing) == 1:
-            found[missing[0]] = _tail_of(missing[0])
-        elif missing:
-            with ThreadPoolExecutor(files.threads_at(missing[0].path), thread_name_prefix="orc-tail") as pool:
-                found.update(zip(missing, pool.map(_tail_of, missing), strict=True))
+        if missing:
+            found.update(zip(missing, files.side_by_side(_tail_of, missing, missing[0].path), strict=True))
         for file in missing:
             if file.modified_ms:
                 self._keep(file, found[file])

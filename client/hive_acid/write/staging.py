@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Self, TypeVar
@@ -129,8 +128,9 @@ class Staging:
         self, of_each: Callable[[int, Any, Any], _T], keys: Iterable[Any], values: Iterable[Any], *, local: int = 1
     ) -> list[_T]:
         """What `of_each` makes of each number, key and value; `local` is that of `files.threads_at`."""
-        with ThreadPoolExecutor(files.threads_at(self.location, local=local), thread_name_prefix="stage") as pool:
-            return list(pool.map(of_each, count(), keys, values))
+        return files.side_by_side(
+            lambda one: of_each(*one), zip(count(), keys, values, strict=False), self.location, local=local
+        )
 
 
 def _mark(directory: str) -> None:

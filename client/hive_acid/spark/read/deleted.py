@@ -11,7 +11,6 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
@@ -88,12 +87,11 @@ class DeleteFiles:
                     found[file] = self._known[file]
         missing = [file for file in wanted if file not in found]
         if missing:
-            with ThreadPoolExecutor(files.threads_at(missing[0].path), thread_name_prefix="delete-file") as pool:
-                for file, said in zip(missing, pool.map(_read, missing), strict=True):
-                    if said is None:
-                        return None
-                    found[file] = said
-                    self._keep(file, said)
+            for file, said in zip(missing, files.side_by_side(_read, missing, missing[0].path), strict=True):
+                if said is None:
+                    return None
+                found[file] = said
+                self._keep(file, said)
         return [found[file] for file in wanted]
 
     def _keep(self, file: DataFilePath, said: Said) -> None:
@@ -210,8 +208,7 @@ def merged_events(
     if found is None or not _are_few(found[0], limits.merged_delete_events):
         return None
     (wanted,) = found
-    with ThreadPoolExecutor(files.threads_at(partition.location), thread_name_prefix="delete-file") as pool:
-        said = list(pool.map(_events, wanted))
+    said = files.side_by_side(_events, wanted, partition.location)
     if any(of_file is None for of_file in said):
         return None
     events = sorted(event for of_file in said for event in of_file or ())

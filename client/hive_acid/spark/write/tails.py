@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
@@ -32,8 +31,7 @@ def add_tails(location: str, row: Sequence[str], holds: Holds | None = None) -> 
     """
     entries = files.list_tree(location)
     found = [entry for entry in entries if entry.path.endswith(_DATA) and not is_hidden(entry.path)]
-    with ThreadPoolExecutor(files.threads_at(location), thread_name_prefix="orc-tail") as pool:
-        list(pool.map(lambda entry: _add_tail(location, entry, row, holds), found))
+    files.side_by_side(lambda entry: _add_tail(location, entry, row, holds), found, location)
 
 
 def _add_tail(location: str, entry: FileEntry, row: Sequence[str], holds: Holds | None) -> None:
