@@ -283,3 +283,24 @@ def test_files_beside_those_of_a_dropped_partition_are_somebodys(acid, tmp_path,
         (place / name).parent.rmdir()
     acid.add_partitions("d.t", {"p=7": None})
     assert [row.id for row in held.collect()] == [1]
+
+
+@pytest.mark.parametrize("line", ['{"ID": 2}', '{"id": 2, "Id": 3}', '{"s": {"Inner": 1}}', '{"ar": [{"X": 1}]}'])
+def test_keys_of_json_are_written_as_columns_are(acid, tmp_path, line):
+    """Hive finds them in any case, Spark does not: their values would be null."""
+    columns = {"id": "int", "s": "struct<inner:int>", "ar": "array<struct<x:int>>", "m": "map<string,int>"}
+    insert_only = {"transactional_properties": "insert_only"}
+    acid.create_table("d.t", columns, stored_as="JSONFILE", properties=insert_only, partitioned_by={"p": "int"})
+    given = tmp_path / "in.json"
+    given.write_text('{"id": 1, "s": {"inner": 7}, "m": {"Any": 1}, "other": 3}\n' + line)
+    for verb in (
+        lambda: acid.load_data("d.t", str(given), partition={"p": "1"}),
+        lambda: acid.add_partitions("d.t", {"p=1": str(given)}),
+    ):
+        with pytest.raises(ColumnError, match=r"d\.t: a file has the key .*spark\.read\.json"):
+            verb()
+    assert given.exists()
+    given.write_text('{"id": 1, "s": {"inner": 7}, "m": {"Any": 1}, "other": 3}\n')
+    assert acid.load_data("d.t", str(given), partition={"p": "1"}) == 1
+    (row,) = acid.table("d.t").collect()
+    assert (row.id, row.s.inner, row.m) == (1, 7, {"Any": 1})

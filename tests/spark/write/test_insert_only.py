@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from hive_acid.errors import ColumnError, TableNotAcidError, TransactionClosedError, UnsupportedTableError
 from hive_acid.wire import ttypes
 from tests.spark.checker import location_of
+from tests.values.under import under
 
 INSERT_ONLY = {"transactional_properties": "insert_only"}
 COLUMNS = "id int, name string, price decimal(5,2)"
@@ -142,6 +143,36 @@ def test_values_of_all_types_are_whole_or_refused(acid, spark, delimiter, escape
     else:
         assert sorted(map(str, acid.table("d.t").collect())) == sorted(map(str, kept))
         assert escape is None or len(kept) == len(VALUES)
+
+
+@pytest.mark.parametrize("stored_as", ["TEXTFILE", "JSONFILE"])
+def test_long_texts_come_back(acid, spark, stored_as):
+    """JSON's own limit is 20 million characters, and a Java regex may need a frame of its stack for each of them."""
+    words = {"field.delim": ",", "escape.delim": "\\"} if stored_as == "TEXTFILE" else {}
+    acid.create_table("d.t", {"id": "int", "s": "string"}, stored_as=stored_as, properties=INSERT_ONLY | words)
+    given = spark.sql("SELECT 1 AS id, repeat('ab,', 7000001) AS s UNION ALL SELECT 2, '\u2028,\u0085'")
+    assert acid.insert("d.t", given) == 2
+    measured = ("id", "length(s)", "crc32(s)")
+    found = acid.table("d.t").selectExpr(*measured).collect()
+    assert sorted(found) == sorted(given.selectExpr(*measured).collect())
+
+
+def test_a_column_of_json_is_read_whatever_spark_calls_broken_lines(acid, spark):
+    row = spark.sql("SELECT 1 AS id, 'x' AS _corrupt_record, 'y' AS raw")
+    acid.create_table("d.t", dict(row.dtypes), stored_as="JSONFILE", properties=INSERT_ONLY)
+    acid.insert("d.t", row)
+    assert read(acid) == [(1, "x", "y")]
+    with under(spark, {"spark.sql.columnNameOfCorruptRecord": "raw"}):
+        assert read(acid) == [(1, "x", "y")]
+
+
+def test_text_does_not_begin_with_what_readers_leave_out(acid, spark):
+    """At the beginning of a file U+FEFF is no part of its first line, to Hive either."""
+    acid.create_table("d.t", {"s": "string", "u": "string"}, stored_as="TEXTFILE", properties=INSERT_ONLY)
+    with pytest.raises(ColumnError, match=r"d\.t\.s begins with U\+FEFF"):
+        acid.insert("d.t", spark.sql("SELECT '\ufeffa' AS s, 'b' AS u"))
+    acid.insert("d.t", spark.sql("SELECT 'a\ufeff' AS s, '\ufeffb' AS u"))
+    assert read(acid) == [("a\ufeff", "\ufeffb")]
 
 
 def test_rows_without_ids_are_not_changed(acid, rows):

@@ -27,11 +27,14 @@ _CLASSES = {
 _AS_OF = "hive_acid.as_of"
 _PARQUET_TIMES = "spark.sql.parquet.outputTimestampType"
 _NOTHING_LEFT_OUT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
+_LINES = {"columnNameOfCorruptRecord": "__acid_corrupt_record", "maxStringLen": str(2**31 - 1)}
+"""Of JSON and CSV: no column of a table takes a line that is not understood, and no text is too long to be."""
 
 
 def reader_of(spark: SparkSession, kind: str) -> DataFrameReader:
     """A reader of files of this kind: orc, parquet, json, text, csv or avro."""
-    return spark.read.format(_CLASSES[kind]).options(**_NOTHING_LEFT_OUT)
+    lines = _LINES if kind in ("json", "csv") else {}
+    return spark.read.format(_CLASSES[kind]).options(**_NOTHING_LEFT_OUT, **lines)
 
 
 def as_of(reader: DataFrameReader, stamp: int) -> DataFrameReader:

@@ -236,11 +236,15 @@ def _told_to_serde(table: Table) -> Mapping[str, str]:
 
 
 def _field_of(between: Delimiters) -> str:
-    """The pattern of a field."""
+    """The pattern of a field.
+
+    It gives nothing back: Java's stack would have a frame for each character of a text.
+    """
     if between.escape is None:
-        return f"[^{re.escape(between.field)}]*"
+        return f"[^{re.escape(between.field)}]*+"
     escape = re.escape(between.escape)
-    return f"(?:[^{escape}{re.escape(between.field)}]|{escape}.)*"
+    plain = f"[^{escape}{re.escape(between.field)}]*+"
+    return f"{plain}(?:{escape}(?s:.){plain})*+"
 
 
 def _delimited(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
+from hive_acid.spark.tables.json_keys import check_keys
 from hive_acid.spark.tables.raw import check_files, find_files, new_names
 from hive_acid.spark.values.specs import PartitionSpec, full_values
 from hive_acid.spark.values.wall_clock import refuse_skipped
@@ -27,8 +28,8 @@ def load(
 
     They replace what is there if `begun` overwrites. They are moved, unless `copy` says to leave them: a moved file
     goes from its old place only after the commit, so nothing is lost by a failure. Raises what `find_files`,
-    `check_files` and `new_names` raise, ColumnError for a partition that is not named in full, FormatError for files of
-    the table itself.
+    `check_files`, `check_keys` and `new_names` raise, ColumnError for a partition that is not named in full,
+    FormatError for files of the table itself.
     """
     placement, table = Placement(context, begun), begun.table
     values = full_values(table, partition)
@@ -37,6 +38,7 @@ def load(
     if f"{files.one_name(path)}/".startswith(f"{files.one_name(table.location)}/"):
         raise FormatError(f"{path} lies in the directory of {table.full_name} itself: move it elsewhere first")
     check_files(table, found)
+    check_keys(context.spark, table, found)
     return take_in(placement, begun.transaction, {values: found}, copy=copy)
 
 

@@ -13,6 +13,7 @@ from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import is_hidden
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.state import directory_state
+from hive_acid.spark.tables.json_keys import check_keys
 from hive_acid.spark.tables.load import take_in
 from hive_acid.spark.tables.raw import check_files, find_files
 from hive_acid.spark.values.wall_clock import refuse_skipped
@@ -71,7 +72,9 @@ def add_partitions(
             )
         if location is not None:
             found[_values(table, name)] = find_files(location)
-    check_files(table, [file for some in found.values() for file in some])
+    taken = [file for some in found.values() for file in some]
+    check_files(table, taken)
+    check_keys(context.spark, table, taken)
     count = take_in(Placement(context, begun), transaction, found, copy=True) if begun is not None else 0
     without = {name: files.join(table.location, name) for name, location in new.items() if location is None}
     if without:

@@ -35,6 +35,9 @@ from hive_acid.write.table_write import TableWrite
 
 _ROWS = "rows"
 _LINE = "value"
+_MARK = "\ufeff"
+"""Readers leave it out where a file begins with it."""
+
 _Writer = Callable[[Placement, DataFrame, Sequence[str]], DataFrameWriter]
 """How rows, and the partition keys of these names beside them, are written."""
 
@@ -133,6 +136,7 @@ def _delimited(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> D
         F.coalesce(_text(table, column.name, spark_type(column.type), between), F.lit(between.null))
         for column in table.columns
     ]
+    fields[:1] = [_without_mark(table, field) for field in fields[:1]]
     line = F.concat_ws(between.field, *fields).alias(_LINE)
     return writer_of(frame.select(*keys, line), "text")
 
@@ -154,6 +158,13 @@ def _text(table: Table, name: str, kind: t.DataType, between: Delimiters) -> Col
     breaks |= text == F.lit(between.null)
     message = f"the text of a value of {table.full_name}.{name} has a delimiter of the table's files in it: "
     return F.when(breaks, F.raise_error(F.concat(F.lit(message), whole))).otherwise(text)
+
+
+def _without_mark(table: Table, field: Column) -> Column:
+    """The first field of a line, which may be the first of a file. One that begins as no reader has it fails."""
+    message = f"a value of {table.full_name}.{table.columns[0].name} begins with U+FEFF, which readers leave out where "
+    message += "a file begins with it"
+    return F.when(field.startswith(_MARK), F.raise_error(F.lit(message))).otherwise(field)
 
 
 def _in_class(character: str) -> str:
