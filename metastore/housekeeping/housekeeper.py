@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from hive_acid.ids import LockId
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.observe.log import event
-from metastore.store.leases import Calls, Look
+from metastore.store.clock import Look
+from metastore.store.leases import Calls, LeaseLostError
 from metastore.txn.calls import LocksFreed
 from metastore.txn.config import TxnConfig
 from metastore.txn.states import TIMEOUT_REASON
@@ -49,7 +50,7 @@ class AcidHouseKeeper:
         locks_freed: LocksFreed = lambda lock_ids: None,
         first_look: Callable[[], Look | None] = lambda: None,
     ) -> None:
-        """`first_look` is where the database's clock stood when this server first saw it, if it has."""
+        """`first_look` is where the database's clock stood when a server was last there to hear clients, if known."""
         self._db = db
         self._first_look = first_look
         self._look: Look | None = None
@@ -69,16 +70,30 @@ class AcidHouseKeeper:
         )
 
     def _settled_ms(self) -> int:
-        """What the database's clock shows. If it has been put forward or back, silence counts from now."""
+        """What the database's clock shows. If it has been put forward or back, silence counts from now.
+
+        So too after a time in which nobody could be heard: no server ran, or the database was away.
+        """
         look = self._look or self._first_look()
         slack_ms = min(max(self._txn_config.timeout_ms // _SLACKS_PER_TIMEOUT, _LEAST_SLACK_MS), _LARGEST_SLACK_MS)
-        expected_ms = None if look is None else look.expected_ms()
-        row = self._db.call_one("settle_clock", expected_ms, slack_ms)
-        assert row is not None
-        self._look = Look(time.monotonic(), row[0])
-        if row[1]:
-            event(LOG, logging.WARNING, "clock of the database moved", ms=row[1], begun_anew=row[2])
-        return int(row[0])
+        try:
+            row = self._db.call_one("settle_clock", None if look is None else look.expected_ms(), slack_ms)
+            assert row is not None
+            at_s, (shown_ms, moved_ms, begun_anew) = time.monotonic(), row
+            if moved_ms:
+                what = "clock of the database moved, or nobody could be heard"
+                event(LOG, logging.WARNING, what, ms=moved_ms, begun_anew=begun_anew)
+                if moved_ms < 0:
+                    self._db.call("compaction_settle_clock", shown_ms)
+                self._db.call("catalog_settle_clock", shown_ms, moved_ms)  # the last: it must not be repeated
+        except LeaseLostError:
+            raise
+        except Exception:
+            if look is not None:
+                self._look = Look(time.monotonic(), look.shown_ms)
+            raise
+        self._look = Look(at_s, shown_ms)
+        return int(shown_ms)
 
     def _expire_locks(self, now_ms: int) -> int:
         total: set[LockId] = set()

@@ -15,12 +15,12 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import psycopg2
 
 from metastore.observe.log import event
+from metastore.store.clock import Look
 from metastore.store.database import Database
 
 LOG = logging.getLogger("metastore.services")
@@ -29,6 +29,8 @@ SERVICES = "services"
 """The name of the lease under which all background services run."""
 RENEWALS_PER_LEASE = 3
 """So that a renewal may fail and there is time for another one."""
+_RENEWED_BEFORE = 3
+"""One that holds for so many times its length was renewed before the clock was put back (hold_lease)."""
 LOST = "HA001"
 """SQLSTATE of check_lease when the lease is not held under the given epoch."""
 
@@ -45,18 +47,6 @@ class Calls(Protocol):
 
     def call_one(self, function: str, *args: object) -> tuple[Any, ...] | None:
         """The first row, None if there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What the database's clock showed (ms since 1970), when it was this on the monotonic clock here (s)."""
-
-    at_s: float
-    shown_ms: int
-
-    def expected_ms(self) -> int:
-        """What it should show now."""
-        return self.shown_ms + round((time.monotonic() - self.at_s) * 1000)
 
 
 class Lease:
@@ -95,7 +85,11 @@ class Lease:
         return self._epoch is not None and time.monotonic() < self._trusted_until
 
     def first_look(self) -> Look | None:
-        """The database's clock as it was when this server first competed; None before that."""
+        """Where the database's clock stood when a server was last there to hear clients; None before this one competed.
+
+        That is when this one first competed, unless nobody had the lease then: no server ran, and only the clock could
+        say for how long.
+        """
         return self._first_look
 
     @contextlib.contextmanager
@@ -131,8 +125,9 @@ class Lease:
     def compete(self) -> bool:
         """Renew the lease, or take it if it is free; whether it was taken just now. Raises psycopg2.Error."""
         if self._first_look is None:
-            (shown_ms,) = self._ask("database_clock")
-            self._first_look = Look(time.monotonic(), shown_ms)
+            shown_ms, last_ms = self._ask("lease_clock", self._name)
+            is_held = last_ms is None or shown_ms <= last_ms <= shown_ms + self._length_ms * _RENEWED_BEFORE
+            self._first_look = Look(time.monotonic(), shown_ms if is_held else last_ms)
         asked_at = time.monotonic()
         epoch = self._epoch
         held, holder = self._ask("hold_lease", self._name, self._holder, epoch or 0, self._length_ms)

@@ -2,6 +2,7 @@
 
 import time
 
+import psycopg2
 import pytest
 
 from hive_acid.errors import TxnAbortedError
@@ -11,8 +12,9 @@ from metastore.housekeeping.housekeeper import AcidHouseKeeper
 from metastore.lock.models import LockComponent, LockRequest, LockResult
 from metastore.lock.service import LockService
 from metastore.lock.states import LockType
+from metastore.store.clock import Look
 from metastore.store.database import Database
-from metastore.store.leases import Look
+from metastore.store.leases import Lease
 from metastore.txn.config import TxnConfig
 from metastore.txn.models import TxnOwner
 from metastore.txn.service import TxnService
@@ -183,6 +185,58 @@ def test_heartbeats_from_the_future_are_corrected_by_a_server_that_saw_no_jump(d
     txns.open_txns(1, OWNER)
     age(db, "txn", -3600)
     keeper = AcidHouseKeeper(db, HousekeepingConfig(), TxnConfig())
+    assert keeper.run_once().timed_out_txns == 0
+    age(db, "txn", 301)
+    assert keeper.run_once().timed_out_txns == 1
+
+
+@pytest.mark.parametrize("by_ms", [HOUR_MS, -HOUR_MS])
+def test_nobody_was_silent_while_no_server_ran(db: Database, txns: TxnService, by_ms: int) -> None:
+    """The clock was put forward or back meanwhile, or it was just long: who is alive has not been heard yet."""
+    txns.open_txns(1, OWNER)
+    former = Lease(db, "former", 300_000)
+    former.compete()
+    former.release()
+    age(db, "txn", by_ms // 1000)
+    with db.engine.begin() as connection:
+        moved = "UPDATE lease SET expires_at = expires_at - make_interval(secs => %s)"
+        connection.exec_driver_sql(moved, (by_ms // 1000,))
+    lease = Lease(db, "server", 300_000)
+    lease.compete()
+    keeper = AcidHouseKeeper(db, HousekeepingConfig(), TxnConfig(), first_look=lease.first_look)
+    assert keeper.run_once().timed_out_txns == 0
+    assert [since_ms // 1000 for since_ms in silences_ms(db)] == [0]
+    age(db, "txn", 301)
+    assert keeper.run_once().timed_out_txns == 1
+
+
+def test_who_was_silent_while_another_server_ran_is_gone(db: Database, txns: TxnService) -> None:
+    txns.open_txns(1, OWNER)
+    age(db, "txn", 3600)
+    other, lease = Lease(db, "other", 300_000), Lease(db, "server", 300_000)
+    other.compete()
+    lease.compete()
+    keeper = AcidHouseKeeper(db, HousekeepingConfig(), TxnConfig(), first_look=lease.first_look)
+    assert keeper.run_once().timed_out_txns == 1
+
+
+def test_nobody_was_silent_while_the_database_was_away(
+    db: Database, txns: TxnService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    txns.open_txns(1, OWNER)
+    (shown_ms,) = db.call("database_clock")[0]
+    age(db, "txn", 3600)
+    seen = Look(time.monotonic() - 3600, shown_ms - HOUR_MS)
+    keeper = AcidHouseKeeper(db, HousekeepingConfig(), TxnConfig(), first_look=lambda: seen)
+    with monkeypatch.context() as away:
+
+        def call_one(*_: object) -> None:
+            raise psycopg2.OperationalError("it is away")
+
+        away.setattr(db, "call_one", call_one)
+        for _ in range(2):
+            with pytest.raises(psycopg2.OperationalError):
+                keeper.run_once()
     assert keeper.run_once().timed_out_txns == 0
     age(db, "txn", 301)
     assert keeper.run_once().timed_out_txns == 1

@@ -7,7 +7,7 @@ directory alone, with ever longer pauses; nothing waits for it but who wants the
 A row is claimed by the one who works on it, so a directory is never removed twice at once, and never under a new table
 that took its place: who wants to make it waits for the row. The claim of a killed process ends after `CLAIM`, or when a
 server starts on its host. One that was paused for long asks, before it removes anything, whether its claims are still
-its own.
+its own. While the clock may have been put forward no claim ends: what another one is at work on would look left.
 
 A directory that can be brought back (`trash`) is not removed but moved to the trash, by the same rows. One that a
 rename moves has such a row until the rename is committed, and goes back by it (`moves`).
@@ -34,6 +34,7 @@ from sqlalchemy import (
     case,
     cast,
     delete,
+    false,
     func,
     insert,
     or_,
@@ -66,9 +67,11 @@ from metastore.catalog.place.places import OtherNameError
 from metastore.catalog.schema import DIRECTORY_REMOVAL, DROPPED_DIRECTORY, DROPPED_TABLE
 from metastore.filework.files import OBJECT_STORES, rename_is_copy
 from metastore.filework.lanes import LONG, name_of, system_of
+from metastore.store.clock import ClockWatch
 from metastore.store.database import Database
 
-CLAIM = "10 minutes"
+_CLAIM_S = 600
+CLAIM = f"{_CLAIM_S} seconds"
 FIRST_PAUSE_S = 10
 LONGEST_PAUSE_S = 3600
 _WAIT_S = 5.0
@@ -148,6 +151,7 @@ class Removals:
         self._left: list[Removal] = []
         """Claimed here, and not done because the database was away."""
         self.config = config
+        self.clock = ClockWatch(_CLAIM_S)
 
     @property
     def root(self) -> str:
@@ -212,21 +216,18 @@ class Removals:
 
         Raises InvalidOperationError if that took so long that another one has taken them back.
         """
-        row = DIRECTORY_REMOVAL.c
-        own = tuple_(row.id, row.claimed_at).in_([(one.id, one.claimed_at) for one in planned])
-        if planned and connection.execute(delete(DIRECTORY_REMOVAL).where(own)).rowcount != len(planned):
+        if planned and connection.execute(delete(DIRECTORY_REMOVAL).where(_own(planned))).rowcount != len(planned):
             raise InvalidOperationError("the move of a directory took too long and was taken back: try again")
 
     def stands(self, removal: Removal) -> bool:
         """Whether a claim holds for a while yet."""
-        return bool(self._standing([removal]))
+        with self._db.engine.connect() as connection:
+            return bool(_held(connection, [removal]))
 
     def leave(self, removal: Removal) -> None:
         """Nothing was moved: there is nothing to take back."""
-        row = DIRECTORY_REMOVAL.c
-        own = delete(DIRECTORY_REMOVAL).where(row.id == removal.id, row.claimed_at == removal.claimed_at)
         with self._db.engine.begin() as connection:
-            connection.execute(own)
+            connection.execute(delete(DIRECTORY_REMOVAL).where(_own([removal])))
 
     def undo(self, planned: Sequence[Removal], running: Removal | None = None, error: str = "") -> None:
         """Take moves back unless they are committed; what cannot be now, later. `running` may still be under way."""
@@ -329,19 +330,19 @@ class Removals:
         raise MetaError(f"removal {removal_id} of {found} has not failed: an attempt is under way, or comes soon")
 
     def _standing(self, removals: Sequence[Removal]) -> list[Removal]:
-        """Those whose claim holds for a while yet; the others are, or will be, another one's.
+        """Those whose claim holds for a while yet; the others are another one's.
 
-        It waits for a transaction that is about to settle one, even if nobody hears any more how it ends.
+        One that is old, and that nobody else has taken, is made new. It waits for a transaction that is about to settle
+        one, even if nobody hears any more how it ends.
         """
-        row = DIRECTORY_REMOVAL.c
-        half = func.clock_timestamp() - text("CAST(:claim AS interval) / 2").bindparams(claim=CLAIM)
-        chosen = select(row.id, row.claimed_at).where(row.id.in_([r.id for r in removals]), row.claimed_at > half)
-        with self._db.engine.connect() as connection:
-            held = {
-                (found.id, found.claimed_at)
-                for found in connection.execute(chosen.with_for_update(read=True, key_share=True))
-            }
-        return [removal for removal in removals if (removal.id, removal.claimed_at) in held]
+        with self._db.engine.begin() as connection:
+            held = _held(connection, removals)
+            old = [removal for removal in removals if removal.id not in held]
+            now = func.clock_timestamp() + self._copying()
+            renewal = update(DIRECTORY_REMOVAL).where(_own(old)).values(claimed_at=now).returning(*_COLUMNS)
+            renewed = connection.execute(renewal) if old else ()
+            standing = held | {one.id: Removal(*one) for one in renewed}
+        return [standing[removal.id] for removal in removals if removal.id in standing]
 
     def _error_of(self, removal: Removal, takes_long: bool, gone: Collection[int]) -> Exception | None:
         """Remove or move a directory; why that failed, None if it is gone. Those of the removals `gone` went before."""
@@ -384,10 +385,14 @@ class Removals:
         return found is not None
 
     def _only_if_empty(self, removal: Removal) -> bool:
-        """What has changed in a directory after its database was dropped may be somebody's: a file there keeps it."""
+        """What has changed in a directory after its database was dropped may be somebody's: a file there keeps it.
+
+        So does any file if the clock was put back since.
+        """
         since = removal.home_since
         return removal.only_if_empty or (
-            since is not None and self._directories.has_files(removal.location, since_s=since.timestamp())
+            since is not None
+            and (removal.claimed_at < since or self._directories.has_files(removal.location, since_s=since.timestamp()))
         )
 
     def _is_foreign(self, removal: Removal) -> bool:
@@ -508,14 +513,15 @@ class Removals:
     def _claim(self, chosen: ColumnElement[bool], at_once: bool = False) -> list[Removal]:
         """Claim those of some removals that nobody is at and that are due, or with `at_once` that have failed."""
         row, now = DIRECTORY_REMOVAL.c, func.clock_timestamp()
-        stale = row.claimed_at <= now - text("CAST(:claim AS interval)").bindparams(claim=CLAIM)
         longest = text("CAST(:pause AS interval)").bindparams(pause=f"{LONGEST_PAUSE_S} seconds")
         # One that is to wait for longer was put off before the clock was put back.
         is_due = or_(row.next_at <= now, row.next_at > now + longest)
         free = row.next_at.is_not(None) if at_once else is_due
-        is_free = or_(free, row.next_at.is_(None) & stale)
-        batch = select(row.id).where(is_free, chosen).order_by(row.id).limit(_BATCH).with_for_update(skip_locked=True)
         with self._db.engine.begin() as connection:
+            is_free = or_(free, row.next_at.is_(None) & self._is_stale(connection))
+            batch = (
+                select(row.id).where(is_free, chosen).order_by(row.id).limit(_BATCH).with_for_update(skip_locked=True)
+            )
             claimed = connection.execute(
                 update(DIRECTORY_REMOVAL)
                 .where(row.id.in_(batch))
@@ -524,9 +530,22 @@ class Removals:
             )
             return sorted((Removal(*found) for found in claimed), key=lambda removal: removal.id)
 
+    def _is_stale(self, connection: Connection) -> ColumnElement[bool]:
+        """Whether a claim has ended by itself; none has while the clock may have been moved."""
+        now_ms = self.clock.trusted_ms(connection)
+        if now_ms is None:
+            return false()
+        row, now = DIRECTORY_REMOVAL.c, func.to_timestamp(now_ms / 1000)
+        claim, longest = (cast(text, Interval) for text in (CLAIM, f"{_MAY_RUN} {CLAIM}"))
+        # One from so far ahead was made before the clock was put back.
+        return or_(row.claimed_at <= now - claim, row.claimed_at > now + longest + self._longest_copy())
+
+    def _longest_copy(self) -> ColumnElement[timedelta]:
+        return cast(text(":ms * interval '1 ms'").bindparams(ms=self.config.file_timeout_ms * LONG), Interval)
+
     def _copying(self, location: str | None = None) -> ColumnElement[timedelta]:
         """How much longer a claim holds on what is moved by a copy: of a location, or of a row."""
-        longest = cast(text(":ms * interval '1 ms'").bindparams(ms=self.config.file_timeout_ms * LONG), Interval)
+        longest = self._longest_copy()
         nothing = cast(text("interval '0'"), Interval)
         if location is not None:
             return longest if rename_is_copy(location) else nothing
@@ -551,6 +570,21 @@ def _is_running(pid: str) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _own(removals: Sequence[Removal]) -> ColumnElement[bool]:
+    """The rows of removals that nobody else has claimed since."""
+    row = DIRECTORY_REMOVAL.c
+    return tuple_(row.id, row.claimed_at).in_([(one.id, one.claimed_at) for one in removals])
+
+
+def _held(connection: Connection, removals: Sequence[Removal]) -> dict[int, Removal]:
+    """Those whose claim holds for a while yet, by id."""
+    row = DIRECTORY_REMOVAL.c
+    half = func.clock_timestamp() - text("CAST(:claim AS interval) / 2").bindparams(claim=CLAIM)
+    chosen = select(row.id).where(_own(removals), row.claimed_at > half)
+    held = set(connection.execute(chosen.with_for_update(read=True, key_share=True)).scalars())
+    return {removal.id: removal for removal in removals if removal.id in held}
 
 
 def _ms(column: ColumnElement[datetime]) -> ColumnElement[int]:

@@ -97,7 +97,10 @@ class Trash:
     def purge(self) -> int:
         """Forget tables whose time is over and remove their directories; returns how many of these went."""
         with self._db.engine.begin() as connection:
-            places = list(connection.execute(select(func.catalog_purge_dropped(_BATCH))).scalars())
+            now_ms = self._removals.clock.trusted_ms(connection)
+            if now_ms is None:
+                return 0
+            places = list(connection.execute(select(func.catalog_purge_dropped(_BATCH, now_ms))).scalars())
             shared = self._neighbours.in_the_way(connection, places, NOBODY)
             planned = self._removals.plan(connection, [place for place in places if place not in shared], "trash")
         return self._removals.run(planned)

@@ -1,6 +1,6 @@
 -- Forgets dropped tables that can be brought back no longer, at most a batch; returns their directories in the trash. One
--- that is still on its way there waits for the next time.
-CREATE OR REPLACE FUNCTION catalog_purge_dropped(at_most integer) RETURNS SETOF text
+-- that is still on its way there waits for the next time. `now_ms` is what the clock shows, and has been found to be right.
+CREATE OR REPLACE FUNCTION catalog_purge_dropped(at_most integer, now_ms bigint) RETURNS SETOF text
 LANGUAGE plpgsql AS $$
 DECLARE
     due bigint[];
@@ -8,7 +8,7 @@ DECLARE
 BEGIN
     due := ARRAY(
         SELECT d.id FROM dropped_table d
-         WHERE d.purge_at <= clock_timestamp()
+         WHERE d.purge_at <= to_timestamp(now_ms / 1000.0)
            AND NOT EXISTS (SELECT 1 FROM dropped_directory w JOIN directory_removal r ON r.trash = w.trash
                             WHERE w.dropped_id = d.id)
          ORDER BY d.purge_at LIMIT at_most FOR UPDATE SKIP LOCKED);
