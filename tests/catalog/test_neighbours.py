@@ -17,6 +17,7 @@ import pytest
 
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError, MetastoreError
 from hive_acid.wire import ttypes
+from metastore.catalog.place.directories import Directories
 from metastore.catalog.service import CatalogService
 from metastore.store.database import Database
 from tests.caller import Caller, Refused
@@ -280,6 +281,68 @@ def test_where_case_does_not_count(rpc: Rpc, tmp_path: Path, monkeypatch: pytest
             _managed(rpc, "mine", str(other), parameters=parameters)
     rpc.drop_table("default", "victim", True)
     assert not victim.exists()
+
+
+@pytest.mark.parametrize("kind", ["table", "partition", "database"])
+def test_two_who_take_one_place_at_once_where_case_does_not_count(
+    rpc: Rpc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The disk was empty when both looked at it: there was no name yet to tell that case does not count."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    ignore_case(monkeypatch, disk)
+    rpc.create_table(table("parted", keys=(column("k"),), parameters=ACID))
+    make, make_all = Directories.make, Directories.make_all
+
+    def other(*_: Any) -> None:
+        monkeypatch.setattr(Directories, "make", make)
+        monkeypatch.setattr(Directories, "make_all", make_all)
+        _managed(rpc, "winner", f"{disk}/VICTIM", parameters=ACID)
+
+    # The first finds the directory made when its turn comes, as on such a disk.
+    monkeypatch.setattr(Directories, "make", other)
+    monkeypatch.setattr(Directories, "make_all", other)
+    with pytest.raises(InvalidObjectError, match=r"in use.*winner"):
+        match kind:
+            case "table":
+                _managed(rpc, "loser", f"{disk}/Victim", parameters=ACID)
+            case "partition":
+                rpc.add_partition(partition(["1"], "parted", sd=storage(location=f"{disk}/Victim")))
+            case _:
+                rpc.create_database(ttypes.Database(name="loser", locationUri=f"{disk}/Victim"))
+    assert (disk / "VICTIM").is_dir()
+
+
+def test_partitions_whose_values_differ_in_case_where_that_does_not_count(
+    rpc: Rpc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both would lie in one directory, and each have the rows of the other."""
+    disk = tmp_path / "disk"
+    (disk / "W").mkdir(parents=True)
+    for parameters in ({}, ACID):
+        for where, is_refused in (tmp_path / "near", False), (disk, True):
+            if is_refused:
+                ignore_case(monkeypatch, disk)
+            keys = (column("k", "string"), column("l", "string"))
+            place = str(where / f"t{len(parameters)}")
+            _managed(rpc, "parted", place, keys=keys, parameters=parameters)
+            rpc.add_partition(partition(["a", "x"], "parted", sd=storage()))
+            rpc.add_partition(partition(["b", "x"], "parted", sd=storage()))
+            rpc.add_partition(partition(["a", "y"], "parted", sd=storage()))
+            others = (["A", "x"], ["a", "X"])
+            for values in others:
+                if is_refused and parameters:
+                    with pytest.raises(InvalidObjectError, match=r"in use.*partition k=a/l=x"):
+                        rpc.add_partition(partition(values, "parted", sd=storage()))
+                else:
+                    rpc.add_partition(partition(values, "parted", sd=storage()))
+            both = [partition([value, "z"], "parted", sd=storage()) for value in ("a", "A")]
+            if is_refused and parameters:
+                with pytest.raises(InvalidObjectError, match=r"two partitions of .* cannot be in one place"):
+                    rpc.add_partitions(both)
+            else:
+                rpc.add_partitions(both)
+            rpc.drop_table("default", "parted", True)
 
 
 def test_who_renames_takes_nobody_along(rpc: Rpc, warehouse: Path) -> None:

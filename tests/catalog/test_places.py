@@ -15,6 +15,7 @@ from metastore.catalog.place.places import (
     Alias,
     Place,
     ancestors,
+    check_whole,
     identity,
     is_below,
     local_aliases,
@@ -177,6 +178,15 @@ def test_the_file_system_has_the_place_that_is_compared(root: str, name: str) ->
         assert filesystem.split_path(path) == (place.authority, place.path[1:], None)
 
 
+@pytest.mark.parametrize("location", ["a/b", "./a", "%^#$$%#$a/b", "file:a/b", "hdfs:a", "s3a:b/x", "a", "~/a"])
+def test_a_path_that_does_not_begin_at_the_root_is_none(location: str) -> None:
+    """As Hadoop has it. It was taken for one that does, so tables lay at the root of the disk."""
+    with pytest.raises(MetaError, match="is not a whole path, such as"):
+        check_whole(location)
+    for whole in ("/a", "file:/a", "file:///a", "s3a://b/x"):
+        check_whole(whole)
+
+
 def test_where_the_case_of_letters_does_not_count() -> None:
     known = [Alias("/Mac", "/Mac", ignores_case=True)]
     assert identity("file:/Mac/Dir", known) == identity("file:/mac/dIR", known)
@@ -190,7 +200,9 @@ def test_a_file_system_that_ignores_case_is_known_by_its_names(tmp_path: Path, m
     ignore_case(monkeypatch, tmp_path / "disk")
     for path in ("W/VICTIM", "w/victim/x", "W/new", "wW/../W/Victim"):
         assert local_aliases(f"{tmp_path}/disk/{path}") == [Alias(f"{tmp_path}/disk", f"{tmp_path}/disk", True)], path
-    assert local_aliases(f"{tmp_path}/disk/new") == local_aliases(f"{tmp_path}/DISK/W") == []
+    # What is beside a name that is not there tells it, too.
+    assert local_aliases(f"{tmp_path}/disk/new/x") == [Alias(f"{tmp_path}/disk", f"{tmp_path}/disk", True)]
+    assert local_aliases(f"{tmp_path}/DISK/W") == local_aliases(f"{tmp_path}/new") == []
 
 
 def test_a_name_in_letters_that_each_file_system_folds_its_own_way(
@@ -237,7 +249,12 @@ def ignore_case(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
         realpath=os.path.realpath,
         samestat=os.path.samestat,
     )
-    look = SimpleNamespace(path=path, lstat=numbered, listdir=lambda path: os.listdir(found(path)))
+    look = SimpleNamespace(
+        path=path,
+        lstat=numbered,
+        listdir=lambda path: os.listdir(found(path)),
+        scandir=lambda path: os.scandir(found(path)),
+    )
     monkeypatch.setattr(places, "os", look)
 
 

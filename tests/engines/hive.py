@@ -18,7 +18,7 @@ from tests.jvm import SHORT_LIVED
 
 VERSION = "4.0.1"
 _JARS = Path(__file__).parent / "hive-4.0.1.tsv"
-_LEAST_JAVA, _MOST_JAVA = 17, 23
+LEAST_JAVA, MOST_JAVA = 17, 23
 """Hadoop 3.3 asks for the security manager's subject, which Java 24 no longer has."""
 
 _OPENED = (
@@ -45,8 +45,8 @@ class HiveEngine(JavaProcess):
 
     def __init__(self, uri: str, warehouse: Path, scratch: Path) -> None:
         """Raises NotFetchedError, NoJavaError."""
-        java = java_between(_LEAST_JAVA, _MOST_JAVA)
-        jars = [jar.fetch(cache_directory()) for jar in _jars()]
+        java = java_between(LEAST_JAVA, MOST_JAVA)
+        jars = hive_jars()
         properties = scratch / "log4j2.properties"
         properties.write_text(_LOG.format(log=scratch / "hive.log"))
         (scratch / "hive-site.xml").write_text(_site(_settings(uri, warehouse, scratch)))
@@ -82,10 +82,10 @@ class HiveEngine(JavaProcess):
             driver.close()
 
 
-def _jars() -> list[Jar]:
-    """In the order of their names, in which Hive's come before the elder protobuf."""
+def hive_jars() -> list[Path]:
+    """In the order of their names, in which Hive's come before the elder protobuf. Raises NotFetchedError."""
     found = [Jar(*line.split("\t")) for line in _JARS.read_text().splitlines()]
-    return sorted(found, key=lambda jar: jar.path.rpartition("/")[2])
+    return [jar.fetch(cache_directory()) for jar in sorted(found, key=lambda jar: jar.path.rpartition("/")[2])]
 
 
 def _site(settings: Mapping[str, str]) -> str:

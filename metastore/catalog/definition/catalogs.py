@@ -92,7 +92,7 @@ class Catalogs:
         created = replace(catalog, name=name, created_s=int(time.time()))
         database = DatabaseInfo(
             database_key(name, DEFAULT_DATABASE),
-            self._directories.stored(catalog.location),
+            self._directories.chosen(catalog.location),
             description=f"Default database of catalog {name}",
             created_s=created.created_s,
         )

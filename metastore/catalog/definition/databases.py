@@ -79,12 +79,12 @@ class Databases:
         """
         key = fold(database.name)
         check_object_name("database", split_key(key)[1], MAX_DATABASE_NAME)
-        stored = self._directories.stored
+        chosen = self._directories.chosen
         created = replace(
             database,
             name=key,
-            location=stored(database.location) if database.location else self._default_location(key),
-            managed_location=stored(database.managed_location) if database.managed_location else None,
+            location=chosen(database.location) if database.location else self._default_location(key),
+            managed_location=chosen(database.managed_location) if database.managed_location else None,
             owner_type=database.owner_type or USER,
             created_s=database.created_s or int(time.time()),
         )
@@ -112,6 +112,7 @@ class Databases:
                 self._removals.wait_for(location)
                 if self._directories.make(location):
                     made.append(location)
+                self._neighbours.learn([location])  # as of new tables
             yield
         except Exception:
             self._removals.give_back(made)

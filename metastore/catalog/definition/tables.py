@@ -70,6 +70,7 @@ class Tables(TableLookup):
             raise
         made = self._directories.make(table.location or "")
         try:
+            self._neighbours.learn([table.location])  # now that it is there, whoever made it, and however spelt
             return self._removals.beside_moves(lambda: self._insert(table, companions))
         except Exception:
             self._removals.give_back([table.location or ""] if made else [])
@@ -101,7 +102,7 @@ class Tables(TableLookup):
         if table.is_view:
             return table
         if table.location:
-            location = self._directories.stored(table.location)
+            location = self._directories.chosen(table.location)
             if is_root(location):
                 raise InvalidObjectError(f"{table.name} location must not be root path")
             return replace(table, location=location)

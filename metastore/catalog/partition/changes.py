@@ -85,7 +85,7 @@ class PartitionChanges:
         made: list[str] = []
         try:
             self._removals.wait_for(owner.location or "", below=True)
-            self._neighbours.learn(one.location for one in self._elsewhere(owner, missing))
+            self._neighbours.learn([owner.location, *(one.location for one in self._elsewhere(owner, missing))])
             with self._db.engine.begin() as connection:
                 self._claim(connection, owner, missing)
             places = [partition.location for partition in missing if partition.location]
@@ -93,6 +93,7 @@ class PartitionChanges:
                 if not is_below(place, owner.location):
                     self._removals.wait_for(place)
             self._directories.make_all(places, made)
+            self._neighbours.learn(one.location for one in self._elsewhere(owner, missing))  # as of new tables
             return self._removals.beside_moves(lambda: self._insert(owner, missing, if_not_exists))
         except Exception:
             self._removals.give_back(made, Own(owner.id, ()))
@@ -179,7 +180,7 @@ class PartitionChanges:
                 raise MetaError(f"{owner.full_name} is a view: its partitions have no location")
             name = name_of_values(keys, values)
             own = partition.location
-            location = self._directories.stored(own) if own else self._directories.of_partition(owner, name)
+            location = self._directories.chosen(own) if own else self._directories.of_partition(owner, name)
             yield replace(
                 partition,
                 values=values,
@@ -197,11 +198,17 @@ class PartitionChanges:
 
     def _claim(self, connection: Connection, owner: Table, partitions: Iterable[Partition]) -> None:
         """Take the places of partitions that are not in their default place. Raises InvalidObjectError."""
-        elsewhere = [one for one in self._elsewhere(owner, partitions) if one.location]
-        if not elsewhere or not owner.owns_files:
+        if not owner.owns_files:
+            return
+        given = list(partitions)
+        # Where case does not count the default place of one may be another one's.
+        claims_all = self._neighbours.ignores_case(connection, owner.location)
+        elsewhere = [one for one in (given if claims_all else self._elsewhere(owner, given)) if one.location]
+        if not elsewhere:
             return
         places = list(dict.fromkeys(one.location or "" for one in elsewhere))
-        if len(places) < len(elsewhere) and owner.is_transactional:
+        distinct = {place.lower() for place in places} if claims_all else places
+        if len(distinct) < len(elsewhere) and owner.is_transactional:
             raise InvalidObjectError(f"two partitions of {owner.full_name} cannot be in one place: {max(places)}")
         self._neighbours.claim(connection, places, owner, Own(owner.id, tuple(one.name for one in elsewhere)))
 

@@ -14,7 +14,16 @@ from contextlib import contextmanager
 from hive_acid.errors import InvalidOperationError, MetaError, MetastoreError
 from metastore.catalog.models import DatabaseInfo, Table
 from metastore.catalog.names import DEFAULT_DATABASE
-from metastore.catalog.place.places import SCHEMES, Alias, Place, has_scheme, is_below, local_aliases, qualified
+from metastore.catalog.place.places import (
+    SCHEMES,
+    Alias,
+    Place,
+    check_whole,
+    has_scheme,
+    is_below,
+    local_aliases,
+    qualified,
+)
 from metastore.filework import files
 from metastore.filework.lanes import FILE_SYSTEMS, system_of
 
@@ -44,6 +53,11 @@ class Directories:
     def stored(self, location: str) -> str:
         """A client's location as it is stored. Raises MetaError for what cannot be a place (`places`)."""
         return qualified(location, self.root, self._schemes)
+
+    def chosen(self, location: str) -> str:
+        """Where a client wants something new to be, as it is stored. Raises MetaError for what cannot be a place."""
+        check_whole(location)
+        return self.stored(location)
 
     def aliases(self, location: str) -> list[Alias]:
         """The links on the way to a location (`places.local_aliases`). Raises OSError."""

@@ -27,7 +27,16 @@ from hive_acid.errors import InvalidObjectError, InvalidOperationError
 from metastore.catalog import records
 from metastore.catalog.models import Table
 from metastore.catalog.place.directories import Directories, explained
-from metastore.catalog.place.places import Alias, ancestors, identity, spellings, spellings_below
+from metastore.catalog.place.places import (
+    LOCAL,
+    Alias,
+    Place,
+    ancestors,
+    case_ignored,
+    identity,
+    spellings,
+    spellings_below,
+)
 from metastore.catalog.schema import PLACE_ALIAS, TBL
 from metastore.store.database import Database
 from metastore.store.embedded.server import own_files
@@ -152,6 +161,10 @@ class Neighbours:
         return bool(new)
 
     # --- in it ---
+
+    def ignores_case(self, connection: Connection, place: str | None) -> bool:
+        """Whether the case of letters is known not to count in a directory."""
+        return bool(place) and Place.of(place or "").scheme == LOCAL and case_ignored(place or "", _aliases(connection))
 
     def near(
         self,

@@ -11,6 +11,7 @@ local directories may be links, and some file systems do not mind the case. `ide
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,6 +45,8 @@ _DEFAULT_PORTS = {"hdfs": "8020"}
 _PLAIN = re.compile(r"[\x20-\x7d]*")
 """Steps of which all file systems have the same idea; a tilde is part of the short names of some."""
 _MOST_LINKS = 40
+_MOST_TRIED = 20
+"""Names in a directory, any of which tells whether the case of letters counts there."""
 _MOST_WAYS = 100
 
 
@@ -116,6 +119,16 @@ def qualified(location: str, root: str = "file:/", schemes: Sequence[str] | None
     return stored
 
 
+def check_whole(location: str) -> None:
+    """Raises MetaError for a path that does not begin at the root: below what it would lie is not known here."""
+    scheme = _SCHEME.match(location)
+    if not location.startswith("/", scheme.end() if scheme else 0):
+        raise MetaError(
+            f"the location {location} cannot be a place: it is not a whole path, such as file:/dir/table or"
+            " s3a://bucket/dir/table"
+        )
+
+
 def has_scheme(location: str) -> bool:
     """Whether a location says on which file system it is."""
     return _SCHEME.match(location) is not None
@@ -167,9 +180,15 @@ def identity(location: str, aliases: Iterable[Alias] = ()) -> str:
     if place.scheme == LOCAL:
         aliases = list(aliases)
         path = _followed(path, aliases)
-        if any(alias.ignores_case and _is_within(path.lower(), alias.place.lower()) for alias in aliases):
+        if _is_case_ignored(path, aliases):
             path = path.lower()
     return f"{_family(place.scheme)[0]}://{authority}{path.rstrip('/')}"
+
+
+def case_ignored(location: str, aliases: Iterable[Alias]) -> bool:
+    """Whether the case of letters is known not to count in a local place."""
+    aliases = list(aliases)
+    return _is_case_ignored(_followed(Place.of(location).path, aliases), aliases)
 
 
 def spellings(location: str, aliases: Iterable[Alias] = ()) -> list[str]:
@@ -222,6 +241,9 @@ def local_aliases(location: str) -> list[Alias]:
     for step in _steps(place.path):
         above, at = at, os.path.join(at, step)
         if not os.path.lexists(at):
+            if not ignores_case and _ignores_case_within(above):
+                real = os.path.realpath(above)
+                found.append(Alias(real, real, ignores_case=True))
             break
         if os.path.islink(at):
             link = Alias(os.path.join(os.path.realpath(above), step), os.path.realpath(at))
@@ -248,6 +270,16 @@ def _ignores_case(above: str, step: str) -> bool:
         return False
     # Some file systems, those of FUSE among them, number what is there by the name that was asked for.
     return os.path.samestat(mine, theirs) or not {step, other} <= set(os.listdir(above))
+
+
+def _ignores_case_within(directory: str) -> bool:
+    """Whether a directory has what is in it under names in other letters as well, as far as some of that tells."""
+    try:
+        with os.scandir(directory) as entries:
+            names = [entry.name for entry in itertools.islice(entries, _MOST_TRIED)]
+    except OSError:  # such as a file, or a directory that may not be read
+        return False
+    return any(_ignores_case(directory, name) for name in names)
 
 
 def _check_name(location: str, above: str, step: str) -> None:
@@ -277,6 +309,10 @@ def _steps(path: str) -> list[str]:
 
 def _family(scheme: str) -> tuple[str, ...]:
     return next((family for family in _FAMILIES if scheme in family), (scheme,))
+
+
+def _is_case_ignored(path: str, aliases: Sequence[Alias]) -> bool:
+    return any(alias.ignores_case and _is_within(path.lower(), alias.place.lower()) for alias in aliases)
 
 
 def _followed(path: str, aliases: Sequence[Alias]) -> str:

@@ -124,7 +124,7 @@ def table_of(struct: Any, database: str | None = None) -> Table:
 
 
 def table_struct(table: Table) -> Any:
-    struct = from_plain(ttypes.Table, {"lastAccessTime": 0, "retention": 0, "temporary": False, **table.details})
+    struct = from_plain(ttypes.Table, {"lastAccessTime": 0, "retention": 0, **table.details})
     struct.tableName = table.name
     struct.catName, struct.dbName = split_key(table.database)
     struct.owner = table.owner
