@@ -358,6 +358,8 @@ class Removals:
                     self._check_nothing_waits_in(removal, gone)
             else:
                 self._directories.move(removal.location, removal.trash, or_nothing=True)
+        except OtherNameError as error:  # it was made anew under a name that only the file system takes for that one
+            _log.warning("the directory %s stays: %s", removal.location, error)
         except Exception as error:  # whatever is wrong with one directory must not keep the others
             return error
         return None
@@ -373,11 +375,7 @@ class Removals:
 
         Who reads there last notes it anew. Raises MetaError while something is moved there.
         """
-        try:
-            self._neighbours.learn([location])
-        except OtherNameError as error:
-            _log.warning("the directory %s stays: %s", location, error)
-            return True
+        self._neighbours.learn([location])
         with self._db.engine.begin() as connection:
             found = self._neighbours.in_the_way(connection, [location]).get(location)
         if found is not None and found.kind in (MOVING, RENAMING):
@@ -396,16 +394,9 @@ class Removals:
         )
 
     def _is_foreign(self, removal: Removal) -> bool:
-        """Whether the way to the directory leads through a link that was not known, to somebody else's data.
-
-        So too if it has been made anew under a name that only the file system takes for that one.
-        """
-        try:
-            if not self._neighbours.learn([removal.location]):
-                return False
-        except OtherNameError as error:
-            _log.warning("the directory %s stays: %s", removal.location, error)
-            return True
+        """Whether the way to the directory leads through a link that was not known, to somebody else's data."""
+        if not self._neighbours.learn([removal.location]):
+            return False
         with self._db.engine.begin() as connection:
             blocked = self._neighbours.in_the_way(connection, [removal.location])
         for neighbour in blocked.values():
