@@ -17,7 +17,7 @@ from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.read.narrowing import Narrowing, NarrowingFrame, of_kind
 from hive_acid.spark.tables.statistics import TableStatistics
 from hive_acid.spark.values.specs import PartitionSpec
-from hive_acid.spark.verbs.tables import TableVerbs
+from hive_acid.spark.verbs.tables import COMPACTION_TIMEOUT_MS, TableVerbs
 
 
 class AcidTable(NarrowingFrame):
@@ -124,13 +124,21 @@ class AcidTable(NarrowingFrame):
         """Remove all rows, or those of the partitions that `partition` covers, as `AcidSession.truncate`."""
         self._acid.truncate(self._table, partition)
 
-    def concatenate(self, partition: PartitionSpec | None = None, *, wait: bool = False) -> list[int]:
+    def concatenate(
+        self,
+        partition: PartitionSpec | None = None,
+        *,
+        wait: bool = False,
+        timeout_ms: int = COMPACTION_TIMEOUT_MS,
+    ) -> list[int]:
         """Ask for a major compaction, as `AcidSession.concatenate`; ids of those queued."""
-        return self._acid.concatenate(self._table, partition, wait=wait)
+        return self._acid.concatenate(self._table, partition, wait=wait, timeout_ms=timeout_ms)
 
-    def analyze(self, *, columns: Sequence[str] | None = None) -> TableStatistics:
+    def analyze(
+        self, *, columns: Sequence[str] | None = None, partition: PartitionSpec | None = None
+    ) -> TableStatistics:
         """Count rows, files and bytes and tell the metastore, as `AcidSession.analyze`."""
-        return self._acid.analyze(self._table, columns=columns)
+        return self._acid.analyze(self._table, columns=columns, partition=partition)
 
     def partitions(self) -> list[str]:
         """The names of the table's partitions, ``k=v/…``, as the metastore knows them now."""
