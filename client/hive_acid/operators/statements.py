@@ -159,7 +159,7 @@ def status_letter(status: str) -> str:
 def _show_locks(words: Words) -> ShowLocks:
     database = target = None
     if words.accept("DATABASE") or words.accept("SCHEMA"):
-        database = words.name("a database's name")
+        database = words.parts("a database's name")
     elif not words.at_end and not words.sees("EXTENDED"):
         target = _target(words)
     return ShowLocks(database, target, words.accept("EXTENDED"))
@@ -171,7 +171,7 @@ def _show_compactions(words: Words) -> ShowCompactions:
         return ShowCompactions(id=words.integer("a compaction's id"))
     database = target = None
     if words.accept("DATABASE") or words.accept("SCHEMA"):
-        database = words.name("a database's name")
+        database = words.parts("a database's name")
     elif words.accept("TABLE") or not (words.at_end or words.sees_clause(*_CLAUSES)):
         target = _target(words)
     pool = kind = status = limit = None
@@ -248,7 +248,7 @@ def _kind(words: Words, kind: str, known: tuple[str, ...]) -> str:
 
 
 def _target(words: Words) -> Target:
-    table = words.name("a table's name")
+    table = words.parts("a table's name")
     return Target(table, _partition(words) if words.accept("PARTITION") else None)
 
 
