@@ -6,7 +6,7 @@ from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import TxnId
 from hive_acid.wire import table_name
 from metastore.txn.service import TxnService
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 
 
 class Snapshots:

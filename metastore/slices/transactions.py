@@ -23,7 +23,7 @@ from metastore.txn.rebuild import RebuildLocks
 from metastore.txn.recording import switch_recording
 from metastore.txn.replication import ReplicationService
 from metastore.txn.service import TxnService
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 
 
 class TransactionSlice:

@@ -47,7 +47,7 @@ from metastore.txn.config import TxnConfig
 from metastore.txn.models import TxnOwner
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation, TxnType
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 
 OWNER = TxnOwner("ann", "host1", "test")
 ACID = {"transactional": "true"}

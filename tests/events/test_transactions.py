@@ -17,7 +17,7 @@ from metastore.txn.models import TxnOwner
 from metastore.txn.recording import switch_recording
 from metastore.txn.service import TxnService
 from metastore.txn.states import TxnType
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 
 from .conftest import Writer
 

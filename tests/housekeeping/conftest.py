@@ -16,7 +16,7 @@ from metastore.txn.config import TxnConfig
 from metastore.txn.models import TableWriteIds, TxnOwner
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation, TxnType
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 
 OWNER = TxnOwner("ann", "host1")
 

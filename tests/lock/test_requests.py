@@ -13,7 +13,7 @@ from metastore.lock.states import LockAnswer, LockState, LockType
 from metastore.store.database import Database
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 from tests.lock.conftest import OWNER
 
 ACQUIRED, WAITING, NOT_ACQUIRED = LockAnswer.ACQUIRED, LockAnswer.WAITING, LockAnswer.NOT_ACQUIRED

@@ -32,7 +32,7 @@ from metastore.slices.compaction_catalogue import CatalogueOfCompaction
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.service import TxnService
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 
 
 class SessionExecutor:

@@ -23,7 +23,7 @@ from metastore.txn.config import TxnConfig
 from metastore.txn.models import TxnOwner
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation, TxnType
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 from tests.caller import Caller
 from tests.served import Served, served
 

@@ -28,7 +28,7 @@ from metastore.txn.models import TableWriteIds
 from metastore.txn.replication import ReplicationService
 from metastore.txn.service import TxnService
 from metastore.txn.states import TIMEOUT_REASON, Operation, TxnType
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 from tests.txn.conftest import OWNER
 
 

@@ -18,7 +18,7 @@ from metastore.txn.commits import ExtendedCommits
 from metastore.txn.config import TxnConfig
 from metastore.txn.replication import ReplicationService
 from metastore.txn.service import TxnService
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 
 Rpc = Callable[..., Any]
 

@@ -13,7 +13,7 @@ from metastore.store.database import Database
 from metastore.txn.models import TableWriteIds
 from metastore.txn.service import TxnService
 from metastore.txn.states import TxnType
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 from tests.txn.conftest import OWNER
 
 OpenOne = Callable[..., TxnId]

@@ -23,7 +23,7 @@ from metastore.txn.models import Intent, TxnOwner
 from metastore.txn.names import stored_name
 from metastore.txn.service import TxnService
 from metastore.txn.states import TxnType
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 
 _POLL_S = 0.1
 _BASES_PER_HEARTBEAT = 100

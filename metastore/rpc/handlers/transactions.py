@@ -23,7 +23,7 @@ from metastore.txn.models import Intent, OpenTxns, TableWriteIds, TxnOwner
 from metastore.txn.names import split_table
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation, TxnState, TxnType
-from metastore.txn.write_ids import WriteIdService
+from metastore.txn.write_ids.service import WriteIdService
 
 _WIRE_STATES = {
     TxnState.OPEN: ttypes.TxnState.OPEN,

@@ -9,10 +9,10 @@ from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId, WriteId
 from metastore.store.database import Database
 from metastore.store.hot.link import Rows
-from metastore.txn.aborted_ids import AbortedIds
-from metastore.txn.calls import AllocateCall, Allocation, CurrentWriteIdsCall, PastWriteIds, PastWriteIdsCall
 from metastore.txn.models import TableWriteIds
 from metastore.txn.names import split_table, stored_name
+from metastore.txn.write_ids.aborted_ids import AbortedIds
+from metastore.txn.write_ids.calls import AllocateCall, Allocation, CurrentWriteIdsCall, PastWriteIds, PastWriteIdsCall
 
 
 class WriteIdService:
