@@ -10,8 +10,7 @@ from pathlib import Path
 from metastore.store.database import SCHEMA, Database
 from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
-
-from .cleaning_walk import Walk
+from tests.compaction.cleaner.cleaning_walk import Walk
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ READERS = {"AcidMetrics", "AcidMetricLogger"}
 """Services that change nothing."""
 OF_THEIR_OWN = ("Worker: ", "removals: ")
 """Services with claims of their own instead of the lease: a compaction by its transaction (test_fencing.py), and
-directories of what was dropped (tests/catalog/test_tables.py). What is theirs may end after the lease.
+directories of what was dropped (tests/catalog/definition/test_tables.py). What is theirs may end after the lease.
 """
 
 _names = itertools.count(1)

@@ -1,9 +1,9 @@
-"""The walk over the places of others (`tests/catalog/place_walk.py`) on a real S3-compatible server and on HDFS."""
+"""The walk over the places of others (`catalog/place/place_walk.py`) on a real S3-compatible server and on HDFS."""
 
 import time
 
 from metastore.store.database import Database
-from tests.catalog.place_walk import World
+from tests.catalog.place.place_walk import World
 from tests.remote.s3 import Store
 
 SECONDS = 10.0

@@ -7,7 +7,7 @@ from hive_acid.format.names import base_name, delta_name, staging_name
 from metastore.compaction.cleaner.orphans import Orphans, Sweep
 from metastore.compaction.listings import LocationUnreachableError, listed
 from metastore.compaction.states import CompactionState, CompactionType
-from tests.compaction.cleaning_walk import SharedTables
+from tests.compaction.cleaner.cleaning_walk import SharedTables
 from tests.compaction.world import World, write_directory
 
 pytestmark = pytest.mark.maven

@@ -23,7 +23,7 @@ from metastore.store.database import Database
 from tests.compaction import world as tables
 from tests.compaction.crash.points import JOB_UNREACHED, job_points
 from tests.compaction.crash.steps import Point, points_of
-from tests.compaction.test_spark import BY_SPARK, read_orc, write_orc
+from tests.compaction.worker.test_spark import BY_SPARK, read_orc, write_orc
 from tests.compaction.world import ACID, World
 from tests.crash.steps import ALL_STEPS
 from tests.spark.read.test_insert_only import FORMATS

@@ -10,7 +10,7 @@ from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.wire import ttypes
 from tests.caller import Caller
 from tests.catalog.conftest import ACID, column, partition, table
-from tests.catalog.statistics import long, statistics
+from tests.catalog.statistics.short import long, statistics
 
 _numbers = itertools.count(1)
 

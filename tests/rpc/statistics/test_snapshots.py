@@ -12,7 +12,7 @@ from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.wire import ttypes
 from tests.caller import Caller
 from tests.catalog.conftest import table
-from tests.catalog.statistics import figures, long, statistics, text
+from tests.catalog.statistics.short import figures, long, statistics, text
 from tests.checklist.compactor import Table as Compacted
 from tests.rpc.statistics.story import Story
 from tests.served import Served

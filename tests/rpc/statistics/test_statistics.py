@@ -11,7 +11,7 @@ import pytest
 from hive_acid.wire import ttypes
 from tests.caller import Caller, refused
 from tests.catalog.conftest import column, partition, table
-from tests.catalog.statistics import (
+from tests.catalog.statistics.short import (
     binary,
     boolean,
     date,
