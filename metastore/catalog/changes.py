@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from metastore.catalog.column_statistics import Analysis, ColumnStatistics, Kind
+from metastore.catalog.column_statistics import Analysis, ColumnStatistics, StatisticsKind
 from metastore.catalog.constraint import Constraint
 from metastore.catalog.function import Function
 from metastore.catalog.models import CatalogInfo, Column, DatabaseInfo, Partition, Table
@@ -219,9 +219,9 @@ def analysis_of(told: Mapping[str, Any]) -> Analysis:
     """Statistics from their plain values."""
     columns = []
     for column in told["columns"]:
-        known = _known(ColumnStatistics, column) | {"kind": Kind(column["kind"])}
+        known = _known(ColumnStatistics, column) | {"kind": StatisticsKind(column["kind"])}
         for bound in ("low", "high"):
-            if known["kind"] == Kind.DECIMAL and known.get(bound) is not None:
+            if known["kind"] == StatisticsKind.DECIMAL and known.get(bound) is not None:
                 known[bound] = Decimal(known[bound])
         columns.append(ColumnStatistics(**known))
     return Analysis(columns, told["partition"], told["analyzed_s"])

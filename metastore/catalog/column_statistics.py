@@ -12,7 +12,7 @@ from hive_acid.format.snapshot import ValidWriteIdList
 DEFAULT_ENGINE = "hive"
 
 
-class Kind(StrEnum):
+class StatisticsKind(StrEnum):
     """What a column holds, as far as its statistics go: the members of the IDL's union."""
 
     BOOLEAN = "boolean"
@@ -34,7 +34,7 @@ class ColumnStatistics:
 
     column: str
     type: str
-    kind: Kind
+    kind: StatisticsKind
     nulls: int
     distinct_values: int | None = None
     trues: int | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 
-class Kind(IntEnum):
+class ConstraintKind(IntEnum):
     """What a constraint says; numbered as Hive's metastore numbers them in its database."""
 
     PRIMARY_KEY = 0
@@ -33,7 +33,7 @@ class Parent:
 class Constraint:
     """A constraint of one table. Without a `name` it is given one; `columns` may be none for a check alone."""
 
-    kind: Kind
+    kind: ConstraintKind
     database: str
     table: str
     columns: list[str]

@@ -16,7 +16,7 @@ import sqlalchemy
 from sqlalchemy import Connection, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from metastore.catalog.column_statistics import Kind
+from metastore.catalog.column_statistics import StatisticsKind
 from metastore.catalog.constraint import Constraint
 from metastore.catalog.models import Table
 from metastore.catalog.names import fold
@@ -30,17 +30,17 @@ from metastore.transfer.models import Entry
 _IDS = ("id", "table_id", "partition_id", "parent_id")
 _IN_MEMORY = 1000
 _STATISTICS_KINDS = {
-    "boolean": Kind.BOOLEAN,
-    "tinyint": Kind.LONG,
-    "smallint": Kind.LONG,
-    "int": Kind.LONG,
-    "bigint": Kind.LONG,
-    "float": Kind.DOUBLE,
-    "double": Kind.DOUBLE,
-    "decimal": Kind.DECIMAL,
-    "date": Kind.DATE,
-    "timestamp": Kind.TIMESTAMP,
-    "binary": Kind.BINARY,
+    "boolean": StatisticsKind.BOOLEAN,
+    "tinyint": StatisticsKind.LONG,
+    "smallint": StatisticsKind.LONG,
+    "int": StatisticsKind.LONG,
+    "bigint": StatisticsKind.LONG,
+    "float": StatisticsKind.DOUBLE,
+    "double": StatisticsKind.DOUBLE,
+    "decimal": StatisticsKind.DECIMAL,
+    "date": StatisticsKind.DATE,
+    "timestamp": StatisticsKind.TIMESTAMP,
+    "binary": StatisticsKind.BINARY,
 }
 
 
@@ -133,7 +133,7 @@ def statistics_entry(row: Mapping[str, Any], partition: str | None) -> Entry:
 def statistics_kind(column_type: str) -> str:
     """The kind of statistics that a column of this type has."""
     name = column_type.lower().partition("(")[0]
-    return str(_STATISTICS_KINDS.get(name, Kind.STRING))
+    return str(_STATISTICS_KINDS.get(name, StatisticsKind.STRING))
 
 
 def _read_kind(connection: Connection, kind: EntryKind, conditions: list[Any]) -> Iterator[Entry]:

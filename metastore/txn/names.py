@@ -7,6 +7,9 @@ import functools
 from hive_acid.errors import FormatError, MetaError
 from hive_acid.format.partitions import parse_partition_name, partition_name
 
+TablePart = tuple[str, str, str | None]
+"""Database, table, and a partition or None, as stored."""
+
 
 def stored_name(name: str) -> str:
     """A database's or table's name in lower case; a database of another catalog than hive keeps it, ``@cat#db``."""

@@ -14,10 +14,8 @@ from hive_acid.ids import TxnId
 from metastore.observe.meters import Meters
 from metastore.store.database import Database
 from metastore.txn.calls import Commit, CommitCall, LocksFreed
+from metastore.txn.names import TablePart
 from metastore.txn.states import CONFLICT_REASON
-
-Target = tuple[str, str, str | None]
-"""Database, table and partition, as stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +40,12 @@ class Rebalances:
         self._db = db
         self._commit = CommitCall(locks_freed, meters)
 
-    def obstacle(self, target: Target, rebalance: TxnId) -> Obstacle | None:
+    def obstacle(self, target: TablePart, rebalance: TxnId) -> Obstacle | None:
         """Who would fail if the `rebalance` of the target committed now: one that waits, else the oldest."""
         row = self._db.call_one("rebalance_obstacle", rebalance, *target)
         return None if row is None else Obstacle(*row)
 
-    def commit(self, target: Target, rebalance: TxnId) -> bool:
+    def commit(self, target: TablePart, rebalance: TxnId) -> bool:
         """Commit, unless somebody would fail by it: then False, and nothing is done.
 
         Raises what `TxnService.commit_txn` raises.

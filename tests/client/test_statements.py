@@ -8,15 +8,15 @@ from hive_acid.operators.statements import (
     AbortCompactions,
     AbortTransactions,
     Compact,
+    NamedTable,
     ShowCompactions,
     ShowLocks,
     ShowTransactions,
-    Target,
     parse,
     status_letter,
 )
 
-T = Target(("d", "t"))
+T = NamedTable(("d", "t"))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ T = Target(("d", "t"))
         ("SHOW LOCKS EXTENDED", ShowLocks(extended=True)),
         ("SHOW LOCKS d.t", ShowLocks(target=T)),
         ("SHOW LOCKS d.t EXTENDED", ShowLocks(target=T, extended=True)),
-        ("SHOW LOCKS `d`.`t` PARTITION (P = 1)", ShowLocks(target=Target(("d", "t"), {"p": "1"}))),
+        ("SHOW LOCKS `d`.`t` PARTITION (P = 1)", ShowLocks(target=NamedTable(("d", "t"), {"p": "1"}))),
         ("SHOW LOCKS DATABASE d EXTENDED", ShowLocks(("d",), extended=True)),
         ("SHOW LOCKS SCHEMA c.d", ShowLocks(("c", "d"))),
         ("SHOW COMPACTIONS", ShowCompactions()),
@@ -37,9 +37,9 @@ T = Target(("d", "t"))
         ("SHOW COMPACTIONS SCHEMA d LIMIT 3", ShowCompactions(database=("d",), limit=3)),
         ("SHOW COMPACTIONS d.t", ShowCompactions(target=T)),
         ("SHOW COMPACTIONS TABLE d.t", ShowCompactions(target=T)),
-        ("SHOW COMPACTIONS pool", ShowCompactions(target=Target(("pool",)))),
-        ("SHOW COMPACTIONS type TYPE 'major'", ShowCompactions(target=Target(("type",)), type="major")),
-        ("SHOW COMPACTIONS type.limit", ShowCompactions(target=Target(("type", "limit")))),
+        ("SHOW COMPACTIONS pool", ShowCompactions(target=NamedTable(("pool",)))),
+        ("SHOW COMPACTIONS type TYPE 'major'", ShowCompactions(target=NamedTable(("type",)), type="major")),
+        ("SHOW COMPACTIONS type.limit", ShowCompactions(target=NamedTable(("type", "limit")))),
         ("SHOW COMPACTIONS POOL 'p' TYPE 'MINOR'", ShowCompactions(pool="p", type="minor")),
         ("SHOW COMPACTIONS STATUS \"ready for cleaning\"", ShowCompactions(status="ready for cleaning")),
         ("SHOW COMPACTIONS ORDER BY dbname", ShowCompactions(order=(("DATABASE", False),))),
@@ -55,7 +55,7 @@ T = Target(("d", "t"))
         (
             "ALTER TABLE d.t PARTITION (a='x''y', b=-1, c=NULL, d=DATE '2024-01-02',e=TRUE,f='a\\'b')\nCOMPACT 'major'",
             Compact(
-                Target(
+                NamedTable(
                     ("d", "t"), {"a": "x'y", "b": "-1", "c": None, "d": "2024-01-02", "e": "true", "f": "a'b"}
                 ),
                 "major",

@@ -37,7 +37,7 @@ from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionType
 from metastore.compaction.worker.executor import CompactionExecutor
-from metastore.compaction.worker.job import CompactionJobError, Report, unheard
+from metastore.compaction.worker.job import CompactionJobError, TellProgress, unheard
 from metastore.compaction.worker.worker import CompactionWorker
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
@@ -97,9 +97,9 @@ class MergingExecutor:
     jobs: list[CompactionJob] = field(default_factory=list)
     before: Callable[[CompactionJob, threading.Event], None] = lambda job, cancelled: None
     after: Callable[[CompactionJob], None] = lambda job: None
-    tell: Callable[[CompactionJob, Report], None] = lambda job, report: None
+    tell: Callable[[CompactionJob, TellProgress], None] = lambda job, report: None
 
-    def run(self, job: CompactionJob, cancelled: threading.Event, report: Report = unheard) -> CompactionResult:
+    def run(self, job: CompactionJob, cancelled: threading.Event, report: TellProgress = unheard) -> CompactionResult:
         self.jobs.append(job)
         self.before(job, cancelled)
         self.tell(job, report)

@@ -8,8 +8,8 @@ from typing import Any
 
 from metastore.catalog.changes import plain, plain_analysis, plain_partition
 from metastore.catalog.column_statistics import Analysis, ColumnStatistics
-from metastore.catalog.column_statistics import Kind as StatisticsKind
-from metastore.catalog.constraint import Constraint, Kind, Parent
+from metastore.catalog.column_statistics import StatisticsKind as StatisticsKind
+from metastore.catalog.constraint import Constraint, ConstraintKind, Parent
 from metastore.catalog.function import Function
 from metastore.catalog.models import CatalogInfo, Column, DatabaseInfo, Partition, Table
 from metastore.events.models import EventType, RecordedEvent
@@ -44,7 +44,7 @@ PARTITION = Partition(
 FUNCTION = Function("db", "f", "org.F", "ann", created_s=5, resources=[(1, "file:/f.jar")])
 
 
-def _constraint(kind: Kind, *columns: str, expression: str | None = None) -> dict[str, Any]:
+def _constraint(kind: ConstraintKind, *columns: str, expression: str | None = None) -> dict[str, Any]:
     return {"constraints": [asdict(Constraint(kind, "db", "t", list(columns), "c1", expression=expression))]}
 
 
@@ -76,16 +76,18 @@ _OF_TABLE: dict[EventType, dict[str, Any]] = {
         "partition": _PARTITION,
         "files": ["f1###"],
     },
-    EventType.ADD_PRIMARY_KEY: _constraint(Kind.PRIMARY_KEY, "a", "b"),
+    EventType.ADD_PRIMARY_KEY: _constraint(ConstraintKind.PRIMARY_KEY, "a", "b"),
     EventType.ADD_FOREIGN_KEY: {
         "constraints": [
-            asdict(Constraint(Kind.FOREIGN_KEY, "db", "t", ["a"], "fk", parent=Parent("db", "u", ["a"], "pk")))
+            asdict(
+                Constraint(ConstraintKind.FOREIGN_KEY, "db", "t", ["a"], "fk", parent=Parent("db", "u", ["a"], "pk"))
+            )
         ]
     },
-    EventType.ADD_UNIQUE_CONSTRAINT: _constraint(Kind.UNIQUE, "a"),
-    EventType.ADD_NOT_NULL_CONSTRAINT: _constraint(Kind.NOT_NULL, "a"),
-    EventType.ADD_DEFAULT_CONSTRAINT: _constraint(Kind.DEFAULT, "a", expression="1"),
-    EventType.ADD_CHECK_CONSTRAINT: _constraint(Kind.CHECK, "a", expression="a > 1"),
+    EventType.ADD_UNIQUE_CONSTRAINT: _constraint(ConstraintKind.UNIQUE, "a"),
+    EventType.ADD_NOT_NULL_CONSTRAINT: _constraint(ConstraintKind.NOT_NULL, "a"),
+    EventType.ADD_DEFAULT_CONSTRAINT: _constraint(ConstraintKind.DEFAULT, "a", expression="1"),
+    EventType.ADD_CHECK_CONSTRAINT: _constraint(ConstraintKind.CHECK, "a", expression="a > 1"),
     EventType.DROP_CONSTRAINT: {"constraint": "c1"},
     EventType.UPDATE_TABLE_COLUMN_STAT: _statistics(None),
     EventType.DELETE_TABLE_COLUMN_STAT: {"partition_name": None, "column": "a"},

@@ -43,7 +43,7 @@ class SessionExecutor:
         self.limits = Limits()
 
     def run(
-        self, job: CompactionJob, cancelled: threading.Event, report: jobs.Report = jobs.unheard
+        self, job: CompactionJob, cancelled: threading.Event, report: jobs.TellProgress = jobs.unheard
     ) -> CompactionResult:
         return compact(self._spark, CompactionJob.from_json(json.loads(job.to_json())), limits=self.limits)
 

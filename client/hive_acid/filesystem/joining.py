@@ -17,7 +17,7 @@ from hive_acid.format import avro_file, parquet_file
 
 _MOST_FOOTER_BYTES = 256 * 1024 * 1024
 
-Report = Callable[[int, int, int], None]
+TellWritten = Callable[[int, int, int], None]
 """Takes the rows, files and bytes that are complete, from time to time; may raise to end the work."""
 
 
@@ -31,7 +31,7 @@ class _Form(Protocol):
         """Write files of one kind as one; the rows of each, once they are written."""
 
 
-def join_files(form: str, found: Sequence[DataFilePath], place: str, target_bytes: int, report: Report) -> int:
+def join_files(form: str, found: Sequence[DataFilePath], place: str, target_bytes: int, report: TellWritten) -> int:
     """Join files into as few of about `target_bytes` as their kinds allow; the number of rows.
 
     `form` is "parquet" or "avro"; the new files are ``000000_0`` and so on in the directory `place`. Empty files have

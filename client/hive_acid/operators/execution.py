@@ -20,10 +20,10 @@ from hive_acid.operators.statements import (
     AbortCompactions,
     AbortTransactions,
     Compact,
+    OperatorStatement,
     ShowCompactions,
     ShowLocks,
     ShowTransactions,
-    Statement,
     parse,
 )
 from hive_acid.operators.thresholds import Thresholds, partitions_in_need
@@ -54,7 +54,7 @@ def run_text(connection: Connection, text: str) -> Listing:
     return run(connection, parse(text), PlainNames(connection))
 
 
-def run(connection: Connection, statement: Statement, names: Names) -> Listing:
+def run(connection: Connection, statement: OperatorStatement, names: Names) -> Listing:
     """Run a statement, the names in it being those of `names`; a statement without a result has no columns."""
     match statement:
         case ShowTransactions():

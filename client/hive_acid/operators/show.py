@@ -11,7 +11,7 @@ from typing import Any
 
 from hive_acid.connection import Connection
 from hive_acid.operators import lookups
-from hive_acid.operators.statements import ShowCompactions, ShowLocks, Target
+from hive_acid.operators.statements import NamedTable, ShowCompactions, ShowLocks
 from hive_acid.wire import ttypes
 
 
@@ -109,9 +109,9 @@ def progress(compaction: Any) -> str | None:
     return "{}: {} rows, {} files, {} bytes".format(compaction.progressPhase, *figures)
 
 
-def _narrowed(database: str | None, table: str | None) -> tuple[tuple[str] | None, Target | None]:
+def _narrowed(database: str | None, table: str | None) -> tuple[tuple[str] | None, NamedTable | None]:
     if table is not None:
-        return None, Target((table,) if database is None else (database, table))
+        return None, NamedTable((table,) if database is None else (database, table))
     return None if database is None else (database,), None
 
 

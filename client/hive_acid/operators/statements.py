@@ -54,7 +54,7 @@ _CLAUSES = ("POOL", "TYPE", "STATUS", "ORDER", "LIMIT")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class NamedTable:
     """A table and, if `partition` names some, those of its partitions that have these values (None for null)."""
 
     table: Parts
@@ -71,7 +71,7 @@ class ShowLocks:
     """``SHOW LOCKS``: all, those in a database, or on a table or partition."""
 
     database: Parts | None = None
-    target: Target | None = None
+    target: NamedTable | None = None
     extended: bool = False
 
 
@@ -81,7 +81,7 @@ class ShowCompactions:
 
     id: int | None = None
     database: Parts | None = None
-    target: Target | None = None
+    target: NamedTable | None = None
     pool: str | None = None
     type: str | None = None
     status: str | None = None
@@ -107,7 +107,7 @@ class AbortCompactions:
 class Compact:
     """``ALTER TABLE … COMPACT``; `order_by` is the clause as it was written, its two words included."""
 
-    target: Target
+    target: NamedTable
     kind: str
     wait: bool = False
     buckets: int | None = None
@@ -116,14 +116,14 @@ class Compact:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-Statement = ShowTransactions | ShowLocks | ShowCompactions | AbortTransactions | AbortCompactions | Compact
+OperatorStatement = ShowTransactions | ShowLocks | ShowCompactions | AbortTransactions | AbortCompactions | Compact
 
 
-def parse(text: str) -> Statement:
+def parse(text: str) -> OperatorStatement:
     """What a statement asks for. Raises SqlError, with the place, for a text that is none or is not well formed."""
     words = Words(text)
     if words.accept("SHOW", "TRANSACTIONS"):
-        found: Statement = ShowTransactions()
+        found: OperatorStatement = ShowTransactions()
     elif words.accept("SHOW", "LOCKS"):
         found = _show_locks(words)
     elif words.accept("SHOW", "COMPACTIONS"):
@@ -247,9 +247,9 @@ def _kind(words: Words, kind: str, known: tuple[str, ...]) -> str:
     return kind
 
 
-def _target(words: Words) -> Target:
+def _target(words: Words) -> NamedTable:
     table = words.parts("a table's name")
-    return Target(table, _partition(words) if words.accept("PARTITION") else None)
+    return NamedTable(table, _partition(words) if words.accept("PARTITION") else None)
 
 
 def _partition(words: Words) -> Mapping[str, str | None]:

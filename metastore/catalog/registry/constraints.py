@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from hive_acid.errors import InvalidObjectError, MetaError, NoSuchObjectError
 from metastore.catalog import changes
-from metastore.catalog.constraint import Constraint, Kind, Parent
+from metastore.catalog.constraint import Constraint, ConstraintKind, Parent
 from metastore.catalog.models import Column, Table
 from metastore.catalog.names import fold, table_text
 from metastore.catalog.records import locked
@@ -25,14 +25,14 @@ from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
 
 _PREFIXES = {
-    Kind.PRIMARY_KEY: "pk",
-    Kind.FOREIGN_KEY: "fk",
-    Kind.UNIQUE: "uk",
-    Kind.NOT_NULL: "nn",
-    Kind.DEFAULT: "dc",
-    Kind.CHECK: "cc",
+    ConstraintKind.PRIMARY_KEY: "pk",
+    ConstraintKind.FOREIGN_KEY: "fk",
+    ConstraintKind.UNIQUE: "uk",
+    ConstraintKind.NOT_NULL: "nn",
+    ConstraintKind.DEFAULT: "dc",
+    ConstraintKind.CHECK: "cc",
 }
-_ALL_KINDS = tuple(Kind)
+_ALL_KINDS = tuple(ConstraintKind)
 _PARENT = TBL.alias("parent")
 
 
@@ -72,7 +72,7 @@ class Constraints:
 
         in_transaction(self._db, change)
 
-    def of_table(self, database: str, table: str, kinds: Collection[Kind] = _ALL_KINDS) -> list[Constraint]:
+    def of_table(self, database: str, table: str, kinds: Collection[ConstraintKind] = _ALL_KINDS) -> list[Constraint]:
         """The constraints of a table, those of a kind together by name; none if it does not exist."""
         return self._select(TBL.c.database == database, TBL.c.name == fold(table), TABLE_CONSTRAINT.c.kind.in_(kinds))
 
@@ -83,7 +83,7 @@ class Constraints:
         sides = ((_PARENT, parent), (TBL, child))
         conditions = [side.c.database == database for side, (database, _) in sides if database is not None]
         conditions += [side.c.name == fold(table) for side, (_, table) in sides if table is not None]
-        return self._select(TABLE_CONSTRAINT.c.kind == Kind.FOREIGN_KEY, *conditions)
+        return self._select(TABLE_CONSTRAINT.c.kind == ConstraintKind.FOREIGN_KEY, *conditions)
 
     def _select(self, *conditions: Any) -> list[Constraint]:
         with self._db.engine.connect() as connection:
@@ -93,7 +93,7 @@ class Constraints:
 def adder(constraints: Sequence[Constraint]) -> Callable[[Connection, Table], None]:
     """What adds constraints to a table in the database transaction that creates it. Errors as `Constraints.add`."""
     # Keys first: foreign keys may refer to them.
-    ordered = sorted(constraints, key=lambda constraint: constraint.kind == Kind.FOREIGN_KEY)
+    ordered = sorted(constraints, key=lambda constraint: constraint.kind == ConstraintKind.FOREIGN_KEY)
 
     def add(connection: Connection, table: Table) -> None:
         changes.constraints_added(connection, [_add(connection, table, constraint) for constraint in ordered])
@@ -135,7 +135,7 @@ def _add(connection: Connection, table: Table, constraint: Constraint) -> Constr
     types = {column.name: column.type.lower() for column in _columns(table)}
     columns = [fold(name) for name in constraint.columns]
     _check_columns(table, types, columns)
-    if constraint.kind == Kind.PRIMARY_KEY and _of(connection, table.id, [Kind.PRIMARY_KEY]):
+    if constraint.kind == ConstraintKind.PRIMARY_KEY and _of(connection, table.id, [ConstraintKind.PRIMARY_KEY]):
         raise MetaError(f"Primary key already exists for: {table_text(table.database, table.name)}")
     name = fold(constraint.name) if constraint.name else f"{_PREFIXES[constraint.kind]}_{secrets.token_hex(8)}"
     values: dict[str, Any] = {
@@ -174,7 +174,7 @@ def _reference(connection: Connection, child: Table, columns: Sequence[str], par
             raise MetaError(
                 f"{where} compares {name}, which is {child_types[name]}, with {other}, which is {parent_types[other]}"
             )
-    keys = _of(connection, target.id, [Kind.PRIMARY_KEY, Kind.UNIQUE])
+    keys = _of(connection, target.id, [ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE])
     key = next((key for key in keys if sorted(key.columns) == sorted(referred)), None)
     if key is None:
         raise MetaError(f"{where} refers to {', '.join(referred)}, which is neither a primary key nor unique there")
@@ -197,7 +197,7 @@ def _columns(table: Table) -> list[Column]:
     return [*table.columns, *table.partition_keys]
 
 
-def _of(connection: Connection, table_id: int, kinds: Collection[Kind]) -> Sequence[Row[Any]]:
+def _of(connection: Connection, table_id: int, kinds: Collection[ConstraintKind]) -> Sequence[Row[Any]]:
     columns = TABLE_CONSTRAINT.c
     query = select(TABLE_CONSTRAINT).where(columns.table_id == table_id, columns.kind.in_(kinds))
     return connection.execute(query.order_by(columns.kind, columns.name)).all()
@@ -225,7 +225,7 @@ def _select(connection: Connection, *conditions: Any) -> list[Constraint]:
 
 def _constraint(row: Any) -> Constraint:
     parent = None
-    if row.kind == Kind.FOREIGN_KEY:
+    if row.kind == ConstraintKind.FOREIGN_KEY:
         parent = Parent(
             row.parent_database,
             row.parent_table,
@@ -235,7 +235,7 @@ def _constraint(row: Any) -> Constraint:
             row.delete_rule,
         )
     return Constraint(
-        Kind(row.kind),
+        ConstraintKind(row.kind),
         row.database,
         row.table,
         list(row.columns),

@@ -27,7 +27,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from hive_acid.format.snapshot import ValidWriteIdList
 from metastore.catalog.accuracy import ACCURATE, Accuracy
-from metastore.catalog.column_statistics import ColumnStatistics, Kind, Writer
+from metastore.catalog.column_statistics import ColumnStatistics, StatisticsKind, Writer
 from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.statistics.schema import COLUMN_STATISTICS
 
@@ -45,7 +45,7 @@ _target = func.coalesce(_columns.partition_id, literal_column("0"))
 def row_of(table_id: int, target: int, engine: str, analyzed_s: int, statistics: ColumnStatistics) -> dict[str, Any]:
     """The row of one column's statistics."""
     row = {name: getattr(statistics, name) for name in _PLAIN}
-    is_double = statistics.kind is Kind.DOUBLE
+    is_double = statistics.kind is StatisticsKind.DOUBLE
     return row | {
         "table_id": table_id,
         "partition_id": target or None,
@@ -63,7 +63,7 @@ def row_of(table_id: int, target: int, engine: str, analyzed_s: int, statistics:
 
 def statistics_of(row: Mapping[Any, Any]) -> ColumnStatistics:
     """The statistics in a row, or in a row of aggregates under the same names."""
-    kind = Kind(row["kind"])
+    kind = StatisticsKind(row["kind"])
     figures = {name: row[name] for name in _PLAIN if name in row}
     return ColumnStatistics(
         column=row["column_name"],
@@ -192,7 +192,7 @@ def _with_accuracy(parameters: Any, accuracy: Any) -> Any:
     return case((accuracy == "", parameters.op("-")(ACCURATE)), else_=parameters.op("||")(cast(said, JSONB)))
 
 
-def _bound(kind: Kind, exact: Decimal | None, double: float | None) -> int | float | Decimal | None:
-    if kind is Kind.DOUBLE:
+def _bound(kind: StatisticsKind, exact: Decimal | None, double: float | None) -> int | float | Decimal | None:
+    if kind is StatisticsKind.DOUBLE:
         return double
-    return exact if exact is None or kind is Kind.DECIMAL else int(exact)
+    return exact if exact is None or kind is StatisticsKind.DECIMAL else int(exact)

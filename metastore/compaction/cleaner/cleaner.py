@@ -62,6 +62,7 @@ from metastore.filework import files
 from metastore.observe.meters import Meters
 from metastore.store.failures import DATABASE_ERRORS
 from metastore.store.leases import LeaseLostError
+from metastore.txn.names import TablePart
 
 log = logging.getLogger(__name__)
 DROPPED_LOCATION = "location"
@@ -72,9 +73,6 @@ DROPPED_HOMES = ("homes", "homes_if_empty")
 """The properties that name, line by line, the directories of its database, which was dropped with it: they go, too,
 with all that lies in them, or only if no file is left there.
 """
-
-Target = tuple[str, str, str | None]
-"""Database, table and partition."""
 
 
 @dataclass(slots=True)
@@ -112,9 +110,9 @@ class Cleaner:
         self._term = term
         self._meters = meters or Meters()
         self._guard = threading.Lock()
-        self._told: dict[Target, Look] = {}
-        self._looks: dict[Target, Look] = {}
-        self._done: set[Target] = set()
+        self._told: dict[TablePart, Look] = {}
+        self._looks: dict[TablePart, Look] = {}
+        self._done: set[TablePart] = set()
         self._swept: set[str] = set()
 
     def run_once(self) -> CleanerRun:
@@ -303,7 +301,7 @@ class Cleaner:
 
     # --- verdicts ----------------------------------------------------------------------------------
 
-    def _look(self, target: Target, code: str, message: str) -> None:
+    def _look(self, target: TablePart, code: str, message: str) -> None:
         self._looks[target] = Look(*target, code, message)
 
     def _explain(self) -> None:
@@ -363,7 +361,7 @@ class Cleaner:
                 self._remove(location, (name,), run)
 
 
-def _target(compaction: Compaction) -> Target:
+def _target(compaction: Compaction) -> TablePart:
     return compaction.db, compaction.table, compaction.partition
 
 

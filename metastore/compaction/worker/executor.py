@@ -11,7 +11,7 @@ from typing import Protocol
 
 from hive_acid.compaction_job import CompactionJob, CompactionResult
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, Report, result_in, unheard
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, TellProgress, result_in, unheard
 from metastore.compaction.worker.process import JobProcess
 from metastore.compaction.worker.submit import SparkSubmitExecutor, SubmitCommand
 from metastore.settings import SettingError
@@ -24,7 +24,7 @@ _CANCEL_WITHIN_S = 60.0
 class CompactionExecutor(Protocol):
     """Runs jobs, as many at a time as there are threads that ask."""
 
-    def run(self, job: CompactionJob, cancelled: threading.Event, report: Report = unheard) -> CompactionResult:
+    def run(self, job: CompactionJob, cancelled: threading.Event, report: TellProgress = unheard) -> CompactionResult:
         """Run the job to its end; `report` takes what it tells of itself meanwhile.
 
         Raises CompactionJobError if it fails, BackendLostError if Spark is not there or dies, and
@@ -71,7 +71,7 @@ class WarmSparkExecutor:
         self._starting = threading.Lock()
         self._process: JobProcess | None = None
 
-    def run(self, job: CompactionJob, cancelled: threading.Event, report: Report = unheard) -> CompactionResult:
+    def run(self, job: CompactionJob, cancelled: threading.Event, report: TellProgress = unheard) -> CompactionResult:
         if cancelled.is_set():
             raise CompactionCancelledError("the compaction was cancelled")
         process = self._running()

@@ -24,7 +24,8 @@ from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer, LockType
 from metastore.txn.models import TxnOwner
-from metastore.txn.rebalances import Obstacle, Target
+from metastore.txn.names import TablePart
+from metastore.txn.rebalances import Obstacle
 from metastore.txn.service import TxnService
 from metastore.txn.states import Operation
 
@@ -55,7 +56,7 @@ class GivingWay:
         self._reason = ""
 
     @property
-    def _target(self) -> Target:
+    def _target(self) -> TablePart:
         compaction = self._attempt.compaction
         return compaction.db, compaction.table, compaction.partition
 

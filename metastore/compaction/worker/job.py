@@ -29,12 +29,12 @@ class JobProgress:
     figures: Mapping[str, Any] | None = None
 
 
-Report = Callable[[JobProgress], None]
+TellProgress = Callable[[JobProgress], None]
 """What takes the progress of a job; it neither raises nor takes long."""
 
 
 def unheard(progress: JobProgress) -> None:
-    """A `Report` for whoever does not want to know."""
+    """A `TellProgress` for whoever does not want to know."""
 
 
 class CompactionJobError(Exception):

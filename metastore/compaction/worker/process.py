@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, JobProgress, Report
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, JobProgress, TellProgress
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class JobProcess:
         """Whether it runs, and can be understood."""
         return not self._has_ended and self._process.poll() is None
 
-    def ask(self, job: Message, cancelled: threading.Event, report: Report) -> Message:
+    def ask(self, job: Message, cancelled: threading.Event, report: TellProgress) -> Message:
         """Have it run a job to its end; what it tells meanwhile goes to `report`.
 
         Raises BackendLostError if it dies, CompactionCancelledError if `cancelled` is set and the job has ended.
@@ -97,7 +97,7 @@ class JobProcess:
         end_process(self._process, patience_s=_END_OF_INPUT_S)
 
     def _result(
-        self, ticket: str, answers: queue.SimpleQueue[Message | None], cancelled: threading.Event, report: Report
+        self, ticket: str, answers: queue.SimpleQueue[Message | None], cancelled: threading.Event, report: TellProgress
     ) -> Message:
         give_up_at = None
         while True:

@@ -26,7 +26,7 @@ from metastore.compaction.worker.job import (
     BackendLostError,
     CompactionCancelledError,
     JobProgress,
-    Report,
+    TellProgress,
     result_in,
     unheard,
 )
@@ -139,7 +139,7 @@ class SparkSubmitExecutor:
         self._command = command
         self._stopping = threading.Event()
 
-    def run(self, job: CompactionJob, cancelled: threading.Event, report: Report = unheard) -> CompactionResult:
+    def run(self, job: CompactionJob, cancelled: threading.Event, report: TellProgress = unheard) -> CompactionResult:
         directory = f"{job.staging}-job"
         program = str(Path(hive_acid.__file__).parent / "spark" / "compact" / "compactor.py")
         with contextlib.ExitStack() as stack:
@@ -192,7 +192,7 @@ class SparkSubmitExecutor:
 class _Told:
     """What a submitted job has told last."""
 
-    def __init__(self, directory: str, report: Report) -> None:
+    def __init__(self, directory: str, report: TellProgress) -> None:
         self._place = files.join(directory, PROGRESS_FILE)
         self._report = report
         self._last = ""

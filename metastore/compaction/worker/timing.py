@@ -6,7 +6,7 @@ import threading
 
 from hive_acid.compaction_job import CompactionJob, CompactionResult
 from metastore.compaction.worker.executor import CompactionExecutor
-from metastore.compaction.worker.job import Report, unheard
+from metastore.compaction.worker.job import TellProgress, unheard
 from metastore.observe.meters import Meters
 
 WORKER_CYCLE = "compaction_worker_cycle"
@@ -23,7 +23,7 @@ class TimedExecutor:
         self._executor = executor
         self._meters = meters
 
-    def run(self, job: CompactionJob, cancelled: threading.Event, report: Report = unheard) -> CompactionResult:
+    def run(self, job: CompactionJob, cancelled: threading.Event, report: TellProgress = unheard) -> CompactionResult:
         """See `CompactionExecutor`."""
         with self._meters.cycle(WORKER_CYCLE, type=job.type):
             return self._executor.run(job, cancelled, report)

@@ -14,7 +14,7 @@ from thriftpy2.thrift import TType
 
 from hive_acid.wire import ttypes
 from metastore.catalog.changes import analysis_of, model_of, partition_of, table_of
-from metastore.catalog.constraint import Constraint, Kind, Parent
+from metastore.catalog.constraint import Constraint, ConstraintKind, Parent
 from metastore.catalog.function import Function
 from metastore.catalog.models import CatalogInfo, DatabaseInfo, Partition, Table
 from metastore.catalog.names import split_key, values_of_name
@@ -188,7 +188,7 @@ def _added_constraints(key: str) -> Callable[[RecordedEvent], dict[str, Any]]:
 
 def _constraint(told: Mapping[str, Any]) -> Constraint:
     parent = told["parent"]
-    known = {"kind": Kind(told["kind"]), "parent": None if parent is None else model_of(Parent, parent)}
+    known = {"kind": ConstraintKind(told["kind"]), "parent": None if parent is None else model_of(Parent, parent)}
     return model_of(Constraint, {**told, **known})
 
 

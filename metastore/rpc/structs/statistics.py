@@ -10,7 +10,14 @@ from hive_acid.errors import FormatError, InvalidInputError, InvalidObjectError,
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.wire import ttypes
 from metastore.catalog.accuracy import ACCURATE, DO_NOT_UPDATE, GENERATED_BY, ONLY, Accuracy
-from metastore.catalog.column_statistics import DEFAULT_ENGINE, Analysis, ColumnStatistics, Kind, Upkeep, Writer
+from metastore.catalog.column_statistics import (
+    DEFAULT_ENGINE,
+    Analysis,
+    ColumnStatistics,
+    StatisticsKind,
+    Upkeep,
+    Writer,
+)
 from metastore.catalog.names import fold, split_key
 from metastore.rpc.encoding.plain import checked_text
 
@@ -86,7 +93,7 @@ def statistics_of(struct: Any) -> ColumnStatistics:
     if not struct.colName or not struct.colType:
         raise InvalidInputError("statistics were sent without the name or the type of their column")
     name = fold(checked_text(struct.colName, "a column name"))
-    sent = [(kind, getattr(struct.statsData, f"{kind}Stats", None)) for kind in Kind]
+    sent = [(kind, getattr(struct.statsData, f"{kind}Stats", None)) for kind in StatisticsKind]
     given = [(kind, data) for kind, data in sent if data is not None]
     if len(given) != 1:
         raise InvalidObjectError(f"statistics of column {name} must be of one kind, not of {len(given)}")
@@ -149,12 +156,12 @@ def marked(struct: Any, is_compliant: bool) -> Any:
     return struct
 
 
-def _bound_of(kind: Kind, value: Any) -> int | float | Decimal:
-    if kind is Kind.DATE:
+def _bound_of(kind: StatisticsKind, value: Any) -> int | float | Decimal:
+    if kind is StatisticsKind.DATE:
         return _required(value.daysSinceEpoch)
-    if kind is Kind.TIMESTAMP:
+    if kind is StatisticsKind.TIMESTAMP:
         return _required(value.secondsSinceEpoch)
-    if kind is not Kind.DECIMAL:
+    if kind is not StatisticsKind.DECIMAL:
         return value  # type: ignore[no-any-return]  # a plain number
     unscaled, scale = value.unscaled, value.scale
     if not unscaled or scale is None or len(unscaled) > _MOST_DIGITS // 3 or abs(scale) > _MOST_DIGITS:
@@ -169,12 +176,12 @@ def _required(value: int | None) -> int:
     return value
 
 
-def _bound_struct(kind: Kind, value: Any) -> Any:
-    if kind is Kind.DATE:
+def _bound_struct(kind: StatisticsKind, value: Any) -> Any:
+    if kind is StatisticsKind.DATE:
         return ttypes.Date(daysSinceEpoch=value)
-    if kind is Kind.TIMESTAMP:
+    if kind is StatisticsKind.TIMESTAMP:
         return ttypes.Timestamp(secondsSinceEpoch=value)
-    if kind is not Kind.DECIMAL:
+    if kind is not StatisticsKind.DECIMAL:
         return value
     sign, digits, exponent = value.as_tuple()
     number = int("".join(map(str, digits))) * 10 ** max(exponent, 0)

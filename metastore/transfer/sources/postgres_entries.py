@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from metastore.catalog.column_statistics import DEFAULT_ENGINE
-from metastore.catalog.constraint import Constraint, Kind, Parent
+from metastore.catalog.constraint import Constraint, ConstraintKind, Parent
 from metastore.catalog.models import USER, Table
 from metastore.catalog.names import database_key, fold
 from metastore.catalog.registry.privileges import ObjectType
@@ -145,10 +145,10 @@ def _privilege(row: Row, object_type: ObjectType, column: str, database: str | N
 
 def _constraint(table: Table, rows: list[Row]) -> Constraint:
     first = rows[0]
-    kind = Kind(first["CONSTRAINT_TYPE"])
+    kind = ConstraintKind(first["CONSTRAINT_TYPE"])
     bits = first["ENABLE_VALIDATE_RELY"]
     parent = None
-    if kind is Kind.FOREIGN_KEY:
+    if kind is ConstraintKind.FOREIGN_KEY:
         parent = Parent(
             database_key(first["catalog"], first["database"]),
             first["table_name"],

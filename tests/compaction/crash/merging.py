@@ -19,7 +19,7 @@ from hive_acid.compaction_job import CompactionJob, CompactionResult
 from hive_acid.filesystem import files
 from hive_acid.format.rows import INSERT, RowEvent, encode_bucket, visible_rows
 from hive_acid.format.snapshot import ValidWriteIdList
-from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, Report, unheard
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, TellProgress, unheard
 from metastore.compaction.worker.submit import SparkSubmitExecutor, SubmitCommand
 from metastore.slices import Slices
 from tests.compaction.world import MergingExecutor, fail, write_directory
@@ -34,7 +34,7 @@ class Merger(MergingExecutor):
 
     server: Slices | None = None
 
-    def run(self, job: CompactionJob, cancelled: threading.Event, report: Report = unheard) -> CompactionResult:
+    def run(self, job: CompactionJob, cancelled: threading.Event, report: TellProgress = unheard) -> CompactionResult:
         self.jobs.append(job)
         self.before(job, cancelled)
         write_ids = ValidWriteIdList.parse(job.write_ids)

@@ -10,7 +10,7 @@ from hive_acid.errors import MetaError
 from hive_acid.filesystem import files
 from hive_acid.ids import CompactionId, TxnId
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, JobProgress, Report
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, JobProgress, TellProgress
 from metastore.txn.service import TxnService
 from tests.compaction.world import World, abort, nothing_left, write_directory
 
@@ -153,7 +153,7 @@ def test_a_compaction_that_is_somebody_elses_by_now_ends(world: World) -> None:
     world.write()
     answer = world.request()
 
-    def requeued(job: CompactionJob, report: Report) -> None:
+    def requeued(job: CompactionJob, report: TellProgress) -> None:
         world.configure(worker_timeout_ms=0, claim_timeout_ms=0)
         assert world.service.requeue() == [(answer.id, CompactionState.INITIATED)]
         report(JobProgress("app-1:1"))

@@ -17,7 +17,7 @@ from hive_acid.format.names import staging_name
 from hive_acid.ids import CompactionId, TxnId
 from metastore.compaction.models import Compaction, CompactionRequest
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker.job import JobProgress, Report
+from metastore.compaction.worker.job import JobProgress, TellProgress
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockAnswer, LockType
 from metastore.store.database import Database
@@ -239,7 +239,7 @@ def test_progress_is_stored(world: World) -> None:
     world.write()
     seen: list[Compaction] = []
 
-    def told(job: CompactionJob, report: Report) -> None:
+    def told(job: CompactionJob, report: TellProgress) -> None:
         report(JobProgress("app-1:1"))
         report(JobProgress(None, {"rows": 1, "files": 0, "bytes_written": 10, "phase": "inserts"}))
         deadline = time.monotonic() + 5

@@ -9,7 +9,7 @@ import pytest
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.arguments import bound, literal
-from hive_acid.spark.sql.rewrite import Rewriter, Target
+from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
 from hive_acid.spark.sql.tokens import Cursor, tokens_of
 
 T = Table("d", "t", (Column("id", "int"), Column("k", "int"), Column("s", "string")), (), {"transactional": "true"})
@@ -71,7 +71,7 @@ def test_only_names_are_changed():
 
 
 def test_expressions_are_about_their_row():
-    target = Target(T, "x")
+    target = ChangedTable(T, "x")
     for text, template in (
         ("x.k + 1", "x.k + 1"),
         ("k IN (SELECT x.id FROM t x)", "k IN (SELECT x.id FROM {acid_0} x)"),

@@ -20,7 +20,7 @@ from hive_acid.format.orc.statistics import Bound
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class LiteralKind:
     """How literals of SQL and values of Python become exact values of a column's type, None where they do not."""
 
     of_literal: Callable[[exp.Condition], Bound | None]
@@ -41,13 +41,13 @@ def type_name(column: Column) -> str:
     return re.split(r"[(<]", column.type.strip().lower())[0].strip()
 
 
-def kind_of(column: Column) -> Kind | None:
+def kind_of(column: Column) -> LiteralKind | None:
     """How values of the column's type are told; None for types whose comparisons have rules of their own."""
     name = type_name(column)
     if name in ("decimal", "numeric", "dec"):
         digits = [int(of) for of in re.findall(r"\d+", column.type)]
         precision, scale = (digits or [10])[0], digits[1] if len(digits) > 1 else 0
-        return Kind(lambda tree: _decimal_literal(tree, precision, scale), lambda value: _decimal(value, scale))
+        return LiteralKind(lambda tree: _decimal_literal(tree, precision, scale), lambda value: _decimal(value, scale))
     return _KINDS.get("int" if name in _INTEGERS else name)
 
 
@@ -170,12 +170,12 @@ def _day_literal(tree: exp.Condition) -> date | None:
         return None
 
 
-_KINDS: dict[str, Kind] = {
-    "int": Kind(_integer_literal, _integer),
-    "float": Kind(lambda tree: _float(_number(tree)), _float),
-    "double": Kind(lambda tree: _double(_number(tree)), _double),
-    "double precision": Kind(lambda tree: _double(_number(tree)), _double),
-    "string": Kind(_text, _string),
-    "boolean": Kind(_boolean_literal, _boolean),
-    "date": Kind(_day_literal, _day),
+_KINDS: dict[str, LiteralKind] = {
+    "int": LiteralKind(_integer_literal, _integer),
+    "float": LiteralKind(lambda tree: _float(_number(tree)), _float),
+    "double": LiteralKind(lambda tree: _double(_number(tree)), _double),
+    "double precision": LiteralKind(lambda tree: _double(_number(tree)), _double),
+    "string": LiteralKind(_text, _string),
+    "boolean": LiteralKind(_boolean_literal, _boolean),
+    "date": LiteralKind(_day_literal, _day),
 }

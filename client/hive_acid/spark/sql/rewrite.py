@@ -32,7 +32,7 @@ _BEFORE_PARENTHESIS = _BEFORE_TABLE | {"FROM", "JOIN", "IN", "EXISTS", "AS", "("
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableRead:
     """A table that a statement reads, whether with ROW__ID, and what is surely true of the rows that matter.
 
     `is_undivided` says that a subquery may ask for its rows (`hive_acid.spark.read.undivided`).
@@ -45,7 +45,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ChangedTable:
     """The table whose rows an expression is about, and the one name by which the verb that takes it knows them."""
 
     table: Table
@@ -79,7 +79,7 @@ class Rewriter:
         self._names = names
         self._arguments = arguments
         self._ctes = {name.lower(): f"acid_cte_{position}" for position, name in enumerate(ctes)}
-        self.sources: dict[str, Source] = {}
+        self.sources: dict[str, TableRead] = {}
         self.read_ctes: dict[str, str] = {}
 
     @property
@@ -92,7 +92,7 @@ class Rewriter:
         text = _without_table_statements(text, self._names)
         return self._edited(text, parsed(text, text), None)
 
-    def expression(self, text: str, target: Target | None = None) -> str:
+    def expression(self, text: str, target: ChangedTable | None = None) -> str:
         """The template of a value or a condition over the rows of `target`. Raises SqlError."""
         lead = "SELECT "
         tree = parsed(lead + text, text)
@@ -101,7 +101,7 @@ class Rewriter:
             raise SqlError(f"'{text[:_SHOWN_LENGTH]}' is not one value or condition")
         return self._edited(lead + text, tree, target)[len(lead) :]
 
-    def _edited(self, text: str, tree: exp.Expr, target: Target | None) -> str:
+    def _edited(self, text: str, tree: exp.Expr, target: ChangedTable | None) -> str:
         edits = _Edits(text)
         references = list(self._references(tree, edits))
         asked = _asks_for_rows(tree, references)
@@ -117,7 +117,7 @@ class Rewriter:
     # --- CHAR ----------------------------------------------------------------------------------
 
     def _compare_chars(
-        self, tree: exp.Expr, references: list[_Reference], target: Target | None, edits: _Edits
+        self, tree: exp.Expr, references: list[_Reference], target: ChangedTable | None, edits: _Edits
     ) -> None:
         """CHAR columns are compared by Hive's rule also where Spark has none.
 
@@ -145,7 +145,12 @@ class Rewriter:
                 edits.replace(start, end, "", meant)
 
     def _type_in(
-        self, select: exp.Select | None, tables: Mapping[int, Table], target: Target | None, qualifier: str, name: str
+        self,
+        select: exp.Select | None,
+        tables: Mapping[int, Table],
+        target: ChangedTable | None,
+        qualifier: str,
+        name: str,
     ) -> str | None:
         """The type of a column in `select`, which sees its own sources, then those of the selects around it."""
         while select is not None:
@@ -163,7 +168,7 @@ class Rewriter:
         return _types(target.table).get(name)
 
     def _types_of(
-        self, source: exp.Expr, tables: Mapping[int, Table], target: Target | None
+        self, source: exp.Expr, tables: Mapping[int, Table], target: ChangedTable | None
     ) -> Mapping[str, str | None] | None:
         """The types of a source's columns, None if they are not known; those of a view of Spark's by its schema."""
         if source.args.get("pivots"):
@@ -185,7 +190,7 @@ class Rewriter:
         return self._names.types_of_view([part.name for part in parts])
 
     def _shown(
-        self, query: exp.Expr, tables: Mapping[int, Table], target: Target | None
+        self, query: exp.Expr, tables: Mapping[int, Table], target: ChangedTable | None
     ) -> list[tuple[str, str | None]] | None:
         """The columns that a query shows, with the types of those that are columns in it; None if it is not known.
 
@@ -214,7 +219,9 @@ class Rewriter:
                 found.append((one.alias_or_name.lower(), None))
         return found
 
-    def _refuse_joined_blanks(self, select: exp.Select, tables: Mapping[int, Table], target: Target | None) -> None:
+    def _refuse_joined_blanks(
+        self, select: exp.Select, tables: Mapping[int, Table], target: ChangedTable | None
+    ) -> None:
         """Raise SqlError for a join by name of a CHAR with another text: Spark would count the blanks of the CHAR."""
         sources = direct_sources(select)
         for join in select.args.get("joins") or ():
@@ -283,7 +290,7 @@ class Rewriter:
             where = wanted_text(select, reference.node, reference.table, self._arguments)
             if where is not None and "\\" in where and has_chars(reference.table):
                 where = None  # Whether a CHAR is compared in it as Hive does could not be told.
-        place = "{" + self._key(Source(reference.table, with_row_id, where, is_asked)) + "}"
+        place = "{" + self._key(TableRead(reference.table, with_row_id, where, is_asked)) + "}"
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
         if reference.node.alias:
             edits.replace(start, end, place)
@@ -304,7 +311,7 @@ class Rewriter:
         else:
             edits.replace(start, end, f"({{{key}}} AS ", f"{quoted(node.name)})")
 
-    def _key(self, source: Source) -> str:
+    def _key(self, source: TableRead) -> str:
         """The name of a source's place; equal sources share theirs."""
         for key, known in self.sources.items():
             if known == source:
@@ -450,7 +457,7 @@ def _except_row_id(star: exp.Star, shown: list[str], edits: _Edits) -> None:
     edits.replace(end, end, "", f" EXCEPT ({', '.join(excepted)})")
 
 
-def _edit_target(tree: exp.Expr, target: Target, edits: _Edits) -> None:
+def _edit_target(tree: exp.Expr, target: ChangedTable, edits: _Edits) -> None:
     """Columns of the changed row by its alias alone, and its ROW__ID as the columns that hold it."""
     alias = target.alias.lower()
     for column in tree.find_all(exp.Column):

@@ -18,7 +18,7 @@ from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments, bound, for_query
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
-from hive_acid.spark.sql.rewrite import Rewriter, Source, escaped
+from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.reading import ReadVerbs
 
@@ -38,7 +38,7 @@ class Query:
     text: str
     template: str
     before: str
-    sources: Mapping[str, Source]
+    sources: Mapping[str, TableRead]
 
     @property
     def tables(self) -> list[str]:
@@ -154,7 +154,7 @@ class Run:
         finally:
             self.spark.catalog.dropTempView(name)
 
-    def _frame(self, source: Source) -> DataFrame:
+    def _frame(self, source: TableRead) -> DataFrame:
         frame = self.acid.table(source.table, row_id=source.row_id, where=source.where)
         return undivided(frame) if source.is_undivided else frame
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
-from metastore.catalog.constraint import Constraint, Kind, Parent
+from metastore.catalog.constraint import Constraint, ConstraintKind, Parent
 from metastore.catalog.models import Table
 from metastore.catalog.names import database_name, split_key
 from metastore.catalog.registry.constraints import Constraints
@@ -30,15 +30,15 @@ class _Form:
 
 
 _FORMS = {
-    Kind.PRIMARY_KEY: _Form(ttypes.SQLPrimaryKey, "primaryKeys", "primary_key", "primaryKeyCols", "pk_name"),
-    Kind.FOREIGN_KEY: _Form(ttypes.SQLForeignKey, "foreignKeys", "foreign_key", "foreignKeyCols", "fk_name"),
-    Kind.UNIQUE: _Form(
+    ConstraintKind.PRIMARY_KEY: _Form(ttypes.SQLPrimaryKey, "primaryKeys", "primary_key", "primaryKeyCols", "pk_name"),
+    ConstraintKind.FOREIGN_KEY: _Form(ttypes.SQLForeignKey, "foreignKeys", "foreign_key", "foreignKeyCols", "fk_name"),
+    ConstraintKind.UNIQUE: _Form(
         ttypes.SQLUniqueConstraint, "uniqueConstraints", "unique_constraint", "uniqueConstraintCols", "uk_name"
     ),
-    Kind.NOT_NULL: _Form(
+    ConstraintKind.NOT_NULL: _Form(
         ttypes.SQLNotNullConstraint, "notNullConstraints", "not_null_constraint", "notNullConstraintCols", "nn_name"
     ),
-    Kind.DEFAULT: _Form(
+    ConstraintKind.DEFAULT: _Form(
         ttypes.SQLDefaultConstraint,
         "defaultConstraints",
         "default_constraint",
@@ -46,7 +46,7 @@ _FORMS = {
         "dc_name",
         "default_value",
     ),
-    Kind.CHECK: _Form(
+    ConstraintKind.CHECK: _Form(
         ttypes.SQLCheckConstraint,
         "checkConstraints",
         "check_constraint",
@@ -56,27 +56,27 @@ _FORMS = {
     ),
 }
 _RESPONSES = {
-    Kind.PRIMARY_KEY: ttypes.PrimaryKeysResponse,
-    Kind.FOREIGN_KEY: ttypes.ForeignKeysResponse,
-    Kind.UNIQUE: ttypes.UniqueConstraintsResponse,
-    Kind.NOT_NULL: ttypes.NotNullConstraintsResponse,
-    Kind.DEFAULT: ttypes.DefaultConstraintsResponse,
-    Kind.CHECK: ttypes.CheckConstraintsResponse,
+    ConstraintKind.PRIMARY_KEY: ttypes.PrimaryKeysResponse,
+    ConstraintKind.FOREIGN_KEY: ttypes.ForeignKeysResponse,
+    ConstraintKind.UNIQUE: ttypes.UniqueConstraintsResponse,
+    ConstraintKind.NOT_NULL: ttypes.NotNullConstraintsResponse,
+    ConstraintKind.DEFAULT: ttypes.DefaultConstraintsResponse,
+    ConstraintKind.CHECK: ttypes.CheckConstraintsResponse,
 }
-_COLUMNWISE = (Kind.NOT_NULL, Kind.DEFAULT, Kind.CHECK)
+_COLUMNWISE = (ConstraintKind.NOT_NULL, ConstraintKind.DEFAULT, ConstraintKind.CHECK)
 """Of these each struct is a constraint of its own."""
 
 
 def handlers(constraints: Constraints) -> dict[str, Handler]:
     """RPC name to function."""
 
-    def adding(kind: Kind) -> Handler:
+    def adding(kind: ConstraintKind) -> Handler:
         def add(call: Call, request: Any) -> None:
             constraints.add(_constraints_of(kind, getattr(request, _FORMS[kind].columns_field)))
 
         return add
 
-    def getting(kind: Kind) -> Handler:
+    def getting(kind: ConstraintKind) -> Handler:
         def get(call: Call, request: Any) -> Any:
             found = constraints.of_table(database_name(request.db_name, request.catName), request.tbl_name, [kind])
             return _RESPONSES[kind](**{_FORMS[kind].many: constraint_structs(found)})
@@ -115,10 +115,16 @@ def handlers(constraints: Constraints) -> dict[str, Handler]:
 
 def constraints_of(table: Table, lists: Sequence[Sequence[Any] | None]) -> list[Constraint]:
     """The constraints that a new table is created with, from the lists of the six kinds in the order of the wire."""
-    return [one for kind, structs in zip(Kind, lists, strict=True) for one in _constraints_of(kind, structs, table)]
+    return [
+        one
+        for kind, structs in zip(ConstraintKind, lists, strict=True)
+        for one in _constraints_of(kind, structs, table)
+    ]
 
 
-def _constraints_of(kind: Kind, structs: Sequence[Any] | None, table: Table | None = None) -> list[Constraint]:
+def _constraints_of(
+    kind: ConstraintKind, structs: Sequence[Any] | None, table: Table | None = None
+) -> list[Constraint]:
     """The constraints of a list; `table` is the one that they are for, if they need not name it."""
     groups: list[list[dict[str, Any]]] = []
     for struct in structs or []:
@@ -130,20 +136,20 @@ def _constraints_of(kind: Kind, structs: Sequence[Any] | None, table: Table | No
     return [_constraint(kind, group, table) for group in groups]
 
 
-def _goes_on(kind: Kind, before: dict[str, Any], plain: dict[str, Any]) -> bool:
+def _goes_on(kind: ConstraintKind, before: dict[str, Any], plain: dict[str, Any]) -> bool:
     """Whether a struct is the next column of the constraint of the struct before it."""
-    same = ("fktable_db", "fktable_name") if kind == Kind.FOREIGN_KEY else ("table_db", "table_name")
+    same = ("fktable_db", "fktable_name") if kind == ConstraintKind.FOREIGN_KEY else ("table_db", "table_name")
     names = (*same, _FORMS[kind].name)
     return plain.get("key_seq", 0) > 1 and all(before.get(name) == plain.get(name) for name in names)
 
 
-def _constraint(kind: Kind, group: Sequence[dict[str, Any]], table: Table | None) -> Constraint:
+def _constraint(kind: ConstraintKind, group: Sequence[dict[str, Any]], table: Table | None) -> Constraint:
     form, first = _FORMS[kind], group[0]
-    prefix = "fk" if kind == Kind.FOREIGN_KEY else ""
+    prefix = "fk" if kind == ConstraintKind.FOREIGN_KEY else ""
     column = f"{prefix}column_name"
     ordered = sorted(group, key=lambda plain: plain.get("key_seq", 0))
     catalog = first.get("catName")
-    columns = [_required(plain, column) for plain in ordered if kind != Kind.CHECK or plain.get(column)]
+    columns = [_required(plain, column) for plain in ordered if kind != ConstraintKind.CHECK or plain.get(column)]
     return Constraint(
         kind,
         table.database if table else database_name(first.get(f"{prefix}table_db"), catalog),
@@ -154,7 +160,7 @@ def _constraint(kind: Kind, group: Sequence[dict[str, Any]], table: Table | None
         first.get("validate_cstr", False),
         first.get("rely_cstr", False),
         first.get(form.expression) if form.expression else None,
-        _parent(ordered, catalog) if kind == Kind.FOREIGN_KEY else None,
+        _parent(ordered, catalog) if kind == ConstraintKind.FOREIGN_KEY else None,
     )
 
 
@@ -196,7 +202,7 @@ def _columns_of(constraint: Constraint) -> list[Any]:
     if constraint.parent is not None:
         return _references(constraint, constraint.parent, fields)
     fields |= {"table_db": database, "table_name": constraint.table}
-    keyed = constraint.kind in (Kind.PRIMARY_KEY, Kind.UNIQUE)
+    keyed = constraint.kind in (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)
     return [
         form.struct(**fields, column_name=column, **({"key_seq": place} if keyed else {}))
         for place, column in enumerate(constraint.columns or [None], 1)

@@ -11,7 +11,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.defaults import default_value, is_default
 from hive_acid.spark.sql.relations import Relation, alias_of, ctes, relation
-from hive_acid.spark.sql.rewrite import Rewriter, Target
+from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
 from hive_acid.spark.sql.run import Query, Run
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.values.quoting import quoted
@@ -73,21 +73,21 @@ def delete(run: Run, cursor: Cursor) -> DataFrame | None:
     return run.counts(num_affected_rows=run.in_transaction(work, _tables(target, rewriter, query, *read.values())))
 
 
-def target_of(run: Run, cursor: Cursor, ends: Collection[str]) -> Target | None:
+def target_of(run: Run, cursor: Cursor, ends: Collection[str]) -> ChangedTable | None:
     """The table that is to be changed, with its alias before one of `ends`; None if it is not ours."""
     name = cursor.name()
     table = run.names.written(name)
-    return None if table is None else Target(table, alias_of(cursor, ends) or name.parts[-1])
+    return None if table is None else ChangedTable(table, alias_of(cursor, ends) or name.parts[-1])
 
 
-def assignments(run: Run, inside: Cursor, target: Target) -> dict[str, str]:
+def assignments(run: Run, inside: Cursor, target: ChangedTable) -> dict[str, str]:
     """``column = value, …`` as a verb takes them. Raises SqlError, and ColumnError for a column that is given twice."""
     given = [_assignment(run, item, target) for item in inside.separated("SET")]
     check_distinct(column.lower() for column, _ in given)
     return dict(given)
 
 
-def _assignment(run: Run, item: Cursor, target: Target) -> tuple[str, str]:
+def _assignment(run: Run, item: Cursor, target: ChangedTable) -> tuple[str, str]:
     """``column = value``, where the column may say whose it is, or be a field of a struct; as a verb takes it.
 
     Raises SqlError.
@@ -109,7 +109,7 @@ def _assignment(run: Run, item: Cursor, target: Target) -> tuple[str, str]:
     return called, value
 
 
-def assigned_path(name: Name, target: Target) -> tuple[str, ...]:
+def assigned_path(name: Name, target: ChangedTable) -> tuple[str, ...]:
     """The column that is meant by a name, which may say whose it is, and the fields in it.
 
     As Spark does, it is looked at what stands before the column first: ``db.table``, then the alias. Raises SqlError.
@@ -126,7 +126,7 @@ def assigned_path(name: Name, target: Target) -> tuple[str, ...]:
     return path
 
 
-def _tables(target: Target, rewriter: Rewriter, *queries: Query | None) -> list[str]:
+def _tables(target: ChangedTable, rewriter: Rewriter, *queries: Query | None) -> list[str]:
     """All tables of a statement."""
     return [target.table.full_name, *rewriter.tables, *(name for query in queries if query for name in query.tables)]
 

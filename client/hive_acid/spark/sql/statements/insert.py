@@ -18,7 +18,7 @@ from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
 from hive_acid.spark.sql.relations import Ctes, ctes
-from hive_acid.spark.sql.rewrite import Rewriter, Target, parsed
+from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter, parsed
 from hive_acid.spark.sql.run import Run, new_name
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.values.assign import sql_type
@@ -66,7 +66,7 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
     query = run.prepared(named.before(inserted))
     cursor.finish()
     rewriter = Rewriter(run.names, ctes=named.names)
-    target = Target(table, destination.name.parts[-1])
+    target = ChangedTable(table, destination.name.parts[-1])
     where = rewriter.expression(destination.replaced, target) if destination.replaced is not None else None
     read = run.ctes_of(rewriter, named)
 

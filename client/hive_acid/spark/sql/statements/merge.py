@@ -12,7 +12,7 @@ from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.change.merge import MergeBuilder, RowCounts
 from hive_acid.spark.sql.defaults import default_value, is_default
 from hive_acid.spark.sql.relations import ctes, relation
-from hive_acid.spark.sql.rewrite import Rewriter, Target
+from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.statements.change import assigned_path, assignments, target_of
 from hive_acid.spark.sql.tokens import Cursor
@@ -71,7 +71,7 @@ def merge(run: Run, cursor: Cursor) -> DataFrame | None:
     )
 
 
-def _clause(run: Run, cursor: Cursor, rewriter: Rewriter, target: Target) -> _Clause:
+def _clause(run: Run, cursor: Cursor, rewriter: Rewriter, target: ChangedTable) -> _Clause:
     matched = not cursor.accept("NOT")
     cursor.expect("MATCHED")
     by_source = not matched and cursor.accept("BY", "SOURCE")
@@ -98,7 +98,7 @@ def _clause(run: Run, cursor: Cursor, rewriter: Rewriter, target: Target) -> _Cl
     return _Clause(method, condition, {name: rewriter.expression(value, target) for name, value in given.items()})
 
 
-def _inserted(run: Run, cursor: Cursor, target: Target) -> dict[str, str]:
+def _inserted(run: Run, cursor: Cursor, target: ChangedTable) -> dict[str, str]:
     """``[(columns)] VALUES (values)``; without columns, all of the table in their order, as Hive has it.
 
     A value may be ``DEFAULT``.
