@@ -1,4 +1,4 @@
-"""`hive_acid.filesystem.files` for the server: each operation on threads of its file system, with a limit (`lanes`).
+"""`hive_acid.filesystem.files` for the server: each operation on threads of its file system, with a limit (`pools`).
 
 Errors are those of `hive_acid.filesystem.files`, and TimeoutError.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from hive_acid.filesystem import files
 from hive_acid.filesystem.files import OBJECT_STORES, FileEntry, is_local, join, parent, plain, rename_is_copy
-from metastore.filework.lanes import FILE_SYSTEMS
+from metastore.filework.pools import FILE_SYSTEMS
 
 __all__ = [
     "OBJECT_STORES",

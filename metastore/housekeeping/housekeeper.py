@@ -31,7 +31,7 @@ class HousekeeperRun:
 
     timed_out_txns: int
     expired_locks: int
-    purged_companions: int
+    purged_dependents: int
     returned_write_ids: int
 
 
@@ -65,7 +65,7 @@ class AcidHouseKeeper:
         return HousekeeperRun(
             expired_locks=self._expire_locks(now_ms),
             timed_out_txns=self._time_out(now_ms),
-            purged_companions=self._in_batches("purge_companions"),
+            purged_dependents=self._in_batches("purge_dependents"),
             returned_write_ids=self._in_batches("return_write_ids"),
         )
 

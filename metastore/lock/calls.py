@@ -9,8 +9,8 @@ from hive_acid.errors import MetastoreError, NoSuchLockError, TxnAbortedError
 from hive_acid.ids import LockId, TxnId
 from metastore.lock.models import LockRequest, LockResult
 from metastore.lock.states import LockAnswer, LockState, LockType
-from metastore.store.hot.lanes import AGAIN, Again, HotCall
-from metastore.store.hot.link import Rows
+from metastore.store.hot.batcher import AGAIN, Again, HotCall
+from metastore.store.hot.connection import Rows
 from metastore.txn.calls import LocksFreed, refusal
 
 DEADLOCK = "deadlock: "

@@ -21,7 +21,7 @@ from typing import Any, cast
 import uvloop
 
 from metastore.observe.log import event
-from metastore.rpc.alertness import Alertness
+from metastore.rpc.busy_polling import BusyPolling
 from metastore.rpc.call import Session
 from metastore.rpc.config import ServerConfig
 from metastore.rpc.dispatch import Dispatcher
@@ -172,7 +172,7 @@ class ThriftConnection(asyncio.Protocol):
         self._scanner = MessageScanner(*self._server.limits)
         self._method = scanner.name
         self.used_at_s = time.monotonic()
-        self._server.alertness.call_begins()
+        self._server.busy_polling.call_begins()
         request = Request(scanner.name, scanner.sequence, message, scanner.elements)
         self._call = self._server.dispatcher.serve(request, self._session, self)
         self._advance()
@@ -256,11 +256,11 @@ class ThriftConnection(asyncio.Protocol):
             future = self._call.send(None)
         except StopIteration as end:
             self._call = None
-            self._server.alertness.call_ends()
+            self._server.busy_polling.call_ends()
             self._answer(end.value)
         except BaseException:  # cancelled, as the event loop ends
             self._call = None
-            self._server.alertness.call_ends()
+            self._server.busy_polling.call_ends()
             self.close()
             raise
         else:
@@ -314,7 +314,7 @@ class ThriftServer:
         self.debts = Debts(config.max_held_bytes)
         self.scans = Scans()
         self.stopping = False
-        self.alertness = Alertness(config.stay_awake_ms)
+        self.busy_polling = BusyPolling(config.stay_awake_ms)
         self.limits = config.max_message_bytes, config.max_message_elements
         """Of one message."""
         self._config = config

@@ -8,7 +8,7 @@ from functools import partial
 from metastore.catalog.service import CatalogService
 from metastore.compaction.materializations import Materializations
 from metastore.events.service import EventLog
-from metastore.filework.lanes import FILE_SYSTEMS
+from metastore.filework.pools import FILE_SYSTEMS
 from metastore.housekeeping.event_cleaner import EventCleaner
 from metastore.rpc.call import Handler
 from metastore.rpc.handlers import events, removals, security

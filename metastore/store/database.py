@@ -1,4 +1,4 @@
-"""The ways to Postgres: lanes for hot calls, and connections for single function calls and for SQLAlchemy."""
+"""The ways to Postgres: a batcher for hot calls, and connections for single function calls and for SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from metastore.store.arrays import select_from, values_of
 from metastore.store.config import StoreConfig
 from metastore.store.connections import Connections
 from metastore.store.failures import cause_of, is_lost
-from metastore.store.hot.lanes import HotCall, Lanes
+from metastore.store.hot.batcher import Batcher, HotCall
 from metastore.store.undertaking import commit_is_sent, deadline
 
 Q = TypeVar("Q")
@@ -78,7 +78,7 @@ class Database:
         self._closed = False
         self._loop = loop
         self._own_loop_thread: threading.Thread | None = None
-        self._lanes: Lanes | None = None
+        self._batcher: Batcher | None = None
         self._lanes_guard = threading.Lock()
         self._round_trips = itertools.count(1)
         self._calls = 0
@@ -86,7 +86,7 @@ class Database:
     @property
     def calls(self) -> int:
         """Round trips to the database so far, those of SQLAlchemy not counted."""
-        return self._calls + (self._lanes.trips if self._lanes is not None else 0)
+        return self._calls + (self._batcher.trips if self._batcher is not None else 0)
 
     def wait(self, work: Coroutine[Any, Any, A]) -> A:
         """The outcome of a coroutine that runs on the event loop; from any other thread."""
@@ -155,19 +155,19 @@ class Database:
         """Close every connection; calls under way end as usual. May be repeated."""
         self._closed = True
         self._connections.close()
-        lanes, self._lanes = self._lanes, None
-        if lanes is not None and self._loop is not None:
-            asyncio.run_coroutine_threadsafe(_closed(lanes), self._loop).result()
+        batcher, self._batcher = self._batcher, None
+        if batcher is not None and self._loop is not None:
+            asyncio.run_coroutine_threadsafe(_closed(batcher), self._loop).result()
         if self._own_loop_thread is not None and self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._own_loop_thread.join()
             self._loop.close()
             self._own_loop_thread = None
 
-    def _hot(self) -> tuple[Lanes, asyncio.AbstractEventLoop]:
-        lanes, loop = self._lanes, self._loop
-        if lanes is not None and loop is not None:
-            return lanes, loop
+    def _hot(self) -> tuple[Batcher, asyncio.AbstractEventLoop]:
+        batcher, loop = self._batcher, self._loop
+        if batcher is not None and loop is not None:
+            return batcher, loop
         if self._closed:
             raise MetaError("the metastore is shutting down")
         with self._lanes_guard:
@@ -175,10 +175,10 @@ class Database:
                 self._loop = asyncio.new_event_loop()
                 self._own_loop_thread = threading.Thread(target=self._loop.run_forever, name="hot-calls", daemon=True)
                 self._own_loop_thread.start()
-            if self._lanes is None:
-                self._lanes = Lanes(self._conninfo, _HOT_OPTIONS, _GREETING, self._loop, self._config)
-                self._lanes.make_room = self._connections.end_idle
-            return self._lanes, self._loop
+            if self._batcher is None:
+                self._batcher = Batcher(self._conninfo, _HOT_OPTIONS, _GREETING, self._loop, self._config)
+                self._batcher.make_room = self._connections.end_idle
+            return self._batcher, self._loop
 
     def _call(
         self,
@@ -225,9 +225,9 @@ class Database:
             time.sleep(pause_s)
 
     def _end_idle_link(self) -> None:
-        lanes, loop = self._lanes, self._loop
-        if lanes is not None and loop is not None:
-            loop.call_soon_threadsafe(lanes.end_idle)
+        batcher, loop = self._batcher, self._loop
+        if batcher is not None and loop is not None:
+            loop.call_soon_threadsafe(batcher.end_idle)
 
 
 def _greet(connection: Any) -> None:
@@ -235,9 +235,9 @@ def _greet(connection: Any) -> None:
         cursor.execute(_GREETING)
 
 
-async def _asked(lanes: Lanes, call: HotCall[Q, A], question: Q) -> A:
-    return await lanes.ask(call, question)
+async def _asked(batcher: Batcher, call: HotCall[Q, A], question: Q) -> A:
+    return await batcher.ask(call, question)
 
 
-async def _closed(lanes: Lanes) -> None:
-    lanes.close()
+async def _closed(batcher: Batcher) -> None:
+    batcher.close()

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from hive_acid.errors import MetaError, MetastoreError, NoSuchTxnError, TxnAbortedError
 from hive_acid.ids import LockId, TxnId
 from metastore.observe.meters import Meters
-from metastore.store.hot.lanes import AGAIN, Again, HotCall
-from metastore.store.hot.link import Rows
+from metastore.store.hot.batcher import AGAIN, Again, HotCall
+from metastore.store.hot.connection import Rows
 from metastore.txn.models import UNDECLARED, Intent, OpenTxns, TxnOwner
 from metastore.txn.states import CONFLICT_REASON, TxnType
 
@@ -81,7 +81,7 @@ class SnapshotCall(HotCall[None, OpenTxns]):
         self._excluded = sorted(int(txn_type) for txn_type in excluded)
 
     @property
-    def lane(self) -> Hashable:
+    def queue(self) -> Hashable:
         return self.function, tuple(self._excluded)
 
     def arguments(self, questions: Sequence[None]) -> list[object]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from hive_acid.errors import NoSuchLockError
 from hive_acid.ids import LockId, TxnId
 from metastore.store.database import Database
-from metastore.store.hot.lanes import HotCall
-from metastore.store.hot.link import Rows
+from metastore.store.hot.batcher import HotCall
+from metastore.store.hot.connection import Rows
 from metastore.txn.calls import StateCall, refusal
 from metastore.txn.models import HeartbeatRange
 

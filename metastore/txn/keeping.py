@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 from hive_acid.ids import TxnId
 from metastore.store.database import Database
-from metastore.store.hot.lanes import HotCall
-from metastore.store.hot.link import Rows
+from metastore.store.hot.batcher import HotCall
+from metastore.store.hot.connection import Rows
 
 YOUNG_S = 1.0
 """So old a transaction becomes durable, or up to twice as old."""

@@ -12,7 +12,7 @@ from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.catalog.service import CatalogService
 from metastore.filework import files
-from metastore.filework.lanes import FILE_SYSTEMS
+from metastore.filework.pools import FILE_SYSTEMS
 from metastore.store.database import Database
 from tests.caller import Caller, Refused
 from tests.catalog.conftest import Rpc, make_catalog, storage, table, warehouse

@@ -109,7 +109,7 @@ def test_what_has_outlived_its_transaction_goes(db: Database, txns: TxnService) 
             connection.exec_driver_sql(
                 "INSERT INTO materialization_rebuild_lock VALUES (%s, 'db', %s, now())", (txn_id, f"view{txn_id}")
             )
-    assert AcidHouseKeeper(db, HousekeepingConfig(), TxnConfig()).run_once().purged_companions == 3
+    assert AcidHouseKeeper(db, HousekeepingConfig(), TxnConfig()).run_once().purged_dependents == 3
     for table in ("repl_txn_map", "min_history_write_id", "materialization_rebuild_lock"):
         with db.engine.connect() as connection:
             assert connection.exec_driver_sql(f"SELECT txn_id FROM {table}").scalars().all() == [opened]
@@ -123,7 +123,7 @@ def test_all_that_readers_have_left_goes_at_once(db: Database, txns: TxnService)
             connection.exec_driver_sql("INSERT INTO min_history_write_id VALUES (%s, 'db', 't', 1)", (txn_id,))
     for txn_id in ended:
         txns.commit_txn(txn_id)
-    assert AcidHouseKeeper(db, HousekeepingConfig(purge_batch=2), TxnConfig()).run_once().purged_companions == 5
+    assert AcidHouseKeeper(db, HousekeepingConfig(purge_batch=2), TxnConfig()).run_once().purged_dependents == 5
 
 
 HOUR_MS = 3_600_000

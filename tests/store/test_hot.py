@@ -1,4 +1,4 @@
-"""Lanes of hot calls: what goes together, who fails alone, who is asked again, and that nobody waits for ever."""
+"""Batches of hot calls: what goes together, who fails alone, who is asked again, and that nobody waits for ever."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import pytest
 from hive_acid.errors import MetaError, MetastoreError
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
-from metastore.store.hot import lanes as hot
-from metastore.store.hot.lanes import AGAIN, Again, HotCall
-from metastore.store.hot.link import Rows
+from metastore.store.hot import batcher as hot
+from metastore.store.hot.batcher import AGAIN, Again, HotCall
+from metastore.store.hot.connection import Rows
 
 FUNCTIONS = """
 CREATE TABLE asked (batch bigint NOT NULL, number integer NOT NULL);
@@ -44,13 +44,13 @@ class Note(HotCall[int, int]):
 
     function = "note"
 
-    def __init__(self, lane: str = "note", again: Sequence[int] = ()) -> None:
-        self._lane = lane
+    def __init__(self, queue: str = "note", again: Sequence[int] = ()) -> None:
+        self._queue = queue
         self._again = set(again)
 
     @property
-    def lane(self) -> Hashable:
-        return self._lane
+    def queue(self) -> Hashable:
+        return self._queue
 
     def arguments(self, questions: Sequence[int]) -> list[object]:
         return [list(questions)]
@@ -189,7 +189,7 @@ def test_a_connection_lost_under_way(noted: Database, is_repeatable: bool) -> No
         else:
             with pytest.raises(MetaError, match="outcome is unknown"):
                 asked.result()
-    assert noted.ask(Note(), 5) > 0  # the lane works on
+    assert noted.ask(Note(), 5) > 0  # the queue works on
 
 
 class BackendPid(HotCall[None, int]):
@@ -210,9 +210,9 @@ def test_a_connection_that_nobody_watches_any_more_is_looked_at(noted: Database)
     async def unwatched() -> int:
         asked = noted.ask_soon(Note(), -200)
         await asyncio.sleep(0.05)
-        lanes, loop = noted._hot()
-        for link in lanes._busy:
-            loop.remove_reader(link._descriptor)
+        batcher, loop = noted._hot()
+        for connection in batcher._busy:
+            loop.remove_reader(connection._descriptor)
         return await asyncio.wait_for(asked, 5)
 
     assert noted.wait(unwatched()) > 0

@@ -28,7 +28,7 @@ from metastore.catalog.schema import TBL, is_missing_parent
 from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
 
-Companion = Callable[[Connection, Table], None]
+Dependent = Callable[[Connection, Table], None]
 """Stores what comes with a new table: its constraints, the privileges of its owner."""
 
 
@@ -49,10 +49,10 @@ class Tables(TableLookup):
         self._removals = removals
         self._config = config
 
-    def create(self, table: Table, capabilities: Collection[str] | None = None, *companions: Companion) -> Table:
+    def create(self, table: Table, capabilities: Collection[str] | None = None, *dependents: Dependent) -> Table:
         """Create a table or view and its directory, for a client with these `capabilities`.
 
-        `companions` store what comes with the table in the same database transaction; what they raise undoes it all.
+        `dependents` store what comes with the table in the same database transaction; what they raise undoes it all.
         Raises AlreadyExistsError, InvalidObjectError for an unknown database, InvalidObjectError or MetaError for a
         definition that is not acceptable (`validation`, `translation`) or another one's data in its place, MetaError
         for a location that cannot be a place, or if the directory cannot be made.
@@ -60,7 +60,7 @@ class Tables(TableLookup):
         given, table = table, self.completed(table, capabilities)
         self._check_absent(table)
         if table.is_view:
-            return self._insert(table, companions)
+            return self._insert(table, dependents)
         self._neighbours.learn([table.location])
         try:
             table = self._placed(given, table)
@@ -71,7 +71,7 @@ class Tables(TableLookup):
         made = self._directories.make(table.location or "")
         try:
             self._neighbours.learn([table.location])  # now that it is there, whoever made it, and however spelt
-            return self._removals.beside_moves(lambda: self._insert(table, companions))
+            return self._removals.beside_moves(lambda: self._insert(table, dependents))
         except Exception:
             self._removals.give_back([table.location or ""] if made else [])
             raise
@@ -161,7 +161,7 @@ class Tables(TableLookup):
             " choose an empty one that no other table has"
         )
 
-    def _insert(self, table: Table, companions: Sequence[Companion]) -> Table:
+    def _insert(self, table: Table, dependents: Sequence[Dependent]) -> Table:
         statement = insert(TBL).values(records.table_row(table)).on_conflict_do_nothing().returning(TBL.c.id)
 
         def change(connection: Connection) -> Table:
@@ -172,8 +172,8 @@ class Tables(TableLookup):
             if table.location:
                 self._neighbours.claim(connection, [table.location], stored, Own(stored.id))
             changes.table_created(connection, stored)
-            for companion in companions:
-                companion(connection, stored)
+            for dependent in dependents:
+                dependent(connection, stored)
             return stored
 
         try:

@@ -25,7 +25,7 @@ from metastore.catalog.place.places import (
     qualified,
 )
 from metastore.filework import files
-from metastore.filework.lanes import FILE_SYSTEMS, system_of
+from metastore.filework.pools import FILE_SYSTEMS, system_of
 
 
 def warehouse_root(warehouse: str, schemes: Sequence[str] | None = None) -> str:

@@ -66,7 +66,7 @@ from metastore.catalog.place.neighbours import (
 from metastore.catalog.place.places import OtherNameError
 from metastore.catalog.schema import DIRECTORY_REMOVAL, DROPPED_DIRECTORY, DROPPED_TABLE
 from metastore.filework.files import OBJECT_STORES, rename_is_copy
-from metastore.filework.lanes import LONG, name_of, system_of
+from metastore.filework.pools import LONG, name_of, system_of
 from metastore.store.clock import ClockWatch
 from metastore.store.database import Database
 

@@ -34,8 +34,8 @@ from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionType
 from metastore.compaction.worker import overrides
 from metastore.compaction.worker.attempt import Attempt, Watch
+from metastore.compaction.worker.back_off import BackOff, WritersInTheWayError
 from metastore.compaction.worker.executor import CompactionExecutor
-from metastore.compaction.worker.giving_way import GivingWay, WritersInTheWayError
 from metastore.compaction.worker.job import BackendLostError, CompactionJobError, compaction_job
 from metastore.compaction.worker.output import (
     check_output,
@@ -160,8 +160,8 @@ class CompactionWorker:
         self._txns.commit_txn(attempt.txn_id)
 
     def _rebalance(self, attempt: Attempt, table: TableInfo, owner: TxnOwner) -> None:
-        """A compaction after which rows have other ids: see `metastore.compaction.worker.giving_way`."""
-        others = GivingWay(attempt, self._txns, self._locks)
+        """A compaction after which rows have other ids: see `metastore.compaction.worker.back_off`."""
+        others = BackOff(attempt, self._txns, self._locks)
         others.wait()
         intent = Intent(((attempt.compaction.db, attempt.compaction.table),))  # it may wait for long for its lock
         (attempt.txn_id,) = self._txns.open_txns(1, owner, TxnType.REBALANCE_COMPACTION, intent)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from hive_acid.errors import MetaError
-from metastore.filework.lanes import MOST_WAITING, run_with_permit
+from metastore.filework.pools import MOST_WAITING, run_with_permit
 from metastore.rpc.limits.fairness import FairQueue
 
 OURSELVES = ""

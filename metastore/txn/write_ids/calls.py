@@ -8,8 +8,8 @@ from typing import NamedTuple
 from hive_acid.errors import MetastoreError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId, WriteId
-from metastore.store.hot.lanes import AGAIN, Again, HotCall
-from metastore.store.hot.link import Rows
+from metastore.store.hot.batcher import AGAIN, Again, HotCall
+from metastore.store.hot.connection import Rows
 from metastore.txn.calls import refusal
 from metastore.txn.models import TableWriteIds
 from metastore.txn.write_ids.aborted_ids import AbortedIds, TableName

@@ -8,7 +8,7 @@ from hive_acid.errors import MetaError, MetastoreError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId, WriteId
 from metastore.store.database import Database
-from metastore.store.hot.link import Rows
+from metastore.store.hot.connection import Rows
 from metastore.txn.models import TableWriteIds
 from metastore.txn.names import split_table, stored_name
 from metastore.txn.write_ids.aborted_ids import AbortedIds

@@ -25,11 +25,11 @@ import sqlalchemy
 from sqlalchemy import event
 
 from hive_acid.filesystem import files
-from metastore.filework.lanes import FileSystems
+from metastore.filework.pools import FileSystems
 from metastore.store import functions
 from metastore.store.connections import Connections
 from metastore.store.database import Database
-from metastore.store.hot.lanes import Lanes, _Lane
+from metastore.store.hot.batcher import Batcher, _Queue
 from metastore.store.leases import Lease
 
 READING_FILES = frozenset(
@@ -188,22 +188,22 @@ class Steps:
         Connections._made = connection  # type: ignore[method-assign]
 
     def _watch_hot_calls(self) -> None:
-        ask, done = Lanes.ask, _Lane._done
+        ask, done = Batcher.ask, _Queue._done
 
-        def watched(lanes: Lanes, call: Any, question: Any) -> Any:
+        def watched(batcher: Batcher, call: Any, question: Any) -> Any:
             if call.function in writing_functions() - UNTIMELY and self.step(call.function) and self._harm == CUT:
                 self._cut = call.function
-            return ask(lanes, call, question)
+            return ask(batcher, call, question)
 
-        def answered(lane: Any, batch: Any, link: Any, rows: Any, error: Any) -> None:
-            if error is None and self._cut == lane._call.function:
+        def answered(queue: Any, batch: Any, connection: Any, rows: Any, error: Any) -> None:
+            if error is None and self._cut == queue._call.function:
                 self._cut, rows = None, None
                 error = psycopg2.OperationalError("the connection was cut before the answer came")
-                link.close()
-            done(lane, batch, link, rows, error)
+                connection.close()
+            done(queue, batch, connection, rows, error)
 
-        Lanes.ask = watched  # type: ignore[method-assign]
-        _Lane._done = answered  # type: ignore[method-assign]
+        Batcher.ask = watched  # type: ignore[method-assign]
+        _Queue._done = answered  # type: ignore[method-assign]
 
 
 def _place() -> str:

@@ -28,7 +28,7 @@ from metastore.catalog.removal.trash import UNDROP
 from metastore.catalog.rules.capabilities import INSERT_ONLY_TABLES, access_of, guard_of
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
-from metastore.rpc.handlers.catalog.companions import companions_of
+from metastore.rpc.handlers.catalog.dependents import dependents_of
 from metastore.rpc.handlers.catalog.statistics import table_statistics
 from metastore.rpc.handlers.session import checks_column_types
 from metastore.rpc.structs.catalog import field_schemas, table_of, table_struct
@@ -146,8 +146,8 @@ def _creating(catalog: CatalogService) -> dict[str, Handler]:
             catalog.trash.restore(database_name(struct.dbName, struct.catName), struct.tableName or "")
             return
         table = just_materialized(table_of(struct))
-        companions = companions_of(struct, table, constraints)
-        catalog.tables.create(table, capabilities, *companions)
+        dependents = dependents_of(struct, table, constraints)
+        catalog.tables.create(table, capabilities, *dependents)
 
     def create_table(call: Call, struct: Any, context: Any = None) -> None:
         create(call, struct, context)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from metastore.filework import lanes
-from metastore.filework.lanes import FileSystems
+from metastore.filework import pools
+from metastore.filework.pools import FileSystems
 from metastore.rpc.limits.workers import Workers
 
 SILENT = "hdfs://silent/x"
@@ -52,7 +52,7 @@ def test_a_silent_one_has_a_limit_and_others_go_on(systems: FileSystems) -> None
         except OSError as error:
             outcomes.append(str(error))
 
-    threads = [threading.Thread(target=ask) for _ in range(lanes.MOST_CALLERS + 5)]
+    threads = [threading.Thread(target=ask) for _ in range(pools.MOST_CALLERS + 5)]
     started = time.monotonic()
     for thread in threads:
         thread.start()
@@ -62,9 +62,9 @@ def test_a_silent_one_has_a_limit_and_others_go_on(systems: FileSystems) -> None
     for thread in threads:
         thread.join(10)
     assert time.monotonic() - started < 5
-    assert sum("has not answered within 0.2 s" in outcome for outcome in outcomes) == lanes.MOST_CALLERS
+    assert sum("has not answered within 0.2 s" in outcome for outcome in outcomes) == pools.MOST_CALLERS
     assert sum("does not answer, and 16 calls wait" in outcome for outcome in outcomes) == 5
-    assert gate.calls == lanes.THREADS
+    assert gate.calls == pools.THREADS
     gate.open.set()
     _until(lambda: systems.run(SILENT, str, 1) == "1")
 

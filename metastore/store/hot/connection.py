@@ -27,7 +27,7 @@ _STALE: Final = frozenset({"0A000", "26000", "25006"})
 connection knows better."""
 
 
-class Link:
+class HotConnection:
     """A connection that carries calls of stored functions; made, used and closed on one event loop.
 
     It connects at its first call. After an error of the connection it is of no more use: `is_broken`.

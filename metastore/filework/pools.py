@@ -72,7 +72,7 @@ class _Work:
         self.error: BaseException | None = None
 
 
-class _Lane:
+class _Pool:
     """The threads of one file system. All is done under the lock of all."""
 
     def __init__(self, lock: threading.Lock) -> None:
@@ -95,7 +95,7 @@ class FileSystems:
     def begin(self) -> None:
         """Begin without threads, as a forked process has to."""
         self._lock = threading.Lock()
-        self._lanes: dict[tuple[str, str], _Lane] = {}
+        self._pools: dict[tuple[str, str], _Pool] = {}
         self._waiting = 0
 
     def run(
@@ -135,78 +135,78 @@ class FileSystems:
     def has_answered(self, location: str, within_s: float) -> bool:
         """Whether the file system of a location has answered anything in the last seconds."""
         with self._lock:
-            lane = self._lanes.get(system_of(location))
-            return lane is not None and time.monotonic() - lane.answered_s < within_s
+            pool = self._pools.get(system_of(location))
+            return pool is not None and time.monotonic() - pool.answered_s < within_s
 
     def _enter(self, system: tuple[str, str], work: _Work) -> _Work:
         with self._lock:
-            lane = self._lanes.get(system)
-            if lane is None:
+            pool = self._pools.get(system)
+            if pool is None:
                 self._forget_idle()
-                if len(self._lanes) >= MOST_SYSTEMS:
+                if len(self._pools) >= MOST_SYSTEMS:
                     raise OSError(f"{MOST_SYSTEMS} file systems are in use or do not answer: try again later")
-                lane = self._lanes[system] = _Lane(self._lock)
-            is_alive = time.monotonic() - lane.answered_s < _MOMENT_S
-            if not is_alive and (lane.callers >= MOST_CALLERS or self._waiting >= MOST_WAITING):
+                pool = self._pools[system] = _Pool(self._lock)
+            is_alive = time.monotonic() - pool.answered_s < _MOMENT_S
+            if not is_alive and (pool.callers >= MOST_CALLERS or self._waiting >= MOST_WAITING):
                 raise OSError(
-                    f"{name_of(system)} does not answer, and {lane.callers} calls wait for it: try again later"
+                    f"{name_of(system)} does not answer, and {pool.callers} calls wait for it: try again later"
                 )
-            lane.callers += 1
+            pool.callers += 1
             self._waiting += 1
-            same = lane.running.get(work.key)
+            same = pool.running.get(work.key)
             if same is not None and (same.is_given_up or same.is_undone):
                 same.is_given_up = False
                 return same
-            lane.queue.append(work)
-            if len(lane.queue) <= lane.idle:
-                lane.wanted.notify()
-            elif lane.threads < THREADS:
-                lane.threads += 1
-                threading.Thread(target=self._serve, args=(lane,), name=f"files-{system[0]}", daemon=True).start()
+            pool.queue.append(work)
+            if len(pool.queue) <= pool.idle:
+                pool.wanted.notify()
+            elif pool.threads < THREADS:
+                pool.threads += 1
+                threading.Thread(target=self._serve, args=(pool,), name=f"files-{system[0]}", daemon=True).start()
         return work
 
     def _leave(self, system: tuple[str, str], work: _Work) -> None:
         with self._lock:
             self._waiting -= 1
-            lane = self._lanes[system]
-            lane.callers -= 1
+            pool = self._pools[system]
+            pool.callers -= 1
             if not work.done.is_set():
                 if work.is_started:
                     work.is_given_up = True
-                elif work in lane.queue:
-                    lane.queue.remove(work)
+                elif work in pool.queue:
+                    pool.queue.remove(work)
 
-    def _serve(self, lane: _Lane) -> None:
+    def _serve(self, pool: _Pool) -> None:
         while True:
             with self._lock:
-                lane.idle += 1
-                lane.wanted.wait_for(lambda: bool(lane.queue), _IDLE_S)
-                lane.idle -= 1
-                if not lane.queue:
-                    lane.threads -= 1
+                pool.idle += 1
+                pool.wanted.wait_for(lambda: bool(pool.queue), _IDLE_S)
+                pool.idle -= 1
+                if not pool.queue:
+                    pool.threads -= 1
                     return
-                work = lane.queue.popleft()
+                work = pool.queue.popleft()
                 work.is_started = True
-                lane.running[work.key] = work
+                pool.running[work.key] = work
             try:
                 work.result = work.call()
             except BaseException as error:
                 work.error = error
             with self._lock:
                 if not work.is_given_up:
-                    lane.answered_s = time.monotonic()
+                    pool.answered_s = time.monotonic()
                 work.is_undone = work.undo is not None and work.is_given_up and work.error is None
             if work.is_undone:
                 _undo(work)
             with self._lock:
-                if lane.running.get(work.key) is work:
-                    del lane.running[work.key]
+                if pool.running.get(work.key) is work:
+                    del pool.running[work.key]
                 work.done.set()
 
     def _forget_idle(self) -> None:
-        for system, lane in list(self._lanes.items()):
-            if not (lane.threads or lane.callers or lane.queue):
-                del self._lanes[system]
+        for system, pool in list(self._pools.items()):
+            if not (pool.threads or pool.callers or pool.queue):
+                del self._pools[system]
 
 
 def _undo(work: _Work) -> None:

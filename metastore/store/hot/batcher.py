@@ -1,7 +1,7 @@
 """Hot calls: what is asked at the same time goes to the database together.
 
 A hot RPC is one set-based PL/pgSQL function: it takes arrays, answers many calls in one database transaction and
-shares their flush of the log. Calls of one kind wait in a lane; while a batch of the lane is under way the next one
+shares their flush of the log. Calls of one kind wait in a queue; while a batch of it is under way the next one
 gathers. Alone, a call goes at once; under load batches grow by themselves. Everything here runs on the event loop, so
 there is no thread to hand over to and no lock.
 """
@@ -24,7 +24,7 @@ from metastore.store.address import FIRST_PAUSE_S, LONGEST_PAUSE_S, in_any_order
 from metastore.store.arrays import texts_of
 from metastore.store.config import StoreConfig
 from metastore.store.failures import cause_of
-from metastore.store.hot.link import Link, Rows
+from metastore.store.hot.connection import HotConnection, Rows
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -66,8 +66,8 @@ class HotCall(ABC, Generic[Q, A]):
     """Calls that may go together; None for as many as are configured."""
 
     @property
-    def lane(self) -> Hashable:
-        """What goes together; calls that differ in more than their questions have lanes of their own."""
+    def queue(self) -> Hashable:
+        """What goes together; calls that differ in more than their questions have queues of their own."""
         return self.function
 
     @abstractmethod
@@ -101,12 +101,12 @@ class _Batch:
     conflicts: int = 0
 
 
-class _Lane:
+class _Queue:
     """The calls of one kind that wait, and how to ask for them."""
 
-    def __init__(self, call: HotCall[Any, Any], lanes: Lanes, config: StoreConfig) -> None:
-        self._call, self._lanes, self._config = call, lanes, config
-        self._loop = lanes.loop
+    def __init__(self, call: HotCall[Any, Any], batcher: Batcher, config: StoreConfig) -> None:
+        self._call, self._batcher, self._config = call, batcher, config
+        self._loop = batcher.loop
         self._max_batch = call.max_batch or config.batch_size
         self._waiting: deque[_Asked] = deque()
         self._alone: deque[_Asked] = deque()
@@ -122,7 +122,7 @@ class _Lane:
             answer.set_exception(MetaError(f"{MAX_WAITING} calls of this kind wait already: try again later"))
         else:
             self._waiting.append(_Asked(question, answer, self._loop.time()))
-            self._lanes.wake()
+            self._batcher.wake()
         return answer
 
     def close(self) -> None:
@@ -142,42 +142,42 @@ class _Lane:
         """When the first of those who could go now has come."""
         return (self._alone or self._waiting)[0].since_s
 
-    def start(self, link: Link) -> None:
+    def start(self, connection: HotConnection) -> None:
         """Send the next batch."""
         if self._alone:
             batch = _Batch([self._alone.popleft()], is_alone=True)
         else:
             batch = _Batch([self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))])
         self._under_way += 1
-        self._send(batch, link)
+        self._send(batch, connection)
 
-    def _send(self, batch: _Batch, link: Link) -> None:
+    def _send(self, batch: _Batch, connection: HotConnection) -> None:
         if self._is_closed:
             self._refuse_all(batch, MetaError("the metastore is shutting down"))
             return
-        if link.is_broken:  # while a conflict was waited out
-            link.has_carried = False
-            self._lost(batch, link, psycopg.OperationalError("the connection was closed"))
+        if connection.is_broken:  # while a conflict was waited out
+            connection.has_carried = False
+            self._lost(batch, connection, psycopg.OperationalError("the connection was closed"))
             return
         self.trips += 1
         try:
             parameters = texts_of(self._call.arguments([one.question for one in batch.asked]))
         except Exception as error:
-            self._failed(batch, link, error)
+            self._failed(batch, connection, error)
             return
-        link.send(self._call.function, parameters, lambda rows, error: self._done(batch, link, rows, error))
+        connection.send(self._call.function, parameters, lambda rows, error: self._done(batch, connection, rows, error))
 
-    def _done(self, batch: _Batch, link: Link, rows: Rows | None, error: Exception | None) -> None:
-        if not link.is_broken:
-            self._lanes.has_answered()
+    def _done(self, batch: _Batch, connection: HotConnection, rows: Rows | None, error: Exception | None) -> None:
+        if not connection.is_broken:
+            self._batcher.has_answered()
         if error is not None:
-            self._failed(batch, link, error)
+            self._failed(batch, connection, error)
             return
         try:
             self._settle(batch, self._call.answers([one.question for one in batch.asked], cast("Rows", rows)))
         except Exception as problem:  # not to be asked again: it has taken effect
             self._refuse_all(batch, problem)
-        self._release(link)
+        self._release(connection)
 
     def _settle(self, batch: _Batch, answers: Sequence[Any]) -> None:
         again = []
@@ -196,47 +196,47 @@ class _Lane:
                 one.answer.set_result(answer)
         self._waiting.extendleft(reversed(again))
 
-    def _release(self, link: Link) -> None:
+    def _release(self, connection: HotConnection) -> None:
         self._under_way -= 1
-        self._lanes.release(link)
+        self._batcher.release(connection)
 
-    def _failed(self, batch: _Batch, link: Link, error: Exception) -> None:
+    def _failed(self, batch: _Batch, connection: HotConnection, error: Exception) -> None:
         code = error.sqlstate if isinstance(error, psycopg.Error) else None
-        if link.is_broken:
-            self._lost(batch, link, error)
+        if connection.is_broken:
+            self._lost(batch, connection, error)
         elif code in _CONFLICT_CODES:
             batch.conflicts += 1
             if batch.conflicts <= self._config.retry_attempts:
                 pause_s = random.uniform(0, 0.002 * 2**batch.conflicts)
-                self._loop.call_later(pause_s, self._send, batch, link)
+                self._loop.call_later(pause_s, self._send, batch, connection)
             else:
                 words = f"{self._call.function} met {batch.conflicts} conflicts in the database: try again"
                 self._refuse_all(batch, MetaError(words))
-                self._release(link)
+                self._release(connection)
         elif len(batch.asked) > 1:
             self._alone.extend(batch.asked)  # only the one that is to blame shall fail
-            self._release(link)
+            self._release(connection)
         else:
             self._refuse_all(batch, error)
-            self._release(link)
+            self._release(connection)
 
-    def _lost(self, batch: _Batch, link: Link, error: Exception) -> None:
+    def _lost(self, batch: _Batch, connection: HotConnection, error: Exception) -> None:
         """The connection broke, or never came up: what may be repeated waits again, before all others."""
         lasting = []
         for one in batch.asked:
-            # A link that never connected has carried nothing.
-            if link.has_carried and not self._call.is_repeatable(one.question):
+            # A connection that never came up has carried nothing.
+            if connection.has_carried and not self._call.is_repeatable(one.question):
                 words = f"the database connection was lost during {self._call.function}, the outcome is unknown"
                 _refuse(one, MetaError(f"{words}: {cause_of(error)}"))
             else:
-                one.is_sent = one.is_sent or link.has_carried
+                one.is_sent = one.is_sent or connection.has_carried
                 lasting.append(one)
         (self._alone if batch.is_alone else self._waiting).extendleft(reversed(lasting))
         if self._is_closed:
             self.close()
         else:
-            self._lanes.is_away(cause_of(error))
-        self._release(link)
+            self._batcher.is_away(cause_of(error))
+        self._release(connection)
 
     def refuse_waiting(self, since_s: float, words: str) -> None:
         """Refuse who has waited since then or longer."""
@@ -255,8 +255,8 @@ class _Lane:
             _refuse(one, error)
 
 
-class Lanes:
-    """All hot calls of one server, and the few links that carry them; on one event loop."""
+class Batcher:
+    """The request batcher: all hot calls of one server, and the few connections that carry them; on one event loop."""
 
     def __init__(
         self, dsn: str, options: str, greeting: str, loop: asyncio.AbstractEventLoop, config: StoreConfig
@@ -267,14 +267,14 @@ class Lanes:
         self._may_grow_at = 0.0
         self._pause_s = FIRST_PAUSE_S
         self.make_room: Callable[[], None] = lambda: None
-        """Called when nobody is let in and no link is left, to end a connection that is idle elsewhere."""
+        """Called when nobody is let in and no connection is left, to end a connection that is idle elsewhere."""
         self.loop = loop
-        self._lanes: dict[Hashable, _Lane] = {}
-        self._idle: list[Link] = []
-        self._busy: dict[Link, float] = {}
-        """Links by when their batch was begun."""
-        self._proven: WeakSet[Link] = WeakSet()
-        """Links that have carried a batch."""
+        self._queues: dict[Hashable, _Queue] = {}
+        self._idle: list[HotConnection] = []
+        self._busy: dict[HotConnection, float] = {}
+        """Connections by when their batch was begun."""
+        self._proven: WeakSet[HotConnection] = WeakSet()
+        """Connections that have carried a batch."""
         self._is_woken = False
         self._is_late = False
         self._is_paused = False
@@ -282,15 +282,15 @@ class Lanes:
 
     def ask(self, call: HotCall[Q, A], question: Q) -> asyncio.Future[A]:
         """The answer to come; on the event loop."""
-        lane = self._lanes.get(call.lane)
-        if lane is None:
-            lane = self._lanes[call.lane] = _Lane(call, self, self._config)
-        return lane.submit(question)
+        queue = self._queues.get(call.queue)
+        if queue is None:
+            queue = self._queues[call.queue] = _Queue(call, self, self._config)
+        return queue.submit(question)
 
     @property
     def trips(self) -> int:
         """Round trips to the database so far."""
-        return sum(lane.trips for lane in self._lanes.values())
+        return sum(queue.trips for queue in self._queues.values())
 
     def wake(self) -> None:
         """Send what waits, at the end of this turn of the loop: whatever else has arrived in it goes along."""
@@ -303,7 +303,7 @@ class Lanes:
         self._away_since = None
 
     def is_away(self, words: str) -> None:
-        """A link was lost or did not come up. What there is goes on; another one is made after a pause.
+        """A connection was lost or did not come up. What there is goes on; another one is made after a pause.
 
         Who has waited for as long as the patience lasts, while the database was away, is refused.
         """
@@ -313,57 +313,57 @@ class Lanes:
         self._may_grow_at = now + self._pause_s
         self._pause_s = min(LONGEST_PAUSE_S, 2 * self._pause_s)
         if now - self._away_since > self._config.patience_s:
-            for lane in self._lanes.values():
-                lane.refuse_waiting(now - self._config.patience_s, words)
+            for queue in self._queues.values():
+                queue.refuse_waiting(now - self._config.patience_s, words)
         if not self._idle and len(self._busy) <= 1:
             self.make_room()
 
     def end_idle(self) -> None:
-        """End a link that carries nothing, so that a connection may be made elsewhere."""
+        """End a connection that carries nothing, so that a connection may be made elsewhere."""
         if self._idle:
             self._idle.pop(0).close()
 
-    def release(self, link: Link) -> None:
-        """Take a link back that has nothing under way."""
-        del self._busy[link]
-        if not link.is_broken:
-            if link not in self._proven:
-                self._proven.add(link)
+    def release(self, connection: HotConnection) -> None:
+        """Take a connection back that has nothing under way."""
+        del self._busy[connection]
+        if not connection.is_broken:
+            if connection not in self._proven:
+                self._proven.add(connection)
                 self._pause_s = FIRST_PAUSE_S
-            self._idle.append(link)  # last in, first out: what is warm is used
+            self._idle.append(connection)  # last in, first out: what is warm is used
         self._start()  # at once: Postgres works on the next batch while the answers of this one are made
 
     def close(self) -> None:
         """End all connections; who still waits is refused. On the event loop."""
-        for lane in self._lanes.values():
-            lane.close()
-        for link in (*self._busy, *self._idle):
-            link.close()
+        for queue in self._queues.values():
+            queue.close()
+        for connection in (*self._busy, *self._idle):
+            connection.close()
         if self._timer is not None:
             self._timer.cancel()
 
     def _start(self) -> None:
         self._is_woken = False
         while True:
-            ready = [lane for lane in self._lanes.values() if lane.ready]
+            ready = [queue for queue in self._queues.values() if queue.ready]
             if not ready:
                 return
-            if self._busy and not self._may_pass(max(lane.ready for lane in ready)):
+            if self._busy and not self._may_pass(max(queue.ready for queue in ready)):
                 return
-            link = self._link()
-            if link is None:
+            connection = self._connection()
+            if connection is None:
                 return
-            self._busy[link] = self.loop.time()
-            self._next(ready).start(link)
+            self._busy[connection] = self.loop.time()
+            self._next(ready).start(connection)
 
-    def _next(self, ready: list[_Lane]) -> _Lane:
+    def _next(self, ready: list[_Queue]) -> _Queue:
         """The longest queue, since the others grow meanwhile and a long batch costs less for each call; but first, who
         has waited for too long.
         """
-        first = min(ready, key=lambda lane: lane.waits_since_s)
+        first = min(ready, key=lambda queue: queue.waits_since_s)
         if self.loop.time() - first.waits_since_s > PATIENCE_S:
             return first
-        return max(ready, key=lambda lane: lane.ready)
+        return max(ready, key=lambda queue: queue.ready)
 
     def _may_pass(self, longest: int) -> bool:
         """Whether another batch may be begun beside those under way, of which slow ones do not count."""
@@ -381,16 +381,16 @@ class Lanes:
         self.wake()
 
     def _look_at_all(self) -> None:
-        for link in list(self._busy):
-            link.look()
+        for connection in list(self._busy):
+            connection.look()
         self._timer = self.loop.call_later(LOOK_S, self._look_at_all)
 
-    def _link(self) -> Link | None:
+    def _connection(self) -> HotConnection | None:
         """One that is idle, or a new one; None while it is too early to try again."""
         while self._idle:
-            link = self._idle.pop()
-            if not link.is_broken:
-                return link
+            connection = self._idle.pop()
+            if not connection.is_broken:
+                return connection
         pause_s = self._may_grow_at - self.loop.time()
         if pause_s > 0:
             if not self._is_paused:
@@ -400,7 +400,7 @@ class Lanes:
         if self._timer is None:
             self._timer = self.loop.call_later(LOOK_S, self._look_at_all)
         dsn = self._dsn if self._away_since is None else in_any_order(self._dsn)
-        return Link(dsn, self._options, self.loop, self._greeting)
+        return HotConnection(dsn, self._options, self.loop, self._greeting)
 
     def _try_again(self) -> None:
         self._is_paused = False

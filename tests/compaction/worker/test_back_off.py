@@ -14,7 +14,7 @@ from hive_acid.errors import TxnAbortedError
 from hive_acid.ids import TxnId
 from metastore.compaction.models import Compaction
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker import giving_way
+from metastore.compaction.worker import back_off
 from metastore.compaction.worker.job import CompactionCancelledError
 from metastore.lock.models import LockComponent, LockRequest, LockResult
 from metastore.lock.states import LockAnswer, LockType
@@ -40,8 +40,8 @@ def filled(world: World) -> World:
 @pytest.fixture(autouse=True)
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_BEFORE_THE_LOCK_S", "_BEHIND_THE_LOCK_S", "_BEFORE_THE_COMMIT_S"):
-        monkeypatch.setattr(giving_way, name, 0.3)
-    monkeypatch.setattr(giving_way, "_PAUSE_S", 0.05)
+        monkeypatch.setattr(back_off, name, 0.3)
+    monkeypatch.setattr(back_off, "_PAUSE_S", 0.05)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_who_may_yet_change_rows_is_waited_for(filled: World, intent: Intent) ->
 def test_it_goes_on_as_soon_as_they_have_ended(
     filled: World, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(giving_way, "_BEFORE_THE_LOCK_S", 30)
+    monkeypatch.setattr(back_off, "_BEFORE_THE_LOCK_S", 30)
     early = open_with(filled, BLOCK)
     working = pool.submit(rebalance, filled)
     time.sleep(0.3)
@@ -212,13 +212,13 @@ def test_it_does_not_commit_before_who_may_yet_change_rows(filled: World) -> Non
 def test_the_commit_looks_once_more(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who comes after the last look is seen by the commit itself: it does not take place."""
     came: list[TxnId] = []
-    finish = giving_way.GivingWay.finish
+    finish = back_off.BackOff.finish
 
-    def too_early(self: giving_way.GivingWay) -> None:
+    def too_early(self: back_off.BackOff) -> None:
         finish(self)
         came.append(open_with(filled, BLOCK))
 
-    monkeypatch.setattr(giving_way.GivingWay, "finish", too_early)
+    monkeypatch.setattr(back_off.BackOff, "finish", too_early)
     found = rebalance(filled)
     assert found.state is not CompactionState.SUCCEEDED
     assert found.committed_at is None
@@ -232,7 +232,7 @@ def test_the_commit_looks_once_more(filled: World, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_server_may_stop_while_it_waits(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giving_way, "_BEFORE_THE_LOCK_S", 30)
+    monkeypatch.setattr(back_off, "_BEFORE_THE_LOCK_S", 30)
     open_with(filled, BLOCK)
     answer = filled.request(CompactionType.REBALANCE)
     worker = filled.worker()

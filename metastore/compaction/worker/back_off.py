@@ -1,4 +1,4 @@
-"""How a rebalance has its table for itself, and gives way to all who would fail by it.
+"""The back-off of a rebalance: how it has its table for itself, and ends itself for all who would fail by it.
 
 It gives rows other ids. A change that was begun before it commits, and is made after it, names rows that are no more,
 and fails (`metastore.txn.rebalances`). So the rebalance
@@ -46,7 +46,7 @@ class WritersInTheWayError(Exception):
     """A rebalance could not have its table for itself; another attempt may."""
 
 
-class GivingWay:
+class BackOff:
     """The turns of one attempt at a rebalance."""
 
     def __init__(self, attempt: Attempt, txns: TxnService, locks: LockService) -> None:

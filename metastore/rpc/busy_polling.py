@@ -1,4 +1,4 @@
-"""Staying awake for the next event while a lone client works.
+"""Busy polling: staying awake for the next event while a lone client works.
 
 A processor that goes to sleep takes longer to wake up than a call takes, and every call makes the event loop wait
 twice: for the database and for the next request. So as long as one call at a time is in progress, the loop looks again
@@ -12,7 +12,7 @@ import asyncio
 import time
 
 
-class Alertness:
+class BusyPolling:
     """Told when calls begin and end; used on the event loop."""
 
     def __init__(self, moment_ms: int) -> None:

@@ -1,7 +1,7 @@
 -- Removes what goes with open transactions from those that have ended otherwise than it was cared for: the map of
 -- replicated ones, rebuild locks of materialised views (transactions.md §3.10) and minimum history. Up to `at_most` of
 -- each; returns how many.
-CREATE OR REPLACE FUNCTION purge_companions(at_most integer) RETURNS bigint
+CREATE OR REPLACE FUNCTION purge_dependents(at_most integer) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     mapped bigint;

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from metastore.rpc.server import new_event_loop
-from metastore.store.hot.link import Link, Rows
+from metastore.store.hot.connection import HotConnection, Rows
 
 
 @pytest.fixture
@@ -22,7 +22,9 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
-def ask(link: Link, loop: asyncio.AbstractEventLoop, function: str, *parameters: bytes | None) -> asyncio.Future[Rows]:
+def ask(
+    hot: HotConnection, loop: asyncio.AbstractEventLoop, function: str, *parameters: bytes | None
+) -> asyncio.Future[Rows]:
     answer: asyncio.Future[Rows] = loop.create_future()
 
     def done(rows: Rows | None, error: Exception | None) -> None:
@@ -31,7 +33,7 @@ def ask(link: Link, loop: asyncio.AbstractEventLoop, function: str, *parameters:
         else:
             answer.set_result(rows or [])
 
-    link.send(function, parameters, done)
+    hot.send(function, parameters, done)
     return answer
 
 
@@ -45,7 +47,7 @@ def test_the_next_connection_is_heard_when_it_has_the_lost_ones_number(
     db_url: str, loop: asyncio.AbstractEventLoop
 ) -> None:
     async def scenario() -> Any:
-        lost, following = (Link(db_url, "", loop) for _ in range(2))
+        lost, following = (HotConnection(db_url, "", loop) for _ in range(2))
         assert await ask(lost, loop, "int8inc", b"0") == [(1,)]
         number = lost._descriptor
         cut(number)
@@ -64,7 +66,7 @@ def test_the_next_connection_is_heard_when_it_has_the_lost_ones_number(
 
 def test_values_are_python_s(db_url: str, loop: asyncio.AbstractEventLoop) -> None:
     async def scenario() -> None:
-        link = Link(db_url, "", loop)
+        hot = HotConnection(db_url, "", loop)
         try:
             with psycopg.connect(db_url, autocommit=True) as connection:
                 connection.execute(
@@ -74,29 +76,29 @@ def test_values_are_python_s(db_url: str, loop: asyncio.AbstractEventLoop) -> No
                 )
             for _ in range(2):  # prepared, and called again
                 sent = (b"7", b"t", 'Grüße, "x"\\'.encode(), b"{1,2,30000000000}", None)
-                assert await ask(link, loop, "echo", *sent) == [(7, True, 'Grüße, "x"\\', [1, 2, 30000000000], None)]
+                assert await ask(hot, loop, "echo", *sent) == [(7, True, 'Grüße, "x"\\', [1, 2, 30000000000], None)]
             many = b"{" + b",".join([b"%d" % number for number in range(200_000)]) + b"}"
-            rows = await ask(link, loop, "echo", b"1", b"f", None, many, None)  # more than a socket takes at once
+            rows = await ask(hot, loop, "echo", b"1", b"f", None, many, None)  # more than a socket takes at once
             assert rows[0][3] == list(range(200_000))
         finally:
-            link.close()
+            hot.close()
 
     loop.run_until_complete(scenario())
 
 
 def test_an_error_of_a_call_leaves_the_connection_as_it_was(db_url: str, loop: asyncio.AbstractEventLoop) -> None:
     async def scenario() -> None:
-        link = Link(db_url, "", loop)
+        hot = HotConnection(db_url, "", loop)
         try:
             for _ in range(2):
                 with pytest.raises(psycopg.errors.InvalidTextRepresentation):
-                    await ask(link, loop, "int8inc", b"none")
+                    await ask(hot, loop, "int8inc", b"none")
                 with pytest.raises(psycopg.errors.UndefinedFunction):
-                    await ask(link, loop, "not_there")
-                assert await ask(link, loop, "int8inc", b"4") == [(5,)]
-            assert not link.is_broken
+                    await ask(hot, loop, "not_there")
+                assert await ask(hot, loop, "int8inc", b"4") == [(5,)]
+            assert not hot.is_broken
         finally:
-            link.close()
+            hot.close()
 
     loop.run_until_complete(scenario())
 
@@ -105,15 +107,15 @@ def test_nothing_is_called_behind_a_greeting_that_fails(db_url: str, loop: async
     async def scenario() -> None:
         with psycopg.connect(db_url, autocommit=True) as connection:
             connection.execute("CREATE SEQUENCE asked")
-        link = Link(db_url, "", loop, greeting="SELECT 1 / 0")
+        hot = HotConnection(db_url, "", loop, greeting="SELECT 1 / 0")
         try:
             with pytest.raises(psycopg.errors.DivisionByZero):
-                await ask(link, loop, "nextval", b"asked")
-            assert link.is_broken
-            assert not link.has_carried
+                await ask(hot, loop, "nextval", b"asked")
+            assert hot.is_broken
+            assert not hot.has_carried
             with psycopg.connect(db_url) as connection:
                 assert connection.execute("SELECT is_called FROM asked").fetchone() == (False,)
         finally:
-            link.close()
+            hot.close()
 
     loop.run_until_complete(scenario())
