@@ -1,4 +1,4 @@
-"""Requesting, checking and giving up locks; each a single trip to the database, never waiting there.
+"""Requesting, checking and giving up locks; each a single round trip to the database, never waiting there.
 
 What is hot is a coroutine on the event loop, ``…_soon``; the method without that suffix waits for it in another
 thread.

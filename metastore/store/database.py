@@ -86,7 +86,7 @@ class Database:
     @property
     def calls(self) -> int:
         """Round trips to the database so far, those of SQLAlchemy not counted."""
-        return self._calls + (self._batcher.trips if self._batcher is not None else 0)
+        return self._calls + (self._batcher.round_trips if self._batcher is not None else 0)
 
     def wait(self, work: Coroutine[Any, Any, A]) -> A:
         """The outcome of a coroutine that runs on the event loop; from any other thread."""

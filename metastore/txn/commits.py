@@ -61,7 +61,7 @@ class CommitExtras:
 
 
 class ExtendedCommits:
-    """Commits with extras: all of it or nothing, in a single trip to the database."""
+    """Commits with extras: all of it or nothing, in a single round trip to the database."""
 
     def __init__(
         self, db: Database, locks_freed: LocksFreed = lambda lock_ids: None, meters: Meters | None = None

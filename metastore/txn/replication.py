@@ -25,7 +25,7 @@ MAX_SEED = 1 << 62
 
 
 class ReplicationService:
-    """What a replay asks for; each a single trip to the database."""
+    """What a replay asks for; each a single round trip to the database."""
 
     def __init__(self, db: Database, config: TxnConfig, locks_freed: LocksFreed = lambda lock_ids: None) -> None:
         self._db = db

@@ -1,4 +1,4 @@
-"""Opening, heartbeating, committing and aborting transactions; each a single trip to the database.
+"""Opening, heartbeating, committing and aborting transactions; each a single round trip to the database.
 
 What is hot is a coroutine on the event loop, ``…_soon``; the method without that suffix waits for it in another
 thread.

@@ -68,7 +68,7 @@ def test_the_limit_is_exact_whoever_comes_together(db: Database) -> None:
 
 
 def test_each_names_its_own_tables(db: Database) -> None:
-    """Said together, in one trip; of those that are refused nothing is noted."""
+    """Said together, in one round trip; of those that are refused nothing is noted."""
     call = OpenCall(20)
     intents = [
         Intent(),

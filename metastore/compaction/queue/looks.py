@@ -64,7 +64,7 @@ class DeltaCount:
 
 
 class Looks:
-    """The Initiator's questions and counts; each a single trip."""
+    """The Initiator's questions and counts; each a single round trip."""
 
     def __init__(self, db: Calls, config: CompactionConfig) -> None:
         self._db = db

@@ -1,4 +1,4 @@
-"""The queue and the history of compactions; each verb a single trip to the database (transactions.md §4)."""
+"""The queue and the history of compactions; each verb a single round trip to the database (transactions.md §4)."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class CompactionService:
         return self._verdicts.of(db, table, partition)
 
     def set_verdicts(self, looks: Collection[Look], service: Decider) -> int:
-        """Put down what a service decided, in one trip; how many verdicts had changed."""
+        """Put down what a service decided, in one round trip; how many verdicts had changed."""
         return self._verdicts.set(looks, service)
 
     # --- the Initiator's verbs ---------------------------------------------------------------------

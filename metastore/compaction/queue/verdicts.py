@@ -62,7 +62,7 @@ class Verdicts:
         self._db = db
 
     def set(self, looks: Iterable[Look], service: Decider) -> int:
-        """Put down what a service says in one trip, each target once. How many rows were written: only changes are."""
+        """Put down what a service says in one round trip, each target once; how many rows had changed."""
         rows = {
             (target := _target(look)): {
                 **dict(zip(("db", "tbl", "partition"), target, strict=True)),

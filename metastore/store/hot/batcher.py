@@ -112,7 +112,7 @@ class _Queue:
         self._alone: deque[_Asked] = deque()
         self._under_way = 0
         self._is_closed = False
-        self.trips = 0
+        self.round_trips = 0
 
     def submit(self, question: Any) -> asyncio.Future[Any]:
         answer: asyncio.Future[Any] = self._loop.create_future()
@@ -159,7 +159,7 @@ class _Queue:
             connection.has_carried = False
             self._lost(batch, connection, psycopg.OperationalError("the connection was closed"))
             return
-        self.trips += 1
+        self.round_trips += 1
         try:
             parameters = texts_of(self._call.arguments([one.question for one in batch.asked]))
         except Exception as error:
@@ -288,9 +288,9 @@ class Batcher:
         return queue.submit(question)
 
     @property
-    def trips(self) -> int:
-        """Round trips to the database so far."""
-        return sum(queue.trips for queue in self._queues.values())
+    def round_trips(self) -> int:
+        """Round round_trips to the database so far."""
+        return sum(queue.round_trips for queue in self._queues.values())
 
     def wake(self) -> None:
         """Send what waits, at the end of this turn of the loop: whatever else has arrived in it goes along."""

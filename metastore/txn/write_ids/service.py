@@ -1,4 +1,4 @@
-"""Giving out write ids and saying which of them a snapshot sees; each a single trip to the database."""
+"""Giving out write ids and saying which of them a snapshot sees; each a single round trip to the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One trip to the database per hot call, counted by Postgres: its log has a line for each statement it is sent."""
+"""One round trip to the database per hot call, counted by Postgres, whose log has a line for each statement."""
 
 from __future__ import annotations
 
