@@ -35,7 +35,7 @@ class CrowdedTable:
     partition: str | None
     deltas: int
     places: int
-    verdict: str | None
+    decision: str | None
 
 
 class CompactionMetrics:

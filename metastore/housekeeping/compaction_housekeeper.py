@@ -17,7 +17,7 @@ class CompactionHousekeeperRun:
     purged_duplicates: int
     purged_history: int
     purged_gone_history: int
-    purged_verdicts: int
+    purged_decisions: int
     purged_setting_changes: int
 
 
@@ -45,7 +45,7 @@ class CompactionHouseKeeper:
             self._purge_duplicates(),
             self._compactions.purge_history(self._batch),
             self._purge("purge_gone_history", self._compactions.history_timeout_ms),
-            self._purge("purge_verdicts", self._compactions.history_timeout_ms),
+            self._purge("purge_decisions", self._compactions.history_timeout_ms),
             self._purge("purge_setting_changes", _SETTING_CHANGES_MS),
         )
 

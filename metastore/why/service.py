@@ -1,6 +1,6 @@
 """Why a table is not compacted or cleaned, and what is in the way of a lock or transaction; every answer has an action.
 
-Reasons are those that the services have put down (verdicts, reasons and errors of the queue) and what is open now:
+Reasons are those that the services have put down (decisions, reasons and errors of the queue) and what is open now:
 nothing is worked out anew that a service has decided. What is in the way of the Cleaner and of locks is found by the
 same functions of the database by which they find it.
 """
@@ -12,8 +12,8 @@ from hive_acid.ids import CompactionId, LockId, TxnId
 from metastore.catalog.removal.removals import Removals, WaitingRemoval
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import Catalogue, Compaction, target_name
+from metastore.compaction.queue.decisions import Decider, Decision
 from metastore.compaction.queue.service import CompactionService
-from metastore.compaction.queue.verdicts import Decider, Verdict
 from metastore.compaction.states import CompactionState
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
@@ -92,13 +92,13 @@ class WhyService:
         found = self._compactions.show(db=db, table=table, partition=partition, limit=_MOST_SHOWN)
         answers = [one for compaction in found if compaction.state in _LIVE for one in self._of_compaction(compaction)]
         answers += self._failures(found)
-        verdicts = self._compactions.verdicts(db, table, partition)
+        decisions = self._compactions.decisions(db, table, partition)
         waiting = {one.partition for one in found if one.state is CompactionState.READY_FOR_CLEANING}
         answers += [
-            self._of_verdict(db, table, verdict)
-            for verdict in verdicts
+            self._of_decision(db, table, decision)
+            for decision in decisions
             # What is in the way of the Cleaner was looked up above, as it is now.
-            if not (verdict.service is Decider.CLEANER and verdict.partition in waiting)
+            if not (decision.service is Decider.CLEANER and decision.partition in waiting)
         ]
         answers += self._changed(db, table, target)
         answers += self._switched_off(target)
@@ -161,21 +161,21 @@ class WhyService:
                 latest[compaction.partition] = compaction
         return [_ended(compaction) for compaction in latest.values() if compaction.state in _FAILURES]
 
-    # --- verdicts and settings ---------------------------------------------------------------------
+    # --- decisions and settings ---------------------------------------------------------------------
 
-    def _of_verdict(self, db: str, table: str, verdict: Verdict) -> Answer:
-        message, semicolon, action = verdict.message.rpartition("; ")
+    def _of_decision(self, db: str, table: str, decision: Decision) -> Answer:
+        message, semicolon, action = decision.message.rpartition("; ")
         if not semicolon:
-            message, action = verdict.message, "wait for the next run, or ask for it: ALTER TABLE ... COMPACT"
-        if verdict.blocker is not None:
-            action = f"{action}; `metastore why --txn {verdict.blocker}` says more"
+            message, action = decision.message, "wait for the next run, or ask for it: ALTER TABLE ... COMPACT"
+        if decision.blocker is not None:
+            action = f"{action}; `metastore why --txn {decision.blocker}` says more"
         return Answer(
-            target_name(db, table, verdict.partition),
-            verdict.code,
-            f"the {verdict.service.value.capitalize()} says: {message}",
+            target_name(db, table, decision.partition),
+            decision.code,
+            f"the {decision.service.value.capitalize()} says: {message}",
             action,
-            verdict.at_ms,
-            verdict.blocker,
+            decision.at_ms,
+            decision.blocker,
         )
 
     def _changed(self, db: str, table: str, target: str) -> list[Answer]:

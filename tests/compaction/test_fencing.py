@@ -180,7 +180,7 @@ def test_a_woken_initiator_queues_nothing(world: World, servers: Servers, monkey
     with servers.lease.term(), pytest.raises(LeaseLostError):
         initiator.run_once()
     assert world.service.show() == []
-    assert world.service.verdicts("db", "t") == []
+    assert world.service.decisions("db", "t") == []
 
 
 def test_a_woken_worker_claims_nothing_but_ends_what_it_has(world: World, servers: Servers) -> None:

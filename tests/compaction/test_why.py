@@ -10,7 +10,7 @@ import pytest
 from hive_acid.errors import NoSuchObjectError
 from hive_acid.format.names import base_name, delta_name
 from metastore.compaction.models import CompactionRequest
-from metastore.compaction.queue.verdicts import Decider, Look
+from metastore.compaction.queue.decisions import Decider, Look
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockType
@@ -134,7 +134,7 @@ def test_it_was_refused(world: World) -> None:
 
 def test_what_the_initiator_has_put_down(world: World) -> None:
     message = "3 deltas, and a compaction is made of more than 10; all is well"
-    world.service.set_verdicts([Look("db", "t", None, "below_thresholds", message)], Decider.INITIATOR)
+    world.service.set_decisions([Look("db", "t", None, "below_thresholds", message)], Decider.INITIATOR)
     told = table(world)["below_thresholds"]
     assert told.message == "the Initiator says: 3 deltas, and a compaction is made of more than 10"
     assert told.action == "all is well"

@@ -15,7 +15,7 @@ What goes, and why nobody needs it:
 
 The record of an aborted transaction goes last, after its files: without it they would count as committed. Directories
 are removed whole and in any order, and every step can be repeated, so the Cleaner can be killed at any time. What it
-cannot clean, and why, is put down as its verdict.
+cannot clean, and why, is put down as its decision.
 
 With several servers one Cleaner is at work, under the lease on services. What it changes in the database is fenced by
 that; a removal of files cannot be, so the lease is asked after right before each directory. One that is paused in
@@ -44,8 +44,8 @@ from metastore.compaction.config import CompactionConfig
 from metastore.compaction.initiator.policy import may_be_cleaned
 from metastore.compaction.listings import aborted_ids_in, by_parent, listed, needless_empties, state_of
 from metastore.compaction.models import Catalogue, Compaction, TableInfo, target_name
+from metastore.compaction.queue.decisions import Decider, Look
 from metastore.compaction.queue.service import CompactionService
-from metastore.compaction.queue.verdicts import Decider, Look
 from metastore.compaction.queue.waiting import (
     ERROR,
     FAILED,
@@ -299,7 +299,7 @@ class Cleaner:
         found = self._catalogue.partition_locations(db, table_name)
         return [table.location, *(place for place in found if not place.startswith(root))]
 
-    # --- verdicts ----------------------------------------------------------------------------------
+    # --- decisions ----------------------------------------------------------------------------------
 
     def _look(self, target: TablePart, code: str, message: str) -> None:
         self._looks[target] = Look(*target, code, message)
@@ -316,7 +316,7 @@ class Cleaner:
         news = [look for target, look in self._looks.items() if self._told.get(target) != look]
         news += [Look(*target, None) for target in {*self._told, *self._done} if target not in self._looks]
         if news:
-            self._service.set_verdicts(news, Decider.CLEANER)
+            self._service.set_decisions(news, Decider.CLEANER)
             self._service.note_obstacles({one.id: one.look().message for one in waiting})
         self._told = self._looks
 

@@ -1,6 +1,6 @@
 """The Initiator: finds tables and partitions that need a compaction and queues it (transactions.md §4.4).
 
-Of whatever it looks at it puts down what it decided and why (`metastore.compaction.queue.verdicts`), and how many
+Of whatever it looks at it puts down what it decided and why (`metastore.compaction.queue.decisions`), and how many
 deltas it saw. Both are written once for each page of candidates, and only where they have changed.
 """
 
@@ -23,9 +23,9 @@ from metastore.compaction.listings import listed
 from metastore.compaction.models import Catalogue, CompactionRequest, TableInfo, target_name
 from metastore.compaction.place import Place, small_deltas
 from metastore.compaction.plan import compaction_input
+from metastore.compaction.queue.decisions import Decider, Look
 from metastore.compaction.queue.looks import Candidate, DeltaCount
 from metastore.compaction.queue.service import CompactionService
-from metastore.compaction.queue.verdicts import Decider, Look
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.compaction.worker.timing import NOT_JUDGED
@@ -139,7 +139,7 @@ class Initiator:
                 counts.append(seen.deltas)
                 if _is_crowded(seen.deltas, self._config):
                     crowded.append(seen.deltas)
-        self._service.set_verdicts(list(looks.values()), Decider.INITIATOR)
+        self._service.set_decisions(list(looks.values()), Decider.INITIATOR)
         self._service.looks.count_deltas(counts)
 
     def _side_by_side(self, look: Callable[[Candidate], _Seen], page: Sequence[Candidate]) -> Iterator[_Seen]:
@@ -159,19 +159,19 @@ class Initiator:
                 yield future.result()
 
     def _decide(self, candidate: Candidate, seen: _Seen) -> tuple[CompactionRequest | None, Look]:
-        """Queue the compaction that a candidate needs; returns what was queued, and the verdict."""
+        """Queue the compaction that a candidate needs; returns what was queued, and the decision."""
         judgement = seen.judgement
         partition = None if seen.of_table else candidate.partition
 
-        def verdict(code: str | None, message: str = "", blocker: int | None = None) -> Look:
+        def decision(code: str | None, message: str = "", blocker: int | None = None) -> Look:
             return Look(candidate.db, candidate.table, partition, code, message, blocker)
 
         if judgement is None:
-            return None, verdict(None)
+            return None, decision(None)
         if seen.is_stuck:
             self._note(candidate, judgement.type or CompactionType.MINOR, judgement.reason)
         if judgement.type is None or seen.is_stuck:
-            return None, verdict(judgement.code, judgement.message, seen.blocker)
+            return None, decision(judgement.code, judgement.message, seen.blocker)
         request = CompactionRequest(
             type=judgement.type,
             db=candidate.db,
@@ -189,10 +189,10 @@ class Initiator:
             message = (
                 f"a {kind} compaction is due ({judgement.reason}), but compaction {answer.id} is {answer.state.words}"
             )
-            return None, verdict("in_the_way", f"{message}; it is asked for again when that one has ended")
+            return None, decision("in_the_way", f"{message}; it is asked for again when that one has ended")
         log.info("queued a %s compaction of %s: %s", kind, target, judgement.reason)
         message = f"compaction {answer.id}, a {kind} one, was queued: {judgement.reason}"
-        return request, verdict("queued", f"{message}; SHOW COMPACTIONS tells what became of it")
+        return request, decision("queued", f"{message}; SHOW COMPACTIONS tells what became of it")
 
     # --- one candidate -----------------------------------------------------------------------------
 

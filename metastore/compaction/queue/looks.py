@@ -13,7 +13,7 @@ from metastore.compaction.states import CompactionState
 from metastore.store.leases import Calls
 
 LOOK_AGAIN = ("open_write", "in_the_way", "no_auto_compaction", "replication_pending", "insert_only_off")
-"""Verdicts that can change without a write to the table: each run looks whether they have."""
+"""Decisions that can change without a write to the table: each run looks whether they have."""
 _WEIGHT = 0.2
 """Of one sample of the readers: with five minutes between two, their average is that of the last half hour or so."""
 

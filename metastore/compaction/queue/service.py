@@ -18,9 +18,9 @@ from metastore.compaction.models import (
     CompactionRequest,
     Weight,
 )
+from metastore.compaction.queue.decisions import Decider, Decision, Decisions, Look
 from metastore.compaction.queue.looks import Looks
 from metastore.compaction.queue.order import parse_order
-from metastore.compaction.queue.verdicts import Decider, Look, Verdict, Verdicts
 from metastore.compaction.queue.waiting import Waiting
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.store.leases import Calls
@@ -46,7 +46,7 @@ class CompactionService:
         self._db = db
         self._queued = queued
         self._config = config
-        self._verdicts = Verdicts(db)
+        self._decisions = Decisions(db)
         self.looks = Looks(db, config)
         """What the Initiator finds to look at, and counts."""
 
@@ -128,13 +128,13 @@ class CompactionService:
         names = [stored_partition(name) for name in partitions] if partitions else None
         return self._compactions("latest_committed_compactions", stored_name(db), stored_name(table), names, after)
 
-    def verdicts(self, db: str, table: str, partition: str | None = None) -> list[Verdict]:
-        """What the services last decided of a table and its partitions, and why; see `Verdicts`."""
-        return self._verdicts.of(db, table, partition)
+    def decisions(self, db: str, table: str, partition: str | None = None) -> list[Decision]:
+        """What the services last decided of a table and its partitions, and why; see `Decisions`."""
+        return self._decisions.of(db, table, partition)
 
-    def set_verdicts(self, looks: Collection[Look], service: Decider) -> int:
-        """Put down what a service decided, in one round trip; how many verdicts had changed."""
-        return self._verdicts.set(looks, service)
+    def set_decisions(self, looks: Collection[Look], service: Decider) -> int:
+        """Put down what a service decided, in one round trip; how many decisions had changed."""
+        return self._decisions.set(looks, service)
 
     # --- the Initiator's verbs ---------------------------------------------------------------------
 

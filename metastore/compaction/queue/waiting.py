@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from hive_acid.ids import CompactionId, TxnId
 from metastore.compaction.models import target_name
-from metastore.compaction.queue.verdicts import Look
+from metastore.compaction.queue.decisions import Look
 
 NO_CLEANUP = "no_cleanup"
 ERROR = "error"
 FAILED = "failed"
 STAYING = frozenset({NO_CLEANUP, ERROR, FAILED})
-"""Verdicts that hold until something of the table or partition has been cleaned, or there is another one."""
+"""Decisions that hold until something of the table or partition has been cleaned, or there is another one."""
 _NEEDS = {
     "named": "it has named this table, or holds a lock on it",
     "compacts": "it is a compaction of the same data",
@@ -43,7 +43,7 @@ class Waiting:
     opened_at: datetime | None
 
     def look(self) -> Look:
-        """The verdict, with what an operator can do about it."""
+        """The decision, with what an operator can do about it."""
         return Look(self.db, self.table, self.partition, self.obstacle, self._message(), self.blocker)
 
     def _message(self) -> str:

@@ -6,5 +6,5 @@ LANGUAGE sql AS $$
      WHERE db = in_db AND tbl = in_tbl AND partition = ANY (partitions)
        AND NOT (state = 'r' AND properties ? 'location');
     DELETE FROM compaction_metric WHERE db = in_db AND tbl = in_tbl AND partition = ANY (partitions);
-    DELETE FROM compaction_verdict WHERE db = in_db AND tbl = in_tbl AND partition = ANY (partitions);
+    DELETE FROM compaction_decision WHERE db = in_db AND tbl = in_tbl AND partition = ANY (partitions);
 $$;

@@ -4,6 +4,6 @@ CREATE OR REPLACE FUNCTION compaction_forget_table(in_db text, in_tbl text) RETU
 LANGUAGE sql AS $$
     DELETE FROM compaction WHERE db = in_db AND tbl = in_tbl AND NOT (state = 'r' AND properties ? 'location');
     DELETE FROM compaction_metric WHERE db = in_db AND tbl = in_tbl;
-    DELETE FROM compaction_verdict WHERE db = in_db AND tbl = in_tbl;
+    DELETE FROM compaction_decision WHERE db = in_db AND tbl = in_tbl;
     DELETE FROM compaction_readers WHERE db = in_db AND tbl = in_tbl;
 $$;

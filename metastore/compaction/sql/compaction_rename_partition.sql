@@ -9,6 +9,6 @@ LANGUAGE sql AS $$
      WHERE db = in_db AND tbl = in_tbl AND partition = old_partition AND NOT (state = 'r' AND properties ? 'location');
     UPDATE compaction_metric SET partition = new_partition
      WHERE db = in_db AND tbl = in_tbl AND partition = old_partition;
-    UPDATE compaction_verdict SET partition = new_partition
+    UPDATE compaction_decision SET partition = new_partition
      WHERE db = in_db AND tbl = in_tbl AND partition = old_partition;
 $$;

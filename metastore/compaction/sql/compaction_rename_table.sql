@@ -5,7 +5,7 @@ LANGUAGE sql AS $$
     UPDATE compaction SET db = new_db, tbl = new_tbl
      WHERE db = old_db AND tbl = old_tbl AND NOT (state = 'r' AND properties ? 'location');
     UPDATE compaction_metric SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
-    UPDATE compaction_verdict SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
+    UPDATE compaction_decision SET db = new_db, tbl = new_tbl WHERE db = old_db AND tbl = old_tbl;
     INSERT INTO compaction_setting_change (db, tbl, changed_at)
     SELECT new_db, new_tbl, s.changed_at FROM compaction_setting_change s WHERE s.db = old_db AND s.tbl = old_tbl
     ON CONFLICT (db, tbl) DO UPDATE SET changed_at = excluded.changed_at;

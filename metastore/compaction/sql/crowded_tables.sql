@@ -1,10 +1,10 @@
 -- Those of some tables that have more than `more_than` deltas in one place: the place with the most, how many places
 -- have too many, and what the Initiator last said of that one, or of the table as a whole.
 CREATE OR REPLACE FUNCTION crowded_tables(dbs text[], tbls text[], more_than integer)
-RETURNS TABLE (db text, tbl text, partition text, deltas integer, places bigint, verdict text)
+RETURNS TABLE (db text, tbl text, partition text, deltas integer, places bigint, decision text)
 LANGUAGE sql STABLE AS $$
     SELECT worst.db, worst.tbl, worst.partition, worst.value, worst.places,
-           (SELECT v.message FROM compaction_verdict v
+           (SELECT v.message FROM compaction_decision v
              WHERE v.db = worst.db AND v.tbl = worst.tbl AND v.service = 'initiator'
                AND (v.partition IS NULL OR v.partition = worst.partition)
              ORDER BY v.partition NULLS LAST LIMIT 1)

@@ -51,7 +51,7 @@ LANGUAGE sql STABLE AS $$
             OR (w.at, w.db, w.tbl, coalesce(w.partition, ''))
                > (after_at, after_db, after_tbl, coalesce(after_partition, '')))
        AND (w.written_at >= to_timestamp(since_ms / 1000.0) OR w.too_many OR w.too_old OR last.state IN ('a', 'f')
-            OR EXISTS (SELECT 1 FROM compaction_verdict v
+            OR EXISTS (SELECT 1 FROM compaction_decision v
                         WHERE v.db = w.db AND v.tbl = w.tbl AND v.service = 'initiator' AND v.code = ANY (look_again)
                           AND (v.partition IS NULL OR v.partition = w.partition))
             OR EXISTS (SELECT 1 FROM compaction k

@@ -19,7 +19,7 @@ BEGIN
      WHERE c.type = 'c' AND c.state = 'r' AND c.db = this.db AND c.tbl = this.tbl
        AND c.partition IS NOT DISTINCT FROM this.partition;
     -- What the Initiator saw there is no more; it looks anew at what was written since.
-    DELETE FROM compaction_verdict v
+    DELETE FROM compaction_decision v
      WHERE v.db = this.db AND v.tbl = this.tbl AND v.partition IS NOT DISTINCT FROM this.partition
        AND v.service = 'initiator';
     DELETE FROM compaction_metric m

@@ -130,7 +130,7 @@ def handlers(compactions: CompactionService, metrics: CompactionMetrics, crowded
                     deltas=table.deltas,
                     threshold=crowded_deltas,
                     places=table.places,
-                    message=table.verdict,
+                    message=table.decision,
                 )
                 for table in metrics.crowded(names, crowded_deltas)
             ]

@@ -99,13 +99,13 @@ def test_a_table_that_is_away_counts_as_no_clean_one(world: World) -> None:
     back = _unmount(world)
     run = world.cleaner().run_once()
     assert "mount or restore it" in run.failed["db.t"]
-    (verdict,) = world.service.verdicts("db", "t")
-    assert "is not there" in verdict.message
+    (decision,) = world.service.decisions("db", "t")
+    assert "is not there" in decision.message
     assert world.service.get(done.id).state is CompactionState.READY_FOR_CLEANING
     back()
     assert world.cleaner().run_once().cleaned == [done.id]
     assert world.read() == rows
-    assert world.service.verdicts("db", "t") == []
+    assert world.service.decisions("db", "t") == []
 
 
 def test_records_of_aborted_writes_outlive_a_disk_that_is_away(db: Database, tmp_path: Path) -> None:
@@ -118,12 +118,12 @@ def test_records_of_aborted_writes_outlive_a_disk_that_is_away(db: Database, tmp
     rows = world.read()
     shutil.move(tmp_path / "disk", tmp_path / "away")
     assert world.cleaner().run_once().failed
-    assert [verdict.code for verdict in world.service.verdicts("db", "t")] == ["error"]
+    assert [decision.code for decision in world.service.decisions("db", "t")] == ["error"]
     shutil.move(tmp_path / "away", tmp_path / "disk")
     assert world.read() == rows
     world.cleaner().run_once()
     assert world.directories() == [delta_name(1, 1, 0)]
-    assert world.service.verdicts("db", "t") == []
+    assert world.service.decisions("db", "t") == []
 
 
 def test_what_was_never_made_is_empty(tmp_path: Path) -> None:
@@ -162,13 +162,13 @@ def test_no_cleanup_of_a_partition(db: Database, tmp_path: Path, key: str) -> No
     found = world.service.get(done.id)
     assert found.state is CompactionState.REFUSED
     assert "no_cleanup" in str(found.error_message)
-    assert [verdict.code for verdict in world.service.verdicts("db", "t", "k=1")] == ["no_cleanup"]
+    assert [decision.code for decision in world.service.decisions("db", "t", "k=1")] == ["no_cleanup"]
     world.catalogue.parameters.clear()
     world.write()
     later = world.compact(MAJOR)
     assert world.cleaner().run_once().cleaned == [later.id]
     assert len(world.directories()) == 1, "the next one takes up what is left"
-    assert world.service.verdicts("db", "t", "k=1") == []
+    assert world.service.decisions("db", "t", "k=1") == []
 
 
 def test_no_cleanup_keeps_what_aborted_transactions_left(db: Database, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_no_cleanup_keeps_what_aborted_transactions_left(db: Database, tmp_path:
     world.txns.abort_txn(lost)
     assert world.cleaner().run_once().removed == []
     assert world.directories() == [delta_name(1, 1, 0)]
-    assert [verdict.code for verdict in world.service.verdicts("db", "t", "k=1")] == ["no_cleanup"]
+    assert [decision.code for decision in world.service.decisions("db", "t", "k=1")] == ["no_cleanup"]
 
 
 def _many(db: Database, tmp_path: Path, count: int) -> list[World]:
@@ -245,9 +245,9 @@ def test_given_up_is_said_until_something_is_cleaned(world: World) -> None:
     cleaner = world.cleaner()
     cleaner.run_once()
     cleaner.run_once()
-    assert [verdict.code for verdict in world.service.verdicts("db", "t")] == ["failed"]
+    assert [decision.code for decision in world.service.decisions("db", "t")] == ["failed"]
     files.remove(odd)
     world.compact(MAJOR)
     assert world.cleaner().run_once().cleaned, "a compaction asked for again takes up what is left"
     assert len(world.directories()) == 1
-    assert world.service.verdicts("db", "t") == []
+    assert world.service.decisions("db", "t") == []

@@ -45,7 +45,7 @@ class Two:
         return {world.table for world in (self.a, self.b) if len(world.directories()) == 1}
 
     def codes(self, table: str) -> list[tuple[str, int | None]]:
-        return [(verdict.code, verdict.blocker) for verdict in self.a.service.verdicts("db", table)]
+        return [(decision.code, decision.blocker) for decision in self.a.service.decisions("db", table)]
 
 
 @pytest.fixture
@@ -76,11 +76,11 @@ def test_who_has_named_nothing_may_read_anything(two: Two) -> None:
     two.replace()
     assert two.cleaned() == set()
     assert two.codes("b") == [("reader", reader)]
-    (verdict,) = two.a.service.verdicts("db", "b")
-    assert "has not said which tables it reads" in verdict.message
-    assert f"transaction {reader} of ann on host1 with test" in verdict.message
-    assert f"ABORT TRANSACTIONS {reader}" in verdict.message
-    assert two.a.service.show(table="b")[0].reason == verdict.message
+    (decision,) = two.a.service.decisions("db", "b")
+    assert "has not said which tables it reads" in decision.message
+    assert f"transaction {reader} of ann on host1 with test" in decision.message
+    assert f"ABORT TRANSACTIONS {reader}" in decision.message
+    assert two.a.service.show(table="b")[0].reason == decision.message
 
 
 def test_what_is_named_later_is_kept_from_then_on(two: Two) -> None:
@@ -174,33 +174,33 @@ def test_a_compactor_that_has_said_nothing_yet_is_waited_for(two: Two) -> None:
     assert two.codes("a") == [("reader", compactor)]
 
 
-def test_verdicts_stay_as_they_are(two: Two) -> None:
+def test_decisions_stay_as_they_are(two: Two) -> None:
     """Looking again every few seconds writes nothing."""
     two.reader("a")
     two.replace()
     cleaner = two.a.cleaner()
     cleaner.run_once()
-    (before,) = two.a.service.verdicts("db", "a")
+    (before,) = two.a.service.decisions("db", "a")
     cleaner.run_once()
     two.a.cleaner().run_once()
-    assert two.a.service.verdicts("db", "a") == [before]
+    assert two.a.service.decisions("db", "a") == [before]
 
 
 def test_retention_and_retries_are_explained(two: Two) -> None:
     two.a.configure(delayed_cleanup=True, cleaner_retention_ms=3_600_000)
     two.replace()
     two.a.cleaner().run_once()
-    (verdict,) = two.a.service.verdicts("db", "a")
-    assert verdict.code == "retention"
-    assert datetime.now(UTC).strftime("%Y-%m-") in verdict.message
-    assert "hive.compactor.cleaner.retention.time.seconds" in verdict.message
+    (decision,) = two.a.service.decisions("db", "a")
+    assert decision.code == "retention"
+    assert datetime.now(UTC).strftime("%Y-%m-") in decision.message
+    assert "hive.compactor.cleaner.retention.time.seconds" in decision.message
     two.a.configure(delayed_cleanup=False, cleaner_retry_ms=60_000)
     (waiting,) = two.a.service.show(table="a")
     two.a.service.clean_failed(waiting, "the disk is away")
     two.a.cleaner().run_once()
-    (verdict,) = two.a.service.verdicts("db", "a")
-    assert verdict.code == "retry"
-    assert "the disk is away" in verdict.message
+    (decision,) = two.a.service.decisions("db", "a")
+    assert decision.code == "retry"
+    assert "the disk is away" in decision.message
 
 
 def test_an_uncommitted_compaction_is_explained(two: Two) -> None:

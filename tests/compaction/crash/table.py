@@ -27,7 +27,7 @@ from tests.compaction.world import World, read_directory
 
 Snapshot = tuple[ValidWriteIdList, ValidTxnList]
 
-_UNCOUNTED = frozenset({"lease", "notification_event", "compaction_verdict"})
+_UNCOUNTED = frozenset({"lease", "notification_event", "compaction_decision"})
 """Tables of the database that have one row for all servers, forget by the day, or tell what was seen on the way."""
 
 _DAY_PATIENCE_MS = 200

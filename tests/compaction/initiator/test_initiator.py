@@ -16,7 +16,7 @@ from hive_acid.format.names import delta_name
 from hive_acid.format.rows import INSERT, RowEvent, encode_bucket
 from metastore.compaction.initiator.initiator import Initiator
 from metastore.compaction.models import CompactionRequest
-from metastore.compaction.queue.verdicts import Decider
+from metastore.compaction.queue.decisions import Decider
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
@@ -28,15 +28,15 @@ from tests.compaction.world import ACID, OWNER, World, fail, write_directory
 MINOR, MAJOR = CompactionType.MINOR, CompactionType.MAJOR
 
 
-def verdict(world: World, partition: str | None = None) -> str | None:
-    """The code of the Initiator's verdict on the table, or on the partition."""
-    found = world.service.verdicts("db", world.table, partition)
+def decision(world: World, partition: str | None = None) -> str | None:
+    """The code of the Initiator's decision on the table, or on the partition."""
+    found = world.service.decisions("db", world.table, partition)
     codes = [one.code for one in found if one.service is Decider.INITIATOR and one.partition == partition]
     return codes[0] if codes else None
 
 
 def message(world: World) -> str:
-    (found,) = world.service.verdicts("db", world.table)
+    (found,) = world.service.decisions("db", world.table)
     return found.message
 
 
@@ -137,12 +137,12 @@ def test_tables_left_alone(world: World, parameters: dict[str, str], code: str |
     initiator = world.initiator()
     assert initiator.run_once() == []
     assert world.service.show() == []
-    assert verdict(world) == code
+    assert decision(world) == code
     if code is not None:
         old(world)
         change(world, ACID)
         assert len(initiator.run_once()) == 1, "what it hung on has changed, without a write"
-        assert verdict(world) == "queued"
+        assert decision(world) == "queued"
 
 
 def test_gone_table_and_partition(db: Database, tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_every_decision_is_put_down(world: World) -> None:
     world.write()
     initiator = world.initiator()
     initiator.run_once()
-    assert verdict(world) == "below_thresholds"
+    assert decision(world) == "below_thresholds"
     assert message(world).startswith("1 delta, and a compaction is made of more than 10")
     world.configure(delta_num_threshold=1)
     world.write()
@@ -214,7 +214,7 @@ def test_failures_are_explained(world: World) -> None:
     world.initiator().run_once()
     world.worker().run_once()
     assert world.initiator().run_once() == []
-    assert verdict(world) == "failing"
+    assert decision(world) == "failing"
     assert "Spark has no memory" in message(world)
     assert "7 days" in message(world)
 
@@ -223,11 +223,11 @@ def test_unfit_thresholds_are_explained(world: World) -> None:
     world.write()
     change(world, {**ACID, "compactorthreshold.hive.compactor.delta.num.threshold": "many"})
     assert world.initiator().run_once() == []
-    assert verdict(world) == "unfit_setting"
+    assert decision(world) == "unfit_setting"
     change(world, ACID)
     old(world)
     assert world.initiator().run_once() == []
-    assert verdict(world) == "below_thresholds", "it is looked at again without a write"
+    assert decision(world) == "below_thresholds", "it is looked at again without a write"
 
 
 def test_open_writer_is_named(world: World) -> None:
@@ -239,14 +239,14 @@ def test_open_writer_is_named(world: World) -> None:
         world.write()
     initiator = world.initiator()
     assert initiator.run_once() == []
-    (found,) = world.service.verdicts("db", "t")
+    (found,) = world.service.decisions("db", "t")
     assert (found.code, found.blocker) == ("open_write", writer)
     assert f"ABORT TRANSACTIONS {writer}" in found.message
     assert "ann on host1" in found.message
     old(world)
     world.txns.abort_txn(writer)
     assert len(initiator.run_once()) == 1
-    assert world.service.verdicts("db", "t")[0].blocker is None
+    assert world.service.decisions("db", "t")[0].blocker is None
 
 
 def test_one_in_the_way_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,25 +259,25 @@ def test_one_in_the_way_is_named(world: World, monkeypatch: pytest.MonkeyPatch) 
     initiator = world.initiator()
     monkeypatch.setattr(initiator, "_states", lambda *args: [state] * 2)
     assert initiator.run_once() == []
-    assert verdict(world) == "in_the_way"
+    assert decision(world) == "in_the_way"
     assert f"compaction {done.id} is ready for cleaning" in message(world)
 
 
-def test_verdicts_of_partitions_and_of_the_table(db: Database, tmp_path: Path) -> None:
+def test_decisions_of_partitions_and_of_the_table(db: Database, tmp_path: Path) -> None:
     world = World(db, tmp_path, partition="p=1")
     world.write()
     change(world, {**ACID, "no_auto_compaction": "true"})
     world.initiator().run_once()
-    assert (verdict(world), verdict(world, "p=1")) == ("no_auto_compaction", None)
+    assert (decision(world), decision(world, "p=1")) == ("no_auto_compaction", None)
     change(world, ACID)
     world.initiator().run_once()
-    assert (verdict(world), verdict(world, "p=1")) == (None, "below_thresholds")
+    assert (decision(world), decision(world, "p=1")) == (None, "below_thresholds")
 
 
 def test_nothing_is_written_when_nothing_has_changed(world: World) -> None:
     world.write()
     world.initiator().run_once()
-    query = "SELECT xmin::text || ' ' || xmax::text FROM compaction_verdict"
+    query = "SELECT xmin::text || ' ' || xmax::text FROM compaction_decision"
     with world.db.engine.connect() as connection:
         before = connection.exec_driver_sql(query).scalar()
     world.initiator().run_once()
@@ -388,7 +388,7 @@ def test_aborts_with_the_cleaner_are_no_trigger(world: World) -> None:
     list(_aborted(world, 3))
     execute(world, "UPDATE txn SET started_at = started_at - interval '13 hours'")
     assert world.initiator().run_once() == []
-    assert world.service.verdicts("db", "t") == []
+    assert world.service.decisions("db", "t") == []
 
 
 def test_many_aborts_without_it_are_a_major_compaction(world: World) -> None:
@@ -479,7 +479,7 @@ def test_costs_decide_if_so_configured(world: World) -> None:
     for _ in range(3):
         world.write()
     assert world.initiator().run_once() == []
-    assert verdict(world) == "not_worth_it"
+    assert decision(world) == "not_worth_it"
     for _ in range(20):
         world.write()
     (request,) = world.initiator().run_once()
@@ -540,7 +540,7 @@ def test_numbers_of_deltas(world: World, caplog: pytest.LogCaptureFixture) -> No
     world.txns.commit_txn(reader)
     world.cleaner().run_once()
     assert counts(world) == []
-    assert verdict(world) is None
+    assert decision(world) is None
 
 
 def test_small_deltas_are_counted(world: World) -> None:

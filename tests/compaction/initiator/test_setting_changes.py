@@ -99,8 +99,8 @@ def test_no_auto_compaction_is_taken_back_for_all_partitions(table: CrashTable) 
     initiator = idle(table)
     set_properties(table, No_Auto_Compaction="true", **LOW)
     assert initiator.run_once() == []
-    (verdict,) = {one.code for one in table.service.verdicts("db", "t") if one.partition is None}
-    assert verdict == "no_auto_compaction"
+    (decision,) = {one.code for one in table.service.decisions("db", "t") if one.partition is None}
+    assert decision == "no_auto_compaction"
     pass_a_day(table.db, [])
     set_properties(table, No_Auto_Compaction="false")
     assert sorted(one.partition or "" for one in initiator.run_once()) == PARTITIONS

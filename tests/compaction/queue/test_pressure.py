@@ -13,9 +13,9 @@ from hive_acid.errors import UnknownMethodError
 from hive_acid.transactions.pressure import ASK_AGAIN_S, WARN_AGAIN_S, Pressure
 from hive_acid.wire import ttypes
 from metastore.compaction.config import CompactionConfig
+from metastore.compaction.queue.decisions import Decider, Look
 from metastore.compaction.queue.looks import DeltaCount
 from metastore.compaction.queue.service import CompactionService
-from metastore.compaction.queue.verdicts import Decider, Look
 from metastore.store.database import Database
 
 
@@ -34,7 +34,7 @@ def crowd(db: Database, deltas: int, partition: str | None = None) -> None:
     service = CompactionService(db, CompactionConfig(crowded_deltas=20))
     service.looks.count_deltas([DeltaCount("db", "t", partition, 0, deltas, 0)])
     look = Look("db", "t", None, "no_auto_compaction", "the parameter of the table says so; set it to false")
-    service.set_verdicts([look], Decider.INITIATOR)
+    service.set_decisions([look], Decider.INITIATOR)
 
 
 def ask(client: Connection, *names: str) -> list[tuple[object, ...]]:

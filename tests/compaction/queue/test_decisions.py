@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from metastore.compaction.config import CompactionConfig
+from metastore.compaction.queue.decisions import Decider, Decision, Look
 from metastore.compaction.queue.looks import DeltaCount
 from metastore.compaction.queue.service import CompactionService
-from metastore.compaction.queue.verdicts import Decider, Look, Verdict
 from metastore.housekeeping.compaction_housekeeper import CompactionHouseKeeper
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.store.database import Database
@@ -21,44 +21,44 @@ def service(db: Database) -> CompactionService:
 
 
 def told(service: CompactionService, partition: str | None = None) -> list[tuple[object, ...]]:
-    return [(v.partition, v.service, v.code, v.message, v.blocker) for v in service.verdicts("db", "t", partition)]
+    return [(v.partition, v.service, v.code, v.message, v.blocker) for v in service.decisions("db", "t", partition)]
 
 
 def test_the_last_word_of_each_service(service: CompactionService) -> None:
-    service.set_verdicts([Look("DB", "T", None, "few_deltas", "2 of 10")], INITIATOR)
-    service.set_verdicts([Look("db", "t", None, "few_deltas", "3 of 10")], INITIATOR)
-    service.set_verdicts([Look("db", "t", None, "reader", "wait for 7", 7)], CLEANER)
+    service.set_decisions([Look("DB", "T", None, "few_deltas", "2 of 10")], INITIATOR)
+    service.set_decisions([Look("db", "t", None, "few_deltas", "3 of 10")], INITIATOR)
+    service.set_decisions([Look("db", "t", None, "reader", "wait for 7", 7)], CLEANER)
     assert told(service) == [
         (None, INITIATOR, "few_deltas", "3 of 10", None),
         (None, CLEANER, "reader", "wait for 7", 7),
     ]
-    service.set_verdicts([Look("db", "t", None, None)], CLEANER)
+    service.set_decisions([Look("db", "t", None, None)], CLEANER)
     assert told(service) == [(None, INITIATOR, "few_deltas", "3 of 10", None)]
 
 
 def test_time_says_since_when(service: CompactionService) -> None:
-    def at() -> Verdict:
-        return service.verdicts("db", "t")[0]
+    def at() -> Decision:
+        return service.decisions("db", "t")[0]
 
     look = Look("db", "t", None, "few_deltas", "2 of 10")
-    service.set_verdicts([look], INITIATOR)
+    service.set_decisions([look], INITIATOR)
     first = at()
-    service.set_verdicts([look], INITIATOR)
-    assert service.set_verdicts([look], INITIATOR) == 0
+    service.set_decisions([look], INITIATOR)
+    assert service.set_decisions([look], INITIATOR) == 0
     assert at() == first
-    assert service.set_verdicts([Look("db", "t", None, "few_deltas", "4 of 10")], INITIATOR) == 1
+    assert service.set_decisions([Look("db", "t", None, "few_deltas", "4 of 10")], INITIATOR) == 1
     assert at().at_ms > first.at_ms
 
 
 def test_many_at_once(service: CompactionService) -> None:
     looks = [Look("db", "t", f"p={number}", "few_deltas", f"{number} of 10") for number in range(1000)]
-    assert service.set_verdicts([*looks, looks[0]], INITIATOR) == 1000
-    assert service.set_verdicts(looks, INITIATOR) == 0
-    assert service.set_verdicts([Look("db", "t", "p=1", "many", "11 of 10"), *looks[2:]], INITIATOR) == 1
-    assert service.set_verdicts([Look("db", "t", "p=1", None)], INITIATOR) == 1
-    assert service.set_verdicts([], INITIATOR) == 0
+    assert service.set_decisions([*looks, looks[0]], INITIATOR) == 1000
+    assert service.set_decisions(looks, INITIATOR) == 0
+    assert service.set_decisions([Look("db", "t", "p=1", "many", "11 of 10"), *looks[2:]], INITIATOR) == 1
+    assert service.set_decisions([Look("db", "t", "p=1", None)], INITIATOR) == 1
+    assert service.set_decisions([], INITIATOR) == 0
     assert len(told(service)) == 999
-    service.set_verdicts([Look("db", "t", None, "off", "switched off")], INITIATOR)
+    service.set_decisions([Look("db", "t", None, "off", "switched off")], INITIATOR)
     assert told(service, "P=2") == [
         (None, INITIATOR, "off", "switched off", None),
         ("p=2", INITIATOR, "few_deltas", "2 of 10", None),
@@ -66,8 +66,8 @@ def test_many_at_once(service: CompactionService) -> None:
 
 
 def test_long_messages_are_cut(service: CompactionService) -> None:
-    service.set_verdicts([Look("db", "t", None, "unreadable", "x" * 10_000)], INITIATOR)
-    assert len(service.verdicts("db", "t")[0].message) == 2000
+    service.set_decisions([Look("db", "t", None, "unreadable", "x" * 10_000)], INITIATOR)
+    assert len(service.decisions("db", "t")[0].message) == 2000
 
 
 @pytest.mark.parametrize(
@@ -82,15 +82,15 @@ def test_long_messages_are_cut(service: CompactionService) -> None:
 def test_they_share_the_fate_of_the_table(
     db: Database, service: CompactionService, statement: str, left: list[str | None]
 ) -> None:
-    service.set_verdicts([Look("db", "t", part, "off", "") for part in (None, "p=1", "p=2")], INITIATOR)
+    service.set_decisions([Look("db", "t", part, "off", "") for part in (None, "p=1", "p=2")], INITIATOR)
     with db.engine.begin() as connection:
         connection.exec_driver_sql(statement)
     assert [partition for partition, *_ in told(service)] == left
-    assert len(service.verdicts("db", "other")) == (3 if "other" in statement else 0)
+    assert len(service.decisions("db", "other")) == (3 if "other" in statement else 0)
 
 
 def test_those_of_what_is_gone_are_forgotten(db: Database, service: CompactionService) -> None:
-    """Whoever looked just before a drop puts its verdict down after it."""
+    """Whoever looked just before a drop puts its decision down after it."""
     with db.engine.begin() as connection:
         for statement in (
             "INSERT INTO database (name, location, owner_type, created_s, parameters, details)"
@@ -102,15 +102,15 @@ def test_those_of_what_is_gone_are_forgotten(db: Database, service: CompactionSe
         ):
             connection.exec_driver_sql(statement)
     for table in ("t", "gone"):
-        service.set_verdicts([Look("db", table, part, "off", "") for part in (None, "p=1", "p=2")], INITIATOR)
+        service.set_decisions([Look("db", table, part, "off", "") for part in (None, "p=1", "p=2")], INITIATOR)
         service.looks.count_deltas([DeltaCount("db", table, part, 500, 500, 500) for part in ("p=1", "p=2")])
     keeper = CompactionHouseKeeper(db, HousekeepingConfig(purge_batch=2), service)
-    assert keeper.run_once().purged_verdicts == 0, "they are young"
+    assert keeper.run_once().purged_decisions == 0, "they are young"
     with db.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE compaction_verdict SET decided_at = decided_at - interval '8 days'")
-    assert keeper.run_once().purged_verdicts == 4
+        connection.exec_driver_sql("UPDATE compaction_decision SET decided_at = decided_at - interval '8 days'")
+    assert keeper.run_once().purged_decisions == 4
     assert [partition for partition, *_ in told(service)] == [None, "p=1"]
-    assert service.verdicts("db", "gone") == []
+    assert service.decisions("db", "gone") == []
     with db.engine.connect() as connection:
         counts = connection.exec_driver_sql("SELECT DISTINCT tbl, partition FROM compaction_metric").fetchall()
     assert [tuple(row) for row in counts] == [("t", "p=1")]

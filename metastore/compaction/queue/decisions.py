@@ -1,6 +1,6 @@
 """What the services last decided of each table and partition, and why: put down by who decides, never guessed later.
 
-Operators ask for it (`metastore why`). There is one verdict for a table or partition and service, the last one; its
+Operators ask for it (`metastore why`). There is one decision for a table or partition and service, the last one; its
 time says since when it has been just so, and what is decided again in the same words costs no write.
 """
 
@@ -26,7 +26,7 @@ class Decider(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Decision:
     """One decision: `code` for programs, `message` with figures and the next action for people.
 
     `blocker` is the transaction in the way, `at_ms` since when it has been so, in the database's time.
@@ -55,8 +55,8 @@ class Look:
     blocker: int | None = None
 
 
-class Verdicts:
-    """The verdicts in the database."""
+class Decisions:
+    """The decisions in the database."""
 
     def __init__(self, db: Calls) -> None:
         self._db = db
@@ -74,16 +74,16 @@ class Verdicts:
         }
         if not rows:
             return 0
-        row = self._db.call_one("set_verdicts", service.value, json.dumps(list(rows.values())))
+        row = self._db.call_one("set_decisions", service.value, json.dumps(list(rows.values())))
         assert row is not None
         return int(row[0])
 
-    def of(self, db: str, table: str, partition: str | None = None) -> list[Verdict]:
+    def of(self, db: str, table: str, partition: str | None = None) -> list[Decision]:
         """Those of a table and its partitions; of one partition and the table as a whole, if it is given."""
         target = _target(Look(db, table, partition, None))
         return [
-            Verdict(part, Decider(service), code, message, blocker, at_ms)
-            for part, service, code, message, blocker, at_ms in self._db.call("verdicts", *target)
+            Decision(part, Decider(service), code, message, blocker, at_ms)
+            for part, service, code, message, blocker, at_ms in self._db.call("decisions", *target)
         ]
 
 
