@@ -37,6 +37,8 @@ def test_words_and_their_places():
     ]
     assert Cursor("`a``b`.`C d`.e f").name().parts == ("a`b", "C d", "e")
     assert Cursor("'it''s' ' on'").string("a text") == "it's on"
+    assert Cursor("'a'\"b\" 'c'").string("a text") == "abc"
+    assert Cursor('"say ""it"""').string("a text") == 'say "it"'
     cursor = Cursor("SET a = CASE WHEN x THEN 'FROM' END, b = (SELECT 1 FROM t), c IS DISTINCT FROM d, t.from FROM u")
     assert cursor.until("FROM").source.endswith("t.from")
     assert cursor.sees("FROM", "U")

@@ -82,12 +82,13 @@ class Cursor(TokenReader):
         return Name(self.parts(what), start, self._tokens[self._at - 1].end)
 
     def string(self, what: str) -> str:
-        """A string literal's value; ``'it''s'`` has a quote in it, and literals with space between are one."""
+        """A string literal's value; ``'it''s'`` has a quote in it, and literals one after the other are one."""
         found = ""
         end: int | None = None
         while self._at < len(self._tokens) and self._tokens[self._at].is_string:
             token = self._next()
-            found += ("'" if end == token.start else "") + token.value
+            is_one = end == token.start and self.text[end - 1] == self.text[end]
+            found += (self.text[token.start] if is_one else "") + token.value
             end = token.end
         if end is None:
             raise self.error(f"{what} in quotes was expected")
