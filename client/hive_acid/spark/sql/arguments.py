@@ -17,8 +17,9 @@ from pyspark.sql import functions as F
 
 from hive_acid.errors import SqlError
 from hive_acid.numbers import python_number
-from hive_acid.spark.sql.tokens import Token, tokens_of
+from hive_acid.spark.sql.tokens import tokens_of
 from hive_acid.spark.values.assign import text_value
+from hive_acid.tokens import Token
 
 Arguments = Mapping[str, object] | Sequence[object] | None
 """Values by name, or in the order of the marks; Python's, as `pyspark.sql.functions.lit` takes them."""

@@ -21,8 +21,9 @@ from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID, has_row_ids
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.hints import direct_sources, wanted_text
 from hive_acid.spark.sql.names import Names
-from hive_acid.spark.sql.tokens import Token, tokens_of
+from hive_acid.spark.sql.tokens import tokens_of
 from hive_acid.spark.values.quoting import quoted
+from hive_acid.tokens import Token
 
 _DIALECTS = ("spark", "databricks")
 _SHOWN_LENGTH = 80
