@@ -88,6 +88,8 @@ ALTER TABLE directory_removal DROP COLUMN next_at, DROP COLUMN last_error;
 ALTER TABLE directory_removal DROP COLUMN takes_back, DROP COLUMN home_since;
 ALTER TABLE dropped_table DROP COLUMN write_ids, DROP COLUMN aborted_components;
 ALTER TABLE dropped_table ADD COLUMN invalid_write_ids bigint[] NOT NULL DEFAULT '{}';
+ALTER TABLE compaction_decision RENAME TO compaction_verdict;
+ALTER INDEX compaction_decision_db_tbl_partition_service_key RENAME TO compaction_verdict_db_tbl_partition_service_key;
 UPDATE alembic_version SET version_num = '0018';
 """
 
