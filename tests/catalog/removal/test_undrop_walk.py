@@ -19,7 +19,7 @@ from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from tests.catalog.acid_world import DEFAULT, AcidWorld, Reader
 from tests.catalog.conftest import ACID, Rpc, table
-from tests.catalog.test_undrop import HOUR_MS, undrop
+from tests.catalog.removal.test_undrop import HOUR_MS, undrop
 
 MOST = 4
 

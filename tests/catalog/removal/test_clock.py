@@ -23,7 +23,7 @@ from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from tests.catalog.acid_world import AcidWorld
 from tests.catalog.conftest import Rpc, table
-from tests.catalog.test_homes import furnished
+from tests.catalog.removal.test_homes import furnished
 
 HOUR_S = 3600
 TIMES = {
