@@ -252,6 +252,7 @@ def ignore_case(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     look = SimpleNamespace(
         path=path,
         lstat=numbered,
+        fsencode=os.fsencode,
         listdir=lambda path: os.listdir(found(path)),
         scandir=lambda path: os.scandir(found(path)),
     )
