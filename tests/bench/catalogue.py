@@ -200,9 +200,9 @@ class Bench:
                 if not some:
                     raise ConnectionError(f"the metastore has closed the connection in {method}")
                 length += len(some)
-                head = head if len(head) >= len(expected) + 3 else head + some
+                head = head if len(head) >= len(expected) + 3 else head + some  # type: ignore[arg-type]
                 tail = (tail + some)[-len(mark) :]
-            if not head.startswith(expected) or int.from_bytes(head[len(expected) + 1 :][:2], "big") != 0:
+            if not head.startswith(expected) or int.from_bytes(head[len(expected) + 1 :][:2], "big") != 0:  # type: ignore[arg-type]
                 raise RuntimeError(f"{method} failed: {head[:300]!r}")
             return length - len(mark)
 

@@ -72,7 +72,7 @@ def found(server: Server, name: str, attack: Attack, seconds: float) -> Found:
     waits = hostile.waits_under(server.uri, attack, seconds)
     peak_mb = peak_memory_mb(server.process) if server.process else 0.0
     times = [1000 * waits.percentile_s(percent) for percent in (50, 99)]
-    return Found(name, len(waits.each_s), *times, 1000 * waits.worst_s, before_mb, peak_mb, len(waits.errors))
+    return Found(name, len(waits.each_s), *times, 1000 * waits.worst_s, before_mb, peak_mb, len(waits.errors))  # type: ignore[arg-type, call-arg]
 
 
 def scrapes(address: tuple[str, int], connections: int, seconds: float) -> list[float]:

@@ -3,6 +3,7 @@
 import pytest
 
 from hive_acid.errors import TxnAbortedError
+from hive_acid.ids import TxnId
 from hive_acid.wire import ttypes
 from metastore.compaction.states import CompactionState
 from metastore.txn.states import Operation, TxnType
@@ -15,7 +16,7 @@ OF_TABLES = (*OF_PARTITIONS, "write_id", "unresolved_write_id")
 
 
 @pytest.fixture
-def busy(rpc: Rpc, world: AcidWorld) -> dict[str, int]:
+def busy(rpc: Rpc, world: AcidWorld) -> dict[str, TxnId]:
     """A partitioned table ``p`` with all kinds of state: committed, aborted and open writes, locks, compactions."""
     rpc.create_table(table("p", parameters=ACID, keys=KEYS))
     for value in ("1", "2"):
@@ -42,7 +43,7 @@ def of_partition(world: AcidWorld, name: str) -> dict[str, int]:
     return {relation: world.count(relation, "p", f"partition = '{name}'") for relation in OF_PARTITIONS}
 
 
-def test_rename_carries_everything_over(rpc: Rpc, world: AcidWorld, busy: dict[str, int]) -> None:
+def test_rename_carries_everything_over(rpc: Rpc, world: AcidWorld, busy: dict[str, TxnId]) -> None:
     before = counts(world, "p")
     assert all(before.values()), before
     rpc.alter_table("default", "p", table("q", parameters=ACID, keys=KEYS))
@@ -55,7 +56,7 @@ def test_rename_carries_everything_over(rpc: Rpc, world: AcidWorld, busy: dict[s
     assert world.write("q", "next", "k=2") == 6
 
 
-def test_rename_into_another_database_and_back(rpc: Rpc, world: AcidWorld, busy: dict[str, int]) -> None:
+def test_rename_into_another_database_and_back(rpc: Rpc, world: AcidWorld, busy: dict[str, TxnId]) -> None:
     before = counts(world, "p")
     rpc.create_database(ttypes.Database(name="d"))
     rpc.alter_table("default", "p", table("p", "d", parameters=ACID, keys=KEYS))
@@ -64,7 +65,7 @@ def test_rename_into_another_database_and_back(rpc: Rpc, world: AcidWorld, busy:
     assert counts(world, "p", "db = 'default'") == before
 
 
-def test_a_partition_that_is_renamed_takes_its_state_along(rpc: Rpc, world: AcidWorld, busy: dict[str, int]) -> None:
+def test_a_partition_that_is_renamed_takes_its_state_along(rpc: Rpc, world: AcidWorld, busy: dict[str, TxnId]) -> None:
     new = partition(["9"])
     rpc.rename_partition("default", "p", ["1"], new)
     assert rpc.get_partition_names("default", "p", -1) == ["k=2", "k=9"]
@@ -80,7 +81,7 @@ def test_a_partition_that_is_renamed_takes_its_state_along(rpc: Rpc, world: Acid
 
 
 def test_an_update_that_missed_the_rename_of_its_partition_is_aborted(
-    rpc: Rpc, world: AcidWorld, busy: dict[str, int]
+    rpc: Rpc, world: AcidWorld, busy: dict[str, TxnId]
 ) -> None:
     updating = world.begin()
     rpc.rename_partition("default", "p", ["2"], partition(["9"]))
@@ -89,7 +90,9 @@ def test_an_update_that_missed_the_rename_of_its_partition_is_aborted(
         world.txns.commit_txn(updating)
 
 
-def test_drop_forgets_everything_when_the_readers_have_ended(rpc: Rpc, world: AcidWorld, busy: dict[str, int]) -> None:
+def test_drop_forgets_everything_when_the_readers_have_ended(
+    rpc: Rpc, world: AcidWorld, busy: dict[str, TxnId]
+) -> None:
     rpc.drop_table("default", "p", True)
     states = [found.state for found in world.compactions.show()]
     assert states == [CompactionState.READY_FOR_CLEANING]
@@ -101,7 +104,7 @@ def test_drop_forgets_everything_when_the_readers_have_ended(rpc: Rpc, world: Ac
     assert not any(left.values()), left
 
 
-def test_drop_of_a_database_forgets_everything(rpc: Rpc, world: AcidWorld, busy: dict[str, int]) -> None:
+def test_drop_of_a_database_forgets_everything(rpc: Rpc, world: AcidWorld, busy: dict[str, TxnId]) -> None:
     rpc.create_database(ttypes.Database(name="d"))
     rpc.alter_table("default", "p", table("p", "d", parameters=ACID, keys=KEYS))
     for txn_id in busy.values():
@@ -110,14 +113,14 @@ def test_drop_of_a_database_forgets_everything(rpc: Rpc, world: AcidWorld, busy:
     assert not any(counts(world, "p").values())
 
 
-def test_drop_that_leaves_the_files_keeps_the_write_ids(rpc: Rpc, world: AcidWorld, busy: dict[str, int]) -> None:
+def test_drop_that_leaves_the_files_keeps_the_write_ids(rpc: Rpc, world: AcidWorld, busy: dict[str, TxnId]) -> None:
     rpc.drop_table("default", "p", False)
     left = counts(world, "p")
     assert left["write_id"] > 0
     assert left["compaction"] == 0
 
 
-def test_drop_of_a_partition_forgets_what_was_written_there(rpc: Rpc, world: AcidWorld, busy: dict[str, int]) -> None:
+def test_drop_of_a_partition_forgets_what_was_written_there(rpc: Rpc, world: AcidWorld, busy: dict[str, TxnId]) -> None:
     rpc.drop_partition("default", "p", ["1"], True)
     left = of_partition(world, "k=1")
     assert (left["txn_component"], left["completed_component"]) == (0, 0)
@@ -130,7 +133,7 @@ def test_drop_of_a_partition_forgets_what_was_written_there(rpc: Rpc, world: Aci
     assert world.rows("p", "k=2") == ["2"]
 
 
-def test_truncate_leaves_the_queue_to_find_nothing(rpc: Rpc, world: AcidWorld, busy: dict[str, int]) -> None:
+def test_truncate_leaves_the_queue_to_find_nothing(rpc: Rpc, world: AcidWorld, busy: dict[str, TxnId]) -> None:
     world.txns.commit_txn(busy["running"])
     rpc.truncate_table("default", "p", None)
     assert (world.rows("p", "k=1"), world.rows("p", "k=2")) == ([], [])

@@ -119,7 +119,7 @@ def test_55_workers_take_each_compaction_once(make: Make, server: Served) -> Non
     other = elsewhere.request().id
 
     def work(worker: int) -> list[int]:
-        taken = []
+        taken: list[Any] = []
         with server.caller() as caller:
             while True:
                 request = ttypes.FindNextCompactRequest(workerId=f"worker-{worker}", poolName=pool)

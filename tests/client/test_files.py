@@ -148,7 +148,7 @@ def test_what_hdfs_refuses_is_an_os_error(call: Any, monkeypatch: pytest.MonkeyP
 
             return refuse
 
-    monkeypatch.setattr(files.hdfs, "opened", lambda location: (Refusing(), "/there"))
+    monkeypatch.setattr(files.hdfs, "opened", lambda location: (Refusing(), "/there"))  # type: ignore[attr-defined]
     monkeypatch.setattr(files, "keep_in_children", lambda filesystem: None)
     with pytest.raises(OSError, match="standby"):
         call("hdfs://host:9000/there")

@@ -88,7 +88,7 @@ def test_workers_of_every_kind(uri: str, connection: Connection, kind: str, meth
             with context.Pool(3) as pool:
                 found = pool.starmap(processes.mixed, [(uri, number) for number in range(3)])
         else:
-            started = [context.Process(target=processes.end_with_mixed, args=[uri, number]) for number in range(3)]
+            started = [context.Process(target=processes.end_with_mixed, args=[uri, number]) for number in range(3)]  # type: ignore[attr-defined]
             for one in started:
                 one.start()
             for one in started:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 import hive_acid
 from hive_acid.catalog.table import Column, Table
+from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, CompactionFailedError, NoSuchObjectError, SqlError
 from hive_acid.filesystem import files
 from hive_acid.ids import CompactionId
@@ -19,13 +22,14 @@ from metastore.cli import main
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import Weight
 from metastore.compaction.queue.service import CompactionService
+from metastore.store.database import Database
 
 STILL = {"metastore.housekeeping.threads.on": "false", "metastore.lock.poll.wait": "0ms"}
 ACID = {"transactional": "true"}
 
 
 @pytest.fixture
-def connection(metastore):
+def connection(metastore: Callable[..., str]) -> Iterator[Any]:
     with hive_acid.connect(metastore(**STILL), user="ann") as connection:
         connection.create_database("d")
         connection.create_table(Table("d", "t", (Column("id", "int"),), parameters=ACID))
@@ -37,20 +41,20 @@ def connection(metastore):
         yield connection
 
 
-def rows(connection, text):
+def rows(connection: Connection, text: Any) -> Any:
     """The rows as dictionaries by column."""
     listing = run_text(connection, text)
     return [dict(zip(listing.columns, row, strict=True)) for row in listing.rows]
 
 
-def column(connection, text, name):
+def column(connection: Connection, text: Any, name: Any) -> Any:
     return [row[name] for row in rows(connection, text)]
 
 
 # --- columns -------------------------------------------------------------------------------------
 
 
-def test_columns_are_hives(connection):
+def test_columns_are_hives(connection: Connection) -> None:
     """As HiveServer2 4 names them, in its order; ours come behind."""
     assert run_text(connection, "SHOW TRANSACTIONS").columns == (
         "txnid", "state", "startedtime", "lastheartbeattime", "user", "host",
@@ -67,7 +71,7 @@ def test_columns_are_hives(connection):
     )
 
 
-def test_transactions_and_locks(connection):
+def test_transactions_and_locks(connection: Connection) -> None:
     transaction = connection.begin(TransactionKind.READ)
     (shown,) = rows(connection, "SHOW TRANSACTIONS")
     assert (shown["txnid"], shown["state"], shown["user"]) == (str(transaction.id), "OPEN", "ann")
@@ -85,7 +89,7 @@ def test_transactions_and_locks(connection):
     assert column(connection, "SHOW TRANSACTIONS", "state") == ["ABORTED"]
 
 
-def lock_on(connection, table, txn_id, partition=None):
+def lock_on(connection: Connection, table: Any, txn_id: Any, partition: Any = None) -> None:
     component = ttypes.LockComponent(
         type=ttypes.LockType.SHARED_READ,
         level=ttypes.LockLevel.TABLE,
@@ -100,7 +104,7 @@ def lock_on(connection, table, txn_id, partition=None):
 # --- compactions ---------------------------------------------------------------------------------
 
 
-def test_compactions_with_filters_and_order(connection):
+def test_compactions_with_filters_and_order(connection: Connection) -> None:
     (queued,) = rows(connection, "ALTER TABLE d.t COMPACT 'major' POOL 'etl'")
     assert queued == {"compactionid": "1", "partname": None, "state": "initiated", "errormessage": None}
     (refused,) = rows(connection, "ALTER TABLE d.t COMPACT 'minor'")
@@ -134,7 +138,7 @@ def test_compactions_with_filters_and_order(connection):
     assert (shown["workerhost"], shown["initiatorid"]) == (None, "manual")
 
 
-def test_a_compaction_under_way_and_ended(connection, db):
+def test_a_compaction_under_way_and_ended(connection: Connection, db: Database) -> None:
     run_text(connection, "ALTER TABLE d.t COMPACT 'major'")
     connection.call("find_next_compact2", ttypes.FindNextCompactRequest(workerId="host-1-12", workerVersion="v"))
     progress = {"phase": "merge", "rows": 10, "files": 2, "bytes_written": 300}
@@ -151,10 +155,10 @@ def test_a_compaction_under_way_and_ended(connection, db):
     assert (shown["state"], shown["errormessage"]) == ("failed", "no memory")
     assert int(shown["duration"]) >= 0
     with pytest.raises(CompactionFailedError, match="no memory"):
-        hive_acid.operators.execution.wait(connection, [1], 1000)
+        hive_acid.operators.execution.wait(connection, [1], 1000)  # type: ignore[attr-defined]
 
 
-def test_compactions_are_aborted(connection):
+def test_compactions_are_aborted(connection: Connection) -> None:
     run_text(connection, "ALTER TABLE d.t COMPACT 'major'")
     found = rows(connection, "ABORT COMPACTIONS 1, 77")
     assert [(row["compactionid"], row["status"]) for row in found] == [("1", "Success"), ("77", "Error")]
@@ -162,7 +166,7 @@ def test_compactions_are_aborted(connection):
     assert column(connection, "SHOW COMPACTIONS", "state") == ["aborted"]
 
 
-def test_a_whole_partitioned_table_goes_by_thresholds(connection):
+def test_a_whole_partitioned_table_goes_by_thresholds(connection: Connection) -> None:
     """Hive's client asks for those partitions that have passed the thresholds (transactions.md §4.2)."""
     table = connection.table("d", "p")
     with connection.begin() as transaction:
@@ -184,14 +188,14 @@ def test_a_whole_partitioned_table_goes_by_thresholds(connection):
         run_text(connection, "ALTER TABLE d.p COMPACT 'minor'")
 
 
-def with_threshold(connection, value):
+def with_threshold(connection: Connection, value: Any) -> Any:
     wire = connection.wire_table("d", "p")
     wire.parameters["compactorthreshold.hive.compactor.delta.num.threshold"] = value
     return wire
 
 
-def test_and_wait(connection, monkeypatch):
-    def refuse():
+def test_and_wait(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
         """A worker that finds nothing to do, after a while."""
         with hive_acid.connect(connection.uri) as worker:
             found = None
@@ -212,7 +216,7 @@ def test_and_wait(connection, monkeypatch):
         run_text(connection, "ALTER TABLE d.t COMPACT 'major' AND WAIT")
 
 
-def test_all_of_a_request_is_sent(connection):
+def test_all_of_a_request_is_sent(connection: Connection) -> None:
     run_text(
         connection,
         "ALTER TABLE d.t COMPACT 'rebalance' CLUSTERED INTO 4 BUCKETS ORDER BY id DESC POOL 'p' "
@@ -235,7 +239,7 @@ def test_all_of_a_request_is_sent(connection):
         ("SHOW LOCKS a.b.c.d", SqlError, "no database's name"),
     ],
 )
-def test_what_there_is_not(connection, text, error, message):
+def test_what_there_is_not(connection: Connection, text: str, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         run_text(connection, text)
 
@@ -243,12 +247,12 @@ def test_what_there_is_not(connection, text, error, message):
 # --- the commands --------------------------------------------------------------------------------
 
 
-def said(capsys, connection, *arguments):
+def said(capsys: pytest.CaptureFixture[str], connection: Connection, *arguments: Any) -> Any:
     assert main([*arguments, "--uri", connection.uri]) == 0
     return capsys.readouterr().out
 
 
-def test_commands(connection, capsys):
+def test_commands(connection: Connection, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, connection, "sql", "ALTER TABLE d.p PARTITION (n=2) COMPACT 'minor'").count("initiated") == 2
     table = said(capsys, connection, "sql", "SHOW COMPACTIONS d.p ORDER BY partname")
     assert all(name in table for name in (*COMPACTION_COLUMNS, "n=2/day=it%27s"))
@@ -266,7 +270,7 @@ def test_commands(connection, capsys):
     assert "needs the --table" in capsys.readouterr().err
 
 
-def test_why(connection, capsys):
+def test_why(connection: Connection, capsys: pytest.CaptureFixture[str]) -> None:
     run_text(connection, "ALTER TABLE d.t COMPACT 'major' POOL 'idle'")
     told = said(capsys, connection, "why", "d.t")
     assert "d.t [no_worker]\n  the major compaction 1 waits in pool idle" in told
@@ -281,7 +285,9 @@ def test_why(connection, capsys):
         assert capsys.readouterr().err.startswith("metastore: ")
 
 
-def test_wide_tables_come_one_below_the_other_on_a_terminal(connection, capsys, monkeypatch):
+def test_wide_tables_come_one_below_the_other_on_a_terminal(
+    connection: Connection, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_text(connection, "ALTER TABLE d.t COMPACT 'major'")
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")

@@ -1,5 +1,7 @@
 """With transactions or without: what a client session's settings mean."""
 
+from typing import Any
+
 import pytest
 
 from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager, transaction_manager
@@ -19,7 +21,7 @@ PACKAGE = "org.apache.hadoop.hive.ql.lockmgr."
         ({CONCURRENCY: "false"}, TransactionManager.DUMMY),
     ],
 )
-def test_the_manager(settings, manager):
+def test_the_manager(settings: Any, manager: Any) -> None:
     assert transaction_manager(settings) is manager
 
 
@@ -32,6 +34,6 @@ def test_the_manager(settings, manager):
         ({"hive.txn.timeout": "5s"}, "unknown setting 'hive.txn.timeout'"),
     ],
 )
-def test_what_is_no_manager(settings, words):
+def test_what_is_no_manager(settings: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words.replace(".", r"\.")):
         transaction_manager(settings)

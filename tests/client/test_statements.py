@@ -1,5 +1,7 @@
 """The operators' statements, from text to what they ask for."""
 
+from typing import Any
+
 import pytest
 
 from hive_acid.errors import SqlError
@@ -77,7 +79,7 @@ T = NamedTable(("d", "t"))
         ("ALTER TABLE d.t COMPACT 'major' POOL 'p' AND WAIT -- now", Compact(T, "major", wait=True, pool="p")),
     ],
 )  # fmt: skip
-def test_what_is_asked_for(text, found):
+def test_what_is_asked_for(text: str, found: Any) -> None:
     assert parse(text) == found
 
 
@@ -111,11 +113,11 @@ def test_what_is_asked_for(text, found):
         ("SHOW LOCKS\n  d.t\n  at all", "line 3, column 3: at all"),
     ],
 )
-def test_what_is_refused(text, message):
+def test_what_is_refused(text: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         parse(text)
 
 
-def test_states_have_the_letters_of_the_wire():
+def test_states_have_the_letters_of_the_wire() -> None:
     assert [status_letter(words.upper().replace(" ", "_")) for words in STATES] == list(STATES.values())
     assert status_letter("Ready  for clean") == "r"

@@ -3,11 +3,14 @@
 import gc
 import threading
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from hive_acid import connect
 from hive_acid.catalog.table import Column, Table
+from hive_acid.connection import Connection
 from hive_acid.errors import (
     AlreadyExistsError,
     LockTimeoutError,
@@ -24,25 +27,25 @@ from hive_acid.wire import ttypes
 
 
 @pytest.fixture
-def connection(metastore):
+def connection(metastore: Callable[..., str]) -> Iterator[Any]:
     with connect(metastore(**{"metastore.lock.poll.wait": "500ms"})) as connection:
         connection.create_database("d")
         connection.create_table(acid_table("t"))
         yield connection
 
 
-def acid_table(name, **more):
+def acid_table(name: Any, **more: Any) -> Any:
     columns = (Column("id", "bigint"), Column("name", "string"))
     return Table("d", name, columns, parameters={"transactional": "true"}, **more)
 
 
-def exclusive(database, table):
+def exclusive(database: Any, table: Any) -> Any:
     component = write_component(database, table, Operation.DELETE)
     component.type = ttypes.LockType.EXCLUSIVE
     return component
 
 
-def test_what_is_created_is_found_again(connection):
+def test_what_is_created_is_found_again(connection: Connection) -> None:
     with pytest.raises(AlreadyExistsError):
         connection.create_table(acid_table("t"))
     connection.create_table(acid_table("t"), if_not_exists=True)
@@ -57,7 +60,7 @@ def test_what_is_created_is_found_again(connection):
     connection.drop_table("d", "t", if_exists=True)
 
 
-def test_partitions_are_registered_once(connection):
+def test_partitions_are_registered_once(connection: Connection) -> None:
     table = acid_table("p", partition_keys=(Column("month", "int"), Column("place", "string")))
     connection.create_table(table)
     table = connection.table("d", "p")
@@ -69,7 +72,7 @@ def test_partitions_are_registered_once(connection):
     assert table.partition_values(name) == ["1", "a/b=c"]
 
 
-def test_a_transaction_sees_its_own_write_and_not_a_later_one(connection):
+def test_a_transaction_sees_its_own_write_and_not_a_later_one(connection: Connection) -> None:
     with connection.begin() as first:
         first.write_id("d", "t")
     with connection.begin() as writer:
@@ -84,7 +87,7 @@ def test_a_transaction_sees_its_own_write_and_not_a_later_one(connection):
         assert all(reader.write_ids("d", "t").is_valid(write_id) for write_id in (1, 2, 3))
 
 
-def test_the_first_committer_wins_and_the_other_removes_its_files(connection):
+def test_the_first_committer_wins_and_the_other_removes_its_files(connection: Connection) -> None:
     removed = []
     winner, loser = connection.begin(), connection.begin()
     for transaction in (winner, loser):
@@ -100,7 +103,7 @@ def test_the_first_committer_wins_and_the_other_removes_its_files(connection):
     loser.abort()
 
 
-def test_an_error_in_the_block_aborts(connection):
+def test_an_error_in_the_block_aborts(connection: Connection) -> None:
     with pytest.raises(ZeroDivisionError), connection.begin() as transaction:
         transaction.write_id("d", "t")
         raise ZeroDivisionError
@@ -110,12 +113,12 @@ def test_an_error_in_the_block_aborts(connection):
         transaction.commit()
 
 
-def test_statement_ids_rise(connection):
+def test_statement_ids_rise(connection: Connection) -> None:
     with connection.begin() as transaction:
         assert [transaction.next_statement_id() for _ in range(3)] == [0, 1, 2]
 
 
-def test_a_committed_transaction_is_closed(connection):
+def test_a_committed_transaction_is_closed(connection: Connection) -> None:
     transaction = connection.begin()
     transaction.commit()
     for use in (transaction.commit, transaction.abort, lambda: transaction.write_ids("d", "t")):
@@ -123,7 +126,7 @@ def test_a_committed_transaction_is_closed(connection):
             use()
 
 
-def test_heartbeats_keep_a_transaction_and_their_end_loses_it(metastore):
+def test_heartbeats_keep_a_transaction_and_their_end_loses_it(metastore: Callable[..., str]) -> None:
     settings = {"hive.txn.timeout": "2s", "metastore.acid.housekeeper.interval": "200ms"}
     with connect(metastore(**settings)) as connection:
         kept, lost = connection.begin(), connection.begin()
@@ -135,7 +138,7 @@ def test_heartbeats_keep_a_transaction_and_their_end_loses_it(metastore):
             lost.commit()
 
 
-def test_the_heartbeat_itself_tells_of_the_loss(metastore):
+def test_the_heartbeat_itself_tells_of_the_loss(metastore: Callable[..., str]) -> None:
     settings = {"hive.txn.timeout": "900ms", "metastore.acid.housekeeper.interval": "100ms"}
     with connect(metastore(**settings)) as connection:
         transaction = connection.begin()
@@ -145,7 +148,7 @@ def test_the_heartbeat_itself_tells_of_the_loss(metastore):
             transaction.write_ids("d", "t")
 
 
-def test_the_loss_is_learnt_by_asking(connection):
+def test_the_loss_is_learnt_by_asking(connection: Connection) -> None:
     transaction = connection.begin()
     transaction.check_alive()
     connection.call("abort_txn", ttypes.AbortTxnRequest(txnid=transaction.id))
@@ -154,7 +157,7 @@ def test_the_loss_is_learnt_by_asking(connection):
     transaction.abort()
 
 
-def test_a_dynamic_write_that_touched_nothing_is_in_nobodys_way(connection):
+def test_a_dynamic_write_that_touched_nothing_is_in_nobodys_way(connection: Connection) -> None:
     connection.create_table(acid_table("p", partition_keys=(Column("month", "int"),)))
     idle, busy = connection.begin(), connection.begin()
     for transaction, touched in ((idle, []), (busy, ["month=1"])):
@@ -164,12 +167,12 @@ def test_a_dynamic_write_that_touched_nothing_is_in_nobodys_way(connection):
     busy.commit()
 
 
-def test_a_waiting_lock_is_handed_over_at_once(connection):
+def test_a_waiting_lock_is_handed_over_at_once(connection: Connection) -> None:
     holder, waiter = connection.begin(), connection.begin()
     holder.lock(exclusive("d", "t"))
     granted = []
 
-    def wait():
+    def wait() -> None:
         waiter.lock(read_component("d", "t"))
         granted.append(time.monotonic())
 
@@ -184,7 +187,7 @@ def test_a_waiting_lock_is_handed_over_at_once(connection):
     waiter.commit()
 
 
-def test_a_lock_that_is_not_free_in_time_leaves_nothing_waiting(connection):
+def test_a_lock_that_is_not_free_in_time_leaves_nothing_waiting(connection: Connection) -> None:
     holder = connection.begin()
     holder.lock(exclusive("d", "t"))
     waiter = connection.begin(lock_timeout_ms=300)
@@ -195,7 +198,7 @@ def test_a_lock_that_is_not_free_in_time_leaves_nothing_waiting(connection):
     holder.abort()
 
 
-def test_a_lease_can_end_from_a_finaliser(connection):
+def test_a_lease_can_end_from_a_finaliser(connection: Connection) -> None:
     reader = connection.begin(TransactionKind.READ)
     gc.collect()
     reader.end_later()
@@ -205,14 +208,14 @@ def test_a_lease_can_end_from_a_finaliser(connection):
     assert not connection.call("get_open_txns_info").open_txns
 
 
-def test_an_address_where_nobody_answers():
+def test_an_address_where_nobody_answers() -> None:
     with pytest.raises(MetastoreUnreachableError, match="metastore serve"):
         connect("thrift://127.0.0.1:1")
     with pytest.raises(ValueError, match="thrift://host:port"):
         connect("http://127.0.0.1:9083")
 
 
-def test_a_restarted_server_is_found_again(metastore, db_url):
+def test_a_restarted_server_is_found_again(metastore: Callable[..., str], db_url: str) -> None:
     first = metastore()
     with connect(first) as connection:
         connection.create_database("again", if_not_exists=True)
@@ -223,7 +226,9 @@ def test_a_restarted_server_is_found_again(metastore, db_url):
 
 
 @pytest.mark.parametrize("may_begin_again", [True, False])
-def test_who_waited_for_a_change_to_the_same_data_learns_it_at_once(connection, may_begin_again):
+def test_who_waited_for_a_change_to_the_same_data_learns_it_at_once(
+    connection: Connection, may_begin_again: bool
+) -> None:
     """If it can begin anew; else at its commit, as ever. An insert has nothing to learn."""
     holder, waiting, inserting = (connection.begin() for _ in range(3))
     holder.lock(overwrite_component("d", "t", beside_readers=True))

@@ -1,9 +1,12 @@
 """Plans: from a listing to what is merged and how the result is called (acid-format.md §6.1, §6.2)."""
 
+from typing import Any
+
 import pytest
 
 from hive_acid.filesystem.files import FileEntry
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
+from hive_acid.ids import TxnId
 from metastore.compaction.models import Storage, TableInfo
 from metastore.compaction.plan import CompactionRefusedError, TableKind, compaction_input, plan_compaction
 from metastore.compaction.states import CompactionType
@@ -13,14 +16,16 @@ NO_WRITES = "d.t:10000000:9223372036854775807::"
 FIRST = "delta_10000001_10000001_0000/bucket_00000"
 
 
-def plan(names, kind, write_ids="d.t:10000002:9223372036854775807::", buckets=None, **table):
+def plan(
+    names: Any, kind: Any, write_ids: Any = "d.t:10000002:9223372036854775807::", buckets: Any = None, **table: Any
+) -> Any:
     entries = [FileEntry(name, 1) for name in names]
     txns = ValidTxnList.parse("20:9223372036854775807::")
-    return plan_compaction(compaction_input(entries, ValidWriteIdList.parse(write_ids), txns, lambda _: b""), kind, 21,
-                           TableKind(**table), buckets=buckets)  # fmt: skip
+    found = compaction_input(entries, ValidWriteIdList.parse(write_ids), txns, lambda _: b"")
+    return plan_compaction(found, kind, TxnId(21), TableKind(**table), buckets=buckets)
 
 
-def merged(found):
+def merged(found: Any) -> Any:
     return [directory.name for directory in found.data], [file.path for file in found.raw], found.insert_output
 
 
@@ -51,11 +56,11 @@ def merged(found):
         ),
     ],
 )
-def test_a_major_compaction_takes_in_files_without_ids(listing, expected):
+def test_a_major_compaction_takes_in_files_without_ids(listing: Any, expected: Any) -> None:
     assert merged(plan(listing, MAJOR)) == expected
 
 
-def test_originals_alone_make_a_base_that_all_snapshots_accept():
+def test_originals_alone_make_a_base_that_all_snapshots_accept() -> None:
     """T48: whatever the write ids, and deletes of them are applied by the next one."""
     assert plan(["000000_0"], MAJOR, NO_WRITES).insert_output == "base_-9223372036854775808_v0000021"
     compacted = ["base_-9223372036854775808_v0000020/bucket_00000"]
@@ -65,7 +70,7 @@ def test_originals_alone_make_a_base_that_all_snapshots_accept():
     assert [directory.name for directory in found.deletes] == ["delete_delta_10000001_10000001_0000"]
 
 
-def test_a_minor_compaction_leaves_originals_and_takes_loaded_files():
+def test_a_minor_compaction_leaves_originals_and_takes_loaded_files() -> None:
     found = plan(["000000_0", FIRST, "delta_10000002_10000002_0000/000000_0"], MINOR)
     assert merged(found) == (
         ["delta_10000001_10000001_0000"],
@@ -83,7 +88,7 @@ def test_a_minor_compaction_leaves_originals_and_takes_loaded_files():
         ["delta_10000001_10000002/000000_0"],
     ],
 )
-def test_files_whose_rows_cannot_be_named_are_refused(listing):
+def test_files_whose_rows_cannot_be_named_are_refused(listing: Any) -> None:
     with pytest.raises(CompactionRefusedError, match="000"):
         plan(listing, MAJOR)
 
@@ -93,7 +98,7 @@ def test_files_whose_rows_cannot_be_named_are_refused(listing):
 SECOND = "delta_10000002_10000002_0000/bucket_00001"
 
 
-def test_a_rebalance_takes_all_and_nobody_else_may_write():
+def test_a_rebalance_takes_all_and_nobody_else_may_write() -> None:
     found = plan([FIRST, SECOND, "delete_delta_10000002_10000002_0000/bucket_00000"], REBALANCE)
     assert (found.kind, found.exclusive_write, found.buckets) == (REBALANCE, True, 2)
     assert (found.insert_output, found.delete_output) == ("base_10000002_v0000021", None)
@@ -115,12 +120,12 @@ def test_a_rebalance_takes_all_and_nobody_else_may_write():
         ("1 to 4096", {}, 4097),
     ],
 )
-def test_rebalances_that_are_refused(reason, table, buckets):
+def test_rebalances_that_are_refused(reason: str, table: Any, buckets: int | None) -> None:
     with pytest.raises(CompactionRefusedError, match=reason):
         plan([FIRST, SECOND], REBALANCE, buckets=buckets, **table)
 
 
-def test_no_delete_may_lie_beyond_a_rebalance():
+def test_no_delete_may_lie_beyond_a_rebalance() -> None:
     """Write 1 is open, and write 2 has deleted rows by the ids that they would lose."""
     listing = ["base_10000000_v0000009/bucket_00000", "delete_delta_10000002_10000002_0000/bucket_00000"]
     with pytest.raises(CompactionRefusedError, match="delete_delta_10000002"):
@@ -133,7 +138,7 @@ def test_no_delete_may_lie_beyond_a_rebalance():
 # --- insert-only tables --------------------------------------------------------------------------
 
 
-def test_insert_only_tables_have_directories_side_by_side():
+def test_insert_only_tables_have_directories_side_by_side() -> None:
     listing = ["base_10000000/x.orc", "delta_10000001_10000001_0000/000000_0", "delta_10000002_10000002_0000/part-0"]
     minor, major = plan(listing, MINOR, insert_only=True), plan(listing, MAJOR, insert_only=True)
     assert [found.name for found in minor.data] == ["delta_10000001_10000001_0000", "delta_10000002_10000002_0000"]
@@ -149,12 +154,12 @@ def test_insert_only_tables_have_directories_side_by_side():
     ("reason", "more"),
     [("delete_delta", "delete_delta_10000002_10000002_0000/bucket_00000"), ("in no directory of a write", "000000_0")],
 )
-def test_what_is_not_of_an_insert_only_table_is_not_lost(reason, more):
+def test_what_is_not_of_an_insert_only_table_is_not_lost(reason: str, more: str) -> None:
     with pytest.raises(CompactionRefusedError, match=reason):
         plan(["delta_10000001_10000001_0000/f", "delta_10000002_10000002_0000/f", more], MAJOR, insert_only=True)
 
 
-def test_kinds_of_tables():
+def test_kinds_of_tables() -> None:
     storage = Storage.of({"inputFormat": "x.OrcInputFormat", "bucketCols": ["id"], "serdeInfo": {"parameters": None}})
     assert storage == Storage("x.OrcInputFormat", "", {}, ("id",))
     table = TableInfo("/t", (), (), {"TRANSACTIONAL": "True", "hive_acid.layout": "statements"}, {}, storage)

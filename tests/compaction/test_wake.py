@@ -35,7 +35,7 @@ def test_figures_follow_a_compaction(metastore: Callable[..., str], db: Database
     """Once what it replaced is gone, and not a second time; what is not on record stays so."""
     known = {"numFiles": "12", "totalSize": "5000", "numRows": "70"}
     with hive_acid.connect(metastore(**SETTINGS, **{"metastore.compactor.worker.threads": "0"})) as connection:
-        make_table(connection, "t", **known)
+        make_table(connection, "t", **known)  # type: ignore[arg-type]
         make_table(connection, "u", numFiles="many")
         for name in ("t", "u"):
             (compaction_id,) = connection.compact("default", name, "major")

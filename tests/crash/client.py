@@ -70,7 +70,7 @@ def attached() -> SparkSession:
 def _carry_out(order: dict[str, Any]) -> None:
     told = os.open(order["told"], os.O_WRONLY | os.O_APPEND)
     with hive_acid.spark.session(attached(), order["uri"]) as acid:
-        Steps(lambda name: os.write(told, f"{name}\n".encode()), order["last"]).watch()
+        Steps(lambda name: os.write(told, f"{name}\n".encode()), order["last"]).watch()  # type: ignore[arg-type]
         STATEMENTS[order["statement"]].run(acid, order["database"], Path(order["scratch"]))
 
 

@@ -49,7 +49,7 @@ class Steps:
                 self._step(f"metastore.{method}")
             return call(connection, method, *args)
 
-        Connection.call = counted_call  # type: ignore[method-assign]
+        Connection.call = counted_call  # type: ignore[assignment, method-assign]
         DataFrameWriter.save = self._counted(DataFrameWriter.save, "spark.save")  # type: ignore[method-assign]
 
     def _counted(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +19,7 @@ from tests.spark.checker import check_snapshot, check_table, location_of
 class Session:
     """As much of a session as the checker needs."""
 
-    def __init__(self, uri):
+    def __init__(self, uri: Any) -> None:
         self.connection = connect(uri)
 
 
@@ -24,7 +27,7 @@ class Session:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not ALL_STEPS, reason="two executors of their own take minutes: `make crash` runs it")
-def test_rows_are_there_once(metastore, tmp_path):
+def test_rows_are_there_once(metastore: Callable[..., str], tmp_path: Path) -> None:
     uri = metastore()
     acid = Session(uri)
     with acid.connection:

@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hive_acid.filesystem import files
+from hive_acid.spark import AcidSession
 from tests.crash.test_cluster import Session
 from tests.served import served
 from tests.spark.checker import check_snapshot, check_table, location_of
@@ -34,7 +37,7 @@ PATIENCE_S = 120
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_killed_driver_leaves_nothing(postgres_url, template, tmp_path):
+def test_a_killed_driver_leaves_nothing(postgres_url: str, template: str, tmp_path: Path) -> None:
     with served(postgres_url, template, tmp_path / "warehouse") as server:
         command = [sys.executable, "-c", DRIVER, server.uri]
         with (
@@ -42,7 +45,7 @@ def test_a_killed_driver_leaves_nothing(postgres_url, template, tmp_path):
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True) as driver,
         ):
             try:
-                assert any("ready" in line for line in iter(driver.stdout.readline, "")), (
+                assert any("ready" in line for line in iter(driver.stdout.readline, "")), (  # type: ignore[union-attr]
                     tmp_path / "driver.log"
                 ).read_text()[-3000:]
                 acid = Session(server.uri)
@@ -50,22 +53,22 @@ def test_a_killed_driver_leaves_nothing(postgres_url, template, tmp_path):
                 until(lambda: any("_temporary" in entry.path for entry in files.list_tree(str(location))))
             finally:
                 os.killpg(driver.pid, signal.SIGKILL)
-        house = House(server.db, tmp_path / "warehouse", None)
+        house = House(server.db, tmp_path / "warehouse", None)  # type: ignore[arg-type]
         before = {"": [(1, 10), (2, 20)]}
-        assert content(acid) == before
+        assert content(acid) == before  # type: ignore[arg-type]
         house.time_out()
         house.clean()
-        assert content(acid) == before
+        assert content(acid) == before  # type: ignore[arg-type]
         assert not [entry.path for entry in files.list_tree(str(location)) if "_tmp_" in entry.path]
         check_table(location)
         acid.connection.close()
 
 
-def content(acid):
+def content(acid: AcidSession) -> Any:
     return {at: sorted(event.row for event in rows) for at, rows in check_snapshot(acid, "d.t").items()}
 
 
-def until(is_true):
+def until(is_true: Any) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not is_true():
         assert time.monotonic() < deadline

@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import NoSuchObjectError
 from hive_acid.filesystem import files
 from hive_acid.format.names import parse_directory
+from hive_acid.spark import AcidSession
 from tests.crash.client import Clients, Outcome
 from tests.crash.statements import STATEMENTS, Statement
 from tests.crash.steps import ALL_STEPS
@@ -31,13 +34,13 @@ def server(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="module")
-def clients(spark, tmp_path_factory) -> Iterator[Clients]:
+def clients(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
     with Clients(spark, tmp_path_factory.mktemp("clients")) as running:
         yield running
 
 
 @pytest.fixture
-def world(spark, server, clients, tmp_path) -> Iterator[World]:
+def world(spark: SparkSession, server: Served, clients: Clients, tmp_path: Path) -> Iterator[World]:
     with hive_acid.spark.session(spark, server.uri) as acid:
         yield World(acid, server, clients, tmp_path)
 
@@ -49,7 +52,7 @@ def is_chosen(statement: Statement) -> bool:
 class World:
     """Databases with the same tables, in each of which the same statement can be run."""
 
-    def __init__(self, acid, server: Served, clients: Clients, scratch: Path) -> None:
+    def __init__(self, acid: AcidSession, server: Served, clients: Clients, scratch: Path) -> None:
         self.acid = acid
         self.house = House(server.db, scratch / "warehouse", acid.spark)
         self._uri = server.uri
@@ -127,7 +130,7 @@ def test_kill(world: World, name: str) -> None:
             assert world.content(statement, database) == after
 
 
-def _clean_up(world: World, statement: Statement, database: str, before, directories: set[str]) -> None:
+def _clean_up(world: World, statement: Statement, database: str, before: Any, directories: set[str]) -> None:
     """All have died: after the time-out nothing of theirs is left."""
     world.house.time_out()
     run = world.house.clean()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ from tests.spark.checker import check_snapshot, check_table, location_of
 
 @pytest.mark.spark
 @pytest.mark.timeout(400)
-def test_what_failed_tasks_have_written_is_nowhere(metastore, tmp_path):
+def test_what_failed_tasks_have_written_is_nowhere(metastore: Callable[..., str], tmp_path: Path) -> None:
     uri = metastore()
     acid = Session(uri)
     with acid.connection:

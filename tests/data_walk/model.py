@@ -61,7 +61,7 @@ class Model:
         self._now = 0
 
     def begin(self) -> Txn:
-        return Txn(self._now, *({name: dict(rows) for name, rows in self.content.items()} for _ in range(2)))
+        return Txn(self._now, *({name: dict(rows) for name, rows in self.content.items()} for _ in range(2)))  # type: ignore[arg-type]
 
     def conflict(self, txn: Txn) -> bool | None:
         """Whether the commit must be refused; None if it may be."""

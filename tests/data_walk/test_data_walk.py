@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.data_walk.story import Stage
 
@@ -10,5 +13,5 @@ from tests.data_walk.story import Stage
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
-def test_walk(spark, postgres_url, template, tmp_path, seed):
+def test_walk(spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, seed: int) -> None:
     assert Stage(spark, postgres_url, template, tmp_path).run(seed, 14)

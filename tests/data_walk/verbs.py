@@ -166,7 +166,7 @@ def merge(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Claus
             return None
         if clause.action is None:
             return {**row, **{role: given[role] for role in columns.types}} if given else row
-        return _assigned(row, clause.action, row)
+        return _assigned(row, clause.action, row)  # type: ignore[arg-type]
 
     new = [row for number, row in source.items() if number not in own and _first(clauses, "new", row)]
     updated, deleted = scene.model.change(scene.txn, table, changed)

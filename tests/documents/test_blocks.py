@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -33,7 +34,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("page", PAGES)
-def test_the_blocks_run(page, spark, postgres_url, template, tmp_path):
+def test_the_blocks_run(page: Any, spark: SparkSession, postgres_url: str, template: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(served(postgres_url, template, tmp_path / "warehouse", SETTINGS))
         other = ""
@@ -48,7 +49,7 @@ def test_the_blocks_run(page, spark, postgres_url, template, tmp_path):
             spark.catalog.dropTempView(view.name)
 
 
-def test_other_languages_are_known():
+def test_other_languages_are_known() -> None:
     """So that no block of code is passed by since its language is misspelt."""
     known = RUN | {"", "text", "yaml", "toml", "mermaid", "xml"}
     languages = {block.language for page in documents() for block in blocks(Path(page).read_text())}

@@ -143,7 +143,7 @@ def test_files_reported_twice_are_kept_once(writer: Writer) -> None:
 
 def test_old_events_go_and_ids_go_on(writer: Writer, db: Database) -> None:
     def clean(**config: int) -> EventCleanerRun:
-        return EventCleaner(db, EventsConfig(**config), HousekeepingConfig(purge_batch=2)).run_once()
+        return EventCleaner(db, EventsConfig(**config), HousekeepingConfig(purge_batch=2)).run_once()  # type: ignore[arg-type]
 
     writer.write(*"abcde")
     writer.log.report_writes([WriteNotification(7, 1, "db", "t", "", {}, None, ["f"])], [event("f")])

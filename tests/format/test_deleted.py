@@ -1,4 +1,5 @@
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,18 +32,18 @@ def layout_of_one(deleted: Mapping[Source, Blocks], most_words: int = WORDS) -> 
     return layout_of({NO_PLACE: deleted}, (), most_words)
 
 
-def blocks(events):
+def blocks(events: Any) -> Any:
     """Those of single events."""
     return blocks_of((write_id, bucket, [row_id]) for write_id, bucket, row_id in events)
 
 
-def holds(deleted, *event):
+def holds(deleted: Any, *event: Any) -> Any:
     """Whether a row is among those that are deleted."""
     return places_left(deleted, *([number] for number in event)) == []
 
 
 @given(st.lists(events, max_size=60), st.lists(events, max_size=60), st.lists(events, max_size=60))
-def test_what_is_deleted_is_found_and_nothing_else(one, other, asked):
+def test_what_is_deleted_is_found_and_nothing_else(one: Any, other: Any, asked: Any) -> None:
     deleted = merged([blocks(one), blocks(other)])
     layout = layout_of_one(deleted)
     assert layout is not None
@@ -58,23 +59,23 @@ def test_what_is_deleted_is_found_and_nothing_else(one, other, asked):
 
 
 @given(st.lists(events, max_size=60), st.lists(events, max_size=60))
-def test_rows_that_are_left_are_told_at_once_in_any_order(gone, asked):
+def test_rows_that_are_left_are_told_at_once_in_any_order(gone: Any, asked: Any) -> None:
     columns = zip(*asked, strict=True) if asked else ([], [], [])
     assert [asked[place] for place in places_left(blocks(gone), *columns)] == [of for of in asked if of not in {*gone}]
 
 
-def test_nothing_is_deleted_by_nothing():
+def test_nothing_is_deleted_by_nothing() -> None:
     layout = layout_of_one({})
     assert layout is not None
     assert not layout.has(1, encode_bucket(0), 0)
 
 
-def test_the_last_row_of_a_block_and_the_first_of_the_next():
+def test_the_last_row_of_a_block_and_the_first_of_the_next() -> None:
     found = blocks([(1, 7, BLOCK_ROWS - 1), (1, 7, BLOCK_ROWS)])
     assert found == {(1, 7): {0: 1 << BLOCK_ROWS - 1, 1: 1}}
 
 
-def test_a_layout_is_no_longer_than_it_may_be():
+def test_a_layout_is_no_longer_than_it_may_be() -> None:
     spread = blocks((1, encode_bucket(1), block * BLOCK_ROWS) for block in range(100))
     length = 2 + 2 + 100 + 64 * 100
     layout = layout_of_one(spread, length)
@@ -84,14 +85,14 @@ def test_a_layout_is_no_longer_than_it_may_be():
     assert layout_of_one(blocks([(1, 7, 2**40)])) is None, "its index alone would be too long"
 
 
-def elements(node):
+def elements(node: Any) -> Iterator[Any]:
     yield len(node)
     for child in node:
         if child is not None and not isinstance(child, int):
             yield from elements(child)
 
 
-def test_numbers_that_no_event_can_have_have_no_layout():
+def test_numbers_that_no_event_can_have_have_no_layout() -> None:
     assert layout_of_one({(2**32, 7): {0: 1}}) is None
     assert layout_of_one({(7, 2**31): {0: 1}}) is None
     assert layout_of_one(blocks([(-1, 7, 0)])) is None
@@ -104,7 +105,7 @@ def test_numbers_that_no_event_can_have_have_no_layout():
     assert not layout.has(2**32 + 2**20, 2**31 - 1, 0), "the same lower bits"
 
 
-def test_many_writes_and_buckets_are_told_apart():
+def test_many_writes_and_buckets_are_told_apart() -> None:
     many = {(write_id, encode_bucket(bucket)): {0: 1 << bucket} for write_id in range(1, 40) for bucket in range(16)}
     layout = layout_of_one(many, 1 << 30)
     assert layout is not None
@@ -113,7 +114,7 @@ def test_many_writes_and_buckets_are_told_apart():
     )
 
 
-def test_numbers_of_a_layout_stay_as_a_table_grows():
+def test_numbers_of_a_layout_stay_as_a_table_grows() -> None:
     def numbers(writes: int, rows: int) -> object:
         layout = layout_of_one(blocks((write_id, encode_bucket(0), rows) for write_id in range(1, writes + 1)))
         assert layout is not None
@@ -124,7 +125,7 @@ def test_numbers_of_a_layout_stay_as_a_table_grows():
 
 @pytest.mark.parametrize("highest", [1, 1023, 1024, 1_000_000])
 @pytest.mark.parametrize("statement", [0, 1, 4095])
-def test_writes_and_statements_of_any_number(highest, statement):
+def test_writes_and_statements_of_any_number(highest: int, statement: int) -> None:
     deleted = {(highest, encode_bucket(5, statement)): {0: 1}, (1, encode_bucket(4095)): {2: 1}}
     layout = layout_of_one(deleted)
     assert layout is not None
@@ -137,7 +138,7 @@ def test_writes_and_statements_of_any_number(highest, statement):
                 assert layout.has(write_id, bucket, row_id) == holds(deleted, write_id, bucket, row_id)
 
 
-def test_lists_of_writes_that_would_be_too_long_have_two_levels():
+def test_lists_of_writes_that_would_be_too_long_have_two_levels() -> None:
     few = {f"k={k}": {(1000 + k, encode_bucket(0)): {0: 1}} for k in range(20)}
     direct, split = layout_of(few, (), 1 << 16), layout_of(few, (), 1 << 12)
     assert direct is not None
@@ -148,7 +149,7 @@ def test_lists_of_writes_that_would_be_too_long_have_two_levels():
 
 
 @given(st.lists(st.integers(0, 3 * BLOCK_ROWS), max_size=200), st.lists(st.integers(0, BLOCK_ROWS), max_size=200))
-def test_rows_of_one_source_are_its_bits_in_any_order_and_number(one, other):
+def test_rows_of_one_source_are_its_bits_in_any_order_and_number(one: Any, other: Any) -> None:
     found = blocks_of([(1, 7, one), (2, 7, one), (1, 7, other)])
     rows = range(3 * BLOCK_ROWS + 2)
     assert {*rows}.difference(places_left(found, [1] * len(rows), [7] * len(rows), rows)) == {*one, *other}
@@ -159,16 +160,16 @@ places = st.sampled_from(["k=1", "k=2", "day=2024-01-01/name=a%2520b", "k=\u00e9
 
 
 @given(st.dictionaries(places, st.lists(events, max_size=40), min_size=1, max_size=5), st.lists(events, max_size=40))
-def test_rows_of_several_places_are_told_apart(gone, asked):
+def test_rows_of_several_places_are_told_apart(gone: Any, asked: Any) -> None:
     others = ["k=3", "k=1/k=2"]
     layout = layout_of({place: blocks(events) for place, events in gone.items()}, others, WORDS)
     assert layout is not None
     for place in (*gone, *others):
         for event in (*asked, *(event for events in gone.values() for event in events)):
-            assert layout.has(*event, place) == (event in gone.get(place, []))
+            assert layout.has(*event, place) == (event in gone.get(place, []))  # type: ignore[call-arg]
 
 
-def test_hundreds_of_places_have_a_layout():
+def test_hundreds_of_places_have_a_layout() -> None:
     days = [f"day=2024-{day // 30 + 1:02}-{day % 30 + 1:02}" for day in range(360)]
     deleted = {
         day: {(7 * nth + write, encode_bucket(bucket)): {0: 1 << nth} for write in (1, 2) for bucket in range(3)}
@@ -182,7 +183,7 @@ def test_hundreds_of_places_have_a_layout():
         assert not layout.has(7 * nth + 1, encode_bucket(2), nth + 1, day)
 
 
-def test_no_other_place_is_where_one_with_deletes_is():
+def test_no_other_place_is_where_one_with_deletes_is() -> None:
     """Others may be where others are: thousands of them take few slots."""
     days = [f"day={day}" for day in range(3000)]
     layout = layout_of({days[7]: {(1, encode_bucket(0)): {0: 1}}}, [*days[:7], *days[8:]], WORDS)
@@ -190,12 +191,12 @@ def test_no_other_place_is_where_one_with_deletes_is():
     assert [day for day in days if layout.has(1, encode_bucket(0), 0, day)] == [days[7]]
 
 
-def test_places_that_no_seed_tells_apart_have_no_layout():
+def test_places_that_no_seed_tells_apart_have_no_layout() -> None:
     deleted = {f"k={k}": {(1, encode_bucket(0)): {0: 1}} for k in range(5000)}
     assert layout_of(deleted, (), 1 << 24) is None
 
 
-def test_the_seed_is_another_one_where_the_first_tells_places_not_apart():
+def test_the_seed_is_another_one_where_the_first_tells_places_not_apart() -> None:
     seeds = set()
     for first in range(20):
         places = [f"k={k}" for k in range(first, first + 30)]

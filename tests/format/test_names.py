@@ -1,5 +1,7 @@
 """Names of directories and files."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,7 +85,7 @@ def test_names_are_padded() -> None:
         lambda: names.staging_name(7, ""),
     ],
 )
-def test_limits_are_kept_on_writing(write) -> None:  # type: ignore[no-untyped-def]
+def test_limits_are_kept_on_writing(write: Any) -> None:
     with pytest.raises(ValueError, match=r"outside|not both|may hold"):
         write()
 

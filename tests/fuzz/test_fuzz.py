@@ -61,7 +61,7 @@ def test_patterns_and_filters_without_end(server: Served) -> None:
             answered(ann, "get_partitions_by_filter", "d", "t", text, -1)
         for pattern in ("*" * 5000, "a*" * 5000, "a|" * 5000, "(" * 5000, "[" * 5000):
             for method in ("get_databases", "get_tables", "get_functions", "get_table_meta"):
-                arguments = {"get_databases": (pattern,), "get_table_meta": ("*", pattern, [])}
+                arguments = {"get_databases": (pattern,), "get_table_meta": ("*", pattern, [])}  # type: ignore[var-annotated]
                 answered(ann, method, *arguments.get(method, ("d", pattern)))
         answered(ann, "get_partitions_by_names", "d", "t", ["\0"])
         answered(ann, "seed_write_id", ttypes.SeedTableWriteIdsRequest(dbName="nix", tableName="\0", seedWriteId=2**62))

@@ -1,6 +1,7 @@
 """What is logged when a figure has gone too far (transactions.md §4.12)."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -43,25 +44,25 @@ WARN, ERROR = logging.WARNING, logging.ERROR
         ({"num_writes_to_disabled_compaction_table": 1}, WARN),
     ],
 )
-def test_thresholds_of_the_table(figures, level):
+def test_thresholds_of_the_table(figures: Any, level: Any) -> None:
     found = alerts(figures, AlertConfig())
     assert [alert.level for alert in found] == ([] if level is None else [level])
     assert all(alert.action for alert in found)
 
 
 @pytest.mark.parametrize(("hours", "level"), [(5.9, None), (6, WARN), (12, ERROR)])
-def test_a_long_run_of_the_initiator(hours, level):
+def test_a_long_run_of_the_initiator(hours: Any, level: Any) -> None:
     assert [alert.level for alert in alerts({}, AlertConfig(), hours * HOUR)] == ([] if level is None else [level])
 
 
-def test_thresholds_are_settings():
+def test_thresholds_are_settings() -> None:
     config = Config.parse(["metastore.compactor.oldest.open.txn.threshold.error=10s"]).alerts
     (alert,) = alerts({"oldest_open_non_repl_txn_age_in_sec": 11, "oldest_open_non_repl_txn_id": 7}, config)
     assert (alert.level, alert.threshold) == (ERROR, 10)
     assert "metastore why --txn 7" in alert.action
 
 
-def test_they_are_logged(caplog):
+def test_they_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     gauges = Gauges()
     logger = AlertLogger(gauges, AlertConfig(), lambda: 0.0)
     assert logger.run_once() == 0

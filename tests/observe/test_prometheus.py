@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -86,12 +87,12 @@ def port(metastore: Callable[..., str]) -> tuple[int, str]:
     return number, metastore(**QUICK, **{"metastore.metrics.port": str(number)})
 
 
-def until(port: int, condition: Callable[[dict], bool]) -> dict:
+def until(port: int, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     deadline = time.monotonic() + 10
-    while not condition(values := parsed(get(port, "/metrics")[2])):
+    while not condition(values := parsed(get(port, "/metrics")[2])):  # type: ignore[arg-type]
         assert time.monotonic() < deadline, values
         time.sleep(0.1)
-    return values
+    return values  # type: ignore[return-value]
 
 
 def test_a_running_server(port: tuple[int, str], db: Database) -> None:
@@ -107,26 +108,26 @@ def test_a_running_server(port: tuple[int, str], db: Database) -> None:
             table = f"t_{pool}"
             request = ttypes.CompactionRequest(dbname="d", tablename=table, type=2, poolName="idle", properties={})
             ann.call("compact2", request)
-        values = until(number, lambda v: v.get(("hive_compaction_num_initiated", ())) == 2 and ("hive_leader", ()) in v)
+        values = until(number, lambda v: v.get(("hive_compaction_num_initiated", ())) == 2 and ("hive_leader", ()) in v)  # type: ignore[call-overload, comparison-overlap]
         status, kind, _ = get(number, "/metrics")
         assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
-        assert values["hive_open_connections", ()] == 1
-    assert values["hive_leader", ()] == 1
-    assert values["hive_total_num_committed_transactions", ()] == 1
-    assert values["hive_total_num_aborted_transactions", ()] == 1
-    assert values["hive_total_num_timed_out_transactions", ()] == 0
-    assert values["hive_num_open_transactions", ()] == 1
-    assert values["hive_compaction_pools_initiated_item_count", labels(pool="idle")] == 2
-    assert values["hive_compaction_num_active_deltas", (("partition", "p=1"), ("table", "d.t"))] == 250
-    assert values["hive_api_duration_seconds_count", labels(method="commit_txn", outcome="refused")] == 1
-    assert values["hive_service_cycle_seconds_count", labels(service="AcidMetrics")] >= 1
-    assert values["hive_compaction_worker_cycle_seconds_count", labels(type="major")] == 0
+        assert values["hive_open_connections", ()] == 1  # type: ignore[index]
+    assert values["hive_leader", ()] == 1  # type: ignore[index]
+    assert values["hive_total_num_committed_transactions", ()] == 1  # type: ignore[index]
+    assert values["hive_total_num_aborted_transactions", ()] == 1  # type: ignore[index]
+    assert values["hive_total_num_timed_out_transactions", ()] == 0  # type: ignore[index]
+    assert values["hive_num_open_transactions", ()] == 1  # type: ignore[index]
+    assert values["hive_compaction_pools_initiated_item_count", labels(pool="idle")] == 2  # type: ignore[index]
+    assert values["hive_compaction_num_active_deltas", (("partition", "p=1"), ("table", "d.t"))] == 250  # type: ignore[index]
+    assert values["hive_api_duration_seconds_count", labels(method="commit_txn", outcome="refused")] == 1  # type: ignore[index]
+    assert values["hive_service_cycle_seconds_count", labels(service="AcidMetrics")] >= 1  # type: ignore[index]
+    assert values["hive_compaction_worker_cycle_seconds_count", labels(type="major")] == 0  # type: ignore[index]
     for kind in ("minor", "major", "rebalance", "abort_txn_cleanup"):
-        assert values["hive_compaction_cleaner_cycle_seconds_count", labels(type=kind)] == 0
-    assert values["hive_compaction_initiator_failure_counter", ()] == 0
+        assert values["hive_compaction_cleaner_cycle_seconds_count", labels(type=kind)] == 0  # type: ignore[index]
+    assert values["hive_compaction_initiator_failure_counter", ()] == 0  # type: ignore[index]
     for path in ("/livez", "/readyz", "/healthz"):
         assert get(number, path) == (200, "text/plain; charset=utf-8", "ok\n")
-    assert values["hive_ready", ()] == 1
+    assert values["hive_ready", ()] == 1  # type: ignore[index]
     assert get(number, "/")[0] == 404
 
 

@@ -1,5 +1,7 @@
 """The message scanner against the real encoder, however the bytes are cut."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from metastore.rpc.encoding.framing import MessageScanner, ProtocolError
 LIMIT = 1 << 20
 
 
-def encode(method, arguments, sequence=7):
+def encode(method: Any, arguments: Any, sequence: Any = 7) -> Any:
     buffer = TCyMemoryBuffer()
     protocol = TCyBinaryProtocol(buffer)
     protocol.write_message_begin(method, TMessageType.CALL, sequence)
@@ -37,7 +39,7 @@ tables = st.builds(
 
 
 @given(tables, st.data())
-def test_the_end_is_found_however_the_bytes_arrive(table, data):
+def test_the_end_is_found_however_the_bytes_arrive(table: Any, data: Any) -> None:
     message = encode("create_table", service.create_table_args(tbl=table), sequence=99)
     rest = b"\x80\x01\x00\x01next"
     scanner = MessageScanner(LIMIT)
@@ -49,7 +51,7 @@ def test_the_end_is_found_however_the_bytes_arrive(table, data):
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=50), st.dictionaries(names, st.integers(0, 9), max_size=9))
-def test_lists_and_maps_of_numbers_are_stepped_over(ids, minimums):
+def test_lists_and_maps_of_numbers_are_stepped_over(ids: Any, minimums: Any) -> None:
     message = encode("abort_txns", service.abort_txns_args(rqst=ttypes.AbortTxnsRequest(txn_ids=ids)))
     assert MessageScanner(LIMIT).scan(message) == len(message)
     message = encode("add_write_ids_to_min_history", service.add_write_ids_to_min_history_args(1, minimums))
@@ -73,12 +75,12 @@ HEADER = b"\x80\x01\x00\x01\x00\x00\x00\x01x\x00\x00\x00\x01"
         (HEADER + b"\x0c\x00\x01" * 64, "nested deeper"),
     ],
 )
-def test_bad_bytes_are_refused(message, words):
+def test_bad_bytes_are_refused(message: Any, words: str) -> None:
     with pytest.raises(ProtocolError, match=words):
         MessageScanner(LIMIT).scan(message)
 
 
-def test_a_message_that_never_ends_is_refused_at_the_limit():
+def test_a_message_that_never_ends_is_refused_at_the_limit() -> None:
     scanner = MessageScanner(1000)
     message = HEADER + b"\x0b\x00\x01\x00\x00\x03\x00" + b"x" * 1000
     assert scanner.scan(message[:700]) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -32,11 +33,11 @@ def value(kind: int, inner: Any, rng: random.Random, depth: int) -> Any:
         return made(inner, rng, depth + 1) if depth < DEPTH else inner()
     if kind in (TType.LIST, TType.SET):
         item = inner if isinstance(inner, tuple) else (inner, None)
-        return [value(*item, rng, depth + 1) for _ in range(rng.randrange(3) if depth < DEPTH else 0)]
+        return [value(*item, rng, depth + 1) for _ in range(rng.randrange(3) if depth < DEPTH else 0)]  # type: ignore[call-arg]
     if kind == TType.MAP:
         key, item = (one if isinstance(one, tuple) else (one, None) for one in inner)
         size = rng.randrange(3) if depth < DEPTH else 0
-        return {value(*key, rng, depth): value(*item, rng, depth + 1) for _ in range(size)}
+        return {value(*key, rng, depth): value(*item, rng, depth + 1) for _ in range(size)}  # type: ignore[call-arg]
     if kind == TType.STRING:
         return rng.choice(["", "a", "ä€", "x" * 300])
     if kind == TType.BINARY:
@@ -70,7 +71,7 @@ def read_slow(message: bytes, arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_reads_as_the_fast_decoder(seed):
+def test_reads_as_the_fast_decoder(seed: int) -> None:
     rng = random.Random(seed)
     for method in service.thrift_services:
         arguments_class = getattr(service, f"{method}_args")
@@ -78,7 +79,7 @@ def test_reads_as_the_fast_decoder(seed):
         assert read_slow(message, arguments_class()) == read_fast(message, arguments_class()), method
 
 
-def test_fields_of_other_types_are_skipped():
+def test_fields_of_other_types_are_skipped() -> None:
     rng = random.Random(7)
     arguments = made(service.create_table_args, rng)
     message = message_of("create_table", arguments)
@@ -95,7 +96,7 @@ def skewed(locations: dict[tuple[str, ...], str]) -> Any:
 
 
 @pytest.mark.parametrize("locations", [{("1", "2"): "file:/a"}, {("1", "2"): "file:/a", (): "", ("ä",): "b"}])
-def test_lists_as_keys(locations):
+def test_lists_as_keys(locations: Any) -> None:
     message = message_of("create_table", service.create_table_args(tbl=skewed(locations)))
     assert has_list_keys(message)
     (table,) = codec.decode_arguments("create_table", message)
@@ -103,11 +104,11 @@ def test_lists_as_keys(locations):
     assert table.sd.skewedInfo.skewedColNames == ["a", "b"]
 
 
-def test_an_empty_map_goes_the_fast_way():
+def test_an_empty_map_goes_the_fast_way() -> None:
     assert not has_list_keys(message_of("create_table", service.create_table_args(tbl=skewed({}))))
 
 
-def test_our_own_client_skips_the_map(metastore):
+def test_our_own_client_skips_the_map(metastore: Callable[..., str]) -> None:
     with Caller(metastore()) as caller:
         caller.call("create_table", skewed({("1", "2"): "file:/a"}))
         found = caller.call("get_table", "default", "t").sd.skewedInfo

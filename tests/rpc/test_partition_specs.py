@@ -24,7 +24,7 @@ def test_long_lists_of_specs_come_in_runs(postgres_url: str, template: str, tmp_
         filterSpec=ttypes.GetPartitionsFilterSpec(),
     )
     with served(postgres_url, template, tmp_path / "warehouse") as running, running.caller() as ann:
-        ann.call("create_table", table("p", keys=list(KEYS), parameters=GROUPED))
+        ann.call("create_table", table("p", keys=tuple(KEYS), parameters=GROUPED))
         ann.call("add_partitions", [*some, odd])
         for specs in (
             ann.call("get_partitions_pspec", "default", "p", -1),

@@ -4,6 +4,8 @@ import asyncio
 import socket
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -28,7 +30,7 @@ from metastore.rpc.server import ThriftServer, new_event_loop
 class Running:
     """A server on a thread of its own."""
 
-    def __init__(self, handlers, **limits):
+    def __init__(self, handlers: Any, **limits: Any) -> None:
         self.counts = CallCounts()
         self.workers = Workers(4)
         config = ServerConfig(stay_awake_ms=0, **limits)
@@ -39,10 +41,10 @@ class Running:
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()
 
-    def stop(self):
+    def stop(self) -> None:
         asyncio.run_coroutine_threadsafe(self.server.stop(), self.loop).result(15)
 
-    def close(self):
+    def close(self) -> None:
         self.stop()
         self.server.dispatcher.close()
         self.loop.call_soon_threadsafe(self.loop.stop)
@@ -50,22 +52,22 @@ class Running:
         self.workers.shutdown()
 
 
-def base_handlers():
+def base_handlers() -> Any:
     return {"set_ugi": lambda call, user, groups: [user], "getStatus": lambda call: 2, "shutdown": lambda call: None}
 
 
-def client(server):
+def client(server: Any) -> Any:
     return connect(f"thrift://127.0.0.1:{server.port}")
 
 
-def refuse(error):
-    def handler(call, *arguments):
+def refuse(error: Any) -> Any:
+    def handler(call: Any, *arguments: Any) -> None:
         raise error
 
     return handler
 
 
-def test_each_error_travels_in_its_own_form(running):
+def test_each_error_travels_in_its_own_form(running: Callable[..., Running]) -> None:
     server = running(
         get_table=refuse(NoSuchObjectError("hive.a.b table not found")),
         commit_txn=refuse(TxnAbortedError("Transaction txnid:4 already aborted")),
@@ -93,7 +95,7 @@ def test_each_error_travels_in_its_own_form(running):
     assert server.counts.total(Outcome.CRASHED) == 1
 
 
-def test_unknown_method_has_the_exact_text(running):
+def test_unknown_method_has_the_exact_text(running: Callable[..., Running]) -> None:
     server = running()
     with socket.create_connection(("127.0.0.1", server.port)) as sock:
         sock.sendall(b"\x80\x01\x00\x01\x00\x00\x00\x05nope!\x00\x00\x00\x2a\x00")
@@ -103,8 +105,8 @@ def test_unknown_method_has_the_exact_text(running):
     assert b"\x00\x00\x00\x2a" in reply  # the sequence number is echoed
 
 
-def test_a_coroutine_handler_waits_without_a_thread(running):
-    async def lock(call, request):
+def test_a_coroutine_handler_waits_without_a_thread(running: Callable[..., Running]) -> None:
+    async def lock(call: Any, request: pytest.FixtureRequest) -> Any:
         await asyncio.sleep(0.3)
         return ttypes.LockResponse(lockid=1, state=1)
 
@@ -120,7 +122,7 @@ def test_a_coroutine_handler_waits_without_a_thread(running):
     assert time.monotonic() - started < 2.0  # twenty waits of 0.3 s on four threads would take 1.5 s and more
 
 
-def test_thousands_of_idle_connections_do_no_harm(running):
+def test_thousands_of_idle_connections_do_no_harm(running: Callable[..., Running]) -> None:
     server = running()
     sockets = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2000)]
     try:
@@ -131,7 +133,7 @@ def test_thousands_of_idle_connections_do_no_harm(running):
             sock.close()
 
 
-def test_pipelined_and_split_messages_are_answered_in_order(running):
+def test_pipelined_and_split_messages_are_answered_in_order(running: Callable[..., Running]) -> None:
     server = running()
     message = b"\x80\x01\x00\x01\x00\x00\x00\x09getStatus\x00\x00\x00%c\x00"
     with socket.create_connection(("127.0.0.1", server.port)) as sock:
@@ -147,7 +149,7 @@ def test_pipelined_and_split_messages_are_answered_in_order(running):
     assert [replies[i * third + 20] for i in range(3)] == [0, 1, 2]
 
 
-def test_a_large_message_is_served_and_one_beyond_the_limit_is_not(running):
+def test_a_large_message_is_served_and_one_beyond_the_limit_is_not(running: Callable[..., Running]) -> None:
     got = []
     server = running(
         limits={"max_message_bytes": 8_000_000}, abort_txns=lambda call, request: got.append(request.txn_ids)
@@ -160,10 +162,10 @@ def test_a_large_message_is_served_and_one_beyond_the_limit_is_not(running):
         assert connection.call("getStatus") == 2
 
 
-def test_stop_finishes_the_call_in_progress_and_refuses_new_ones(running):
+def test_stop_finishes_the_call_in_progress_and_refuses_new_ones(running: Callable[..., Running]) -> None:
     entered = threading.Event()
 
-    def get_all_databases(call):
+    def get_all_databases(call: Any) -> Any:
         entered.set()
         time.sleep(0.5)
         return ["default"]
@@ -181,7 +183,7 @@ def test_stop_finishes_the_call_in_progress_and_refuses_new_ones(running):
             connection.call("getStatus")
 
 
-def test_shutdown_ends_only_its_own_connection(running):
+def test_shutdown_ends_only_its_own_connection(running: Callable[..., Running]) -> None:
     server = running()
     with client(server) as one, client(server) as other:
         one.call("shutdown")
@@ -189,7 +191,7 @@ def test_shutdown_ends_only_its_own_connection(running):
         assert one.call("getStatus") == 2  # on a fresh socket
 
 
-def test_open_txns_is_written_as_set_and_as_list(running):
+def test_open_txns_is_written_as_set_and_as_list(running: Callable[..., Running]) -> None:
     reply = ttypes.GetOpenTxnsResponse(txn_high_water_mark=3, open_txns=[2, 3], abortedBits=b"")
     server = running(get_open_txns=lambda call: reply)
     with socket.create_connection(("127.0.0.1", server.port)) as sock:

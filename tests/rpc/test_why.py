@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import pytest
 
 from hive_acid.wire import ttypes
@@ -9,17 +12,17 @@ from tests.caller import Caller, refused
 
 
 @pytest.fixture
-def callers(metastore):
+def callers(metastore: Callable[..., str]) -> Iterator[Any]:
     uri = metastore(**{"metastore.lock.poll.wait": "0ms", "metastore.housekeeping.threads.on": "false"})
     with Caller(uri, "ann") as ann, Caller(uri, "bob") as bob:
         yield ann, bob
 
 
-def why(caller, **asked):
+def why(caller: Any, **asked: Any) -> Any:
     return caller.call("hive_acid_why", ttypes.HiveAcidWhyRequest(**asked)).answers
 
 
-def test_who_is_in_the_way(callers):
+def test_who_is_in_the_way(callers: Any) -> None:
     ann, bob = callers
     holder, waiter = ann.begin(), bob.begin()
     held = ann.call("lock", request("ann", holder)).lockid
@@ -33,7 +36,7 @@ def test_who_is_in_the_way(callers):
     assert told.files is None
 
 
-def request(user, txn_id):
+def request(user: Any, txn_id: Any) -> Any:
     component = ttypes.LockComponent(
         type=ttypes.LockType.EXCLUSIVE,
         level=ttypes.LockLevel.TABLE,
@@ -55,10 +58,10 @@ def request(user, txn_id):
         ({"compactionid": 7}, "NoSuchObjectException", "no compaction 7"),
     ],
 )
-def test_what_cannot_be_answered(callers, asked, kind, message):
+def test_what_cannot_be_answered(callers: Any, asked: Any, kind: str, message: str) -> None:
     with refused(kind, message):
         why(callers[0], **asked)
 
 
-def test_an_unknown_transaction_is_an_answer(callers):
+def test_an_unknown_transaction_is_an_answer(callers: Any) -> None:
     assert [answer.code for answer in why(callers[0], txnid=99)] == ["unknown"]

@@ -144,7 +144,7 @@ def test_a_server_that_keeps_ending_is_given_up(home: Path, monkeypatch: pytest.
     monkeypatch.setattr(embedded, "_PAUSES_S", (0.0,) * embedded.RESTARTS)
     told: list[str] = []
     ended = threading.Event()
-    server = EmbeddedPostgres(home, NO_FSYNC, given_up=lambda reason: (told.append(reason), ended.set()))
+    server = EmbeddedPostgres(home, NO_FSYNC, given_up=lambda reason: (told.append(reason), ended.set()))  # type: ignore[arg-type]
     with server as url:
         former = 0
         while not ended.is_set():
@@ -163,7 +163,7 @@ def test_a_server_whose_directory_was_taken_away_leaves_the_next_one_alone(home:
     """As by ``rm -r`` under a running metastore, and another one started there."""
     told: list[str] = []
     ended = threading.Event()
-    first = EmbeddedPostgres(home, NO_FSYNC, given_up=lambda reason: (told.append(reason), ended.set()))
+    first = EmbeddedPostgres(home, NO_FSYNC, given_up=lambda reason: (told.append(reason), ended.set()))  # type: ignore[arg-type]
     first.start()
     (former,) = postgres_of(home)
     home.rename(home.with_name("away"))

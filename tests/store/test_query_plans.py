@@ -139,7 +139,7 @@ def test_transactions(explained: Explained) -> None:
         "commit of nothing": lambda: ann.commit(opened[3]),
         "commit again": lambda: ann.commit(opened[3]),
     }
-    _assert_little(explained, calls)
+    _assert_little(explained, calls)  # type: ignore[arg-type]
 
 
 def test_write_ids(explained: Explained) -> None:

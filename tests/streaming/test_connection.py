@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from pyarrow import orc
@@ -231,7 +232,7 @@ def test_an_error_in_the_block_aborts(simple: House) -> None:
         ({"bucket_columns": ("id",), "buckets": 2}, "older one of Hive's hashes"),
     ],
 )
-def test_a_table_that_cannot_be_streamed_into_is_refused(house: House, table: dict, words: str) -> None:
+def test_a_table_that_cannot_be_streamed_into_is_refused(house: House, table: dict[str, Any], words: str) -> None:
     given = {"columns": (Column("id", "int"),), "parameters": {"transactional": "true"}, **table}
     if "name" not in given:
         house.connection.create_table(Table(database="d", name="t", **given))
@@ -315,7 +316,7 @@ def test_a_disk_that_is_full_aborts(simple: House, monkeypatch: pytest.MonkeyPat
     with simple.stream() as stream:
         stream.begin_transaction()
         stream.write("1,a")
-        monkeypatch.setattr(delta.BucketFile, "write", _no_space)
+        monkeypatch.setattr(delta.BucketFile, "write", _no_space)  # type: ignore[attr-defined]
         with pytest.raises(StreamingTransactionError, match="No space left"):
             stream.commit_transaction()
         monkeypatch.undo()

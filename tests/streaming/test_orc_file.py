@@ -4,6 +4,8 @@ import gc
 import platform
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,22 +20,22 @@ TABLE = pa.table({"a": pa.array(range(200_000)), "s": [str(n * 7919) for n in ra
 class Full:
     """A disk that has room for so many bytes."""
 
-    def __init__(self, room):
+    def __init__(self, room: Any) -> None:
         self.room = room
         self.closed = False
 
-    def write(self, content):
+    def write(self, content: Any) -> None:
         if len(content) > self.room:
             raise OSError(28, "No space left on device")
         self.room -= len(content)
 
-    def close(self):
+    def close(self) -> None:
         self.closed = True
 
 
 @pytest.mark.parametrize("room", [0, 3, 100_000])
 @pytest.mark.parametrize("ends", [True, False])
-def test_a_full_disk_is_an_error(monkeypatch, room, ends):
+def test_a_full_disk_is_an_error(monkeypatch: pytest.MonkeyPatch, room: int, ends: bool) -> None:
     disk = Full(room)
     monkeypatch.setattr(files, "create", lambda _: disk)
     file = OrcFile("f", "none")
@@ -48,7 +50,7 @@ def test_a_full_disk_is_an_error(monkeypatch, room, ends):
     gc.collect()
 
 
-def test_what_is_abandoned_or_forgotten_ends_no_process(tmp_path):
+def test_what_is_abandoned_or_forgotten_ends_no_process(tmp_path: Path) -> None:
     """Asked in a process of its own, which would be gone."""
     program = f"""
 import pyarrow as pa
@@ -65,7 +67,7 @@ print("alive")
     assert said.stdout == "alive\n"
 
 
-def test_size_and_content(tmp_path):
+def test_size_and_content(tmp_path: Path) -> None:
     file = OrcFile(str(tmp_path / "f"), "zstd")
     file.write(TABLE)
     file.write(TABLE)
@@ -75,7 +77,7 @@ def test_size_and_content(tmp_path):
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators keep memory in their own ways")
-def test_small_files_do_not_get_their_memory_anew(tmp_path):
+def test_small_files_do_not_get_their_memory_anew(tmp_path: Path) -> None:
     """Of 12 MB for each file most comes page by page, which takes longer than to write it, unless told."""
     program = f"""
 from concurrent.futures import ThreadPoolExecutor

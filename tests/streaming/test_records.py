@@ -6,6 +6,7 @@ import io
 import json
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -35,7 +36,7 @@ EVERYTHING = {
 }
 
 
-def written(house: House, writer, *given, columns=PLAIN, **options):
+def written(house: House, writer: Any, *given: Any, columns: Any = PLAIN, **options: Any) -> Any:
     house.create(columns)
     with house.stream(writer, **options) as stream, stream.transaction():
         for one in given:
@@ -43,7 +44,7 @@ def written(house: House, writer, *given, columns=PLAIN, **options):
     return house.rows()
 
 
-def placed(columns, writer, given):
+def placed(columns: Any, writer: Any, given: Any) -> Any:
     """What a stream does with records before it has anything to write them to."""
     table = Table("d", "t", tuple(Column(name, kind) for name, kind in columns.items()))
     layout = Layout(table, {})

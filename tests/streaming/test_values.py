@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -55,7 +56,7 @@ def test_nested_nulls_come_back(house: House, seed: int) -> None:
     assert found == {row["id"]: row["deep"] for row in rows}
 
 
-def test_the_workaround_is_needed(tmp_path) -> None:
+def test_the_workaround_is_needed(tmp_path: Path) -> None:
     """If this fails, pyarrow has mended its writer: fields of nulls need not be made null any more."""
     kind = pa.struct([("l", pa.list_(pa.struct([("a", pa.int16())])))])
     table = pa.table({"row": pa.array([{"l": [{"a": 1}, None]}, {"l": [{"a": 1}, None]}], kind)})

@@ -40,7 +40,8 @@ def test_everybody_gets_what_was_asked_for(db: Database) -> None:
     before = db.calls
     got = at_once(
         lambda n: db.ask(
-            call, Opening(n % 3 + 1, TxnOwner(f"user{n}", "h"), TxnType.READ_ONLY if n % 2 else TxnType.DEFAULT)
+            call,  # type: ignore[arg-type]
+            Opening(n % 3 + 1, TxnOwner(f"user{n}", "h"), TxnType.READ_ONLY if n % 2 else TxnType.DEFAULT),
         )
     )
     assert db.calls - before < CALLERS
@@ -59,7 +60,7 @@ def test_everybody_gets_what_was_asked_for(db: Database) -> None:
 
 def test_the_limit_is_exact_whoever_comes_together(db: Database) -> None:
     call = OpenCall(10)
-    got = at_once(lambda n: db.ask(call, Opening(1, TxnOwner("u", "h"), TxnType.DEFAULT)))
+    got = at_once(lambda n: db.ask(call, Opening(1, TxnOwner("u", "h"), TxnType.DEFAULT)))  # type: ignore[arg-type]
     refused = [one for one in got if isinstance(one, MetaError)]
     assert len(got) - len(refused) == 10
     assert all("hive.max.open.txns, which is 10" in str(error) for error in refused)
@@ -75,7 +76,7 @@ def test_each_names_its_own_tables(db: Database) -> None:
         Intent((("d", "t"),), may_begin_again=True),
         Intent((("d", "t"), ("d", "u")), may_begin_again=False),
     ]
-    got = at_once(lambda n: db.ask(call, Opening(n % 2 + 1, TxnOwner("u", "h"), TxnType.DEFAULT, intents[n % 3])))
+    got = at_once(lambda n: db.ask(call, Opening(n % 2 + 1, TxnOwner("u", "h"), TxnType.DEFAULT, intents[n % 3])))  # type: ignore[arg-type]
     expected, said = set(), set()
     for number, txn_ids in enumerate(got):
         for txn_id in () if isinstance(txn_ids, MetaError) else txn_ids:

@@ -197,7 +197,7 @@ def test_last_event_with_a_commit(ann: Caller, select: Callable[..., Any]) -> No
     for source, event in ((500, 41), (501, 42), (502, 43)):
         replay_open(ann, source)
         names = {41: {}, 42: {"table": "T"}, 43: {"table": "t", "partitionList": ["P=1", "p=9"]}}[event]
-        state = ttypes.ReplLastIdInfo(database="D", lastReplId=event, **names)
+        state = ttypes.ReplLastIdInfo(database="D", lastReplId=event, **names)  # type: ignore[arg-type]
         ann.commit(source, replPolicy="d.*", replLastIdInfo=state)
 
     def last_id(parameters: dict[str, str]) -> str | None:

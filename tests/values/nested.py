@@ -332,8 +332,8 @@ class _Told:
             }  # fmt: skip
             builder = builder.whenNotMatchedInsert(values=made)
         counts = builder.execute()
-        for number, n in matches.items():
-            self._rows[number] = self._rows[number]._replace(hit=n + 500, c=given[n])
+        for number, n in matches.items():  # type: ignore[assignment]
+            self._rows[number] = self._rows[number]._replace(hit=n + 500, c=given[n])  # type: ignore[index]
         new = {n: model for n, model in given.items() if n not in matches.values()} if inserts else {}
         nothing = (None,) * self._added
         self._rows |= {n + start: _Row(n, model, model, (model,), None, nothing) for n, model in new.items()}

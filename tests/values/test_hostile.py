@@ -1,6 +1,7 @@
 """The hostile values are what they say, in Spark too; what ORC cannot hold is marked."""
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.values.exact import exactly, rows_of
 from tests.values.hostile import TYPES, day, hostile, is_storable, micros, stored
@@ -8,7 +9,7 @@ from tests.values.hostile import TYPES, day, hostile, is_storable, micros, store
 pytestmark = pytest.mark.spark
 
 
-def test_spark_reads_each_value_as_the_model_has_it(spark):
+def test_spark_reads_each_value_as_the_model_has_it(spark: SparkSession) -> None:
     for kind in TYPES:
         values = hostile(kind)
         frame = spark.sql(f"SELECT explode(array({', '.join(value.sql for value in values)})) AS v")
@@ -17,7 +18,7 @@ def test_spark_reads_each_value_as_the_model_has_it(spark):
         assert len(set(found)) == len(values), kind
 
 
-def test_what_orc_cannot_hold_is_marked():
+def test_what_orc_cannot_hold_is_marked() -> None:
     assert not is_storable("date", day("1582-10-10"))
     assert is_storable("date", day("1582-10-04"))
     assert is_storable("date", day("1582-10-15"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.served import served
 from tests.values.nested import Nested
@@ -17,7 +20,9 @@ LEAST = 150
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_all_verbs_do_as_the_model(spark, postgres_url, template, tmp_path, capsys):
+def test_all_verbs_do_as_the_model(
+    spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with served(postgres_url, template, tmp_path / "warehouse") as server:
         nested = Nested(spark, server.uri)
         for seed, kind in SAMPLE.items():

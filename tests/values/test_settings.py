@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import TimeZoneMismatchError, UnsupportedTableError
+from hive_acid.spark import AcidSession
 from tests.spark.checker import location_of
 from tests.values.settings import SETTINGS, TOGETHER
 from tests.values.story import told
@@ -19,20 +21,20 @@ pytestmark = pytest.mark.spark
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("number", range(len(TOGETHER)))
 @pytest.mark.sampled
-def test_story(spark, acid, number):
+def test_story(spark: SparkSession, acid: AcidSession, number: int) -> None:
     """Settings that do not exclude each other together; ``make walk-values ARGS=--settings`` takes each alone."""
     settings = {key: value for name in TOGETHER[number] for key, value in SETTINGS[name].items()}
     assert not wrong_under(spark, acid.connection, settings, "d.t"), TOGETHER[number]
 
 
-def test_another_zone_is_refused_in_words(spark, acid):
+def test_another_zone_is_refused_in_words(spark: SparkSession, acid: AcidSession) -> None:
     with under(spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
         story = told(spark, acid, "d.t", keys=False, nested=False)
         with pytest.raises(TimeZoneMismatchError, match=r"Europe/Berlin.*spark\.sql\.session\.timeZone"):
             list(story)
 
 
-def test_names_that_are_taken_for_patterns_are_refused_in_words(spark, acid):
+def test_names_that_are_taken_for_patterns_are_refused_in_words(spark: SparkSession, acid: AcidSession) -> None:
     acid.create_table("d.plain", {"id": "int"})
     acid.create_table("d.odd", {"id": "int", "a b": "int"})
     row = spark.sql("SELECT 1 AS id")
@@ -46,7 +48,7 @@ def test_names_that_are_taken_for_patterns_are_refused_in_words(spark, acid):
 
 
 @pytest.mark.parametrize("setting", ["charVarcharAsString", "noCharPaddingInPredicate"])
-def test_char_with_blanks_is_refused_in_words(spark, acid, setting):
+def test_char_with_blanks_is_refused_in_words(spark: SparkSession, acid: AcidSession, setting: str) -> None:
     acid.create_table("d.t", {"id": "int", "c": "char(4)"})
     acid.create_table("d.keyed", {"id": "int"}, partitioned_by={"c": "char(4)"})
     row = spark.sql("SELECT 1 AS id, 'ab' AS c")
@@ -65,7 +67,7 @@ def test_char_with_blanks_is_refused_in_words(spark, acid, setting):
 
 
 @pytest.mark.parametrize("kind", ["full", "insert_only"])
-def test_no_file_is_left_out(spark, acid, kind):
+def test_no_file_is_left_out(spark: SparkSession, acid: AcidSession, kind: str) -> None:
     """Rows of files that are gone or broken are not just missing, also where the session says so."""
     properties = {"transactional_properties": "insert_only"} if kind == "insert_only" else {}
     with under(spark, SETTINGS["files may be missing"]):
@@ -83,5 +85,5 @@ def test_no_file_is_left_out(spark, acid, kind):
                 acid.table(name).where("id >= 0").unionAll(frame).collect()
 
 
-def test_together_are_all_settings():
+def test_together_are_all_settings() -> None:
     assert sorted(name for names in TOGETHER for name in names) == sorted({*SETTINGS} - {"another zone"})

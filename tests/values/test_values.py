@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.served import served
 from tests.values.findings import Finding
@@ -21,7 +22,9 @@ KNOWN: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module")
-def walk(spark, postgres_url, template, tmp_path_factory) -> Iterator[Walk]:
+def walk(
+    spark: SparkSession, postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Walk]:
     place = tmp_path_factory.mktemp("values")
     with served(postgres_url, template, place / "warehouse") as server:
         walk = Walk(spark, server.uri, place)
@@ -32,7 +35,7 @@ def walk(spark, postgres_url, template, tmp_path_factory) -> Iterator[Walk]:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_all_ways_agree(walk, capsys):
+def test_all_ways_agree(walk: Walk, capsys: pytest.CaptureFixture[str]) -> None:
     for seed, layout in SAMPLE.items():
         walk.step(seed, layout, conditions=100, asked=8)
     with capsys.disabled():

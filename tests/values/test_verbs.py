@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.served import served
 from tests.values.verbs import Verbs
@@ -25,7 +28,9 @@ LEAST = 400
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_all_verbs_do_as_the_model(spark, postgres_url, template, tmp_path, capsys):
+def test_all_verbs_do_as_the_model(
+    spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with served(postgres_url, template, tmp_path / "warehouse") as server:
         verbs = Verbs(spark, server.uri)
         for seed, (form, kind) in SAMPLE.items():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,9 @@ from tests.served import served
     ("zone", "asked"), [("Europe/Amsterdam", ("5", "one", "by_time")), ("Asia/Kolkata", ("2", "one"))]
 )
 @pytest.mark.sampled
-def test_times_of_a_zone(postgres_url, template, tmp_path, capsys, zone, asked):
+def test_times_of_a_zone(
+    postgres_url: str, template: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], zone: str, asked: Any
+) -> None:
     """Summer time and before 1940 offsets of odd seconds; clocks that were put back before 1900."""
     with served(postgres_url, template, tmp_path / "warehouse") as server:
         words = [sys.executable, "-m", "tests.values.zones", server.uri, zone, "1", *asked]
@@ -29,6 +33,6 @@ def test_times_of_a_zone(postgres_url, template, tmp_path, capsys, zone, asked):
     assert "FINDING" not in done.stdout, done.stdout
 
 
-def test_zones_that_differ_before_there_were_zones_are_not_the_same():
+def test_zones_that_differ_before_there_were_zones_are_not_the_same() -> None:
     assert has_one_offset("Etc/GMT+12")
     assert not has_one_offset("Africa/Abidjan")

@@ -81,7 +81,7 @@ class Chooser:
             return Step(HOUSE, verb, {"lock_ids": tuple(locks[:1])})
         live = [(ref, client) for ref, client in self._txns if known.get(ref) in open_ids]
         self._standing = [one for one in self._requests if known.get(one[0]) in model.requests]
-        return getattr(self, f"_{verb}")(live)  # type: ignore[no-any-return]
+        return getattr(self, f"_{verb}")(live)
 
     # --- who and what ----------------------------------------------------------------------------
 

@@ -250,7 +250,7 @@ class Model:
                 if holder == path[0]:
                     found_victims.add(max(path))
                 elif holder not in path:
-                    paths.append((*path, holder))
+                    paths.append((*path, holder))  # type: ignore[arg-type]
         return found_victims
 
     def break_deadlock(self, victim: int) -> None:

@@ -97,7 +97,7 @@ class Bench:
 
     def request(self, table: str, kind: str, partitions: tuple[str, ...] = ()) -> list[int]:
         """Queue compactions."""
-        return self.acid.connection.compact(*table.split("."), kind, partitions)
+        return self.acid.connection.compact(*table.split("."), kind, partitions)  # type: ignore[call-arg]
 
     def wait(self, table: str, ids: list[int]) -> list[Any]:
         """Wait until all of `ids` have merged their files; what the server shows of them."""

@@ -135,7 +135,7 @@ def _report(title: str, lines: list[dict[str, Any]]) -> None:
         cells = [_cell(by_name.get(name), plain if name != PLAIN else None) for name in names]
         shown = f"**{step}**" if step in CHANGES else step
         print(f"| {shown} |" + "".join(f" {cell} |" for cell in cells))
-    for stage, by_name in checks.items():
+    for stage, by_name in checks.items():  # type: ignore[assignment]
         equal = len(set(by_name.values())) == 1
         print(f"rows {stage}: {'equal for all' if equal else f'DIFFERENT: {by_name}'}")
     for line in lines:

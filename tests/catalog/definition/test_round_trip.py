@@ -15,7 +15,7 @@ from metastore.catalog.service import CatalogService
 from metastore.rpc.encoding.plain import from_plain, to_plain
 from tests.catalog.conftest import Rpc
 
-TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=12)
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=12)  # type: ignore[arg-type]
 NAME = st.text(string.ascii_lowercase + string.digits + "_", min_size=1, max_size=12)
 TYPE = st.sampled_from(["int", "string", "struct<a:int,b:array<string>>", "decimal(10,2)"])
 MAP = st.dictionaries(

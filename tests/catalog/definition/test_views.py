@@ -57,7 +57,7 @@ def write(ann: Caller, operation: str, target: str = "default/t") -> int:
 
 def test_a_view_comes_back_as_it_was_sent(ann: Caller) -> None:
     texts = {"viewOriginalText": "select * from t", "viewExpandedText": "select `t`.`a` from `default`.`t`"}
-    ann.call("create_table", table("v", tableType="VIRTUAL_VIEW", **texts))
+    ann.call("create_table", table("v", tableType="VIRTUAL_VIEW", **texts))  # type: ignore[arg-type]
     found = ann.call("get_table", "default", "v")
     assert (found.tableType, found.viewOriginalText, found.viewExpandedText) == ("VIRTUAL_VIEW", *texts.values())
     assert found.creationMetadata is None

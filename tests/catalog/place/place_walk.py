@@ -144,7 +144,7 @@ class Story:
         if kind in ("acid", "plain", "external", "read"):
             more = {"tableType": "EXTERNAL_TABLE"} if kind == "external" else {}
             parameters = ACID if kind in ("acid", "read") else {}
-            rpc.create_table(table(name, sd=sd, parameters=parameters, **more))
+            rpc.create_table(table(name, sd=sd, parameters=parameters, **more))  # type: ignore[arg-type]
             self._theirs.append(lambda: rpc.drop_table("default", name, False))
         elif "partition" in kind:
             rpc.create_table(table(name, keys=KEYS, parameters=ACID if "acid" in kind else {}))

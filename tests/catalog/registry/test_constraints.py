@@ -39,7 +39,7 @@ def foreign(*pairs: str, name: str | None = None, of: str = "default.t", to: str
     """Each pair is ``child>parent``."""
     (db, tbl), (pkdb, pktbl) = of.split("."), to.split(".")
     fields = {"fktable_db": db, "fktable_name": tbl, "pktable_db": pkdb, "pktable_name": pktbl, "fk_name": name}
-    fields |= {"catName": "hive", "update_rule": 1, "delete_rule": 2, **FLAGS}
+    fields |= {"catName": "hive", "update_rule": 1, "delete_rule": 2, **FLAGS}  # type: ignore[dict-item]
     return [
         ttypes.SQLForeignKey(
             fkcolumn_name=pair.split(">")[0], pkcolumn_name=pair.split(">")[1], key_seq=place, **fields
@@ -94,7 +94,7 @@ def get(ann: Caller, kind: str, of: str = "default.t") -> list[Any]:
 
 
 def references(ann: Caller, parent: str | None = None, child: str | None = None) -> list[Any]:
-    fields = {}
+    fields: dict[str, Any] = {}
     for prefix, name in (("parent", parent), ("foreign", child)):
         if name:
             fields |= dict(zip((f"{prefix}_db_name", f"{prefix}_tbl_name"), name.split("."), strict=True))

@@ -34,7 +34,7 @@ def ref(kind: str, **fields: Any) -> Any:
         "column": {"dbName": "d", "objectName": "t", "columnName": "A"},
         "partition column": {"dbName": "d", "objectName": "t", "partValues": ["1"], "columnName": "a"},
     }[kind]
-    return ttypes.HiveObjectRef(objectType=getattr(KINDS, kind.split()[-1].upper()), **(named | fields))
+    return ttypes.HiveObjectRef(objectType=getattr(KINDS, kind.split()[-1].upper()), **(named | fields))  # type: ignore[operator]
 
 
 def privilege(

@@ -197,7 +197,7 @@ def test_a_failure_takes_its_bases_back(
     rpc: Rpc, world: AcidWorld, p: str, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
-    write = overwrites.write_empty_base
+    write = overwrites.write_empty_base  # type: ignore[attr-defined]
 
     def failing(*args: object) -> None:
         if written:

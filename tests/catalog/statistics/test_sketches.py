@@ -63,7 +63,7 @@ def test_what_hive_has_written() -> None:
     assert few.estimate() == 3
     assert many.estimate() == pytest.approx(985, rel=0.02)
     assert many.encode()[6:] == base64.b64decode(HIVE_MANY)[6:], "all but the estimate"
-    assert many.merge(few) == many  # type: ignore[arg-type]
+    assert many.merge(few) == many
 
 
 @pytest.mark.parametrize("index_bits", [4, 10, 14, 15])

@@ -186,7 +186,7 @@ class Walk:
         reader.seen = [(place, place.world.location, frozenset(place.rows))
                        for place in self.places if place.world.table in named]  # fmt: skip
         if kind == "named":
-            self.history.add(txn_id, {f"db.{table}": write_ids[table].high_water_mark + 1 for table in named})  # type: ignore[misc]
+            self.history.add(txn_id, {f"db.{table}": write_ids[table].high_water_mark + 1 for table in named})
         elif kind == "locked":
             place = self.choice.choice(self.places)
             component = LockComponent(LockType.SHARED_READ, "db", place.world.table, place.world.partition)
@@ -353,7 +353,7 @@ class Walk:
             place.world.configure(
                 aborted_threshold=0, clean_aborts=True, delayed_cleanup=False, cleaner_retention_ms=0, staging_age_ms=0
             )
-        self.any.executor.before = self.any.executor.after = lambda *_: None
+        self.any.executor.before = self.any.executor.after = lambda *_: None  # type: ignore[assignment]
         self.time_out()
         for _ in range(3):  # what waits comes first, and what has reached as far as this would is in its way
             self._work_off()

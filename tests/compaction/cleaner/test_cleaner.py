@@ -433,6 +433,6 @@ def test_cleanings_are_measured_by_type(world: World) -> None:
         if sample.suffix == "_count" or sample.name.endswith("_failures_total")
     }
     name = "compaction_cleaner_cycle"
-    for kind, runs, failures in (("minor", 1, 0), ("major", 2, 1), ("abort_txn_cleanup", 1, 0)):
-        assert counted[f"{name}_seconds", ("type", kind)] == runs
-        assert counted[f"{name}_failures_total", ("type", kind)] == failures
+    for kind, runs, failures in (("minor", 1, 0), ("major", 2, 1), ("abort_txn_cleanup", 1, 0)):  # type: ignore[assignment]
+        assert counted[f"{name}_seconds", ("type", kind)] == runs  # type: ignore[index]
+        assert counted[f"{name}_failures_total", ("type", kind)] == failures  # type: ignore[index]

@@ -30,7 +30,7 @@ class Two:
     def reader(self, *tables: str, txn_type: TxnType = TxnType.READ_ONLY) -> TxnId:
         txn_id = self.a.open(txn_type)
         if tables:
-            self.history.add(txn_id, {f"db.{table}": 3 for table in tables})  # type: ignore[misc]
+            self.history.add(txn_id, {f"db.{table}": 3 for table in tables})
         return txn_id
 
     def replace(self) -> None:

@@ -22,7 +22,7 @@ def main() -> None:
     """Take jobs until the input ends."""
     told = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     last = Point(sys.argv[2], int(sys.argv[3])) if len(sys.argv) > 2 else None
-    steps = Steps(lambda name: os.write(told, f"{name}\n".encode()), last)
+    steps = Steps(lambda name: os.write(told, f"{name}\n".encode()), last)  # type: ignore[arg-type]
     steps.service = "Spark job"
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

@@ -116,7 +116,7 @@ def _remove_unless(stuck: str, remove: Callable[[str], bool], location: str) -> 
 def _carry_out(order: dict[str, Any], told: str) -> None:
     descriptor = os.open(told, os.O_WRONLY | os.O_APPEND)
     last = order["last"] and Point(*order["last"])
-    steps = Steps(lambda name: os.write(descriptor, f"{name}\n".encode()), last, order["harm"])
+    steps = Steps(lambda name: os.write(descriptor, f"{name}\n".encode()), last, order["harm"])  # type: ignore[arg-type]
     run(Order(**{**order, "last": last}), steps)
 
 

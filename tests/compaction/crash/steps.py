@@ -185,7 +185,7 @@ class Steps:
             return made
 
         Database._call = watched  # type: ignore[method-assign, assignment]
-        Connections._made = connection  # type: ignore[method-assign]
+        Connections._made = connection  # type: ignore[assignment, method-assign]
 
     def _watch_hot_calls(self) -> None:
         ask, done = Batcher.ask, _Queue._done
@@ -202,8 +202,8 @@ class Steps:
                 connection.close()
             done(queue, batch, connection, rows, error)
 
-        Batcher.ask = watched  # type: ignore[method-assign]
-        _Queue._done = answered  # type: ignore[method-assign]
+        Batcher.ask = watched  # type: ignore[assignment, method-assign]
+        _Queue._done = answered  # type: ignore[assignment, method-assign]
 
 
 def _place() -> str:

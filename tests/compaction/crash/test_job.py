@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
+from pyspark.sql import SparkSession
 
 from hive_acid.filesystem import files
 from hive_acid.format.rows import INSERT, RowEvent, encode_bucket
@@ -28,7 +29,7 @@ from tests.compaction.world import ACID, World
 from tests.crash.steps import ALL_STEPS
 from tests.spark.read.test_insert_only import FORMATS
 
-CASES = (
+CASES = (  # type: ignore[var-annotated]
     (CompactionType.MINOR, True, {}),
     (CompactionType.MAJOR, True, {}),
     (CompactionType.MAJOR, False, {}),
@@ -77,8 +78,8 @@ class Programs:
 
 
 @pytest.fixture
-def programs(spark, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
-    parameters = spark.sparkContext._gateway.gateway_parameters
+def programs(spark: SparkSession, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
+    parameters = spark.sparkContext._gateway.gateway_parameters  # type: ignore[union-attr]
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", str(parameters.port))
     monkeypatch.setenv("PYSPARK_GATEWAY_SECRET", parameters.auth_token)
     monkeypatch.setattr(tables, "write_directory", write_orc)

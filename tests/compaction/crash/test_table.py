@@ -18,7 +18,7 @@ def test_time_gives_way_to_who_locks_rows_in_another_order(db: Database) -> None
 
     def started(txn_id: int) -> datetime:
         with db.engine.connect() as connection:
-            return connection.exec_driver_sql(times, (txn_id,)).scalar_one()  # type: ignore[no-any-return]
+            return connection.exec_driver_sql(times, (txn_id,)).scalar_one()
 
     before = started(first)
     with ThreadPoolExecutor(1) as pool:

@@ -295,7 +295,7 @@ def test_what_was_written_during_a_compaction_is_looked_at_after_it(world: World
     world.write()
     initiator = world.initiator()
     assert len(initiator.run_once()) == 1
-    world.executor.after = lambda job: [world.write() for _ in range(20)] and None  # type: ignore[func-returns-value]
+    world.executor.after = lambda job: [world.write() for _ in range(20)] and None  # type: ignore[assignment]
     world.worker().run_once()
     execute(world, "UPDATE completed_component SET committed_at = committed_at - interval '1 hour'")
     world.cleaner().run_once()
@@ -329,7 +329,7 @@ def test_all_pages_in_one_run(db: Database, tmp_path: Path) -> None:
     pages: list[int] = []
     looks = world.service.looks
     ask = looks.candidates
-    looks.candidates = lambda *args: pages.append(1) or ask(*args)  # type: ignore[method-assign, func-returns-value]
+    looks.candidates = lambda *args: pages.append(1) or ask(*args)  # type: ignore[method-assign]
     assert [request.table for request in world.initiator().run_once()] == ["t"]
     assert len(pages) == 4
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -130,7 +131,8 @@ def test_lost_answer_of_mark_compacted_is_asked_for_again(world: World) -> None:
     world.write()
     world.write()
     answer = world.request()
-    worker, lost = world.worker(), []
+    lost: list[Any] = []
+    worker = world.worker()
     mark = worker._service.mark_compacted
 
     def answer_lost(compaction_id: CompactionId, name: str | None = None) -> None:
@@ -139,7 +141,7 @@ def test_lost_answer_of_mark_compacted_is_asked_for_again(world: World) -> None:
             lost.append(compaction_id)
             raise MetaError("the database connection was lost during mark_compacted: outcome unknown")
 
-    worker._service.mark_compacted = answer_lost  # type: ignore[method-assign]
+    worker._service.mark_compacted = answer_lost  # type: ignore[assignment, method-assign]
     assert worker.run_once()
     done = world.service.get(answer.id)
     assert (done.state, lost) == (CompactionState.READY_FOR_CLEANING, [answer.id])

@@ -27,7 +27,19 @@ UTC = [f"--conf=spark.{role}.extraJavaOptions=-Duser.timezone=UTC" for role in (
 
 def job(staging: str, what: str = "work", **more: str) -> CompactionJob:
     return CompactionJob(
-        7, "major", what, staging, (), "db.t:1::", (), (), (), "base_0000001_v0000002", None, "zlib", **more
+        7,
+        "major",
+        what,
+        staging,
+        (),
+        "db.t:1::",
+        (),
+        (),
+        (),
+        "base_0000001_v0000002",
+        None,
+        "zlib",
+        **more,  # type: ignore[arg-type]
     )
 
 

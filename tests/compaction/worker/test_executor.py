@@ -64,7 +64,19 @@ NEVER = threading.Event()
 
 def job(what: str = "work", staging: str = "", number: int = 7, **more: str) -> CompactionJob:
     return CompactionJob(
-        number, "major", what, staging, (), "db.t:1::", (), (), (), "base_0000001_v0000002", None, "zlib", **more
+        number,
+        "major",
+        what,
+        staging,
+        (),
+        "db.t:1::",
+        (),
+        (),
+        (),
+        "base_0000001_v0000002",
+        None,
+        "zlib",
+        **more,  # type: ignore[arg-type]
     )
 
 

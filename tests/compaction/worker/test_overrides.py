@@ -15,14 +15,14 @@ TABLE = {
 }
 
 
-def test_a_request_wins_over_its_table():
+def test_a_request_wins_over_its_table() -> None:
     found = overrides.job_properties(TABLE, {"compactor.spark.sql.shuffle.partitions": "9", "tblprops.x": "y"})
     assert found["spark.sql.shuffle.partitions"] == "9"
     assert found["hive.compactor.job.queue"] == "night"
     assert overrides.spark_settings(found) == {"spark.sql.shuffle.partitions": "9"}
 
 
-def test_properties_of_the_table_for_one_write():
+def test_properties_of_the_table_for_one_write() -> None:
     asked = {"tblprops.ORC.compress": "zlib", "tblprops.orc.stripe.size": "1048576", "compactor.x": "y"}
     found = overrides.table_properties(TABLE, asked)
     assert compression_of(found, "none") == "zlib"
@@ -31,7 +31,7 @@ def test_properties_of_the_table_for_one_write():
     assert found["hive_acid.layout"] == "buckets"
 
 
-def test_how_much_is_merged_at_a_time():
+def test_how_much_is_merged_at_a_time() -> None:
     limit = "compactor.hive.compactor.max.num.delta"
     assert overrides.max_deltas({}, {}, 500) == 500
     assert overrides.max_deltas({limit.upper(): " 7 "}, {}, 500) == 7

@@ -18,7 +18,8 @@ from hive_acid.format.rows import RowId
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.operators import compactions
-from hive_acid.operators.show import ShowCompactions, compactions_asked_for
+from hive_acid.operators.show import compactions_asked_for
+from hive_acid.operators.statements import ShowCompactions
 from hive_acid.wire import ttypes
 from metastore.compaction.models import Compaction, CompactionRequest
 from metastore.compaction.plan import TableKind, compaction_input, plan_compaction
@@ -138,7 +139,7 @@ def test_no_round_ends_within_a_directory() -> None:
 def test_where_only_bases_take_effect_at_once() -> None:
     """Apache Hive 3.1 and Trino would see the two directories of a minor compaction one after the other."""
     for table in ({"in_one_bucket": True}, {"hive_3": True}):
-        done = rounds_of(deltas(1, 8, deletes=True), MAJOR, 6, **table)
+        done = rounds_of(deltas(1, 8, deletes=True), MAJOR, 6, **table)  # type: ignore[arg-type]
         assert [this.kind for this, _, _ in done] == [MAJOR] * 3
         assert [this.found.highest_write_id for this, _, _ in done] == [3, 6, 8]
     assert [this.kind for this, _, _ in rounds_of(deltas(1, 8), MINOR, 6, hive_3=True)] == [MAJOR] * 2
@@ -262,7 +263,7 @@ def test_writers_between_the_rounds_do_not_make_more_of_them(world: World) -> No
     world.configure(max_deltas=4)
     write_many(world, 6)
     world.request(MINOR)
-    world.executor.before = lambda job, cancelled: [world.write() for _ in range(2)]
+    world.executor.before = lambda job, cancelled: [world.write() for _ in range(2)]  # type: ignore[assignment]
     found = work(world)
     assert len(found) <= 5, "each round sees two deltas more, and merges four"
     assert not found[-1].has_more

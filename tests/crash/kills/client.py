@@ -81,7 +81,7 @@ def _carry_out(order: dict[str, Any]) -> None:
         if order["by_spark"]:
             acid.limits = replace(acid.limits, **WRITTEN)
         _tell_commits(told)
-        Steps(lambda name: os.write(told, f"{name}\n".encode()), None).watch()
+        Steps(lambda name: os.write(told, f"{name}\n".encode()), None).watch()  # type: ignore[arg-type]
         if order["kind"] == "query":
             run_query(acid, **order["arguments"])
         else:
@@ -102,7 +102,7 @@ def _tell_commits(told: int) -> None:
             os.write(told, f"{ANSWERED}\n".encode())
         return answer
 
-    Connection.call = telling  # type: ignore[method-assign]
+    Connection.call = telling  # type: ignore[assignment, method-assign]
 
 
 def _status(child: int, told: Path, moment: list[float] | None) -> int:

@@ -1,6 +1,7 @@
 """Delete events as files, read by an ORC library and by the reader of tails."""
 
 import random
+from typing import Any
 
 import pyarrow
 import pytest
@@ -25,18 +26,18 @@ COLUMNS = [
 IDS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 
 
-def events(content):
+def events(content: Any) -> Any:
     """The five ids of each event; the row of each is null."""
     table = orc.ORCFile(pyarrow.BufferReader(content)).read()
     assert table.column("row").null_count == table.num_rows
     return list(zip(*(table.column(name).to_pylist() for name in IDS), strict=True))
 
 
-def by(write_id, keys):
-    return DeleteEvents(*map(list, zip(*keys, strict=True)), [write_id] * len(keys))
+def by(write_id: Any, keys: Any) -> Any:
+    return DeleteEvents(*map(list, zip(*keys, strict=True)), [write_id] * len(keys))  # type: ignore[call-arg]
 
 
-def some_keys(random_, count, kind):
+def some_keys(random_: Any, count: Any, kind: Any) -> Any:
     """Keys in order: of one source, of several, and such as need all bits."""
     write_ids = [3] if kind == 0 else [0, 1, 3, 1 << 40]
     buckets = [encode_bucket(bucket, statement) for bucket in range(3 if kind else 1) for statement in range(2)]
@@ -50,7 +51,7 @@ def some_keys(random_, count, kind):
 
 @pytest.mark.parametrize("compression", ["zlib", "none"])
 @pytest.mark.parametrize("kind", range(3))
-def test_an_ordinary_reader_finds_the_events(compression, kind):
+def test_an_ordinary_reader_finds_the_events(compression: str, kind: int) -> None:
     random_ = random.Random(kind)
     for count in (1, 2, 3, 9, 511, 512, 513, 1025, 9_999, 10_000, 10_001, 20_500):
         keys = some_keys(random_, count, kind)
@@ -63,7 +64,7 @@ def test_an_ordinary_reader_finds_the_events(compression, kind):
     assert len(content) < 10_000
 
 
-def test_what_the_tail_says():
+def test_what_the_tail_says() -> None:
     keys = [(1, encode_bucket(0), 5), (1, encode_bucket(1), 3), (4, encode_bucket(0), 9)]
     content = delete_file(COLUMNS, by(7, keys), "zlib")
     tail = read_tail(content)
@@ -73,29 +74,29 @@ def test_what_the_tail_says():
         "hive.acid.stats": b"0,0,3",
         "hive.acid.version": b"2",
     }
-    assert [tail.hive_type(column) for column in tail.types[tail.column("row")].children[:4]] == [
+    assert [tail.hive_type(column) for column in tail.types[tail.column("row")].children[:4]] == [  # type: ignore[index]
         "int",
         "string",
         "decimal(12,3)",
         "varchar(5)",
     ]
     for which in (tail.statistics, lambda column: tail.stripe_statistics(0, column)):
-        bounds = [(which(tail.column(name)).minimum, which(tail.column(name)).maximum) for name in IDS]
+        bounds = [(which(tail.column(name)).minimum, which(tail.column(name)).maximum) for name in IDS]  # type: ignore[arg-type]
         assert bounds == [(2, 2), (1, 4), (encode_bucket(0), encode_bucket(1)), (3, 9), (7, 7)]
-        assert which(tail.column("row")).has_null
+        assert which(tail.column("row")).has_null  # type: ignore[arg-type]
     # A second tail, as other files get one, fits behind it.
     assert events(content + second_tail(content, properties={"more": b"x"})) == [(2, *key, 7) for key in keys]
     (stripe,) = tail.stripes
     assert (stripe.offset, stripe.rows) == (3, 3)
 
 
-def test_events_of_several_writes():
+def test_events_of_several_writes() -> None:
     found = [(1, encode_bucket(0), row, 9 - row % 5) for row in range(1200)]
     content = delete_file(COLUMNS, DeleteEvents(*zip(*found, strict=True)), "zlib")
     assert events(content) == [(2, *event) for event in found]
 
 
-def test_events_go_into_the_file_of_their_bucket():
+def test_events_go_into_the_file_of_their_bucket() -> None:
     """Also those of rows that several statements of one transaction wrote into it."""
     of_one = by(7, [(1, encode_bucket(3, statement), row) for statement in range(2) for row in range(5)])
     assert of_one.by_bucket() == {3: of_one}
@@ -105,6 +106,6 @@ def test_events_go_into_the_file_of_their_bucket():
     }
 
 
-def test_what_is_no_type():
+def test_what_is_no_type() -> None:
     with pytest.raises(FormatError, match="is not a type"):
         delete_file([("a", "foo")], by(2, [(1, encode_bucket(0), 0)]), "zlib")

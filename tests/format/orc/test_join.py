@@ -5,6 +5,7 @@ import datetime as dt
 import io
 import random
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -35,7 +36,7 @@ TYPES = {
 }
 
 
-def values(rows, seed):
+def values(rows: Any, seed: Any) -> Any:
     chance = random.Random(seed)
     number = lambda: chance.randint(-(10**9), 10**9)  # noqa: E731
     makers = {
@@ -54,20 +55,20 @@ def values(rows, seed):
     return pa.table({name: pa.array(column, TYPES[name]) for name, column in columns.items()})
 
 
-def written(table, compression="zlib", **options):
+def written(table: Any, compression: Any = "zlib", **options: Any) -> Any:
     out = io.BytesIO()
     orc.write_table(table, out, compression=compression, **options)
     return out.getvalue()
 
 
-def joined(contents):
+def joined(contents: Any) -> Any:
     parts = [orc_part(content, uncompressed) for content in contents]
     bodies = [content[part.begin : part.end] for content, part in zip(contents, parts, strict=True)]
     return MAGIC + b"".join(bodies) + joined_tail(parts)
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_the_rows_of_all_in_order(compression):
+def test_the_rows_of_all_in_order(compression: Any) -> None:
     tables = [values(rows, seed) for seed, rows in enumerate((3000, 1, 5000, 0, 700))]
     made = joined([written(table, compression, stripe_size=1 << 16) for table in tables])
     whole = pa.concat_tables(tables)
@@ -79,13 +80,13 @@ def test_the_rows_of_all_in_order(compression):
     assert pa.Table.from_batches(stripes).equals(whole)
 
 
-def test_a_joined_file_is_joined_again():
+def test_a_joined_file_is_joined_again() -> None:
     tables = [values(200, seed) for seed in range(4)]
     first, second = (joined([written(one) for one in two]) for two in (tables[:2], tables[2:]))
     assert orc.ORCFile(io.BytesIO(joined([first, second]))).read().equals(pa.concat_tables(tables))
 
 
-def test_statistics_are_those_of_all_rows_together():
+def test_statistics_are_those_of_all_rows_together() -> None:
     tables = [values(rows, seed) for seed, rows in enumerate((300, 0, 500))]
     made = read_tail(joined([written(table) for table in tables]))
     whole = read_tail(written(pa.concat_tables(tables)))
@@ -98,11 +99,11 @@ def test_statistics_are_those_of_all_rows_together():
     assert [stripe.rows for stripe in made.stripes] == [300, 500]
 
 
-def test_statistics_of_stripes_stay_with_their_stripes():
+def test_statistics_of_stripes_stay_with_their_stripes() -> None:
     """With a stripe more or less in them, those of one stripe would be taken for those of another."""
     types = acid_types([("a", "int")])
 
-    def file(stripes, told):
+    def file(stripes: Any, told: Any) -> Any:
         messages = [number_field(1, 3) + number_field(3, 9) + number_field(5, 1) for _ in range(stripes)]
         metadata = b"".join(bytes_field(1, b"") for _ in range(told))
         return orc_file(
@@ -118,13 +119,13 @@ def test_statistics_of_stripes_stay_with_their_stripes():
         joined_tail([telling, silent])
 
 
-def test_a_nan_in_one_file_takes_the_bounds_away():
+def test_a_nan_in_one_file_takes_the_bounds_away() -> None:
     tables = [pa.table({"d": pa.array([number])}) for number in (1.0, float("nan"), 2.0)]
     found = read_tail(joined([written(table) for table in tables])).statistics(1)
     assert (found.values, found.minimum, found.maximum) == (3, None, None)
 
 
-def test_what_one_file_does_not_say_is_not_said():
+def test_what_one_file_does_not_say_is_not_said() -> None:
     bounds = bytes_field(2, number_field(1, unzigzag(-3)) + number_field(2, unzigzag(9)))
     known, silent = number_field(1, 5) + bounds + number_field(10, 0), number_field(1, 5)
     assert column_statistics("bigint", joined_statistics([known, known])).minimum == -3
@@ -135,7 +136,7 @@ def test_what_one_file_does_not_say_is_not_said():
     assert (with_nulls.values, with_nulls.has_null, with_nulls.minimum, with_nulls.maximum) == (5, True, -3, 9)
 
 
-def test_long_texts_have_bounds_that_were_rounded():
+def test_long_texts_have_bounds_that_were_rounded() -> None:
     exact = bytes_field(4, bytes_field(1, b"b") + bytes_field(2, b"d"))
     rounded = bytes_field(4, bytes_field(4, b"a") + bytes_field(5, b"c"))
     of = [number_field(1, 1) + one for one in (exact, rounded)]
@@ -143,7 +144,7 @@ def test_long_texts_have_bounds_that_were_rounded():
     assert (found.minimum, found.maximum) == ("a", "d")
 
 
-def test_a_sum_that_is_too_large_is_left_out():
+def test_a_sum_that_is_too_large_is_left_out() -> None:
     most = unzigzag((1 << 63) - 1)
     of = number_field(1, 1) + bytes_field(2, number_field(1, most) + number_field(2, most) + number_field(3, most))
     assert joined_statistics([of, of]).count(varint(3 << 3) + varint(most)) == 0
@@ -159,20 +160,20 @@ def test_a_sum_that_is_too_large_is_left_out():
         written(pa.table({"x": pa.array([1], pa.int64())}), row_index_stride=20_000),
     ],
 )
-def test_files_that_differ_are_not_joined(other):
+def test_files_that_differ_are_not_joined(other: Any) -> None:
     first = written(pa.table({"x": pa.array([1], pa.int64())}))
     with pytest.raises(FormatError, match="not joined"):
         joined([first, other])
 
 
 @given(st.integers(-(1 << 63), (1 << 63) - 1))
-def test_signed_numbers(value):
+def test_signed_numbers(value: Any) -> None:
     assert zigzag(unzigzag(value)) == value
 
 
 @settings(max_examples=50)
 @given(st.data())
-def test_broken_bytes_are_refused(data):
+def test_broken_bytes_are_refused(data: Any) -> None:
     content = bytearray(written(values(50, 1), "uncompressed"))
     place = data.draw(st.integers(max(0, len(content) - 600), len(content) - 1))
     content[place] ^= data.draw(st.integers(1, 255))

@@ -2,6 +2,7 @@
 
 import io
 import random
+from typing import Any
 
 import pyarrow
 import pytest
@@ -20,19 +21,19 @@ ROWS = 20_000
 KINDS = [pyarrow.int32(), pyarrow.int64(), pyarrow.int32(), pyarrow.int64(), pyarrow.int64()]
 
 
-def ids(rows=ROWS, write_ids=None, buckets=None):
+def ids(rows: Any = ROWS, write_ids: Any = None, buckets: Any = None) -> Any:
     writes = write_ids or [7] * rows
     values = [[0] * rows, writes, buckets or [536870912] * rows, list(range(rows)), writes]
     return [pyarrow.array(column, kind) for column, kind in zip(values, KINDS, strict=True)]
 
 
-def written(table, compression, stripe_size=1 << 26):
+def written(table: Any, compression: Any, stripe_size: Any = 1 << 26) -> Any:
     buffer = io.BytesIO()
     orc.write_table(table, buffer, compression=compression, stripe_size=stripe_size, dictionary_key_size_threshold=0.0)
     return buffer.getvalue()
 
 
-def flat(compression):
+def flat(compression: Any) -> Any:
     """A file as Spark writes it: an empty `row`, its columns behind it."""
     row = pyarrow.array([{}] * ROWS, pyarrow.struct([]))
     numbers = pyarrow.array(range(ROWS))
@@ -43,12 +44,12 @@ def flat(compression):
     return written(table, compression, 1 << 17), texts, lists
 
 
-def reader(content):
+def reader(content: Any) -> Any:
     return orc.ORCFile(io.BytesIO(content))
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_columns_move_into_the_row(compression):
+def test_columns_move_into_the_row(compression: Any) -> None:
     content, texts, lists = flat(compression)
     patched = content + second_tail(content, row=["id", "te xt", "li"], decompress=uncompressed)
     table = reader(patched).read()
@@ -62,20 +63,20 @@ def test_columns_move_into_the_row(compression):
     assert reader(patched).read(columns=["row.te xt"]).num_rows == ROWS
     tail = read_tail(patched, uncompressed)
     assert tail.names() == (*IDS, "row")
-    assert tail.statistics(tail.column("row", "id")).maximum == ROWS - 1
+    assert tail.statistics(tail.column("row", "id")).maximum == ROWS - 1  # type: ignore[arg-type]
     again = patched + second_tail(patched, properties={"k": b"v"}, decompress=uncompressed)
     assert reader(again).read().equals(table)
     assert reader(again).metadata[b"k" if isinstance(next(iter(reader(again).metadata)), bytes) else "k"] in (b"v", "v")
 
 
 @pytest.mark.parametrize("names", [["one"], ["a", "b"], ["a", "b", "c", "d"]])
-def test_other_columns_are_refused(names):
+def test_other_columns_are_refused(names: Any) -> None:
     content, *_ = flat("zlib")
     with pytest.raises(FormatError, match="not those"):
         second_tail(content, row=names)
 
 
-def test_plain_files_are_refused():
+def test_plain_files_are_refused() -> None:
     content = written(pyarrow.table({"a": [1]}), "zlib")
     with pytest.raises(FormatError, match="columns of ACID"):
         second_tail(content, row=["a"])
@@ -84,12 +85,12 @@ def test_plain_files_are_refused():
 
 
 @given(st.binary(max_size=300))
-def test_bytes_that_are_no_tail_are_refused(content):
+def test_bytes_that_are_no_tail_are_refused(content: Any) -> None:
     with pytest.raises(FormatError):
         second_tail(content, row=["a"])
 
 
-def events(write_ids, stripe_rows):
+def events(write_ids: Any, stripe_rows: Any) -> Any:
     """A file of events in several stripes."""
     rows = len(write_ids)
     dice = random.Random(7)
@@ -103,11 +104,11 @@ def events(write_ids, stripe_rows):
     return buffer.getvalue()
 
 
-def properties(content, *, deletes):
+def properties(content: Any, *, deletes: Any) -> Any:
     return hive_3_properties(read_tail(content), deletes=deletes)
 
 
-def test_inserts_end_with_their_last_row():
+def test_inserts_end_with_their_last_row() -> None:
     content = events([7] * 12_000, 4_000)
     stripes = [stripe.rows for stripe in read_tail(content).stripes]
     ends = [sum(stripes[: place + 1]) - 1 for place in range(len(stripes))]
@@ -118,7 +119,7 @@ def test_inserts_end_with_their_last_row():
     assert properties(content, deletes=True)["hive.acid.stats"] == b"0,0,12000"
 
 
-def test_a_key_between_stripes_is_enough():
+def test_a_key_between_stripes_is_enough() -> None:
     """Where several writes are in a stripe, any key below the next stripe's first one separates them."""
     content = events([1] * 2_000 + [2] * 2_000 + [3] * 4_000, 4_000)
     index = properties(content, deletes=True)["hive.acid.key.index"].decode().rstrip(";").split(";")
@@ -128,7 +129,7 @@ def test_a_key_between_stripes_is_enough():
     assert keys[-1][0] == 3
 
 
-def test_a_key_that_the_statistics_do_not_tell_is_refused():
+def test_a_key_that_the_statistics_do_not_tell_is_refused() -> None:
     content = events([1] * 2_000 + [2] * 6_000, 4_000)
     assert len(read_tail(content).stripes) == 2
     with pytest.raises(FormatError, match="stripe 0"):

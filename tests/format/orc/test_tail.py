@@ -3,6 +3,8 @@
 import datetime as dt
 import io
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -45,22 +47,22 @@ EXPECTED = {
 }
 
 
-def written(compression="zlib", table=None, **options):
+def written(compression: Any = "zlib", table: Any = None, **options: Any) -> Any:
     out = io.BytesIO()
     orc.write_table(pa.table(COLUMNS) if table is None else table, out, compression=compression, **options)
     return out.getvalue()
 
 
-def tail_of(content, decompress=None):
+def tail_of(content: Any, decompress: Any = None) -> Any:
     return read_tail(content[-tail_length(content[-LONGEST_POSTSCRIPT_BYTES:]) :], decompress)
 
 
 @pytest.fixture(scope="module")
-def zlib():
+def zlib() -> Any:
     return tail_of(written())
 
 
-def test_types_and_names(zlib):
+def test_types_and_names(zlib: Any) -> None:
     assert zlib.rows == 3
     assert zlib.compression == "zlib"
     assert zlib.names() == tuple(COLUMNS)
@@ -71,7 +73,7 @@ def test_types_and_names(zlib):
     assert zlib.column("i", "x") is None
 
 
-def test_statistics_of_the_file_and_of_its_stripe(zlib):
+def test_statistics_of_the_file_and_of_its_stripe(zlib: Any) -> None:
     for name, expected in EXPECTED.items():
         assert zlib.statistics(zlib.column(name)) == expected, name
         assert zlib.stripe_statistics(0, zlib.column(name)) == expected, name
@@ -81,7 +83,7 @@ def test_statistics_of_the_file_and_of_its_stripe(zlib):
     assert zlib.stripe_statistics(1, 1) == UNKNOWN
 
 
-def test_stripes_lie_one_behind_the_other():
+def test_stripes_lie_one_behind_the_other() -> None:
     rows = 200_000
     content = written(
         table=pa.table({"k": pa.array(range(rows)), "s": [f"{i * 7919}" for i in range(rows)]}), stripe_size=1
@@ -98,7 +100,7 @@ def test_stripes_lie_one_behind_the_other():
 
 
 @pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "zstd", "lz4"])
-def test_all_compressions_through_the_cache(tmp_path, compression):
+def test_all_compressions_through_the_cache(tmp_path: Path, compression: str) -> None:
     (tmp_path / "f").write_bytes(written(compression))
     file = DataFilePath(str(tmp_path / "f"), (tmp_path / "f").stat().st_size, 1)
     footers = Footers()
@@ -111,7 +113,7 @@ def test_all_compressions_through_the_cache(tmp_path, compression):
     assert footers.read([file, file])[1] is tail
 
 
-def test_a_file_of_unknown_time_is_not_kept_and_a_tail_longer_than_the_first_read_is_read(tmp_path):
+def test_a_file_of_unknown_time_is_not_kept_and_a_tail_longer_than_the_first_read_is_read(tmp_path: Path) -> None:
     table = pa.table({f"a_column_with_a_long_name_{i}": [f"text {i * 7919} {i * 104729}"] for i in range(2000)})
     (tmp_path / "f").write_bytes(written("uncompressed", table))
     footers = Footers()
@@ -120,7 +122,7 @@ def test_a_file_of_unknown_time_is_not_kept_and_a_tail_longer_than_the_first_rea
     assert footers.missing([file]) == 1
 
 
-def test_the_cache_forgets_the_oldest(tmp_path):
+def test_the_cache_forgets_the_oldest(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(written())
     size = (tmp_path / "f").stat().st_size
     footers = Footers(limit=2)
@@ -129,7 +131,7 @@ def test_the_cache_forgets_the_oldest(tmp_path):
     assert footers.missing(some) == footers.missing(some[:1]) == 1
 
 
-def test_files_without_rows():
+def test_files_without_rows() -> None:
     tail = tail_of(empty_acid_file([("a", "int"), ("b", "decimal(12,3)"), ("c", "char(3)")]))
     assert tail.rows == 0
     assert tail.stripes == ()
@@ -139,7 +141,7 @@ def test_files_without_rows():
     assert tail.statistics(tail.column("row", "a")).minimum is None
 
 
-def test_a_compression_that_nobody_can_read_says_so(tmp_path):
+def test_a_compression_that_nobody_can_read_says_so(tmp_path: Path) -> None:
     content = written("snappy")
     with pytest.raises(FormatError, match=r"snappy.*pyarrow"):
         tail_of(content)
@@ -148,7 +150,7 @@ def test_a_compression_that_nobody_can_read_says_so(tmp_path):
         Footers().read([DataFilePath(str(tmp_path / "f"), 13)])
 
 
-def test_bounds_of_writers_that_are_not_to_be_trusted():
+def test_bounds_of_writers_that_are_not_to_be_trusted() -> None:
     bounds = bytes_field(2, number_field(1, 2) + number_field(2, 4))
     assert column_statistics("bigint", number_field(1, 9) + bounds) == ColumnStatistics(9, True, 1, 2)
     assert column_statistics("string", number_field(1, 9) + bounds) == ColumnStatistics(9, True)
@@ -168,7 +170,7 @@ def test_bounds_of_writers_that_are_not_to_be_trusted():
     )
 
 
-def test_the_last_millisecond_of_all_has_none_after_it():
+def test_the_last_millisecond_of_all_has_none_after_it() -> None:
     last = 253_402_300_799_999
     message = bytes_field(9, number_field(3, unzigzag(0)) + number_field(4, unzigzag(last)))
     assert column_statistics("timestamp", message) == ColumnStatistics(None, True, dt.datetime(1970, 1, 1), None)
@@ -179,7 +181,7 @@ VALID = written("uncompressed")
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_corrupt_and_cut_tails_are_read_or_refused(data):
+def test_corrupt_and_cut_tails_are_read_or_refused(data: Any) -> None:
     content = bytearray(VALID)
     for _ in range(data.draw(st.integers(0, 4))):
         content[-1 - data.draw(st.integers(0, 1500))] = data.draw(st.integers(0, 255))

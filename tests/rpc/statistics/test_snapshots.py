@@ -22,7 +22,7 @@ FRESH = '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}'
 """What Hive says of a table that it makes."""
 
 
-ALL, NOTHING = (["a"], True), ([], False)
+ALL, NOTHING = (["a"], True), ([], False)  # type: ignore[var-annotated]
 WITHOUT_PROMISE = (["a"], None)
 
 

@@ -158,7 +158,7 @@ def test_engines_do_not_see_each_other(ann: Caller, t: str) -> None:
     assert of_table(ann, t, engine="trino") == {}
     assert accuracy(ann, t) == {"COLUMN_STATS": {"a": "true"}}, "the parameter speaks of Hive's"
     ann.call("delete_table_column_statistics", "default", t, "a", "impala")
-    assert sorted(of_table(ann, t)), sorted(of_table(ann, t, engine="impala")) == (["a"], ["b"])
+    assert (sorted(of_table(ann, t)), sorted(of_table(ann, t, engine="impala"))) == (["a"], ["b"])
 
 
 def test_bit_vectors_can_be_left_out(postgres_url: str, template: str, tmp_path: Any) -> None:
