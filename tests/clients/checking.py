@@ -130,9 +130,9 @@ def _missing_in(kind: int, inner: Any, value: Any, path: str) -> Iterator[str]:
     elif kind in _LISTS:
         item = inner if isinstance(inner, tuple) else (inner, None)
         for one in value:
-            yield from _missing_in(*item, one, path)
+            yield from _missing_in(*item, one, path)  # type: ignore[call-arg]
     elif kind == TType.MAP:
         key_item, item = (one if isinstance(one, tuple) else (one, None) for one in inner)
         for key, one in value.items():
-            yield from _missing_in(*key_item, key, path)
-            yield from _missing_in(*item, one, path)
+            yield from _missing_in(*key_item, key, path)  # type: ignore[call-arg]
+            yield from _missing_in(*item, one, path)  # type: ignore[call-arg]

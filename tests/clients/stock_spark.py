@@ -73,7 +73,7 @@ def _answer(spark: Any, statement: str, answers: IO[str]) -> None:
     try:
         reply = {"rows": [list(row) for row in spark.sql(statement).collect()]}
     except Exception as error:
-        reply = {"error": str(error)}
+        reply = {"error": str(error)}  # type: ignore[dict-item]
     answers.write(json.dumps(reply, default=str) + "\n")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -58,5 +59,5 @@ def complaints(method: str, value: object) -> list[str]:
         ("getName", b"\xff", ["getName.success is not UTF-8"]),
     ],
 )
-def test_complaints(method, value, expected):
+def test_complaints(method: str, value: Any, expected: Any) -> None:
     assert complaints(method, value) == expected

@@ -5,10 +5,14 @@ Those of later releases need jars that are not fetched; `tests.events.test_messa
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from py4j.java_gateway import JavaObject
 
 from metastore.rpc.handlers.event_messages import message
+from tests.clients.java import JavaHive
 from tests.events.samples import samples
 from tests.events.test_messages import stored
 
@@ -21,17 +25,17 @@ READ = [
 
 
 @pytest.fixture(scope="module")
-def jvm(hive_of):
+def jvm(hive_of: Callable[[int], JavaHive]) -> Any:
     return hive_of(2).jvm
 
 
 @pytest.fixture(scope="module")
-def deserializer(jvm):
+def deserializer(jvm: Any) -> Any:
     return jvm.org.apache.hadoop.hive.metastore.messaging.json.JSONMessageDeserializer()
 
 
 @pytest.mark.parametrize("kind", READ)
-def test_every_getter_of_a_message_answers(jvm, deserializer, kind):
+def test_every_getter_of_a_message_answers(jvm: Any, deserializer: Any, kind: Any) -> None:
     found = deserializer.getEventMessage(kind, MESSAGES[kind])
     iterable = jvm.java.lang.Class.forName("java.lang.Iterable")
     for method in found.getClass().getMethods():
@@ -43,7 +47,7 @@ def test_every_getter_of_a_message_answers(jvm, deserializer, kind):
     assert found.getDB() == "db"
 
 
-def test_objects_arrive_as_they_were(deserializer):
+def test_objects_arrive_as_they_were(deserializer: Any) -> None:
     added = deserializer.getAddPartitionMessage(MESSAGES["ADD_PARTITION"])
     (partition,) = every(added.getPartitionObjs())
     assert list(partition.getValues()) == ["x=1/y"]
@@ -58,7 +62,7 @@ def test_objects_arrive_as_they_were(deserializer):
     assert dict(insert.getPartitionKeyValues()) == {"ds": "x=1/y"}
 
 
-def every(iterable):
+def every(iterable: Any) -> Any:
     """The elements of a Java Iterable, which need not be a collection."""
     iterator, found = iterable.iterator(), []
     while iterator.hasNext():

@@ -43,7 +43,7 @@ def values(catalog: HiveCatalog) -> list[tuple[str, int]]:
     return sorted(zip(found["writer"], found["number"], strict=True))
 
 
-def test_life_of_a_table(catalog):
+def test_life_of_a_table(catalog: HiveCatalog) -> None:
     with pytest.raises(NamespaceAlreadyExistsError):
         catalog.create_namespace("lake")
     assert ("lake",) in catalog.list_namespaces()
@@ -67,7 +67,7 @@ def test_life_of_a_table(catalog):
     assert ("lake",) not in catalog.list_namespaces()
 
 
-def test_schema_evolves(catalog, server):
+def test_schema_evolves(catalog: HiveCatalog, server: Served) -> None:
     table = catalog.create_table(TABLE, schema=SCHEMA)
     table.append(rows("ann", 1))
     with table.update_schema() as update:
@@ -81,7 +81,7 @@ def test_schema_evolves(catalog, server):
     assert [column.name for column in columns] == ["writer", "count", "place"]
 
 
-def test_a_held_lock_keeps_writers_waiting(catalog, server):
+def test_a_held_lock_keeps_writers_waiting(catalog: HiveCatalog, server: Served) -> None:
     catalog.create_table(TABLE, schema=SCHEMA)
     with server.caller() as caller:
         held = caller.lock("e lake/events n")
@@ -98,7 +98,7 @@ def test_a_held_lock_keeps_writers_waiting(catalog, server):
     assert values(catalog) == [("ann", 2)]
 
 
-def test_concurrent_commits_lose_nothing(catalog, proxy, warehouse):
+def test_concurrent_commits_lose_nothing(catalog: HiveCatalog, proxy: CheckingProxy, warehouse: Path) -> None:
     catalog.create_table(TABLE, schema=SCHEMA)
     command = [sys.executable, "-m", "tests.clients.iceberg", proxy.uri, f"file://{warehouse}"]
     writers = [
@@ -112,7 +112,7 @@ def test_concurrent_commits_lose_nothing(catalog, proxy, warehouse):
     assert len(catalog.load_table(TABLE).history()) == WRITERS * COMMITS
 
 
-def test_stale_pointer_is_refused(catalog, server):
+def test_stale_pointer_is_refused(catalog: HiveCatalog, server: Served) -> None:
     """Iceberg without locks: compare-and-set of the pointer inside alter_table (wire.md §4.5)."""
     catalog.create_table(TABLE, schema=SCHEMA)
     with server.caller() as ann, server.caller() as bob:
@@ -129,7 +129,7 @@ def test_stale_pointer_is_refused(catalog, server):
     assert values(catalog) == [("x", 1)]
 
 
-def test_both_thrift_libraries_in_one_process(catalog, server):
+def test_both_thrift_libraries_in_one_process(catalog: HiveCatalog, server: Served) -> None:
     """pyiceberg's own `thrift` beside our thriftpy2: neither takes the other's modules."""
     import thrift
     import thriftpy2

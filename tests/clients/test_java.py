@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fnmatch import fnmatch
+from typing import Any
 
 import pytest
 
+from tests.clients.java import JavaHive
 from tests.clients.uncovered import is_listed, patterns
-from tests.clients.walks import STORIES
+from tests.clients.walks import STORIES, Walk
 
 GENERATIONS = [
     pytest.param(2, id="2.3.10"),
@@ -19,13 +22,15 @@ _TOLD: set[tuple[int, str]] = set()
 
 @pytest.mark.parametrize("generation", GENERATIONS)
 @pytest.mark.parametrize("story", STORIES)
-def test_walk(walk_of, generation, story):
+def test_walk(walk_of: Callable[[int], Walk], generation: Any, story: Any) -> None:
     _TOLD.add((generation, story))
     STORIES[story](walk_of(generation))
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
-def test_every_method_is_called_or_listed(walk_of, hive_of, generation):
+def test_every_method_is_called_or_listed(
+    walk_of: Callable[[int], Walk], hive_of: Callable[[int], JavaHive], generation: Any
+) -> None:
     """By reflection: a method is called by some walk, or it is listed with a reason, never both."""
     for story in STORIES:
         if (generation, story) not in _TOLD:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,11 +15,12 @@ from thriftpy2.transport import TCyMemoryBuffer
 
 from hive_acid.wire import service, ttypes
 from tests.caller import Caller, refused
+from tests.clients.checking import CheckingProxy
 from tests.methods import methods
 
 
 @pytest.fixture
-def ann(proxy):
+def ann(proxy: CheckingProxy) -> Iterator[Any]:
     with Caller(proxy.uri) as caller:
         yield caller
 
@@ -45,7 +48,7 @@ def message_of(method: str, arguments: object) -> bytes:
     return buffer.getvalue()
 
 
-def test_open_txns_travel_as_set_and_as_list(proxy, ann):
+def test_open_txns_travel_as_set_and_as_list(proxy: CheckingProxy, ann: Caller) -> None:
     txn_id = ann.begin()
     answer = exchange(proxy.uri, message_of("get_open_txns", service.get_open_txns_args()))
     for kind in (TType.SET, TType.LIST):
@@ -56,7 +59,7 @@ def test_open_txns_travel_as_set_and_as_list(proxy, ann):
     ann.abort(txn_id)
 
 
-def test_unknown_method_has_the_exact_text_and_keeps_the_connection(proxy, ann):
+def test_unknown_method_has_the_exact_text_and_keeps_the_connection(proxy: CheckingProxy, ann: Caller) -> None:
     answer = exchange(proxy.uri, struct.pack(">Ii", 0x80010001, 9) + b"no_method" + struct.pack(">i", 77) + b"\0")
     (sequence,) = struct.unpack_from(">i", answer, 17)
     assert sequence == 77
@@ -66,7 +69,7 @@ def test_unknown_method_has_the_exact_text_and_keeps_the_connection(proxy, ann):
     assert ann.call("getName") == "metastore"
 
 
-def test_elder_clients_are_not_told_newer_kinds_of_locks(proxy):
+def test_elder_clients_are_not_told_newer_kinds_of_locks(proxy: CheckingProxy) -> None:
     with Caller(proxy.uri) as elder, Caller(proxy.uri) as newer:
         lock_id = elder.lock("x quirks/locks n").lockid
 
@@ -83,7 +86,7 @@ def test_elder_clients_are_not_told_newer_kinds_of_locks(proxy):
         elder.unlock(lock_id)
 
 
-def test_elder_clients_are_not_told_newer_kinds_of_compactions(proxy):
+def test_elder_clients_are_not_told_newer_kinds_of_compactions(proxy: CheckingProxy) -> None:
     def kinds(caller: Caller, **fields: object) -> list[int]:
         shown = caller.call("show_compact", ttypes.ShowCompactRequest(**fields)).compacts
         return [one.type for one in shown if one.dbname == "quirks"]
@@ -109,7 +112,7 @@ def acid_table(database: str, name: str) -> object:
     return ttypes.Table(dbName=database, tableName=name, sd=storage, partitionKeys=[], parameters=parameters)
 
 
-def test_dynamic_partitions_of_hive_2(proxy, ann):
+def test_dynamic_partitions_of_hive_2(proxy: CheckingProxy, ann: Caller) -> None:
     """Its struct has the database's name where the write id is now (wire.md §1.2)."""
     fields = {
         1: (TType.I64, "txnid", True),
@@ -132,12 +135,12 @@ def test_dynamic_partitions_of_hive_2(proxy, ann):
     assert str(ann.write_ids("d.elder").writeIdHighWaterMark) == "1"
 
 
-def test_a_request_that_is_missing_is_named(ann):
+def test_a_request_that_is_missing_is_named(ann: Caller) -> None:
     with refused("MetaException", "get_table_req was called without its req$"):
         ann.call("get_table_req")
 
 
-def test_what_tells_hive_4_from_elder_clients():
+def test_what_tells_hive_4_from_elder_clients() -> None:
     from metastore.rpc.encoding.generations import is_since_hive_4
 
     for method in methods():
@@ -147,11 +150,11 @@ def test_what_tells_hive_4_from_elder_clients():
             assert not method.releases.startswith("4."), method
 
 
-def test_last_of_the_groups_is_the_user(ann):
+def test_last_of_the_groups_is_the_user(ann: Caller) -> None:
     assert ann.call("set_ugi", "ann", ["staff", "admin"]) == ["staff", "admin", "ann"]
 
 
-def test_absent_databases_have_no_tables(ann):
+def test_absent_databases_have_no_tables(ann: Caller) -> None:
     assert ann.call("get_all_tables", "absent") == []
     assert ann.call("get_tables", "absent", "*") == []
     for missing in (("get_table", "default", "absent"), ("get_partition", "default", "absent", ["1"])):
@@ -160,11 +163,11 @@ def test_absent_databases_have_no_tables(ann):
 
 
 @pytest.mark.parametrize("pattern", ["default", "def*", "DEF*", "def.*", "nothing|def*"])
-def test_patterns_of_all_generations(ann, pattern):
+def test_patterns_of_all_generations(ann: Caller, pattern: str) -> None:
     assert ann.call("get_databases", pattern) == ["default"]
 
 
-def test_names_with_a_catalog(ann):
+def test_names_with_a_catalog(ann: Caller) -> None:
     assert "default" in ann.call("get_databases", "@hive#")
     assert ann.call("get_databases", "@hive#def*") == ["default"]
     assert ann.call("get_database", "@hive#default").name == "default"

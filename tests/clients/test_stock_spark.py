@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.clients.checking import CheckingProxy
 from tests.clients.stock_spark import SparkRefusedError, StockSpark
@@ -41,7 +42,7 @@ def sql(spark: StockSpark, request: pytest.FixtureRequest) -> Callable[[str], li
     return spark.sql
 
 
-def names(rows: list[tuple[Any, ...]], column: int = 0) -> list[str]:
+def names(rows: list[tuple[Any, ...]], column: int = 0) -> list[Any]:
     return [row[column] for row in rows]
 
 
@@ -51,7 +52,7 @@ def is_refused(sql: Callable[[str], Any], statement: str, *words: str) -> None:
     assert all(word in str(caught.value) for word in words), caught.value
 
 
-def test_databases(sql, spark, scratch):
+def test_databases(sql: Callable[[str], list[tuple[Any, ...]]], spark: SparkSession, scratch: Path) -> None:
     sql("CREATE DATABASE books COMMENT 'a shop' WITH DBPROPERTIES ('a' = 'b')")
     described = dict(row[:2] for row in sql("DESCRIBE DATABASE EXTENDED books"))
     assert described["Comment"] == "a shop"
@@ -70,7 +71,7 @@ def test_databases(sql, spark, scratch):
 
 
 @pytest.mark.parametrize("form", ["USING orc", "STORED AS PARQUET", "STORED AS TEXTFILE"])
-def test_table(sql, form):
+def test_table(sql: Callable[[str], list[tuple[Any, ...]]], form: str) -> None:
     sql(f"CREATE TABLE t (id INT, name STRING) {form}")
     sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     assert sql("SELECT * FROM t ORDER BY id") == [(1, "a"), (2, "b")]
@@ -94,7 +95,7 @@ def test_table(sql, form):
     is_refused(sql, "SELECT * FROM u", "cannot be found")
 
 
-def test_bucketed(sql):
+def test_bucketed(sql: Callable[[str], list[tuple[Any, ...]]]) -> None:
     sql("CREATE TABLE t (id INT, name STRING) USING orc CLUSTERED BY (id) SORTED BY (name) INTO 4 BUCKETS")
     sql("INSERT INTO t VALUES (1, 'z')")
     (shown,) = names(sql("SHOW CREATE TABLE t"))
@@ -102,7 +103,7 @@ def test_bucketed(sql):
     assert sql("SELECT * FROM t") == [(1, "z")]
 
 
-def test_wide_schema_survives(sql):
+def test_wide_schema_survives(sql: Callable[[str], list[tuple[Any, ...]]]) -> None:
     """Spark keeps its schema in parameters, in pieces of 4,000 characters."""
     columns = ", ".join(f"Column{n} STRUCT<Inner{n}: ARRAY<INT>>" for n in range(300))
     sql(f"CREATE TABLE t ({columns}) USING parquet")
@@ -110,7 +111,7 @@ def test_wide_schema_survives(sql):
 
 
 @pytest.mark.parametrize("form", ["USING parquet PARTITIONED BY (y, m)", "STORED"])
-def test_partitions(sql, form):
+def test_partitions(sql: Callable[[str], list[tuple[Any, ...]]], form: str) -> None:
     if form == "STORED":
         sql("CREATE TABLE t (id INT) PARTITIONED BY (y INT, m STRING) STORED AS ORC")
     else:
@@ -152,7 +153,7 @@ def test_partitions(sql, form):
     sql("DROP TABLE t")
 
 
-def test_repair_finds_directories(sql, scratch):
+def test_repair_finds_directories(sql: Callable[[str], list[tuple[Any, ...]]], scratch: Path) -> None:
     sql(f"CREATE EXTERNAL TABLE e (id INT) PARTITIONED BY (k INT) STORED AS TEXTFILE LOCATION '{scratch}/e'")
     for key in (1, 2):
         directory = scratch / "e" / f"k={key}"
@@ -165,7 +166,7 @@ def test_repair_finds_directories(sql, scratch):
     assert (scratch / "e" / "k=1").exists()
 
 
-def test_statistics(sql):
+def test_statistics(sql: Callable[[str], list[tuple[Any, ...]]]) -> None:
     sql("CREATE TABLE t (id INT, name STRING) STORED AS PARQUET")
     sql("INSERT INTO t VALUES (1, 'a'), (2, 'bcd')")
     sql("ANALYZE TABLE t COMPUTE STATISTICS")
@@ -182,7 +183,7 @@ def test_statistics(sql):
     assert described["Partition Statistics"].endswith("bytes, 1 rows")
 
 
-def test_views(sql):
+def test_views(sql: Callable[[str], list[tuple[Any, ...]]]) -> None:
     sql("CREATE TABLE t (id INT) STORED AS ORC")
     sql("INSERT INTO t VALUES (1), (2)")
     sql("CREATE VIEW v (j COMMENT 'plus one') AS SELECT id + 1 AS j FROM t")
@@ -195,7 +196,7 @@ def test_views(sql):
     assert sql("SHOW VIEWS") == []
 
 
-def test_functions(sql):
+def test_functions(sql: Callable[[str], list[tuple[Any, ...]]]) -> None:
     sql(f"CREATE FUNCTION f AS '{UPPER}'")
     assert sql("SELECT f('aBc')") == [("ABC",)]
     assert [name.split(".")[-1] for name in names(sql("SHOW USER FUNCTIONS LIKE 'f'"))] == ["f"]
@@ -209,7 +210,7 @@ def test_functions(sql):
     is_refused(sql, "SELECT f('a')", "UNRESOLVED_ROUTINE")
 
 
-def test_create_table_like_and_as_select(sql):
+def test_create_table_like_and_as_select(sql: Callable[[str], list[tuple[Any, ...]]]) -> None:
     sql("CREATE TABLE t (id INT) PARTITIONED BY (k INT) STORED AS ORC")
     sql("CREATE TABLE l LIKE t")
     assert names(sql("DESCRIBE l"))[:2] == ["id", "k"]
@@ -219,7 +220,7 @@ def test_create_table_like_and_as_select(sql):
     assert "Partition Columns: [`k`]" in shown[0][3]
 
 
-def test_full_acid_tables_are_refused(sql):
+def test_full_acid_tables_are_refused(sql: Callable[[str], list[tuple[Any, ...]]]) -> None:
     """The guard (wire.md §5.9): stock Spark would write unversioned files into the table and read raw ones."""
     sql("CREATE TABLE t (id INT) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')")
     sql("CREATE TABLE plain (id INT) STORED AS ORC")

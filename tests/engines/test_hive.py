@@ -8,6 +8,7 @@ import time
 import pytest
 
 from hive_acid.spark import AcidSession
+from tests.engines.conftest import Ours
 from tests.engines.hive import HiveEngine, HiveRefusedError
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(600)]
@@ -33,7 +34,7 @@ def compactions(hive: HiveEngine, db: str) -> list[tuple[str, str, str]]:
     return [(line[2], line[4], line[5]) for line in lines if line[1] == db]
 
 
-def test_statements_of_both_on_a_table_of_each(hive, acid, db):
+def test_statements_of_both_on_a_table_of_each(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.theirs (id int, name string) {ACID}")
     acid.sql(f"CREATE TABLE {db}.ours (id int, name string)")
     for table in (f"{db}.theirs", f"{db}.ours"):
@@ -63,7 +64,7 @@ def test_statements_of_both_on_a_table_of_each(hive, acid, db):
         assert theirs == ours
 
 
-def test_buckets(hive, acid, db):
+def test_buckets(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.t (id int, name string) CLUSTERED BY (id) INTO 4 BUCKETS {ACID}")
     hive.sql(f"INSERT INTO {db}.t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
     acid.sql(f"INSERT INTO {db}.t VALUES (4, 'd'), (5, 'e'), (6, 'f'), (null, 'g')")
@@ -78,7 +79,7 @@ def test_buckets(hive, acid, db):
     assert sorted(joined) == expected[:-1]
 
 
-def test_insert_only(hive, acid, db):
+def test_insert_only(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.t (id int) {INSERT_ONLY}")
     hive.sql(f"INSERT INTO {db}.t VALUES (1), (2)")
     acid.sql(f"INSERT INTO {db}.t VALUES (3)")
@@ -90,7 +91,7 @@ def test_insert_only(hive, acid, db):
     assert hive.sql(f"SELECT * FROM {db}.t") == [("8",)]
 
 
-def test_tables_made_of_queries_and_truncated(hive, acid, db):
+def test_tables_made_of_queries_and_truncated(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.t {ACID} AS SELECT 1 id, 'a' name UNION ALL SELECT 2, 'b'")
     assert rows(acid, f"SELECT * FROM {db}.t") == [(1, "a"), (2, "b")]
     hive.sql(f"INSERT OVERWRITE TABLE {db}.t SELECT 3, 'c'")
@@ -108,7 +109,7 @@ def test_tables_made_of_queries_and_truncated(hive, acid, db):
     assert hive.sql(f"SELECT count(*) FROM {db}.like_it") == [("0",)]
 
 
-def test_partitions(hive, acid, db):
+def test_partitions(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.t (id int) PARTITIONED BY (d date, k int) {ACID}")
     hive.sql(
         f"INSERT INTO {db}.t VALUES (1, '2020-01-01', 1), (2, '2020-01-02', 2),"
@@ -134,7 +135,7 @@ def test_partitions(hive, acid, db):
     assert sorted(hive.sql(f"SHOW PARTITIONS {db}.t PARTITION (d='2022-01-01')")) == [("d=2022-01-01/k=8",)]
 
 
-def test_a_partition_dropped_softly(hive, acid, db):
+def test_a_partition_dropped_softly(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.t (id int) PARTITIONED BY (k int) {ACID}")
     hive.sql(f"INSERT INTO {db}.t VALUES (1, 1), (2, 2)")
     hive.set(hive_acid_droppartition_usebase="true")
@@ -147,7 +148,7 @@ def test_a_partition_dropped_softly(hive, acid, db):
     assert hive.sql(f"SELECT * FROM {db}.t WHERE k = 1") == [("3", "1")]
 
 
-def test_partitions_are_exchanged(hive, acid, db):
+def test_partitions_are_exchanged(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     for table in ("a", "b"):
         hive.sql(f"CREATE TABLE {db}.{table} (id int) PARTITIONED BY (k int) STORED AS ORC")
     hive.sql(f"INSERT INTO {db}.b VALUES (5, 1)")
@@ -157,7 +158,7 @@ def test_partitions_are_exchanged(hive, acid, db):
 
 
 @pytest.mark.parametrize("made_by", ["hive", "ours", "changed"])
-def test_describe_formatted(hive, acid, db, made_by):
+def test_describe_formatted(hive: HiveEngine, acid: AcidSession, db: str, made_by: str) -> None:
     """Hive fails where a map that it always sends is absent: of skewed values and their places."""
     if made_by == "ours":
         acid.create_table(f"{db}.t", {"id": "int"}, partitioned_by={"k": "int"})
@@ -175,7 +176,7 @@ def test_describe_formatted(hive, acid, db, made_by):
     assert described(hive, f"{db}.skewed")["Skewed Columns"] == "[id]"
 
 
-def test_compactions(hive, acid, db):
+def test_compactions(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     """Hive 4.0.1 queues its own in its database, past the metastore; it shows ours, and reads what they made."""
     hive.sql(f"CREATE TABLE {db}.t (id int) {ACID}")
     for number in range(3):
@@ -197,7 +198,7 @@ def test_compactions(hive, acid, db):
     assert ("t", "MINOR") in [line[:2] for line in compactions(hive, db)]
 
 
-def test_transactions_and_locks(hive, acid, db):
+def test_transactions_and_locks(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     acid.create_table(f"{db}.t", {"id": "int"})
     with acid.transaction():
         acid.sql(f"INSERT INTO {db}.t VALUES (1)")
@@ -215,7 +216,7 @@ def test_transactions_and_locks(hive, acid, db):
     assert any(line[:2] == (str(doomed.id), "ABORTED") for line in hive.sql("SHOW TRANSACTIONS"))
 
 
-def test_statistics(hive, acid, db):
+def test_statistics(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.t (id int, name string) {ACID}")
     acid.sql(f"INSERT INTO {db}.t VALUES (1, 'a'), (5, null)")
     hive.sql(f"ANALYZE TABLE {db}.t COMPUTE STATISTICS FOR COLUMNS")
@@ -230,7 +231,7 @@ def test_statistics(hive, acid, db):
     assert described(hive, f"{db}.t id")["max"] == "9"
 
 
-def test_roles_and_grants(hive, acid, db):
+def test_roles_and_grants(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     acid.create_table(f"{db}.t", {"id": "int"})
     hive.sql("SET ROLE admin")
     hive.sql(f"CREATE ROLE readers_{db}")
@@ -245,7 +246,7 @@ def test_roles_and_grants(hive, acid, db):
 
 
 @pytest.mark.xfail(reason="a column left out gets its default from Hive, null from our client")
-def test_constraints(hive, acid, db):
+def test_constraints(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(
         f"CREATE TABLE {db}.t (id int NOT NULL DISABLE, n int DEFAULT 7, PRIMARY KEY (id) DISABLE NOVALIDATE) {ACID}"
     )
@@ -257,7 +258,7 @@ def test_constraints(hive, acid, db):
     )
 
 
-def test_materialized_views(hive, acid, db):
+def test_materialized_views(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.t (id int, name string) {ACID}")
     acid.sql(f"INSERT INTO {db}.t VALUES (1, 'a'), (2, 'a'), (3, 'b')")
     hive.sql(f"CREATE MATERIALIZED VIEW {db}.v AS SELECT name, count(*) n FROM {db}.t GROUP BY name")
@@ -268,7 +269,7 @@ def test_materialized_views(hive, acid, db):
     hive.sql(f"DROP MATERIALIZED VIEW {db}.v")
 
 
-def test_tables_are_renamed_and_databases_dropped(hive, ours, db):
+def test_tables_are_renamed_and_databases_dropped(hive: HiveEngine, ours: Ours, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.t (id int) PARTITIONED BY (k int) {ACID}")
     hive.sql(f"INSERT INTO {db}.t VALUES (1, 1)")
     hive.sql(f"ALTER TABLE {db}.t RENAME TO {db}.u")

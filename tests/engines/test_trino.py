@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
-from tests.engines.trino import TrinoRefusedError
+from hive_acid.spark import AcidSession
+from tests.engines.trino import TrinoEngine, TrinoRefusedError
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(600)]
 
 
-def rows(acid, query):
+def rows(acid: AcidSession, query: Any) -> Any:
     return sorted(tuple(row) for row in acid.sql(query).collect())
 
 
-def open_txns(acid):
+def open_txns(acid: AcidSession) -> Any:
     """Those of Trino."""
     return [
         row
@@ -24,7 +26,7 @@ def open_txns(acid):
     ]
 
 
-def test_statements_of_both_on_a_table_of_each(trino, acid, db):
+def test_statements_of_both_on_a_table_of_each(trino: TrinoEngine, acid: AcidSession, db: str) -> None:
     """Trino writes the files of the first one before it makes the table."""
     trino.sql(
         f"CREATE TABLE {db}.theirs WITH (transactional = true) AS"
@@ -49,7 +51,7 @@ def test_statements_of_both_on_a_table_of_each(trino, acid, db):
         assert rows(acid, f"SELECT * FROM {table}") == [(2, "Two"), (5, "five")]
 
 
-def test_partitions(trino, acid, db):
+def test_partitions(trino: TrinoEngine, acid: AcidSession, db: str) -> None:
     trino.sql(
         f"CREATE TABLE {db}.t WITH (transactional = true, partitioned_by = ARRAY['d']) AS"
         " SELECT 1 id, DATE '2020-01-01' d UNION ALL SELECT 2, DATE '2020-01-02'"
@@ -63,7 +65,9 @@ def test_partitions(trino, acid, db):
     assert trino.sql(f"SELECT id FROM {db}.t WHERE d > DATE '2020-01-03'") == [(4,)]
 
 
-def test_a_refused_change_leaves_nothing_open_and_its_recipe_helps(trino, acid, db):
+def test_a_refused_change_leaves_nothing_open_and_its_recipe_helps(
+    trino: TrinoEngine, acid: AcidSession, db: str
+) -> None:
     trino.sql(
         f"CREATE TABLE {db}.t (id integer, name varchar) WITH"
         " (transactional = true, bucketed_by = ARRAY['id'], bucket_count = 2)"
@@ -87,7 +91,7 @@ def test_a_refused_change_leaves_nothing_open_and_its_recipe_helps(trino, acid, 
     assert rows(acid, f"SELECT * FROM {db}.spread") == [(1, "x"), (2, "2")]
 
 
-def test_views_statistics_and_drops(trino, acid, db):
+def test_views_statistics_and_drops(trino: TrinoEngine, acid: AcidSession, db: str) -> None:
     trino.sql(f"CREATE TABLE {db}.t WITH (transactional = true) AS SELECT 1 id")
     trino.sql(f"ALTER TABLE {db}.t RENAME TO {db}.u")
     trino.sql(f"ALTER TABLE {db}.u ADD COLUMN n bigint")

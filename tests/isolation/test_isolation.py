@@ -1,5 +1,8 @@
 """Short runs against real servers: in order with every trouble at once, and not in order with careless clients."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from tests.isolation.chaos import ChaosConfig
@@ -7,7 +10,7 @@ from tests.isolation.run import RunConfig, run
 
 
 @pytest.mark.slow
-def test_two_servers_through_every_trouble(tmp_path):
+def test_two_servers_through_every_trouble(tmp_path: Path) -> None:
     config = RunConfig(
         transactions=600,
         seed=4,
@@ -35,7 +38,7 @@ CARELESS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("habit", CARELESS)
-def test_careless_clients_are_found(tmp_path, habit):
+def test_careless_clients_are_found(tmp_path: Path, habit: Any) -> None:
     """The checker's power, and that the rules are needed."""
     config = RunConfig(
         transactions=160,

@@ -1,6 +1,8 @@
 """A call repeated after its answer was lost: the same answer, and no harm to others, whoever came in between."""
 
 import random
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ ACQUIRED, WAITING = ttypes.LockState.ACQUIRED, ttypes.LockState.WAITING
 
 
 @pytest.fixture
-def caller(metastore):
+def caller(metastore: Callable[..., str]) -> Iterator[Any]:
     uri = metastore(**{"metastore.lock.poll.wait": "200ms"})
     host, port = uri.removeprefix("thrift://").split(":")
     made = Caller([(host, int(port))], random.Random(1), patience_s=10)
@@ -19,17 +21,17 @@ def caller(metastore):
     made.close()
 
 
-def open_one(caller):
+def open_one(caller: Any) -> Any:
     request = ttypes.OpenTxnRequest(num_txns=1, user="u", hostname="h", agentInfo="query 7")
     return caller.call("open_txns", request).txn_ids[0]
 
 
-def allocate(caller, txn_id):
+def allocate(caller: Any, txn_id: Any) -> Any:
     request = ttypes.AllocateTableWriteIdsRequest(dbName="d", tableName="t", txnIds=[txn_id])
     return caller.call("allocate_table_write_ids", request).txnToWriteIds[0].writeId
 
 
-def lock(caller, txn_id, *partitions, kind=ttypes.LockType.EXCL_WRITE):
+def lock(caller: Any, txn_id: Any, *partitions: Any, kind: Any = ttypes.LockType.EXCL_WRITE) -> Any:
     components = [
         ttypes.LockComponent(
             type=kind,
@@ -47,11 +49,11 @@ def lock(caller, txn_id, *partitions, kind=ttypes.LockType.EXCL_WRITE):
     return answer.lockid, answer.state
 
 
-def commit(caller, txn_id):
+def commit(caller: Any, txn_id: Any) -> None:
     caller.call("commit_txn", ttypes.CommitTxnRequest(txnid=txn_id, exclWriteEnabled=False))
 
 
-def test_a_held_lock_asked_for_again_does_not_queue_behind_who_waits_for_it(caller):
+def test_a_held_lock_asked_for_again_does_not_queue_behind_who_waits_for_it(caller: Any) -> None:
     holder, waiter = open_one(caller), open_one(caller)
     held = lock(caller, holder)
     assert held[1] == ACQUIRED
@@ -59,7 +61,7 @@ def test_a_held_lock_asked_for_again_does_not_queue_behind_who_waits_for_it(call
     assert lock(caller, holder) == held
 
 
-def test_a_lock_waited_for_keeps_its_place_when_asked_for_again(caller):
+def test_a_lock_waited_for_keeps_its_place_when_asked_for_again(caller: Any) -> None:
     holder, first, second = open_one(caller), open_one(caller), open_one(caller)
     lock(caller, holder)
     place = lock(caller, first)
@@ -69,7 +71,7 @@ def test_a_lock_waited_for_keeps_its_place_when_asked_for_again(caller):
     assert lock(caller, first) == (place[0], ACQUIRED)
 
 
-def test_another_request_of_the_transaction_is_another_lock(caller):
+def test_another_request_of_the_transaction_is_another_lock(caller: Any) -> None:
     txn_id = open_one(caller)
     first = lock(caller, txn_id, "p=1")
     second = lock(caller, txn_id, "p=1", "p=2")
@@ -78,14 +80,14 @@ def test_another_request_of_the_transaction_is_another_lock(caller):
     assert lock(caller, txn_id, "p=1") == first
 
 
-def test_a_write_id_is_given_once(caller):
+def test_a_write_id_is_given_once(caller: Any) -> None:
     first, second = open_one(caller), open_one(caller)
     given = allocate(caller, first)
     assert allocate(caller, second) == given + 1
     assert allocate(caller, first) == given
 
 
-def test_a_commit_is_answered_as_before(caller):
+def test_a_commit_is_answered_as_before(caller: Any) -> None:
     winner, loser = open_one(caller), open_one(caller)
     for txn_id in (winner, loser):
         allocate(caller, txn_id)
@@ -97,7 +99,7 @@ def test_a_commit_is_answered_as_before(caller):
             commit(caller, loser)
 
 
-def test_an_abort_and_an_unlock_are_answered_as_before(caller):
+def test_an_abort_and_an_unlock_are_answered_as_before(caller: Any) -> None:
     txn_id = open_one(caller)
     lock_id = lock(caller, txn_id)[0]
     for _ in range(3):
@@ -105,7 +107,7 @@ def test_an_abort_and_an_unlock_are_answered_as_before(caller):
         caller.call("unlock", ttypes.UnlockRequest(lockid=lock_id))
 
 
-def test_partitions_are_named_as_before(caller):
+def test_partitions_are_named_as_before(caller: Any) -> None:
     writer, other = open_one(caller), open_one(caller)
     request = ttypes.AddDynamicPartitions(
         txnid=writer,

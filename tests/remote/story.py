@@ -128,10 +128,10 @@ class Story:
             compact_table(self.spark, self.acid, "d.t", "minor")
         return len(written)
 
-    def frame(self, *rows: tuple[int, str, str]):
+    def frame(self, *rows: tuple[int, str, str]) -> Any:
         return self.spark.createDataFrame(list(rows), "id int, v string, p string")
 
-    def rows(self, frame) -> list[list[object]]:
+    def rows(self, frame: Any) -> list[list[object]]:
         return sorted([row.id, row.v, row.p] for row in frame.collect())
 
     def tell(self, step: str) -> None:

@@ -1,5 +1,7 @@
 """What a move is in every file system that is not the local one."""
 
+from typing import Any
+
 import pytest
 
 from hive_acid.filesystem import files
@@ -8,13 +10,13 @@ pytestmark = pytest.mark.maven
 
 
 @pytest.fixture(params=["s3", "hdfs"])
-def root(request):
+def root(request: pytest.FixtureRequest) -> Any:
     if request.param == "hdfs":
         return f"{request.getfixturevalue('hdfs')}/moves"
     return f"s3a://{request.getfixturevalue('store').bucket}/moves"
 
 
-def test_a_move_replaces_nothing(root):
+def test_a_move_replaces_nothing(root: str) -> None:
     files.write(files.join(root, "from", "a"), b"new")
     files.write(files.join(root, "to", "a"), b"older")
     with pytest.raises(FileExistsError, match="exists already"):

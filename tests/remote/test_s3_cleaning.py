@@ -1,5 +1,8 @@
 """Compactions, the Cleaner and orphans in an object store: no directories, and a rename that copies."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from hive_acid.filesystem import files
@@ -7,14 +10,16 @@ from hive_acid.format.names import base_name, delta_name, staging_name
 from metastore.compaction.cleaner.orphans import Orphans, Sweep
 from metastore.compaction.listings import LocationUnreachableError, listed
 from metastore.compaction.states import CompactionState, CompactionType
+from metastore.store.database import Database
 from tests.compaction.cleaner.cleaning_walk import SharedTables
 from tests.compaction.world import World, write_directory
+from tests.remote.s3 import Store
 
 pytestmark = pytest.mark.maven
 
 
 @pytest.fixture
-def world(store, db, tmp_path, request):
+def world(store: Store, db: Database, tmp_path: Path, request: pytest.FixtureRequest) -> Any:
     """A table in the store."""
     made = World(db, tmp_path)
     shared = SharedTables()
@@ -26,7 +31,7 @@ def world(store, db, tmp_path, request):
 
 
 @pytest.mark.parametrize("kind", [CompactionType.MINOR, CompactionType.MAJOR])
-def test_what_is_replaced_goes_when_its_readers_have_gone(world, kind):
+def test_what_is_replaced_goes_when_its_readers_have_gone(world: Any, kind: Any) -> None:
     world.configure(delta_num_threshold=1, cleaner_threads=2)
     world.write(inserts=2)
     world.write(inserts=1, deletes=[min(world.read())])
@@ -47,7 +52,7 @@ def test_what_is_replaced_goes_when_its_readers_have_gone(world, kind):
     assert world.cleaner().run_once().removed == []
 
 
-def test_aborted_data_and_staging(world):
+def test_aborted_data_and_staging(world: Any) -> None:
     world.write()
     lost = world.open()
     world.write(lost)
@@ -59,7 +64,7 @@ def test_aborted_data_and_staging(world):
     assert world.read() == rows
 
 
-def test_a_table_of_which_nothing_is_left_is_clean(world):
+def test_a_table_of_which_nothing_is_left_is_clean(world: Any) -> None:
     """No directory stays where no object is: that is no store that is away."""
     lost = world.open()
     world.write(lost)
@@ -73,12 +78,12 @@ def test_a_table_of_which_nothing_is_left_is_clean(world):
     assert world.cleaner().run_once().failed == {}
 
 
-def test_a_bucket_that_is_away_is_no_empty_table(store):
+def test_a_bucket_that_is_away_is_no_empty_table(store: Store) -> None:
     with pytest.raises((LocationUnreachableError, OSError)):
         listed("s3a://there-is-no-such-bucket/t")
 
 
-def test_orphans(world):
+def test_orphans(world: Any) -> None:
     world.write()
     done = world.open()
     world.txns.commit_txn(done)

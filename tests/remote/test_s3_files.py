@@ -1,18 +1,21 @@
 """File operations where directories do not exist and a rename is a copy."""
 
+from typing import Any
+
 import pytest
 
 from hive_acid.filesystem import files
+from tests.remote.s3 import Store
 
 pytestmark = pytest.mark.maven
 
 
 @pytest.fixture
-def root(store, request):
+def root(store: Store, request: pytest.FixtureRequest) -> Any:
     return f"s3a://{store.bucket}/{request.node.name}"
 
 
-def test_a_listing_has_the_directories_that_keys_imply(root):
+def test_a_listing_has_the_directories_that_keys_imply(root: str) -> None:
     files.write(files.join(root, "t", "delta_1", "bucket_00000"), b"abc")
     files.write(files.join(root, "t", "delta_1", "_orc_acid_version"), b"2")
     files.write(files.join(root, "table", "other"), b"x")
@@ -28,13 +31,13 @@ def test_a_listing_has_the_directories_that_keys_imply(root):
     assert min(entry.modified_ms for entry in files.list_tree(root)) > 1_700_000_000_000
 
 
-def test_an_empty_directory_does_not_exist(root):
+def test_an_empty_directory_does_not_exist(root: str) -> None:
     files.make_directory(files.join(root, "empty"))
     assert not files.exists(files.join(root, "empty"))
     assert files.list_tree(root) == []
 
 
-def test_a_directory_is_moved_whole_and_again(root):
+def test_a_directory_is_moved_whole_and_again(root: str) -> None:
     for name in ("a", "b/c"):
         files.write(files.join(root, "from", name), name.encode())
     files.rename(files.join(root, "from"), files.join(root, "to"))
@@ -43,7 +46,7 @@ def test_a_directory_is_moved_whole_and_again(root):
     assert files.read(files.join(root, "to", "b", "c")) == b"b/c"
 
 
-def test_a_move_that_was_killed_goes_on(root):
+def test_a_move_that_was_killed_goes_on(root: str) -> None:
     for name in ("a", "b"):
         files.write(files.join(root, "from", name), name.encode())
     files.write(files.join(root, "to", "a"), b"a")
@@ -51,14 +54,14 @@ def test_a_move_that_was_killed_goes_on(root):
     assert [entry.path for entry in files.list_tree(root)] == ["to/", "to/a", "to/b"]
 
 
-def test_a_file_is_moved(root):
+def test_a_file_is_moved(root: str) -> None:
     files.write(files.join(root, "one"), b"1")
     files.rename(files.join(root, "one"), files.join(root, "two"))
     assert not files.exists(files.join(root, "one"))
     assert files.read(files.join(root, "two")) == b"1"
 
 
-def test_a_name_that_looks_like_a_pattern_is_just_a_name(root):
+def test_a_name_that_looks_like_a_pattern_is_just_a_name(root: str) -> None:
     """fsspec would take what fits: other tables."""
     for name in ("x[1]/a", "x1/a", "y*/b", "yes/b"):
         files.write(files.join(root, name), b"x")
@@ -69,7 +72,7 @@ def test_a_name_that_looks_like_a_pattern_is_just_a_name(root):
     assert [entry.path for entry in files.list_tree(root) if not entry.is_directory] == ["x1/a", "yes/b"]
 
 
-def test_removal_takes_all_and_may_be_repeated(root):
+def test_removal_takes_all_and_may_be_repeated(root: str) -> None:
     for name in ("d/a", "d/b/c", "d2/a"):
         files.write(files.join(root, name), b"x")
     assert files.remove(files.join(root, "d"))

@@ -11,6 +11,7 @@ import pytest
 
 from tests.clients.maven import NotFetchedError
 from tests.jvm import IN_UTC
+from tests.remote.s3 import Store
 
 TIMEOUT_S = 480
 pytestmark = [pytest.mark.maven, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(TIMEOUT_S + 60)]
@@ -27,7 +28,7 @@ SETTINGS = {
 }
 
 
-def test_on_s3(store, db_url, tmp_path):
+def test_on_s3(store: Store, db_url: str, tmp_path: Path) -> None:
     try:
         settings = store.spark_settings()
     except NotFetchedError as error:
@@ -35,7 +36,7 @@ def test_on_s3(store, db_url, tmp_path):
     holds(db_url, f"s3a://{store.bucket}/warehouse", settings, tmp_path)
 
 
-def test_on_hdfs(hdfs, db_url, tmp_path):
+def test_on_hdfs(hdfs: str, db_url: str, tmp_path: Path) -> None:
     holds(db_url, f"{hdfs}/warehouse", {}, tmp_path)
 
 

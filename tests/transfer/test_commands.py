@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+import pytest
 
 from metastore.cli import main
+from tests.served import Served
 from tests.transfer.world import snapshots
 
 
-def test_import_export_and_import_again(old, new, db_url, tmp_path, capsys):
+def test_import_export_and_import_again(
+    old: Served, new: Served, db_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["import", old.uri, "--database-url", new.db_url, "--dry-run", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["dry_run"], said["complete"], said["counts"]["table"]) == (True, True, {"added": 4})
@@ -21,7 +27,7 @@ def test_import_export_and_import_again(old, new, db_url, tmp_path, capsys):
     assert "table: 1 added" in capsys.readouterr().out
 
 
-def test_what_differs_is_the_exit_status(old, new, capsys):
+def test_what_differs_is_the_exit_status(old: Served, new: Served, capsys: pytest.CaptureFixture[str]) -> None:
     main(["import", old.uri, "--database-url", new.db_url])
     with new.caller() as caller:
         caller.call("drop_table", "sales", "plain", False)
@@ -35,13 +41,13 @@ def test_what_differs_is_the_exit_status(old, new, capsys):
     assert main(["import", old.uri, "--database-url", new.db_url, "--update"]) == 0
 
 
-def test_another_metastore_is_exported_without_a_database_of_our_own(old, tmp_path):
+def test_another_metastore_is_exported_without_a_database_of_our_own(old: Served, tmp_path: Path) -> None:
     assert main(["export", str(tmp_path / "x.json"), "--from", old.uri, "--data-dir", str(tmp_path / "none")]) == 0
     assert (tmp_path / "x.json").read_text().count('"kind":"table"') == 4
     assert not (tmp_path / "none").exists()
 
 
-def test_hand_back_and_forget(old, new, capsys):
+def test_hand_back_and_forget(old: Served, new: Served, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["hand-back", "sales.orders", new.uri, "--database-url", old.db_url]
     before = snapshots(old.uri, "sales.orders")
     assert main(command) == 0
@@ -52,7 +58,7 @@ def test_hand_back_and_forget(old, new, capsys):
         assert "orders" not in caller.call("get_all_tables", "sales")
 
 
-def test_errors_are_one_sentence(new, tmp_path, capsys):
+def test_errors_are_one_sentence(new: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = ["--database-url", new.db_url]
     for source, words in (
         (str(tmp_path / "none.json"), "there is no file"),

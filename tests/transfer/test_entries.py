@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from metastore.store.database import Database
+from tests.served import Served
 from tests.transfer.world import export, fill_registries, move_in
 
 KINDS = {"function": 1, "role": 1, "role_grant": 1, "privilege": 1, "constraint": 2, "statistics": 2}
 
 
 @pytest.fixture
-def rich(old):
+def rich(old: Served) -> Any:
     fill_registries(old.uri)
     return old
 
 
-def test_over_thrift(rich, new):
+def test_over_thrift(rich: Any, new: Served) -> None:
     report = move_in(new.db, rich.uri)
     assert report.is_complete, report.text()
     assert {kind: report.counts[kind]["added"] for kind in KINDS} == KINDS
@@ -26,7 +31,7 @@ def test_over_thrift(rich, new):
         assert caller.call("get_table_column_statistics", "sales", "plain", "id").statsObj[0].colType == "bigint"
 
 
-def test_through_a_file_exactly(rich, db, tmp_path):
+def test_through_a_file_exactly(rich: Any, db: Database, tmp_path: Path) -> None:
     first = export(rich.db, tmp_path / "first.json")
     report = move_in(db, tmp_path / "first.json")
     assert report.is_complete, report.text()
@@ -34,7 +39,7 @@ def test_through_a_file_exactly(rich, db, tmp_path):
     assert export(db, tmp_path / "second.json") == first
 
 
-def test_what_differs_is_told_and_replaced_on_demand(rich, new):
+def test_what_differs_is_told_and_replaced_on_demand(rich: Any, new: Served) -> None:
     move_in(new.db, rich.uri)
     with new.caller() as caller:
         function = caller.call("get_function", "sales", "mask")

@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 
 from hive_acid.errors import FormatError
+from metastore.store.database import Database
 from metastore.transfer import file_format
 from metastore.transfer.importing import ABORTED
 from metastore.transfer.models import TransferError
+from tests.served import Served
 from tests.transfer.world import definitions, export, move_in, snapshots, write
 
 TABLES = ("sales.items", "sales.orders")
 
 
-def test_a_round_trip_is_exact(old, db, tmp_path):
+def test_a_round_trip_is_exact(old: Served, db: Database, tmp_path: Path) -> None:
     first = export(old.db, tmp_path / "first.json")
     assert move_in(db, tmp_path / "first.json").is_complete
     assert export(db, tmp_path / "second.json") == first
 
 
-def test_compressed_exports_are_equal_bytes_too(old, db, tmp_path):
+def test_compressed_exports_are_equal_bytes_too(old: Served, db: Database, tmp_path: Path) -> None:
     first = export(old.db, tmp_path / "first.json.gz")
     assert gzip.decompress(first) == export(old.db, tmp_path / "plain.json")
     move_in(db, tmp_path / "first.json.gz")
     assert export(db, tmp_path / "second.json.gz") == first
 
 
-def test_on_another_server(old, new, tmp_path):
+def test_on_another_server(old: Served, new: Served, tmp_path: Path) -> None:
     export(old.db, tmp_path / "all.json")
     assert move_in(new.db, tmp_path / "all.json").is_complete
     assert definitions(new.uri, *TABLES) == definitions(old.uri, *TABLES)
     assert snapshots(new.uri, *TABLES) == snapshots(old.uri, *TABLES)
 
 
-def test_aborted_writes_keep_their_partitions_and_transactions(old, tmp_path):
+def test_aborted_writes_keep_their_partitions_and_transactions(old: Served, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in export(old.db, tmp_path / "all.json").splitlines()]
     writes = [line for line in lines if line["kind"] == "writes"]
     assert [(one["high_water_mark"], one["aborted"]) for one in writes] == [
@@ -45,7 +48,7 @@ def test_aborted_writes_keep_their_partitions_and_transactions(old, tmp_path):
     ]
 
 
-def test_partitions_say_only_what_is_their_own(old, new, tmp_path):
+def test_partitions_say_only_what_is_their_own(old: Served, new: Served, tmp_path: Path) -> None:
     move_in(new.db, old.uri)
     lines = [json.loads(line) for line in export(new.db, tmp_path / "all.json").splitlines()]
     partition = next(line["value"] for line in lines if line["kind"] == "partition")
@@ -54,7 +57,7 @@ def test_partitions_say_only_what_is_their_own(old, new, tmp_path):
     assert partition["name"] == "day=2024-01-01/country=de"
 
 
-def test_an_open_transaction_is_refused_or_counts_as_aborted(old, db, tmp_path):
+def test_an_open_transaction_is_refused_or_counts_as_aborted(old: Served, db: Database, tmp_path: Path) -> None:
     with old.caller() as caller:
         caller.write(caller.begin(), "sales/orders", "i")
         with pytest.raises(TransferError, match="transactions are open"):
@@ -70,7 +73,7 @@ def test_an_open_transaction_is_refused_or_counts_as_aborted(old, db, tmp_path):
     ]
 
 
-def test_a_file_that_was_cut_off_is_found_out(old, db, tmp_path):
+def test_a_file_that_was_cut_off_is_found_out(old: Served, db: Database, tmp_path: Path) -> None:
     whole = export(old.db, tmp_path / "all.json")
     (tmp_path / "cut.json").write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
     with pytest.raises(FormatError, match="cut off"):
@@ -80,13 +83,13 @@ def test_a_file_that_was_cut_off_is_found_out(old, db, tmp_path):
         move_in(db, tmp_path / "damaged.json")
 
 
-def test_a_later_version_is_refused(tmp_path):
+def test_a_later_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text('{"format": "hive-acid export", "kind": "header", "version": 2}\n')
     with pytest.raises(FormatError, match="version 2, this hive-acid reads 1"):
         list(file_format.read(tmp_path / "x"))
 
 
-def test_what_came_by_thrift_leaves_as_what_was_there(old, new, tmp_path):
+def test_what_came_by_thrift_leaves_as_what_was_there(old: Served, new: Served, tmp_path: Path) -> None:
     """Nothing is lost on the way over Thrift but whose aborted writes they were and where."""
     move_in(new.db, old.uri)
     with new.caller() as caller:

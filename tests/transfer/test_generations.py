@@ -11,6 +11,7 @@ from metastore.transfer import importing
 from metastore.transfer.importing import WAIT
 from metastore.transfer.models import TransferError
 from metastore.transfer.sources.thrift import Peer
+from tests.served import Served
 from tests.transfer.world import definitions, move_in, snapshots, write
 
 TABLES = ("sales.items", "sales.orders")
@@ -21,18 +22,20 @@ SINCE_3 = {
 }  # fmt: skip
 
 
-def without(monkeypatch, methods: set[str]) -> None:
+def without(monkeypatch: pytest.MonkeyPatch, methods: set[str]) -> None:
     """The source knows none of the methods."""
     connected = Peer.__init__
 
     def make(self: Peer, connection: object) -> None:
-        connected(self, connection)
+        connected(self, connection)  # type: ignore[arg-type]
         self._unknown = set(methods)
 
     monkeypatch.setattr(Peer, "__init__", make)
 
 
-def test_hive_3_tells_the_last_write_id_only_with_a_snapshot(old, new, monkeypatch):
+def test_hive_3_tells_the_last_write_id_only_with_a_snapshot(
+    old: Served, new: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     without(monkeypatch, SINCE_4)
     report = move_in(new.db, old.uri)
     assert [one.name for one in report.findings if one.outcome == "refused"] == ["sales.items"], report.text()
@@ -45,7 +48,9 @@ def test_hive_3_tells_the_last_write_id_only_with_a_snapshot(old, new, monkeypat
     assert definitions(new.uri, *TABLES) == definitions(old.uri, *TABLES)
 
 
-def test_hive_2_has_transaction_ids_where_write_ids_stand_later(old, new, monkeypatch):
+def test_hive_2_has_transaction_ids_where_write_ids_stand_later(
+    old: Served, new: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     without(monkeypatch, SINCE_4 | SINCE_3)
     report = move_in(new.db, old.uri)
     assert report.is_complete, report.text()
@@ -53,7 +58,7 @@ def test_hive_2_has_transaction_ids_where_write_ids_stand_later(old, new, monkey
     assert (orders.writeIdHighWaterMark, orders.invalidWriteIds, orders.abortedBits) == (7, [2, 5, 7], b"\x07")
 
 
-def test_a_method_that_is_not_there_is_asked_for_once(old):
+def test_a_method_that_is_not_there_is_asked_for_once(old: Served) -> None:
     class Old:
         asked = 0
 
@@ -62,13 +67,13 @@ def test_a_method_that_is_not_there_is_asked_for_once(old):
             raise UnknownMethodError(method)
 
     connection = Old()
-    peer = Peer(connection)
+    peer = Peer(connection)  # type: ignore[arg-type]
     assert peer.knows("get_catalogs") is None
     assert peer.knows("get_catalogs") is None
     assert connection.asked == 1
 
 
-def test_open_transactions_are_waited_for(old, new, monkeypatch):
+def test_open_transactions_are_waited_for(old: Served, new: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "_POLL_S", 0.05)
     with old.caller() as caller:
         txn = caller.begin()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import hive_acid
 from metastore.catalog.config import CatalogConfig
@@ -32,7 +33,7 @@ def _forget(catalog: CatalogService, database: str, name: str) -> None:
     catalog.tables.drop(database, name, DropRequest(delete_data=False))
 
 
-def _untimed(structs):
+def _untimed(structs: Any) -> Any:
     """Without the times of creation, which are those of the metastore where it is."""
     for struct in structs:
         for one in struct if isinstance(struct, list) else [struct]:
@@ -40,7 +41,7 @@ def _untimed(structs):
     return structs
 
 
-def test_snapshots_are_the_same_there(old, new):
+def test_snapshots_are_the_same_there(old: Served, new: Served) -> None:
     report = hand_back(old, new.uri, *TABLES)
     assert report.is_complete, report.text()
     assert snapshots(new.uri, *TABLES) == snapshots(old.uri, *TABLES)
@@ -50,7 +51,7 @@ def test_snapshots_are_the_same_there(old, new):
         assert write(there, "sales.orders") == 6
 
 
-def test_files_that_are_there_already_do_not_hinder(old, new, tmp_path):
+def test_files_that_are_there_already_do_not_hinder(old: Served, new: Served, tmp_path: Path) -> None:
     (struct,) = definitions(old.uri, "sales.orders")
     file = Path(struct.sd.location.removeprefix("file:")) / "delta_0000001_0000001_0000" / "bucket_00000"
     file.parent.mkdir(parents=True)
@@ -60,7 +61,7 @@ def test_files_that_are_there_already_do_not_hinder(old, new, tmp_path):
     assert file.exists()
 
 
-def test_it_may_be_repeated(old, new):
+def test_it_may_be_repeated(old: Served, new: Served) -> None:
     hand_back(old, new.uri, *TABLES)
     before = snapshots(new.uri, *TABLES)
     report = hand_back(old, new.uri, *TABLES)
@@ -69,7 +70,7 @@ def test_it_may_be_repeated(old, new):
     assert snapshots(new.uri, *TABLES) == before
 
 
-def test_a_table_with_an_open_transaction_stays(old, new):
+def test_a_table_with_an_open_transaction_stays(old: Served, new: Served) -> None:
     with old.caller() as caller:
         txn = caller.begin()
         caller.allocate("sales.orders", txn)
@@ -82,20 +83,20 @@ def test_a_table_with_an_open_transaction_stays(old, new):
         assert caller.call("get_all_tables", "sales") == ["items"]
 
 
-def test_a_table_in_use_stays(old, new):
+def test_a_table_in_use_stays(old: Served, new: Served) -> None:
     with old.caller() as caller:
         caller.lock("r sales/orders")
         report = hand_back(old, new.uri, "sales.orders")
     assert "somebody holds a lock" in report.findings[0].words
 
 
-def test_the_lock_goes_again(old, new):
+def test_the_lock_goes_again(old: Served, new: Served) -> None:
     hand_back(old, new.uri, "sales.orders")
     with old.caller() as caller:
         assert caller.locks() == []
 
 
-def test_other_write_ids_there_are_not_touched(old, new):
+def test_other_write_ids_there_are_not_touched(old: Served, new: Served) -> None:
     with new.caller() as caller:
         caller.allocate("sales.orders", caller.begin())
         report = hand_back(old, new.uri, "sales.orders")
@@ -106,14 +107,14 @@ def test_other_write_ids_there_are_not_touched(old, new):
     assert not report.is_complete
 
 
-def test_a_dry_run_creates_nothing(old, new):
+def test_a_dry_run_creates_nothing(old: Served, new: Served) -> None:
     report = hand_back(old, new.uri, *TABLES, dry_run=True)
     assert report.counts["table"] == {"added": 2}
     with new.caller() as caller:
         assert caller.call("get_all_databases") == ["default"]
 
 
-def test_where_it_came_from_write_ids_go_on(old, new):
+def test_where_it_came_from_write_ids_go_on(old: Served, new: Served) -> None:
     """The table is there still; what was committed and aborted here meanwhile is so there."""
     move_in(new.db, old.uri)
     with new.caller() as caller:
@@ -137,7 +138,7 @@ def _components(served: Served) -> list[tuple[object, ...]]:
         return [tuple(row) for row in connection.exec_driver_sql(query)]
 
 
-def test_where_more_was_written_meanwhile_it_stays(old, new):
+def test_where_more_was_written_meanwhile_it_stays(old: Served, new: Served) -> None:
     move_in(new.db, old.uri)
     with old.caller() as caller:
         write(caller, "sales.orders")
@@ -145,7 +146,7 @@ def test_where_more_was_written_meanwhile_it_stays(old, new):
     assert "has write ids up to 6 at" in report.findings[0].words
 
 
-def test_there_and_back_again(old, new):
+def test_there_and_back_again(old: Served, new: Served) -> None:
     """A table is imported, written, handed back to where it came from and was dropped, and written there."""
     move_in(new.db, old.uri, selection=Selection(tables=("sales.orders",)))
     with new.caller() as caller:

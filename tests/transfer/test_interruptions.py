@@ -6,23 +6,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from metastore.catalog.models import Partition
 from metastore.transfer.sources.thrift import ThriftTable
+from tests.served import Served
 from tests.transfer.world import add_partitions, definitions, move_in, snapshots, table, write
 
 TABLES = ("sales.items", "sales.orders")
 
 
-def count(db, rows: str) -> int:
+def count(db: Any, rows: str) -> int:
     with db.engine.connect() as connection:
         return int(connection.execute(text(f"SELECT count(*) FROM {rows}")).scalar_one())
 
 
-def killed_when(db, command: Sequence[str], rows: str, enough: int) -> bool:
+def killed_when(db: Any, command: Sequence[str], rows: str, enough: int) -> bool:
     """Whether a command was killed once a table of the database had so many rows, before it ended by itself."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
@@ -36,7 +38,7 @@ def killed_when(db, command: Sequence[str], rows: str, enough: int) -> bool:
         process.wait()
 
 
-def test_killed_at_any_point_it_goes_on(old, new):
+def test_killed_at_any_point_it_goes_on(old: Served, new: Served) -> None:
     with old.caller() as caller:
         caller.call("create_table", table("sales", "many", ["n"]))
         for first in range(0, 5000, 1000):
@@ -58,7 +60,9 @@ def test_killed_at_any_point_it_goes_on(old, new):
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_a_write_during_the_copy_is_found_and_followed(old, new, monkeypatch, commit):
+def test_a_write_during_the_copy_is_found_and_followed(
+    old: Served, new: Served, monkeypatch: pytest.MonkeyPatch, commit: bool
+) -> None:
     copied = ThriftTable.partitions
     left = ["sales.items"]
 
@@ -78,7 +82,9 @@ def test_a_write_during_the_copy_is_found_and_followed(old, new, monkeypatch, co
         assert write(caller, "sales.items") == 4
 
 
-def test_a_write_after_the_copy_of_the_table_is_found_at_the_end(old, new, monkeypatch):
+def test_a_write_after_the_copy_of_the_table_is_found_at_the_end(
+    old: Served, new: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copied = ThriftTable.partitions
 
     def partitions(self: ThriftTable) -> Iterator[Sequence[Partition]]:
@@ -93,7 +99,9 @@ def test_a_write_after_the_copy_of_the_table_is_found_at_the_end(old, new, monke
     assert snapshots(new.uri, *TABLES) == snapshots(old.uri, *TABLES)
 
 
-def test_a_table_that_is_written_all_the_time_is_refused(old, new, monkeypatch):
+def test_a_table_that_is_written_all_the_time_is_refused(
+    old: Served, new: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copied = ThriftTable.partitions
 
     def partitions(self: ThriftTable) -> Iterator[Sequence[Partition]]:

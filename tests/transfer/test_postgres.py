@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import psycopg2
 import pytest
@@ -13,6 +14,7 @@ from hive_acid.wire import ttypes
 from metastore.transfer.importing import ABORTED
 from metastore.transfer.models import TransferError
 from tests.databases import administer, url_of
+from tests.served import Served
 from tests.transfer import hive4
 from tests.transfer.world import move_in, snapshots
 
@@ -33,16 +35,16 @@ def change(hive: str, statement: str) -> None:
         connection.commit()
 
 
-def call(uri: str, method: str, *arguments: object):
+def call(uri: str, method: str, *arguments: object) -> Any:
     with closing(hive_acid.connect(uri)) as connection:
         return connection.call(method, *arguments)
 
 
-def get_table(uri: str, database: str, name: str):
+def get_table(uri: str, database: str, name: str) -> Any:
     return call(uri, "get_table_req", ttypes.GetTableRequest(dbName=database, tblName=name)).table
 
 
-def test_everything_is_counted(hive, new):
+def test_everything_is_counted(hive: str, new: Served) -> None:
     report = move_in(new.db, hive)
     assert report.is_complete, report.text()
     assert report.counts == {
@@ -62,7 +64,7 @@ def test_everything_is_counted(hive, new):
     assert move_in(new.db, hive).is_complete
 
 
-def test_a_table_is_as_it_was(hive, new):
+def test_a_table_is_as_it_was(hive: str, new: Served) -> None:
     move_in(new.db, hive)
     found = get_table(new.uri, "sales", "plain")
     assert (found.owner, found.createTime, found.tableType) == ("ann", 1795331413, "MANAGED_TABLE")
@@ -78,14 +80,14 @@ def test_a_table_is_as_it_was(hive, new):
     assert found.sd.skewedInfo.skewedColValues == [["x"]]
     ((stored,),) = _rows(new, "SELECT storage -> 'skewedInfo' FROM tbl WHERE name = 'plain'")
     place = "file:/old/warehouse/sales.db/plain/text=x"
-    assert stored["skewedColValueLocationMaps"] == [[["x"], place]]  # no client in Python can decode such a map
+    assert stored["skewedColValueLocationMaps"] == [[["x"], place]]  # type: ignore[index]  # no client in Python can decode such a map
     assert found.sd.parameters == {"some": "thing"}
     assert found.parameters["comment"] == "not ACID"
     view = get_table(new.uri, "sales", "recent")
     assert (view.tableType, view.viewOriginalText) == ("VIRTUAL_VIEW", "select 1")
 
 
-def test_partitions_are_found_by_their_values(hive, new):
+def test_partitions_are_found_by_their_values(hive: str, new: Served) -> None:
     move_in(new.db, hive)
     assert call(new.uri, "get_partition_names", "sales", "items", -1) == [
         "day=2024-01-01/country=de",
@@ -97,7 +99,7 @@ def test_partitions_are_found_by_their_values(hive, new):
     assert found.sd.location.endswith("/day=2024-01-02/country=fr%2Fx")
 
 
-def test_write_ids_go_on_and_aborted_ones_stay_so(hive, new):
+def test_write_ids_go_on_and_aborted_ones_stay_so(hive: str, new: Served) -> None:
     move_in(new.db, hive)
     orders, items = snapshots(new.uri, "sales.orders", "sales.items")
     assert (orders.writeIdHighWaterMark, orders.invalidWriteIds, orders.abortedBits) == (5, [2, 5], b"\x03")
@@ -107,7 +109,7 @@ def test_write_ids_go_on_and_aborted_ones_stay_so(hive, new):
         assert {one.id for one in caller.info().values() if one.state == ttypes.TxnState.ABORTED} == {1, 2, 5, 7}
 
 
-def test_what_an_aborted_compaction_left_stays_invisible_until_it_is_removed(hive, new):
+def test_what_an_aborted_compaction_left_stays_invisible_until_it_is_removed(hive: str, new: Served) -> None:
     move_in(new.db, hive)
     assert (1, "c", "day=2024-01-02/country=fr%2Fx") in [
         (row[0], row[1], row[2])
@@ -115,18 +117,18 @@ def test_what_an_aborted_compaction_left_stays_invisible_until_it_is_removed(hiv
     ]
 
 
-def _rows(served, statement: str) -> list[tuple[object, ...]]:
+def _rows(served: Any, statement: str) -> list[tuple[object, ...]]:
     with served.db.engine.connect() as connection:
         return [tuple(row) for row in connection.exec_driver_sql(statement)]
 
 
-def test_other_catalogs_come_along(hive, new):
+def test_other_catalogs_come_along(hive: str, new: Served) -> None:
     move_in(new.db, hive)
     found = get_table(new.uri, "@lake#raw", "logs")
     assert (found.catName, found.dbName, found.tableName) == ("lake", "raw", "logs")
 
 
-def test_functions_roles_constraints_and_statistics(hive, new):
+def test_functions_roles_constraints_and_statistics(hive: str, new: Served) -> None:
     move_in(new.db, hive)
     function = call(new.uri, "get_function", "sales", "mask")
     assert (function.className, function.resourceUris[0].uri) == ("x.Mask", "file:/x.jar")
@@ -145,12 +147,12 @@ def test_functions_roles_constraints_and_statistics(hive, new):
     assert (figures.lowValue, figures.highValue, figures.numDVs, figures.numNulls) == (-3, 9, 4, 1)
 
 
-def test_a_dry_run_of_a_database_that_is_not_hives(postgres_url, new):
+def test_a_dry_run_of_a_database_that_is_not_hives(postgres_url: str, new: Served) -> None:
     with pytest.raises(TransferError, match="is not the database of a Hive metastore"):
         move_in(new.db, postgres_url, dry_run=True)
 
 
-def test_open_transactions_are_refused(hive, new):
+def test_open_transactions_are_refused(hive: str, new: Served) -> None:
     change(hive, """INSERT INTO "TXNS" VALUES (9, 'o', 'eve', 'host2', 0)""")
     change(hive, """INSERT INTO "TXN_TO_WRITE_ID" VALUES (9, 'sales', 'orders', 6)""")
     change(hive, """UPDATE "NEXT_WRITE_ID" SET "NWI_NEXT" = 7 WHERE "NWI_TABLE" = 'orders'""")
@@ -161,7 +163,7 @@ def test_open_transactions_are_refused(hive, new):
     assert (orders.writeIdHighWaterMark, orders.invalidWriteIds, orders.abortedBits) == (6, [2, 5, 6], b"\x07")
 
 
-def test_hive_3_keeps_its_transaction_ids_elsewhere(hive, new):
+def test_hive_3_keeps_its_transaction_ids_elsewhere(hive: str, new: Served) -> None:
     change(hive, 'CREATE TABLE "NEXT_TXN_ID" ("NTXN_NEXT" bigint); INSERT INTO "NEXT_TXN_ID" VALUES (41)')
     change(hive, 'ALTER TABLE "DBS" DROP "TYPE"; ALTER TABLE "COLUMNS_V2" ADD "EXTRA" int')
     move_in(new.db, hive)

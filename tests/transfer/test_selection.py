@@ -1,5 +1,7 @@
 """Which databases and tables are meant."""
 
+from typing import Any
+
 import pytest
 
 from metastore.transfer.models import Selection
@@ -18,14 +20,14 @@ from metastore.transfer.models import Selection
         ((), ("B.Y",), ["b.y"]),
     ],
 )
-def test_patterns(databases, tables, chosen):
+def test_patterns(databases: Any, tables: Any, chosen: Any) -> None:
     selection = Selection(databases, tables)
     known = [("a", "x"), ("b", "x"), ("b", "y"), ("@lake#a", "x")]
     assert [f"{db}.{name}" for db, name in known if selection.has_table(db, name)] == chosen
     assert {db for db, _ in known if selection.has_database(db)} >= {one.rpartition(".")[0] for one in chosen}
 
 
-def test_a_catalog_comes_with_what_is_chosen_of_it():
+def test_a_catalog_comes_with_what_is_chosen_of_it() -> None:
     assert Selection().has_catalog("lake")
     assert not Selection(("b",)).has_catalog("lake")
     assert Selection(("b",)).has_catalog("hive")

@@ -9,12 +9,13 @@ from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
 from metastore.transfer.importing import ABORTED
 from metastore.transfer.models import Selection, TransferError
+from tests.served import Served
 from tests.transfer.world import definitions, move_in, snapshots, table, write
 
 TABLES = ("sales.items", "sales.orders")
 
 
-def test_catalogue_and_write_ids_are_the_same(old, new):
+def test_catalogue_and_write_ids_are_the_same(old: Served, new: Served) -> None:
     report = move_in(new.db, old.uri)
     assert report.is_complete, report.text()
     assert definitions(new.uri, *TABLES, "sales.plain", "sales.recent") == definitions(
@@ -25,7 +26,7 @@ def test_catalogue_and_write_ids_are_the_same(old, new):
     assert report.counts["partition"] == {"added": 3}
 
 
-def test_transaction_ids_go_on_above_the_source(old, new):
+def test_transaction_ids_go_on_above_the_source(old: Served, new: Served) -> None:
     with old.caller() as caller:
         there = caller.snapshot().high_water_mark
     move_in(new.db, old.uri)
@@ -33,7 +34,7 @@ def test_transaction_ids_go_on_above_the_source(old, new):
         assert caller.begin() > there
 
 
-def test_aborted_writes_stay_aborted_and_the_next_one_is_new(old, new):
+def test_aborted_writes_stay_aborted_and_the_next_one_is_new(old: Served, new: Served) -> None:
     move_in(new.db, old.uri)
     with new.caller() as caller:
         assert write(caller, "sales.orders") == 6
@@ -42,14 +43,14 @@ def test_aborted_writes_stay_aborted_and_the_next_one_is_new(old, new):
     assert shown.abortedBits == b"\x03"
 
 
-def test_housekeeping_does_not_forget_what_is_aborted(old, new):
+def test_housekeeping_does_not_forget_what_is_aborted(old: Served, new: Served) -> None:
     move_in(new.db, old.uri)
     before = snapshots(new.uri, *TABLES)
     AcidTxnCleaner(new.db, HousekeepingConfig(finished_retention_ms=0)).run_once()
     assert snapshots(new.uri, *TABLES) == before == snapshots(old.uri, *TABLES)
 
 
-def test_a_second_run_finds_all_equal(old, new):
+def test_a_second_run_finds_all_equal(old: Served, new: Served) -> None:
     move_in(new.db, old.uri)
     before = snapshots(new.uri, *TABLES)
     report = move_in(new.db, old.uri)
@@ -58,7 +59,7 @@ def test_a_second_run_finds_all_equal(old, new):
     assert snapshots(new.uri, *TABLES) == before
 
 
-def test_a_dry_run_changes_nothing(old, new):
+def test_a_dry_run_changes_nothing(old: Served, new: Served) -> None:
     report = move_in(new.db, old.uri, dry_run=True)
     assert report.counts["table"] == {"added": 4}
     assert report.counts["partition"] == {"added": 3}
@@ -67,7 +68,7 @@ def test_a_dry_run_changes_nothing(old, new):
         assert caller.snapshot().high_water_mark == 0
 
 
-def test_what_differs_is_told_and_replaced_on_demand(old, new):
+def test_what_differs_is_told_and_replaced_on_demand(old: Served, new: Served) -> None:
     move_in(new.db, old.uri)
     with new.caller() as caller:
         changed = caller.call("get_table", "sales", "plain")
@@ -86,7 +87,7 @@ def test_what_differs_is_told_and_replaced_on_demand(old, new):
     assert definitions(new.uri, "sales.plain") == definitions(old.uri, "sales.plain")
 
 
-def test_write_ids_that_went_on_there_are_told_and_followed_on_demand(old, new):
+def test_write_ids_that_went_on_there_are_told_and_followed_on_demand(old: Served, new: Served) -> None:
     move_in(new.db, old.uri)
     with old.caller() as caller:
         write(caller, "sales.orders")
@@ -99,7 +100,7 @@ def test_write_ids_that_went_on_there_are_told_and_followed_on_demand(old, new):
     assert snapshots(new.uri, "sales.orders") == snapshots(old.uri, "sales.orders")
 
 
-def test_write_ids_are_never_taken_back(old, new):
+def test_write_ids_are_never_taken_back(old: Served, new: Served) -> None:
     move_in(new.db, old.uri)
     with new.caller() as caller:
         write(caller, "sales.orders")
@@ -109,7 +110,7 @@ def test_write_ids_are_never_taken_back(old, new):
     assert snapshots(new.uri, "sales.orders")[0].writeIdHighWaterMark == 6
 
 
-def test_ids_of_transactions_with_two_meanings_are_refused(old, new):
+def test_ids_of_transactions_with_two_meanings_are_refused(old: Served, new: Served) -> None:
     """Directories of the source's compactions have ids that are open or aborted here: they would be invisible."""
     with new.caller() as caller:
         txns = caller.open(3)
@@ -122,7 +123,7 @@ def test_ids_of_transactions_with_two_meanings_are_refused(old, new):
     assert snapshots(new.uri, *TABLES) == snapshots(old.uri, *TABLES)
 
 
-def test_a_name_that_had_later_write_ids_here_is_refused(old, new):
+def test_a_name_that_had_later_write_ids_here_is_refused(old: Served, new: Served) -> None:
     with new.caller() as caller:
         caller.call("create_database", ttypes.Database(name="sales", parameters={}))
         caller.call("create_table", table("sales", "orders"))
@@ -136,13 +137,13 @@ def test_a_name_that_had_later_write_ids_here_is_refused(old, new):
         assert "orders" not in caller.call("get_all_tables", "sales")
 
 
-def test_only_some_tables(old, new):
+def test_only_some_tables(old: Served, new: Served) -> None:
     move_in(new.db, old.uri, selection=Selection(tables=("sales.o*",)))
     with new.caller() as caller:
         assert caller.call("get_all_tables", "sales") == ["orders"]
 
 
-def test_open_transactions_are_refused_or_count_as_aborted(old, new):
+def test_open_transactions_are_refused_or_count_as_aborted(old: Served, new: Served) -> None:
     with old.caller() as caller:
         txn = caller.begin()
         caller.write(txn, "sales/orders", "i")

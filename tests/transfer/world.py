@@ -83,8 +83,8 @@ def fill(uri: str, **parameters: str) -> None:
     with closing(Caller(uri)) as caller:
         caller.call("create_database", ttypes.Database(name="sales", description="of goods", parameters={"k": "v"}))
         caller.call("create_table", table("sales", "plain", acid=False, comment="not ACID"))
-        caller.call("create_table", table("sales", "orders", **parameters))
-        caller.call("create_table", table("sales", "items", ["day", "country"], **parameters))
+        caller.call("create_table", table("sales", "orders", **parameters))  # type: ignore[arg-type]
+        caller.call("create_table", table("sales", "items", ["day", "country"], **parameters))  # type: ignore[arg-type]
         view = table("sales", "recent", acid=False)
         view.tableType, view.viewOriginalText, view.viewExpandedText = "VIRTUAL_VIEW", "select 1", "select 1"
         caller.call("create_table", view)

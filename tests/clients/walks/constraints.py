@@ -98,7 +98,7 @@ def others(walk: Walk) -> None:
          {"check_expression": "id > 0"}),
     ]:  # fmt: skip
         named = f"c_{adding.lower()}"
-        getattr(client, adding)(hive.list_of(walk.new(kind, **{name: named}, **more, **common)))
+        getattr(client, adding)(hive.list_of(walk.new(kind, **{name: named}, **more, **common)))  # type: ignore[arg-type]
         (found,) = getattr(client, reading)(walk.new(asking, **request))
         assert getattr(found, f"get{name.capitalize()}")() == named
         assert found.getColumn_name() == "id"
