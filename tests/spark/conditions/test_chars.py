@@ -32,6 +32,9 @@ BY_HIVE = {
     "t.c <> name": set(),
     "c <= name AND `c` >= t.name": SOME,
     "c = concat(name, '')": SOME,
+    'c = name AND c <> "x"': SOME,
+    'c BETWEEN "ab" AND "ab"': {"ab"},
+    "c = name OR name = 'say \"x\"'": SOME,
     "c IN (name, 'x')": SOME,
     "c IN ('ab', NULL)": {"ab"},
     "c IN ('ab  ', 'AB ', NULL)": {"ab", "AB"},
@@ -283,6 +286,17 @@ def test_names_that_need_quotes(acid, spark):
     assert acid.insert("odd.t", rows) == 1
     found = acid.table("odd.t").where("`a.b` = 'ab' AND `a b` = 'ab' AND a.b = 'x' AND `order` = `a.b`")
     assert [tuple(row) for row in found.collect()] == [(1, "ab  ", "ab    ", ("x",), "ab  ")]
+    name = F.col("`a b`")
+    for condition in (name == F.col("`a.b`"), name.between("ab", "ab"), name.isin("ab") & (F.col("id") > 0)):
+        assert acid.table("odd.t").where(condition).count() == 1
+    given = spark.sql("SELECT 2L id, 'ab' `x y`, 'ab' `a\"b`")
+    for condition in (
+        't.`a b` = s.`a"b` AND t.`a.b` = s.`x y`',
+        't.`a b` = s.`x y` AND t.`order` <> "x"',
+        F.col("t.`a b`") == F.col('s.`a"b`'),
+        (F.col("t.`order`") == F.col("s.`x y`")) & (F.col("s.id") == 2),
+    ):
+        assert acid.merge("odd.t", given, condition).whenMatchedUpdate(set={"id": "t.id"}).execute().updated == 1
     assert acid.update("odd.t", {"`a.b`": "`order`"}, "`a b` = `a.b`") == 1
     assert acid.delete("odd.t", "`a.b` = 'ab' AND `order` = `a.b`") == 1
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlglot
+from py4j.protocol import Py4JError
 from pyspark.sql import Column
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -18,7 +19,10 @@ from sqlglot.errors import SqlglotError
 _LONGEST_CONDITION = 100_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
-_UNCLEAR_ESCAPE = re.compile(r"\\['\\]")
+_UNCLEAR_ESCAPE = re.compile(r"""\\['"\\]""")
+_QUOTES = re.compile(r"""'[^']*'|`[^`]*`|"|\\""")
+"""What stands in quotes, and signs by which it is not clear what does."""
+
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TEXT_OF_COLUMN = re.compile(r"Column<'(.*)'>", re.DOTALL)
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[(),]|[^'(),]+", re.DOTALL)
@@ -43,12 +47,13 @@ def condition_tree(
     """
     if isinstance(condition, str):
         return _parsed(condition, with_escapes=with_escapes)
-    if not all(map(_is_plain_name, names)):
-        # In the text of a Column, names and literals stand without quotes.
-        return None
     if is_of_connect(condition):
         return _of_connect(vars(condition)["_expr"])
-    match = _TEXT_OF_COLUMN.fullmatch(str(condition))
+    shown = str(condition)
+    if any(name.lower() in shown.lower() for name in names if not _is_plain_name(name)):
+        # In the text names and literals stand without quotes. For a hint its nodes are too dear.
+        return _of_node(condition) if with_escapes else None
+    match = _TEXT_OF_COLUMN.fullmatch(shown)
     return _of_text(match[1]) if match else None
 
 
@@ -63,14 +68,23 @@ def is_of_connect(condition: Column) -> bool:
 
 
 def _parsed(text: str, *, with_escapes: bool = False) -> exp.Condition | None:
-    backslash = _UNCLEAR_ESCAPE.search(text) if with_escapes else "\\" in text
-    if len(text) > _LONGEST_CONDITION or backslash or '"' in text or "${" in text:
+    if len(text) > _LONGEST_CONDITION or "${" in text or _is_unclear(text, with_escapes=with_escapes):
         return None
     try:
         parsed = sqlglot.parse_one(text, dialect="spark")
     except (SqlglotError, RecursionError):
         return None
     return parsed if isinstance(parsed, exp.Condition) else None
+
+
+def _is_unclear(text: str, *, with_escapes: bool) -> bool:
+    """Whether a text has parts that may be texts or names, or end in several places."""
+    if '"' not in text and "\\" not in text:
+        return False
+    if with_escapes:
+        # Where double quotes are those of names, such a name is taken for a text: it has no type then.
+        return _UNCLEAR_ESCAPE.search(text) is not None
+    return any(found[0] in '"\\' or (found[0] == "'" and "\\" in found) for found in _QUOTES.findall(text))
 
 
 def _call(name: str, arguments: Sequence[exp.Condition | None]) -> exp.Condition | None:
@@ -162,6 +176,49 @@ def _signed(text: str) -> exp.Condition:
     return exp.Neg(this=number) if text.startswith("-") else number
 
 
+# --- those of them whose text is not clear, by the nodes of the JVM, each of which costs some calls ----------------
+
+
+def _of_node(condition: Column) -> exp.Condition | None:
+    of_jvm: Any = vars(condition).get("_jc")
+    try:
+        return _node(of_jvm.node())
+    except (Py4JError, RecursionError):  # a node of another kind than is known here
+        return None
+
+
+def _node(node: Any) -> exp.Condition | None:
+    match node.getClass().getSimpleName():
+        case "UnresolvedAttribute":
+            names = _of_seq(node.nameParts())
+            if node.planId().isDefined() or len(names) > 2:
+                return None
+            return exp.column(*(exp.to_identifier(name, quoted=True) for name in reversed(names)))
+        case "UnresolvedFunction":
+            arguments = [] if node.isDistinct() else _of_seq(node.arguments())
+            return _call(node.functionName(), [_node(argument) for argument in arguments])
+        case "Literal":
+            return None if node.dataType().isDefined() else _constant(node.value())
+        case "SqlExpression":
+            return _parsed(node.expression())
+    return None
+
+
+def _of_seq(found: Any) -> list[Any]:
+    """Scala's list as Python's."""
+    return [found.apply(at) for at in range(found.size())]
+
+
+def _constant(value: object) -> exp.Condition | None:
+    if value is None:
+        return exp.Null()
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, int):
+        return _signed(str(value))
+    return exp.Literal.string(value) if isinstance(value, str) and "\\" not in value else None
+
+
 # --- Columns of a Connect session, which are trees themselves ------------------------------------
 
 
@@ -185,9 +242,16 @@ def _connect_literal(expression: Any) -> exp.Condition | None:
     return None
 
 
+def _column(text: str) -> exp.Condition | None:
+    """A name with quotes."""
+    parsed = _parsed(text)
+    is_name = isinstance(parsed, exp.Column) and not parsed.args.get("db")
+    return parsed if is_name else None
+
+
 _CONNECT: dict[str, Callable[[Any], exp.Condition | None]] = {
     "LiteralExpression": _connect_literal,
-    "ColumnReference": lambda found: _name(found._unparsed_identifier),
+    "ColumnReference": lambda found: _name(found._unparsed_identifier) or _column(found._unparsed_identifier),
     "SQLExpression": lambda found: _parsed(found._expr),
     "UnresolvedFunction": lambda found: (
         None if found._is_distinct else _call(found._name, [_of_connect(argument) for argument in found._args])

@@ -7,7 +7,7 @@ import re
 from hive_acid.catalog.table import Column
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.tokens import Cursor
-from hive_acid.spark.values.types import SIGNS_OF_TYPES
+from hive_acid.spark.values.types import SIGNS_OF_TYPES, no_fields
 
 _BEHIND_TYPE = ("COMMENT", "NOT", "NULL", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "GENERATED", "COLLATE")
 _CONSTRAINTS = frozenset({"PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK"})
@@ -48,8 +48,8 @@ def hive_type_text(item: Cursor) -> str:
     """The type that comes next, in Hive's words, lower case."""
     words = item.until(*_BEHIND_TYPE, "FIRST", "AFTER", of_types=True).source.lower()
     parts = re.split(r"`((?:[^`]|``)+)`", words)
-    if odd := next((name for name in parts[1::2] if SIGNS_OF_TYPES.search(name)), None):
-        raise item.error(f"Hive's types have no quotes, so a field cannot be called {odd}")
+    if odd := no_fields(parts[1::2]):
+        raise item.error(f"Hive's types have no quotes, so a field cannot be called {odd[0]}")
     parts[::2] = (_SPACED_SIGNS.sub(r"\1", re.sub(r"\s+", " ", part)) for part in parts[::2])
     text = "".join(parts).strip()
     if not text:

@@ -122,8 +122,8 @@ def hive_type(spark: t.DataType) -> str:
     if isinstance(spark, t.MapType):
         return f"map<{hive_type(spark.keyType)},{hive_type(spark.valueType)}>"
     if isinstance(spark, t.StructType):
-        if odd := next(filter(SIGNS_OF_TYPES.search, spark.names), None):
-            raise ColumnError(f"Hive's types have no quotes, so a field cannot be called {odd}: rename it first")
+        if odd := no_fields(spark.names):
+            raise ColumnError(f"Hive's types have no quotes, so a field cannot be called {odd[0]}: rename it first")
         return f"struct<{','.join(f'{field.name.lower()}:{hive_type(field.dataType)}' for field in spark.fields)}>"
     if isinstance(spark, t.VarcharType):
         return f"varchar({spark.length})"
@@ -134,6 +134,12 @@ def hive_type(spark: t.DataType) -> str:
     if name := _NAMES.get(type(spark)):
         return name
     raise ColumnError(f"Spark's type {spark.simpleString()} has no counterpart on ACID tables: cast it first")
+
+
+def no_fields(names: Sequence[str]) -> list[str]:
+    """Those of some names of fields that would be others in Hive's type, or the type another one; blanks are shown."""
+    odd = [name for name in names if SIGNS_OF_TYPES.search(name)]
+    return odd or [repr(name) for name in names if " ".join(name.split()) != name]
 
 
 def column_type(field: t.StructField) -> str:
