@@ -50,10 +50,13 @@ class AcidHouseKeeper:
         locks_freed: LocksFreed = lambda lock_ids: None,
         first_look: Callable[[], Look | None] = lambda: None,
     ) -> None:
-        """`first_look` is where the database's clock stood when a server was last there to hear clients, if known."""
+        """`first_look` is where the database's clock stood when this server came to run services, another one each time
+        it does; None if that is not known.
+        """
         self._db = db
         self._first_look = first_look
         self._look: Look | None = None
+        self._term: Look | None = None
         self._config = config
         self._txn_config = txn_config
         self._locks_freed = locks_freed
@@ -74,24 +77,30 @@ class AcidHouseKeeper:
 
         So too after a time in which nobody could be heard: no server ran, or the database was away.
         """
-        look = self._look or self._first_look()
+        term = self._first_look()
+        # By that of a new term, the second, all that moved before is settled; heartbeats are rather twice than never.
+        looks = [look for look in (self._look, None if term is self._term else term) if look is not None]
         slack_ms = min(max(self._txn_config.timeout_ms // _SLACKS_PER_TIMEOUT, _LEAST_SLACK_MS), _LARGEST_SLACK_MS)
         try:
-            row = self._db.call_one("settle_clock", None if look is None else look.expected_ms(), slack_ms)
-            assert row is not None
-            at_s, (shown_ms, moved_ms, begun_anew) = time.monotonic(), row
+            for look in looks or (None,):
+                expected_ms = None if look is None else look.expected_ms()
+                row = self._db.call_one("settle_clock", expected_ms, slack_ms)
+                assert row is not None
+                at_s, (shown_ms, moved_ms, begun_anew) = time.monotonic(), row
+                if moved_ms:
+                    what = "clock of the database moved, or nobody could be heard"
+                    event(LOG, logging.WARNING, what, ms=moved_ms, begun_anew=begun_anew)
+            if moved_ms < 0:
+                self._db.call("compaction_settle_clock", shown_ms)
             if moved_ms:
-                what = "clock of the database moved, or nobody could be heard"
-                event(LOG, logging.WARNING, what, ms=moved_ms, begun_anew=begun_anew)
-                if moved_ms < 0:
-                    self._db.call("compaction_settle_clock", shown_ms)
                 self._db.call("catalog_settle_clock", shown_ms, moved_ms)  # the last: it must not be repeated
         except LeaseLostError:
             raise
         except Exception:
-            if look is not None:
-                self._look = Look(time.monotonic(), look.shown_ms)
+            if looks:
+                self._look, self._term = Look(time.monotonic(), looks[-1].shown_ms), term
             raise
+        self._term = term
         self._look = Look(at_s, shown_ms)
         return int(shown_ms)
 

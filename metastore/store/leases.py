@@ -85,10 +85,10 @@ class Lease:
         return self._epoch is not None and time.monotonic() < self._trusted_until
 
     def first_look(self) -> Look | None:
-        """Where the database's clock stood when a server was last there to hear clients; None before this one competed.
+        """Where the database's clock stood when this server took the lease, or renewed it too late; None before that.
 
-        That is when this one first competed, unless nobody had the lease then: no server ran, and only the clock could
-        say for how long.
+        If nobody had it then, where it stood when somebody had: no server ran, and only the clock could say for how
+        long. What came before is the business of whoever had it.
         """
         return self._first_look
 
@@ -124,13 +124,12 @@ class Lease:
 
     def compete(self) -> bool:
         """Renew the lease, or take it if it is free; whether it was taken just now. Raises psycopg2.Error."""
-        if self._first_look is None:
-            shown_ms, last_ms = self._ask("lease_clock", self._name)
-            is_held = last_ms is None or shown_ms <= last_ms <= shown_ms + self._length_ms * _RENEWED_BEFORE
-            self._first_look = Look(time.monotonic(), shown_ms if is_held else last_ms)
-        asked_at = time.monotonic()
         epoch = self._epoch
+        look = None if self.is_held else self._last_look()
+        asked_at = time.monotonic()
         held, holder = self._ask("hold_lease", self._name, self._holder, epoch or 0, self._length_ms)
+        if held is not None and (held != epoch or look is not None):
+            self._first_look = look or self._last_look()
         if held != epoch:
             if epoch is not None:
                 event(LOG, logging.WARNING, "lease lost", lease=self._name, epoch=epoch, holder=holder)
@@ -161,6 +160,12 @@ class Lease:
                 is_failing = True
             if self._ended.wait(self._length_ms / 1000 / RENEWALS_PER_LEASE):
                 return
+
+    def _last_look(self) -> Look:
+        """Where the clock stands, or stood when the lease ended that somebody had last."""
+        shown_ms, last_ms = self._ask("lease_clock", self._name)
+        is_held = last_ms is None or shown_ms <= last_ms <= shown_ms + self._length_ms * _RENEWED_BEFORE
+        return Look(time.monotonic(), shown_ms if is_held else last_ms)
 
     def _ask(self, function: str, *args: object) -> tuple[Any, ...]:
         """One row over a connection of its own: a renewal must not stand in line with calls."""

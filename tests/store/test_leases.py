@@ -74,6 +74,27 @@ def test_a_late_renewal_is_fine_if_nobody_was_faster(db: Database, new_lease: Ca
     assert row(db)[1] == 1
 
 
+@pytest.mark.parametrize("is_late", [True, False])
+def test_a_time_in_which_nobody_had_it_is_known(db: Database, new_lease: Callable[..., Lease], is_late: bool) -> None:
+    """No server ran, or none reached the database."""
+    first = new_lease()
+    first.compete()
+    look = first.first_look()
+    first.compete()
+    assert first.first_look() is look
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE lease SET expires_at = clock_timestamp() - interval '1 hour'")
+    if is_late:
+        first._trusted_until = 0
+    taker = first if is_late else new_lease()
+    assert taker.compete() != is_late
+    found = taker.first_look()
+    assert found is not None
+    assert found is not look
+    (shown_ms,) = db.call("database_clock")[0]
+    assert 3_590_000 < shown_ms - found.expected_ms() < 3_610_000
+
+
 def test_given_up_it_is_free_at_once(db: Database, new_lease: Callable[..., Lease]) -> None:
     first, second = new_lease(), new_lease()
     first.compete()

@@ -196,6 +196,33 @@ def test_what_is_in_the_trash_stays_as_long_as_it_was_to(
     assert not kept.exists()
 
 
+def test_what_another_server_has_settled_is_not_settled_again(
+    make_catalog: Callable[..., CatalogService], db: Database
+) -> None:
+    """It takes over long after the clock was put forward, which it has seen as well."""
+    catalog = make_catalog(undrop_window_ms=HOUR_S * 1000)
+    rpc = Rpc(catalog)
+    rpc.create_table(table("t"))
+    rpc.drop_table("default", "t", True)
+    (shown_ms,) = db.call("database_clock")[0]
+    terms = [Look(time.monotonic(), shown_ms)]
+    keeper = AcidHouseKeeper(db, HousekeepingConfig(), TxnConfig(), first_look=lambda: terms[-1])
+    keeper.run_once()
+    keeper._look = Look(time.monotonic(), shown_ms - HOUR_S * 1000)
+    terms.append(Look(time.monotonic(), shown_ms))
+    keeper.run_once()
+    keeper.run_once()
+    with db.engine.begin() as connection:
+        (left_s,) = connection.exec_driver_sql("SELECT extract(epoch FROM purge_at - now()) FROM dropped_table").one()
+    assert HOUR_S - 60 < left_s <= HOUR_S
+    terms.append(Look(time.monotonic(), shown_ms - HOUR_S * 1000))
+    keeper.run_once()
+    keeper.run_once()
+    with db.engine.begin() as connection:
+        (left_s,) = connection.exec_driver_sql("SELECT extract(epoch FROM purge_at - now()) FROM dropped_table").one()
+    assert 2 * HOUR_S - 60 < left_s <= 2 * HOUR_S
+
+
 def test_the_watch_forgets_what_is_long_ago(db: Database) -> None:
     watch = ClockWatch(1)
     with db.engine.connect() as connection:
