@@ -16,7 +16,7 @@ def main() -> None:
     """Do a little of what tests do, so that the classes for it are loaded."""
     CLASSES.unlink(missing_ok=True)
     spark = started(" ".join((*SHORT_LIVED, f'"-XX:ArchiveClassesAtExit={CLASSES}"')))
-    java = spark.sparkContext._gateway.proc
+    java = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
     try:
         with tempfile.TemporaryDirectory() as place:
             rows = spark.createDataFrame([(1, "a"), (2, "b")], "id int, name string")

@@ -66,9 +66,9 @@ def tried(client: Path, server: Path) -> list[tuple[str, ...]]:
         locked = re.findall(r"^[A-Za-z0-9_.-]+==[^ ;\\]+", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
         constraints.write_text("\n".join(locked))
         install = [home / "env/bin/pip", "install", "--quiet", "-c", constraints]
-        subprocess.run([*install, f"{client}"], cwd=home, check=True)
+        subprocess.run([*install, f"{client}"], cwd=home, check=True)  # type: ignore[list-item]
         subprocess.run([home / "env/bin/python", "-c", ALONE], cwd=home, check=True)
-        subprocess.run([*install, f"{client}[{EXTRAS}]", server], cwd=home, check=True)
+        subprocess.run([*install, f"{client}[{EXTRAS}]", server], cwd=home, check=True)  # type: ignore[list-item]
         serve = [
             home / "env/bin/metastore",
             "serve",
@@ -79,7 +79,7 @@ def tried(client: Path, server: Path) -> list[tuple[str, ...]]:
             "--data-dir",
             home / "data",
         ]
-        with subprocess.Popen(serve, cwd=home, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(serve, cwd=home, stdout=subprocess.PIPE, text=True) as process:  # type: ignore[arg-type]
             assert process.stdout is not None
             try:
                 said = process.stdout.readline()

@@ -88,7 +88,7 @@ def _absent(page: str, tail: str) -> Iterator[str]:
                 yield f"{page} §{section} has no item {min(items - sections(page)[section])}"
 
 
-def test_every_citation_is_there():
+def test_every_citation_is_there() -> None:
     wrong = {}
     for path in sources():
         text = path.read_text(errors="replace")
@@ -117,7 +117,7 @@ def test_faults_are_found(text: str, fault: str) -> None:
     assert faults(text) == ([fault] if fault else [])
 
 
-def test_links_of_the_specification_lead_somewhere():
+def test_links_of_the_specification_lead_somewhere() -> None:
     for page in SPEC.glob("*.md"):
         for link in _LINK.finditer(page.read_text()):
             target = (page.parent / link["target"]).resolve() if link["target"] else page
@@ -126,7 +126,7 @@ def test_links_of_the_specification_lead_somewhere():
                 assert f'<a id="{link["anchor"]}"></a>' in target.read_text(), f"{page.name}: {link[0]}"
 
 
-def test_files_that_the_documents_name_are_there():
+def test_files_that_the_documents_name_are_there() -> None:
     """By their room: ``spark/scan.py`` is somewhere below a folder ``spark``."""
     parts = [path.relative_to(ROOT).parts for path in sources()]
     for page in (ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")):
@@ -141,7 +141,7 @@ def _in_order(wanted: Sequence[str], given: Sequence[str]) -> bool:
     return all(one in left for one in wanted)
 
 
-def test_sections_are_numbered_once_and_have_their_anchors():
+def test_sections_are_numbered_once_and_have_their_anchors() -> None:
     for page in SPEC.glob("*.md"):
         headings = list(_HEADING.finditer(page.read_text()))
         numbers = [heading["number"] for heading in headings]
@@ -149,7 +149,7 @@ def test_sections_are_numbered_once_and_have_their_anchors():
         assert [heading["anchor"] for heading in headings] == [f"s{number}" for number in numbers], page.name
 
 
-def test_the_checklist_is_the_tests_of_it():
+def test_the_checklist_is_the_tests_of_it() -> None:
     played = {
         int(number)
         for path in (ROOT / "tests" / "checklist").glob("test_*.py")

@@ -3,6 +3,7 @@
 import logging
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,27 +15,27 @@ from metastore.settings import SettingError, spelling
 ROOT = Path(__file__).parent.parent
 
 
-def site(tmp_path, *properties, name="hive-site.xml", inside=""):
+def site(tmp_path: Path, *properties: Any, name: Any = "hive-site.xml", inside: Any = "") -> Any:
     path = tmp_path / name
     body = "".join(f"<property><name>{key}</name><value>{value}</value></property>" for key, value in properties)
     path.write_text(f'<?xml version="1.0"?>\n<configuration>{inside}{body}</configuration>')
     return path
 
 
-def toml(tmp_path, words):
+def toml(tmp_path: Path, words: Any) -> Any:
     path = tmp_path / "metastore.toml"
     path.write_text(words)
     return path
 
 
-def from_site(path, **environ):
+def from_site(path: Any, **environ: Any) -> Any:
     return load([sources.from_site(path, environ)])
 
 
 # --- which source wins ----------------------------------------------------------------------------
 
 
-def test_a_later_source_wins_and_all_are_named(tmp_path):
+def test_a_later_source_wins_and_all_are_named(tmp_path: Path) -> None:
     given = [
         sources.from_site(site(tmp_path, ("hive.txn.timeout", "1m"), ("hive.max.open.txns", "8")), {}),
         sources.from_toml(toml(tmp_path, '[metastore.txn]\ntimeout = "2m"')),
@@ -53,11 +54,11 @@ def test_a_later_source_wins_and_all_are_named(tmp_path):
     assert load(given).source("hive.txn.max.open.batch") == "default"
 
 
-def test_nothing_given_is_the_default():
+def test_nothing_given_is_the_default() -> None:
     assert load([]).config == Config()
 
 
-def test_an_unfit_value_that_another_overrides_does_no_harm(tmp_path):
+def test_an_unfit_value_that_another_overrides_does_no_harm(tmp_path: Path) -> None:
     path = site(tmp_path, ("hive.txn.timeout", "whatever"))
     with pytest.raises(SettingError, match=r"hive\.txn\.timeout \(.*hive-site\.xml\): 'whatever' is not a duration"):
         from_site(path)
@@ -65,13 +66,13 @@ def test_an_unfit_value_that_another_overrides_does_no_harm(tmp_path):
     assert loaded.config.txn.timeout_ms == 5000
 
 
-def test_one_source_gives_a_setting_under_one_name():
+def test_one_source_gives_a_setting_under_one_name() -> None:
     with pytest.raises(SettingError, match="are one setting: give only one of them"):
         Config.parse(["hive.txn.timeout=5s", "metastore.txn.timeout=6s"])
     assert Config.parse(["hive.txn.timeout=5s", "hive.txn.timeout=6s"]).txn.timeout_ms == 6000
 
 
-def test_in_a_shared_file_the_newest_name_wins(tmp_path):
+def test_in_a_shared_file_the_newest_name_wins(tmp_path: Path) -> None:
     old = ("hive.timedout.txn.reaper.interval", "50s")
     older_spelling = ("hive.acid.housekeeper.interval", "40s")
     new = ("metastore.acid.housekeeper.interval", "30s")
@@ -80,7 +81,7 @@ def test_in_a_shared_file_the_newest_name_wins(tmp_path):
     assert from_site(site(tmp_path, new, older_spelling, old)).config.housekeeping.interval_ms == 30_000
 
 
-def test_names_that_hive_has_given_up_still_work(tmp_path):
+def test_names_that_hive_has_given_up_still_work(tmp_path: Path) -> None:
     config = Config.parse(
         [
             "hive.timedout.txn.reaper.interval=5000",
@@ -100,7 +101,7 @@ def test_names_that_hive_has_given_up_still_work(tmp_path):
 # --- XML ------------------------------------------------------------------------------------------
 
 
-def test_what_is_not_ours_is_passed_over_in_a_hive_site(tmp_path, caplog):
+def test_what_is_not_ours_is_passed_over_in_a_hive_site(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = site(
         tmp_path,
         ("hive.execution.engine", "tez"),
@@ -120,7 +121,7 @@ def test_what_is_not_ours_is_passed_over_in_a_hive_site(tmp_path, caplog):
     assert "geheim" not in caplog.text
 
 
-def test_variables_of_the_environment_are_replaced(tmp_path):
+def test_variables_of_the_environment_are_replaced(tmp_path: Path) -> None:
     path = site(tmp_path, ("hive.txn.timeout", "${env:SECONDS}s"), ("hive.compactor.run.as.user", "${env.ME}"))
     config = from_site(path, SECONDS="12", ME="ada").config
     assert config.txn.timeout_ms == 12_000
@@ -129,7 +130,7 @@ def test_variables_of_the_environment_are_replaced(tmp_path):
         from_site(path, ME="ada")
 
 
-def test_other_variables_are_refused_where_they_matter(tmp_path):
+def test_other_variables_are_refused_where_they_matter(tmp_path: Path) -> None:
     foreign = ("hive.exec.scratchdir", "${system:java.io.tmpdir}/x")
     assert from_site(site(tmp_path, foreign)).config == Config()
     with pytest.raises(
@@ -149,14 +150,14 @@ def test_other_variables_are_refused_where_they_matter(tmp_path):
         ),
     ],
 )
-def test_files_that_are_no_hive_site(tmp_path, words, said):
+def test_files_that_are_no_hive_site(tmp_path: Path, words: str, said: str) -> None:
     path = tmp_path / "hive-site.xml"
     path.write_text(words)
     with pytest.raises(SettingError, match=re.escape(str(path)) + ".*" + re.escape(said)):
         sources.from_site(path, {})
 
 
-def test_a_directory_of_configuration(tmp_path):
+def test_a_directory_of_configuration(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"there is no hive-site\.xml or metastore-site\.xml in"):
         sources.site_files(tmp_path)
     first = site(tmp_path, ("hive.txn.timeout", "1m"))
@@ -170,7 +171,7 @@ def test_a_directory_of_configuration(tmp_path):
 # --- TOML, environment, command line --------------------------------------------------------------
 
 
-def test_toml_in_all_its_forms(tmp_path):
+def test_toml_in_all_its_forms(tmp_path: Path) -> None:
     words = """
         "metastore.lock.poll.wait" = 250
         hive.compactor.delta.pct.threshold = 0.5
@@ -198,12 +199,12 @@ def test_toml_in_all_its_forms(tmp_path):
         ("hive.max.open.txns = 0", r"hive\.max\.open\.txns \(.*metastore\.toml\): '0' is too small: the least is 1"),
     ],
 )
-def test_what_is_wrong_in_toml_is_named(tmp_path, words, said):
+def test_what_is_wrong_in_toml_is_named(tmp_path: Path, words: str, said: str) -> None:
     with pytest.raises(SettingError, match=said):
         load([sources.from_toml(toml(tmp_path, words))])
 
 
-def test_the_environment_names_every_setting():
+def test_the_environment_names_every_setting() -> None:
     for key in [*Config().values(), *(known.key for known in KNOWN.values())]:
         (given,) = sources.from_environment({f"HIVE_ACID__{key.replace('.', '_').upper()}": "x"})
         assert spelling(given.key) == spelling(key)
@@ -213,7 +214,7 @@ def test_the_environment_names_every_setting():
         load([sources.from_environment({"HIVE_ACID__HIVE_TXN_TIMOUT": "5s"})])
 
 
-def test_a_pair_without_a_value_is_refused():
+def test_a_pair_without_a_value_is_refused() -> None:
     with pytest.raises(SettingError, match=r"'hive\.txn\.timeout' is not of the form"):
         Config.parse(["hive.txn.timeout"])
 
@@ -221,7 +222,7 @@ def test_a_pair_without_a_value_is_refused():
 # --- what Hive says to each -----------------------------------------------------------------------
 
 
-def test_a_known_setting_without_effect_is_a_warning_from_every_source(tmp_path):
+def test_a_known_setting_without_effect_is_a_warning_from_every_source(tmp_path: Path) -> None:
     for level in (
         sources.from_pairs(["hive.lock.numretries=5"]),
         sources.from_environment({"HIVE_ACID__HIVE_LOCK_NUMRETRIES": "5"}),
@@ -230,19 +231,19 @@ def test_a_known_setting_without_effect_is_a_warning_from_every_source(tmp_path)
         assert load([level]).unused["hive.lock.numretries"].text == "5"
 
 
-def test_no_setting_is_both_used_and_unused():
+def test_no_setting_is_both_used_and_unused() -> None:
     ours = {name for setting, _ in Config().settings() for name in setting.parsers}
     assert not ours & set(KNOWN)
 
 
-def test_a_default_that_is_not_hives_says_why():
+def test_a_default_that_is_not_hives_says_why() -> None:
     for setting, _ in Config().settings():
         hives = setting.hive if setting.wiki is None else setting.wiki
         if hives not in (None, "gone", setting.default):
             assert setting.why, setting.key
 
 
-def test_every_row_of_the_listing_is_complete():
+def test_every_row_of_the_listing_is_complete() -> None:
     ours, theirs = describe(load([sources.from_pairs(["hive.lock.numretries=5"])]))
     rows = {row[0]: row for row in ours.rows}
     assert rows["metastore.acid.housekeeper.interval"][1:5] == ("0s", "0s", "default", "wiki 180s, 4.0.1 60s")
@@ -256,7 +257,7 @@ def test_every_row_of_the_listing_is_complete():
     assert all(row[0] and row[3] and row[4] and row[5] for row in theirs.rows)
 
 
-def test_every_setting_is_acted_on():
+def test_every_setting_is_acted_on() -> None:
     """A setting that nothing reads would be accepted in silence and change nothing."""
     code = "\n".join(path.read_text() for path in (ROOT / "metastore").rglob("*.py"))
     declared = {name for part in vars(Config()).values() for name in vars(part)}

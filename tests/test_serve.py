@@ -11,8 +11,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg2
@@ -32,16 +34,16 @@ from tests.ports import free_port
 class Serve:
     """A running daemon."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments: Any) -> None:
         command = [sys.executable, "-m", "metastore.cli", "serve", *map(str, arguments)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.line = self.process.stdout.readline().strip()
+        self.line = self.process.stdout.readline().strip()  # type: ignore[union-attr]
 
     @property
-    def uri(self):
+    def uri(self) -> str:
         return self.line.removeprefix("listening on ")
 
-    def end(self, number=signal.SIGTERM):
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         if self.process.poll() is None:
             self.process.send_signal(number)
         words = self.process.communicate(timeout=60)[1]
@@ -49,10 +51,10 @@ class Serve:
 
 
 @pytest.fixture
-def serve(tmp_path):
-    running = []
+def serve(tmp_path: Path) -> Iterator[Callable[..., Serve]]:
+    running: list[Serve] = []
 
-    def start(*arguments):
+    def start(*arguments: Any) -> Serve:
         running.append(Serve("--port", 0, "--warehouse", tmp_path / "warehouse", *arguments))
         return running[-1]
 
@@ -62,13 +64,13 @@ def serve(tmp_path):
 
 
 @pytest.fixture
-def data_dir():
+def data_dir() -> Iterator[Path]:
     """Outside of pytest's own directories, as a user's would be."""
     with tempfile.TemporaryDirectory(prefix="hive-acid-test-") as path:
         yield Path(path) / "deep" / "data"
 
 
-def refused(*arguments):
+def refused(*arguments: Any) -> str:
     command = [sys.executable, "-m", "metastore.cli", "serve", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
@@ -79,7 +81,7 @@ def refused(*arguments):
     return last
 
 
-def test_embedded_data_is_kept_across_a_stop_and_a_kill(serve, data_dir):
+def test_embedded_data_is_kept_across_a_stop_and_a_kill(serve: Callable[..., Serve], data_dir: Path) -> None:
     first = serve("--data-dir", data_dir)
     assert first.line.startswith("listening on thrift://127.0.0.1:")
     with connect(first.uri) as connection:
@@ -98,7 +100,7 @@ def test_embedded_data_is_kept_across_a_stop_and_a_kill(serve, data_dir):
     assert not _postgres_processes(data_dir)
 
 
-def test_memory_of_the_daemon_is_small(serve, db_url):
+def test_memory_of_the_daemon_is_small(serve: Callable[..., Serve], db_url: str) -> None:
     running = serve("--database-url", db_url)
     with connect(running.uri) as connection:
         connection.call("get_all_databases")
@@ -107,7 +109,7 @@ def test_memory_of_the_daemon_is_small(serve, db_url):
     assert resident_kb < 150 * 1024
 
 
-def test_thousands_of_idle_connections_under_a_low_soft_limit(serve, db_url):
+def test_thousands_of_idle_connections_under_a_low_soft_limit(serve: Callable[..., Serve], db_url: str) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
     try:
@@ -124,19 +126,21 @@ def test_thousands_of_idle_connections_under_a_low_soft_limit(serve, db_url):
             sock.close()
 
 
-def test_a_second_server_on_the_same_data_is_refused(serve, data_dir):
+def test_a_second_server_on_the_same_data_is_refused(serve: Callable[..., Serve], data_dir: Path) -> None:
     running = serve("--data-dir", data_dir)
     assert str(running.process.pid) in refused(
         "--port", 0, "--data-dir", data_dir, "--warehouse", data_dir.parent / "w"
     )
 
 
-def doctor(data_dir, capsys):
+def doctor(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     status = main(["doctor", "--data-dir", str(data_dir), "--warehouse", str(data_dir.parent / "w")])
     return status, capsys.readouterr().out
 
 
-def test_doctor_asks_the_running_metastore(serve, data_dir, capsys):
+def test_doctor_asks_the_running_metastore(
+    serve: Callable[..., Serve], data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     running = serve("--data-dir", data_dir)
     status, said = doctor(data_dir, capsys)
     assert status == 0
@@ -155,7 +159,9 @@ def test_doctor_asks_the_running_metastore(serve, data_dir, capsys):
     _until(lambda: doctor(data_dir, capsys)[0] == 0)
 
 
-def test_a_postgres_that_dies_is_started_again_and_in_the_end_given_up(serve, data_dir):
+def test_a_postgres_that_dies_is_started_again_and_in_the_end_given_up(
+    serve: Callable[..., Serve], data_dir: Path
+) -> None:
     port = free_port()
     running = serve("--data-dir", data_dir, "--set", f"metastore.metrics.port={port}")
     with connect(running.uri) as connection:
@@ -187,7 +193,7 @@ def test_a_postgres_that_dies_is_started_again_and_in_the_end_given_up(serve, da
     assert (200, 503) in statuses
 
 
-def test_a_taken_port_is_refused(tmp_path, db_url):
+def test_a_taken_port_is_refused(tmp_path: Path, db_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = refused("--port", port, "--database-url", db_url, "--warehouse", tmp_path)
@@ -195,34 +201,36 @@ def test_a_taken_port_is_refused(tmp_path, db_url):
     assert "--port" in said
 
 
-def test_a_warehouse_that_cannot_be_written_is_refused(tmp_path, db_url):
+def test_a_warehouse_that_cannot_be_written_is_refused(tmp_path: Path, db_url: str) -> None:
     (tmp_path / "file").write_text("")
     assert "is not writable" in refused("--port", 0, "--database-url", db_url, "--warehouse", tmp_path / "file" / "w")
 
 
-def test_a_data_directory_that_cannot_be_written_is_refused(tmp_path):
+def test_a_data_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     said = refused("--port", 0, "--data-dir", tmp_path / "file" / "data", "--warehouse", tmp_path / "w")
     assert str(tmp_path / "file") in said
 
 
-def test_an_unreachable_database_is_refused(tmp_path):
+def test_an_unreachable_database_is_refused(tmp_path: Path) -> None:
     url = "postgresql://nobody@127.0.0.1:1/none"
     assert "database" in refused("--port", 0, "--database-url", url, "--warehouse", tmp_path)
 
 
-def test_a_database_newer_than_the_code_is_refused(tmp_path, db_url):
+def test_a_database_newer_than_the_code_is_refused(tmp_path: Path, db_url: str) -> None:
     with psycopg2.connect(db_url) as connection, connection.cursor() as cursor:
         cursor.execute("UPDATE hive_acid.alembic_version SET version_num = '9999'")
     assert "newer" in refused("--port", 0, "--database-url", db_url, "--warehouse", tmp_path)
 
 
-def test_a_misspelt_setting_is_refused_with_a_hint(tmp_path):
+def test_a_misspelt_setting_is_refused_with_a_hint(tmp_path: Path) -> None:
     assert "did you mean hive.txn.timeout" in refused("--set", "hive.txn.timout=3s", "--warehouse", tmp_path)
     assert "hive.txn.timeout" in refused("--set", "hive.txn.timeout=soon", "--warehouse", tmp_path)
 
 
-def test_a_clusters_own_configuration_is_taken(serve, db_url, tmp_path, monkeypatch):
+def test_a_clusters_own_configuration_is_taken(
+    serve: Callable[..., Serve], db_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     properties = {
         "hive.txn.timeout": "20m",
         "hive.max.open.txns": "9",
@@ -242,13 +250,13 @@ def test_a_clusters_own_configuration_is_taken(serve, db_url, tmp_path, monkeypa
     assert "properties passed over" in words
 
 
-def test_a_configuration_that_cannot_be_read_is_refused(tmp_path):
+def test_a_configuration_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text("hive.txn.timeout = ")
     assert "broken.toml is not TOML" in refused("--config", tmp_path / "broken.toml", "--warehouse", tmp_path)
     assert "cannot read" in refused("--hive-site", tmp_path / "absent.xml", "--warehouse", tmp_path)
 
 
-def test_a_stopped_server_takes_no_more_calls(serve, db_url):
+def test_a_stopped_server_takes_no_more_calls(serve: Callable[..., Serve], db_url: str) -> None:
     running = serve("--database-url", db_url)
     with connect(running.uri) as connection:
         code, words = running.end(signal.SIGINT)
@@ -258,7 +266,7 @@ def test_a_stopped_server_takes_no_more_calls(serve, db_url):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_a_clean_stop_by_the_terminal(serve, db_url, number):
+def test_a_clean_stop_by_the_terminal(serve: Callable[..., Serve], db_url: str, number: Any) -> None:
     ours = signal.signal(number, signal.default_int_handler)  # it may be ignored here, and so by whom we start
     try:
         running = serve("--database-url", db_url)
@@ -268,19 +276,19 @@ def test_a_clean_stop_by_the_terminal(serve, db_url, number):
     assert (code, words.strip().splitlines()[-1].endswith("INFO metastore stopped")) == (0, True)
 
 
-def test_ctrl_c_while_it_is_loaded_is_no_traceback():
+def test_ctrl_c_while_it_is_loaded_is_no_traceback() -> None:
     code = "import signal, sys; from metastore.entry import main; "
     code += "sys.meta_path.insert(0, type('F', (), {'find_spec': lambda *a: signal.raise_signal(2)})); sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (130, "")
 
 
-def test_a_stop_under_load_loses_nothing_that_was_answered(serve, db_url):
+def test_a_stop_under_load_loses_nothing_that_was_answered(serve: Callable[..., Serve], db_url: str) -> None:
     """Replies are whole, calls that come later are not begun, and the process ends with 0 within seconds."""
     running = serve("--database-url", db_url)
     committed, torn, counts = [], [], []
 
-    def write():
+    def write() -> None:
         with Caller(running.uri) as caller, contextlib.suppress(OSError, TException, Refused):
             for number in itertools.count():
                 txn_id = caller.begin()
@@ -288,9 +296,9 @@ def test_a_stop_under_load_loses_nothing_that_was_answered(serve, db_url):
                 caller.commit(txn_id)
                 committed.append(txn_id)
 
-    def read():
+    def read() -> None:
         address = urlsplit(running.uri)
-        connection = Connection(address.hostname, address.port)
+        connection = Connection(address.hostname, address.port)  # type: ignore[arg-type]
         arguments = service.get_all_databases_args()
         with contextlib.suppress(OSError, EOFError):
             for number in itertools.count():
@@ -314,28 +322,28 @@ def test_a_stop_under_load_loses_nothing_that_was_answered(serve, db_url):
         assert set(committed) <= {txn_id for (txn_id,) in cursor.fetchall()}
 
 
-def _until(condition):
+def _until(condition: Any) -> None:
     deadline = time.monotonic() + 30
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
-def _postmaster(data_dir):
+def _postmaster(data_dir: Path) -> Any:
     return int((data_dir / "cluster" / "postmaster.pid").read_text().split()[0])
 
 
-def _is_another_postmaster(data_dir, first):
+def _is_another_postmaster(data_dir: Path, first: Any) -> Any:
     with contextlib.suppress(OSError, ValueError, IndexError):  # its file is being written
         return _postmaster(data_dir) != first
     return False
 
 
-def _children(pid):
+def _children(pid: Any) -> Any:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def _postgres_processes(data_dir):
+def _postgres_processes(data_dir: Path) -> Any:
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and os.path.exists(entry / "cmdline"):

@@ -1,6 +1,7 @@
 """Single settings: how values are read, which are refused, and with what words."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ class Some:
 SETTINGS = dict(settings_of(Some))
 
 
-def parsed(field, value, key=None):
+def parsed(field: Any, value: Any, key: Any = None) -> Any:
     setting = SETTINGS[field]
     return setting.parsers[spelling(key or setting.key)](value)
 
@@ -55,22 +56,22 @@ def parsed(field, value, key=None):
         (" 1 sec ", 1000),
     ],
 )
-def test_durations(value, expected_ms):
+def test_durations(value: str, expected_ms: int) -> None:
     assert parse_duration_ms(value) == expected_ms
 
 
 @pytest.mark.parametrize("value", ["", "soon", "-1s", "1.5s", "5 fortnights", "s", "1s 2s", "1" * 30])
-def test_what_is_no_duration(value):
+def test_what_is_no_duration(value: Any) -> None:
     with pytest.raises(SettingError, match="is not a duration such as"):
         parse_duration_ms(value)
 
 
-def test_a_duration_finer_than_a_millisecond_is_refused():
+def test_a_duration_finer_than_a_millisecond_is_refused() -> None:
     with pytest.raises(SettingError, match="'1500us' is not a whole number of milliseconds"):
         parse_duration_ms("1500us")
 
 
-def test_a_bare_number_has_the_unit_of_the_default_or_of_the_alias():
+def test_a_bare_number_has_the_unit_of_the_default_or_of_the_alias() -> None:
     assert parsed("pause_ms", "20") == 20_000
     assert parsed("pause_ms", "20", "hive.old.pause") == 20
     assert parsed("many", "4", "metastore.few") == 4
@@ -93,13 +94,13 @@ def test_a_bare_number_has_the_unit_of_the_default_or_of_the_alias():
         ("kind", "medium", "'medium' is not one of soft, hard"),
     ],
 )
-def test_what_is_unfit_is_named(field, value, words):
+def test_what_is_unfit_is_named(field: str, value: str, words: str) -> None:
     with pytest.raises(SettingError) as caught:
         parsed(field, value)
     assert words in str(caught.value)
 
 
-def test_what_fits_is_taken():
+def test_what_fits_is_taken() -> None:
     assert parsed("part", "1") == 1.0
     assert parsed("on", "FALSE") is False
     assert parsed("kind", "Hard") == "hard"
@@ -107,5 +108,5 @@ def test_what_fits_is_taken():
     assert Some() == Some(5000, 3, 0.1, True, "soft", "")
 
 
-def test_both_spellings_of_a_key_are_one():
+def test_both_spellings_of_a_key_are_one() -> None:
     assert spelling("metastore.txn.timeout") == spelling("hive.metastore.txn.timeout") == spelling("HIVE.txn.timeout")

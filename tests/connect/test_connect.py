@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ SELECTED = (("test_session.py", "change/test_dml.py"), ("change/test_merge.py", 
 @pytest.mark.timeout(900)
 @pytest.mark.sampled(days=2)
 @pytest.mark.parametrize("selected", SELECTED)
-def test_the_data_path_over_connect(selected):
+def test_the_data_path_over_connect(selected: Any) -> None:
     """`make test-connect` runs all of them."""
     pytest.importorskip("grpc", reason="the client of Spark Connect needs grpcio, which is not installed here")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(f"tests/spark/{name}" for name in selected)]
