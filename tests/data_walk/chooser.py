@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.data_walk.conditions import Condition, fulfilling, some_assignments, some_condition
-from tests.data_walk.tables import EXTRAS, Row, Shape, key_value, value_of
+from tests.data_walk.tables import EXTRAS, KEY_VALUES, Row, Shape, key_value, value_of
 from tests.data_walk.verbs import Clause, Step
 from tests.data_walk.walk import WRITERS, Walk
 
@@ -167,7 +167,8 @@ class Chooser:
 
     def _partition(self, walk: Walk, table: str) -> Mapping[str, Any]:
         keys = walk.model.columns[table].keys
-        return {key: (self._chance.randrange(3) if kind == "int" else "x/y=%z") for key, kind in keys.items()}
+        some = {key: [one for one in KEY_VALUES[kind] if one is not None] for key, kind in keys.items()}
+        return {key: self._chance.choice(values) for key, values in some.items()}
 
     def _where(self, walk: Walk, table: str) -> Condition | None:
         return some_condition(self._chance, walk.model.columns[table]) if self._chance.random() < 0.9 else None

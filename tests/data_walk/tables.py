@@ -28,8 +28,22 @@ EXTRAS = {
     "array<int>": (None, [], [1, None, 3]),
     STRUCT: (None, (1, None), (None, "b")),
     "varchar(8)": (None, "eight ch", ""),
+    "char(4)": (None, "ab", "", "abcd"),
+    "binary": (None, b"", b"\0\xff"),
+    "decimal(38,18)": (None, Decimal("0E-18"), Decimal("12345678901234567890.123456789012345678")),
+    "float": (None, 0.5, float("-inf")),
+    "map<string,int>": (None, {}, {"a": 1, "it's": None}),
 }
 """Types of columns that no condition speaks of, with some of their values."""
+
+KEY_VALUES: Mapping[str, Sequence[Any]] = {
+    "int": (0, 1, 2, None),
+    "bigint": (-(2**63), 2**63 - 1, None),
+    "string": PLACES,
+    "date": (datetime.date(1500, 1, 1), datetime.date(2024, 2, 29), None),
+    "boolean": (True, False, None),
+}
+"""Of partition keys: few, so that rows meet."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,10 @@ class Shape:
         """One of the many."""
         kinds = chance.sample(list(EXTRAS), chance.randint(0, 3))
         columns = {"id": "int", "v": "int", "s": "string"} | {f"c{i}": kind for i, kind in enumerate(kinds)}
-        keys = chance.choice(({}, {}, {"p": "int"}, {"p": "int"}, {"p": "int", "q": "string"}, {"q": "string"}))
+        keys = chance.choice(
+            ({}, {}, {"p": "int"}, {"p": "int"}, {"p": "int", "q": "string"}, {"q": "string"},
+             {"d": "date"}, {"b": "boolean", "p": "int"}, {"g": "bigint"})
+        )  # fmt: skip
         return cls(columns, keys, 3 if chance.random() < 0.3 else 0)
 
 
@@ -85,8 +102,15 @@ def value_of(chance: random.Random, kind: str) -> Any:
 
 
 def key_value(chance: random.Random, kind: str) -> Any:
-    """A value of a partition key: few, so that rows meet."""
-    return chance.choice((0, 1, 2, None) if kind == "int" else PLACES)
+    """A value of a partition key."""
+    return chance.choice(KEY_VALUES[kind])
+
+
+def key_text(value: Any) -> str | None:
+    """A value of a partition key as PARTITION and the names of partitions have it."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def literal(value: Any, kind: str) -> str:
@@ -98,6 +122,11 @@ def literal(value: Any, kind: str) -> str:
     if kind.startswith("struct"):
         fields = (f"'{name}', {literal(one, of)}" for (name, of), one in zip(FIELDS.items(), value, strict=True))
         return f"named_struct({', '.join(fields)})"
+    if kind.startswith("map"):
+        pairs = (f"{literal(key, 'string')}, {literal(one, 'int')}" for key, one in value.items())
+        return f"CAST(map({', '.join(pairs)}) AS {kind})"
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
     if isinstance(value, str) and kind != "timestamp":
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return f"CAST('{value}' AS {_spark(kind)})"
@@ -119,8 +148,10 @@ def plain(value: Any) -> Any:
         return tuple(plain(one) for one in value)
     if isinstance(value, list):
         return [plain(one) for one in value]
+    if isinstance(value, bytearray):
+        return bytes(value)
     return value
 
 
 def _spark(kind: str) -> str:
-    return "string" if kind.startswith("varchar") else kind
+    return "string" if kind.startswith(("varchar", "char")) else kind

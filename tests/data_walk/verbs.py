@@ -17,7 +17,7 @@ from hive_acid.spark import AcidSession
 from hive_acid.spark.change.merge import MergeBuilder
 from tests.data_walk.conditions import Assignment, Condition
 from tests.data_walk.model import Model, Partition, Txn
-from tests.data_walk.tables import Columns, Row, Shape, frame_of, literal
+from tests.data_walk.tables import KEY_VALUES, Columns, Row, Shape, frame_of, key_text, literal
 from tests.spark.by_spark import WRITTEN, limited
 
 _SOURCE = Shape({"id": "int", "v": "int"}, {})
@@ -80,7 +80,7 @@ def overwrite(scene: Scene, table: str, rows: Sequence[Row], partition: Mapping[
         return all(place[list(columns.keys).index(key)] == value for key, value in partition.items())
 
     frame = scene.frame(table, rows, roles)
-    given = None if partition is None else {key: _text(value) for key, value in partition.items()}
+    given = None if partition is None else {key: key_text(value) for key, value in partition.items()}
     written = scene.acid.overwrite(table, frame, partition=given)
     _equal(written, scene.model.replace(scene.txn, table, rows, is_replaced))
 
@@ -100,7 +100,7 @@ def truncate(scene: Scene, table: str, partition: Mapping[str, Any] | None) -> N
     wanted = tuple(chosen.get(key) for key in keys)
     if partition and wanted not in there:
         return
-    scene.acid.truncate(table, {key: _text(value) for key, value in chosen.items()} if partition else None)
+    scene.acid.truncate(table, {key: key_text(value) for key, value in chosen.items()} if partition else None)
     scene.model.replace(scene.txn, table, (), lambda place: not partition or place == wanted)
 
 
@@ -109,9 +109,10 @@ def load_data(scene: Scene, table: str, rows: Sequence[Row], partition: Mapping[
     rows = [{**row, **partition} for row in rows]
     path = f"{scene.scratch}/load-{rows[0]['id']}"
     scene.frame(table, rows, list(columns.types)).coalesce(1).write.orc(path)
-    given = {key: _text(value) for key, value in partition.items()} if partition else None
+    given = {key: key_text(value) for key, value in partition.items()} if partition else None
     refusal: AbstractContextManager[object] | None = None
-    if any(kind.startswith("varchar") for kind in columns.types.values()):  # a frame, hence its file, knows no lengths
+    # A frame, hence its file, knows no lengths.
+    if any(kind.startswith(("varchar", "char")) for kind in columns.types.values()):
         refusal = pytest.raises(ColumnError, match="is string")
     elif columns.buckets:
         refusal = pytest.raises(UnsupportedTableError, match="tells no bucket")
@@ -229,7 +230,7 @@ CHANGES: dict[str, Callable[..., None]] = {
 
 
 def _one_place(columns: Columns) -> dict[str, Any]:
-    return {key: 1 if kind == "int" else "a b" for key, kind in columns.keys.items()}
+    return {key: KEY_VALUES[kind][1] for key, kind in columns.keys.items()}
 
 
 def _first(clauses: Sequence[Clause], when: str, row: Row) -> Clause | None:
@@ -239,10 +240,6 @@ def _first(clauses: Sequence[Clause], when: str, row: Row) -> Clause | None:
 
 def _assigned(row: Row, assignments: Sequence[Assignment], old: Row) -> Row:
     return {**row, **{one.role: one.applied(old) for one in assignments}}
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _equal(found: Any, expected: Any) -> None:

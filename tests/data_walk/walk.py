@@ -21,7 +21,7 @@ from hive_acid.spark.limits import DEFAULT
 from hive_acid.spark.read.table_frame import ROW_ID
 from metastore.compaction.states import CompactionState
 from tests.data_walk.model import Content, Model, Txn
-from tests.data_walk.tables import Columns, Shape, plain
+from tests.data_walk.tables import Columns, Shape, key_text, plain
 from tests.data_walk.verbs import CHANGES, Scene, Step
 from tests.served import Served
 from tests.spark.by_spark import MERGED
@@ -187,7 +187,7 @@ class Walk:
         if not keys or number not in content:
             return ""
         values = [content[number].row[key] for key in keys]
-        texts = [None if value is None else str(value) for value in values]
+        texts = [key_text(value) for value in values]
         return self.reader.connection.table(*table.split(".")).partition_name(texts)
 
     # --- what nobody sees ----------------------------------------------------------------------
@@ -235,11 +235,9 @@ def _copy(columns: Columns) -> Columns:
 
 def _rows(frame: DataFrame, columns: Columns) -> dict[int, dict[str, Any]]:
     """Rows by id, with ROW__ID if the frame has it."""
+    of_type = {"timestamp": "CAST(`{0}` AS string) AS `{1}`", "char(4)": "rtrim(`{0}`) AS `{1}`"}
     chosen = [
-        f"CAST(`{columns.name(role)}` AS string) AS `{role}`"
-        if columns.type(role) == "timestamp"
-        else f"`{columns.name(role)}` AS `{role}`"
-        for role in columns.roles
+        of_type.get(columns.type(role), "`{0}` AS `{1}`").format(columns.name(role), role) for role in columns.roles
     ]
     with_id = [ROW_ID] if ROW_ID in frame.columns else []
     rows = [row.asDict() for row in frame.selectExpr(*with_id, *chosen).collect()]

@@ -64,7 +64,7 @@ def plan_round(
         files.list_tree(location),
         transaction.write_ids(table.database, table.name),
         transaction.snapshot,
-        lambda _: b"",
+        lambda path: files.read(files.join(location, path)),
     )
     columns = tuple((column.name, column.type) for column in table.columns)
     storage = Storage(table.input_format, table.serde, table.serde_parameters, tuple(table.bucket_columns))

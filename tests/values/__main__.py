@@ -15,8 +15,10 @@ from hive_acid.connection import connect
 from hive_acid.errors import TimeZoneMismatchError
 from tests.served import migrated, served
 from tests.spark.conftest import started
+from tests.values.forms import wrong_forms
 from tests.values.nested import Nested
-from tests.values.settings import MEANINGS, SETTINGS
+from tests.values.settings import MEANINGS, SETTINGS, TOGETHER
+from tests.values.tables import Tables
 from tests.values.under import wrong_under
 from tests.values.verbs import Verbs
 from tests.values.walk import Walk
@@ -39,6 +41,9 @@ def main() -> None:
     parser.add_argument("--verbs", action="store_true", help="walk all verbs by keys of all types instead")
     parser.add_argument("--nested", action="store_true", help="walk all verbs by what lies in structs, arrays and maps")
     parser.add_argument("--zones", action="store_true", help="walk the times of many zones instead")
+    parser.add_argument("--tables", nargs="*", default=[], help="kinds of tables of --zones, all by default")
+    parser.add_argument("--only", default="", help="what is in the names of --zones")
+    parser.add_argument("--forms", action="store_true", help="write and read all forms of tables under each setting")
     parser.add_argument("--settings", action="store_true", help="ask under settings, and tell the story under each")
     options = parser.parse_args()
     with (
@@ -46,8 +51,11 @@ def main() -> None:
         migrated(Path(directory), TEMPLATE) as url,
         served(url, TEMPLATE, Path(directory) / "warehouse") as server,
     ):
-        if options.zones:
-            told = sum(_zone(server.uri, zone, options.seed, options.steps) for zone in ZONES)
+        if options.forms:
+            told = _forms(started(), server.uri, Path(directory))
+        elif options.zones:
+            zones = [zone for zone in ZONES if options.only in zone]
+            told = sum(_zone(server.uri, zone, options.seed, options.steps, options.tables) for zone in zones)
         else:
             spark = started()
             told = _walked(spark, server.uri, Path(directory), options)
@@ -81,12 +89,25 @@ def _walked(spark: SparkSession, uri: str, directory: Path, options: argparse.Na
     return told
 
 
-def _zone(uri: str, zone: str, seed: int, conditions: int) -> int:
+def _zone(uri: str, zone: str, seed: int, conditions: int, kinds: list[str]) -> int:
     """Walk the times of a zone, in a process with a Spark of its own; how many findings there are."""
-    words = [sys.executable, "-m", "tests.values.zones", uri, zone, str(seed), str(conditions)]
+    words = [sys.executable, "-m", "tests.values.zones", uri, zone, str(seed), str(conditions), *kinds]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True)
     print(done.stdout, end="", flush=True)
     return done.stdout.count("FINDING") + done.returncode
+
+
+def _forms(spark: SparkSession, uri: str, directory: Path) -> int:
+    """Write and read all forms of tables under settings; how many of them are wrong."""
+    tables, bad, compared = Tables(spark, uri, directory), 0, 0
+    for number, names in enumerate(TOGETHER):
+        settings = {key: value for name in names for key, value in SETTINGS[name].items()}
+        for form, count, wrong in wrong_forms(tables, settings, f"d.form_{number}"):
+            compared += count
+            bad += bool(wrong)
+            print(f"{form} under {number}, {compared:,} values compared: {wrong or 'as they were'}", flush=True)
+    tables.close()
+    return bad
 
 
 def _settings(spark: SparkSession, uri: str) -> int:

@@ -29,11 +29,12 @@ MANY = 12
 """Spark looks for a value in a list of more than ten in another way."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Condition:
     """A condition; `truth` is None where the model does not know it, and `column` where only text says it.
 
     `by_hive` says that plain Spark is not asked: it pads no char that stands between others, or in nested columns.
+    `with_parameters` is the same text with values taken out of it, and these by name.
     """
 
     text: str
@@ -41,6 +42,7 @@ class Condition:
     truth: Truth | None
     column: Callable[[], Column] | None = None
     by_hive: bool = False
+    with_parameters: tuple[str, Mapping[str, Any]] | None = None
 
     def given(self, *, as_column: bool) -> Column | str:
         """What a verb is given: text where there is no Column of it, or PySpark makes none of a value."""
@@ -55,9 +57,11 @@ class Condition:
 class Conditions:
     """Random conditions on the columns of a table, which are given by name and type."""
 
-    def __init__(self, chance: random.Random, kinds: Mapping[str, str]) -> None:
+    def __init__(self, chance: random.Random, kinds: Mapping[str, str], *, is_ansi: bool = True) -> None:
+        """`is_ansi` says that Spark refuses what it cannot cast: then no column meets texts that are no such values."""
         self._chance = chance
         self._kinds = kinds
+        self._is_ansi = is_ansi
 
     def some(self, depth: int = 2) -> Condition:
         """A leaf, or several joined."""
@@ -78,6 +82,10 @@ class Conditions:
         dice = chance.random()
         if dice < 0.08:
             return _null_test(name, is_null=chance.random() < 0.5)
+        if (dice := chance.random()) < 0.30:
+            other = self._beside(name, kind) if dice < 0.1 else None
+            return other or (self._otherwise(name, kind) if dice < 0.24 else self._mixed(name, kind))
+        dice = chance.uniform(0.08, 1)
         if dice < 0.25:
             return self._in(name, kind)
         if dice < 0.35:
@@ -107,6 +115,7 @@ class Conditions:
             of,
             lambda row: compared(kind, row[name], operator, value.kind, value.model),
             _if_given((value,), lambda lits: _BY_COLUMN[operator](F.col(name), lits[0])),
+            with_parameters=_parameters((value,), lambda names: f"{written} {operator} {names[0]}"),
         )
 
     def _in(self, name: str, kind: str) -> Condition:
@@ -118,7 +127,8 @@ class Conditions:
         if self._chance.random() < 0.15 and not kind.startswith("char"):  # Spark pads no char beside a list with null
             values.append(NULL)
         is_in = self._chance.random() < 0.7
-        text = f"{self._written(name)} {'' if is_in else 'NOT '}IN ({', '.join(value.sql for value in values)})"
+        written = f"{self._written(name)} {'' if is_in else 'NOT '}IN"
+        text = f"{written} ({', '.join(value.sql for value in values)})"
 
         def truth(row: Row) -> bool | None:
             found = reduce(either, (compared(kind, row[name], "=", value.kind, value.model) for value in values))
@@ -128,7 +138,13 @@ class Conditions:
             found = F.col(name).isin(*lits)
             return found if is_in else ~found
 
-        return Condition(text, frozenset({name}), truth, _if_given(values, column))
+        return Condition(
+            text,
+            frozenset({name}),
+            truth,
+            _if_given(values, column),
+            with_parameters=_parameters(values, lambda names: f"{written} ({', '.join(names)})"),
+        )
 
     def _between(self, name: str, kind: str) -> Condition:
         given = [literal(self._chance, kind) for _ in range(8)]
@@ -215,6 +231,107 @@ class Conditions:
             texts += [f"isnan({written})", f"-{written} {operator} {value.sql}"]
         return Condition(chance.choice(texts), of, None)
 
+    def _beside(self, name: str, kind: str) -> Condition | None:
+        """The column beside another one; None where Spark knows no comparison of the two."""
+        chance = self._chance
+        kinds = {of: other for of, other in self._kinds.items() if of != name and _can_meet(kind, other)}
+        if not kinds:
+            return None
+        other = chance.choice(list(kinds))
+        operator, of_other = chance.choice(list(OPERATORS)), kinds[other]
+        is_text_of_hive = kind.startswith("char") or of_other.startswith("char")
+        return Condition(
+            f"{self._written(name)} {operator} {self._written(other)}",
+            frozenset({name, other}),
+            lambda row: compared(kind, row[name], operator, of_other, row[other]),
+            lambda: _BY_COLUMN[operator](F.col(name), F.col(other)),
+            by_hive=is_text_of_hive and kind != of_other,
+        )
+
+    def _otherwise(self, name: str, kind: str) -> Condition:
+        """A comparison in one of its rarer forms."""
+        chance, written, of = self._chance, self._written(name), frozenset({name})
+        value, more = literal(chance, kind), literal(chance, kind)
+        if kind.startswith("char"):
+            plain = [one for one in (literal(chance, kind) for _ in range(30)) if one.sql.startswith("'")]
+            value, more = (plain * 2)[:2] if plain else (Literal("'ab'", "string", "ab"),) * 2
+        if not _is_spelled_alike(value, more):
+            more = value
+
+        def equal(row: Row) -> bool | None:
+            return compared(kind, row[name], "=", value.kind, value.model)
+
+        def distinct(row: Row) -> bool:
+            return not compared(kind, row[name], "<=>", value.kind, value.model)
+
+        def one_of(row: Row) -> bool | None:
+            return either(equal(row), compared(kind, row[name], "=", more.kind, more.model))
+
+        forms: list[tuple[str, Truth]] = [
+            (f"{written} IS DISTINCT FROM {value.sql}", distinct),
+            (f"{written} IS NOT DISTINCT FROM {value.sql}", lambda row: not distinct(row)),
+            (f"{written} != {value.sql}", lambda row: neither(equal(row))),
+            (f"{written} == {value.sql}", equal),
+            (f"! ({written} = {value.sql})", lambda row: neither(equal(row))),
+            (f"NOT {written} = {value.sql}", lambda row: neither(equal(row))),
+            (f"({written} = {value.sql}) IS TRUE", lambda row: equal(row) is True),
+            (f"({written} = {value.sql}) IS NOT TRUE", lambda row: equal(row) is not True),
+            (f"({written} = {value.sql}) IS FALSE", lambda row: equal(row) is False),
+            (f"({written} = {value.sql}) IS UNKNOWN", lambda row: equal(row) is None),
+            (f"{written} = {value.sql} IS NULL", lambda row: equal(row) is None),
+            (f"({written} = {value.sql}) = false", lambda row: neither(equal(row))),
+            (f"({written} = {value.sql}) <=> true", lambda row: equal(row) is True),
+            (f"coalesce({written} = {value.sql}, true)", lambda row: equal(row) is not False),
+            (f"nvl({written} = {value.sql}, false)", lambda row: equal(row) is True),
+            (f"CASE WHEN {written} = {value.sql} THEN true END", lambda row: equal(row) or None),
+            (f"if({written} = {value.sql}, true, false)", lambda row: equal(row) is True),
+            (f"{written} = {value.sql} OR false", equal),
+            (f"NOT ({written} = {value.sql} OR {written} = {more.sql})", lambda row: neither(one_of(row))),
+            (f"{written} = {value.sql} OR {written} <=> {more.sql}", lambda row: either(
+                equal(row), compared(kind, row[name], "<=>", more.kind, more.model))),
+            (f"{written} BETWEEN {value.sql} AND {written}", lambda row: both(
+                compared(kind, row[name], ">=", value.kind, value.model),
+                None if row[name] is None else True)),
+            (f"isnull({written}) OR {written} = {value.sql}", lambda row: row[name] is None or equal(row)),
+            (f"isnotnull({written})", lambda row: row[name] is not None),
+            (f"{written} <=> NULL", lambda row: row[name] is None),
+            (f"NULL <=> {written}", lambda row: row[name] is None),
+            (f"NOT ({written} IS NULL)", lambda row: row[name] is not None),
+            (f"NOT {written} IS NOT NULL", lambda row: row[name] is None),
+            (f"true AND {written} = {value.sql} AND 1 = 1", equal),
+            (f"{written} = {value.sql} AND false", lambda row: both(equal(row), False)),
+            (f"{written} = {value.sql} AND NULL", lambda row: both(equal(row), None)),
+        ]  # fmt: skip
+        if kind.startswith("char"):
+            text, truth = chance.choice(forms)
+            return Condition(text, of, truth, by_hive=True)
+        of_kind, another = (chance.choice(stored(kind)).sql for _ in range(2))  # Spark casts nothing within others
+        of_spark = [
+            f"({written}, 1) = ({of_kind}, 1)",
+            f"({written}, 1) IN (({of_kind}, 1), ({another}, 1))",
+            f"nullif({written}, {value.sql}) IS NULL",
+            f"array_contains(array({of_kind}), {written})",
+            f"exists(array({value.sql}, {more.sql}), x -> x = {written})",
+            f"decode({written}, {of_kind}, 1, 0) = 1",
+            f"CASE {written} WHEN {value.sql} THEN true ELSE false END",
+        ]
+        if chance.random() < 0.25:
+            return Condition(chance.choice(of_spark), of, None)
+        text, truth = chance.choice(forms)
+        return Condition(text, of, truth)
+
+    def _mixed(self, name: str, kind: str) -> Condition:
+        """The column beside a constant of another family, or what is made of it beside one: as plain Spark has it."""
+        chance, written = self._chance, self._written(name)
+        operator, beside = chance.choice(list(OPERATORS)), chance.choice(_BESIDE.get(_family(kind), ("NULL",)))
+        texts = [f"{written} {operator} {beside}"] * 3
+        texts += [form.format(written, operator) for form in _FORMS.get(_family(kind), ())]
+        if not self._is_ansi:
+            beside = chance.choice(_BESIDE_WITHOUT_ANSI.get(_family(kind), ("NULL",)))
+            listed = ", ".join(chance.sample(_BESIDE_WITHOUT_ANSI.get(_family(kind), ("NULL", "1")), 2))
+            texts += [f"{written} {operator} {beside}"] * 6 + [f"{written} IN ({listed})"] * 2
+        return Condition(chance.choice(texts), frozenset({name}), None)
+
     def _nested(self, name: str, kind: str) -> Condition:
         """A condition on a nested column: on a field, an element, or all of it."""
         of, chance = frozenset({name}), self._chance
@@ -244,6 +361,108 @@ class Conditions:
             )
         text = f"{name}.a IS NULL" if shape == "struct" else f"size({name}) > 1"
         return Condition(text, of, None)
+
+
+def _can_meet(kind: str, other: str) -> bool:
+    """Whether two columns are compared without a cast that may fail, and texts only with texts."""
+    if inner(kind)[0] or inner(other)[0]:
+        return False
+    return _family(kind) == _family(other) or {kind, other} == {"date", "timestamp"}
+
+
+def _family(kind: str) -> str:
+    if kind in INTEGER_BITS or kind.startswith("decimal") or kind in ("float", "double"):
+        return "number"
+    if kind.startswith("char"):
+        return "char"
+    return "text" if is_text(kind) else kind
+
+
+def _parameters(
+    values: Sequence[Literal], text: Callable[[Sequence[str]], str]
+) -> tuple[str, Mapping[str, Any]] | None:
+    """A text with parameters in the place of values, and the values by their names; None if one cannot be given."""
+    if any(value.given is ABSENT or value.given is None for value in values):
+        return None
+    names = [f"given_{at}" for at in range(len(values))]
+    given = {name: value.given for name, value in zip(names, values, strict=True)}
+    return text([f":{name}" for name in names]), given
+
+
+_BESIDE: Mapping[str, tuple[str, ...]] = {
+    "number": ("NULL", "300", "-129", "32768", "2147483648", "99999999999999999999", "1e2", "1e-40", "1e300", "'5'",
+               "' 5 '", "'-1'", "5 - 4", "0.1 + 0.2", "1 / 3", "-(-1)", "+1", "CAST(1 AS smallint)", "abs(-1)",
+               "int(1)", "1.0000000000000000000000000000001",
+               "12345678901234567890123456789012345678"),
+    "text": ("NULL", "'a' || 'b'", "concat('a', 'b')", "'a' 'b'", "upper('ab')", "char(97)", "CAST(1 AS string)",
+             "repeat('x', 1100)", "rpad('x', 1024, 'x')", "lower('AB')", "trim(' ab ')", "current_user()"),
+    "date": ("NULL", "date'2024-02-28' + 1", "date_add(date'2024-02-28', 1)", "date'2024-02-28' + interval '1' day",
+             "make_date(2024, 2, 29)", "current_date()", "now()", "current_timestamp() - interval '1' day",
+             "trunc(date'2024-02-29', 'MM')", "last_day(date'2024-02-01')", "'2024'", "'2024-02'", "'2024-2-29'",
+             "'9999-12-31'", "'+2024-02-29'", "' 2024-02-29 '", "date'0001-01-01' - 1", "to_date('2024-02-29')",
+             "date'9999-12-31' + interval '1' day", "timestamp_ntz'2024-02-29 12:00:00'"),
+    "timestamp": ("NULL", "now()", "current_date()", "timestamp'2024-02-29 00:00:00' + interval '1' hour",
+                  "'2024'", "'2024-02'", "'2024-02-29'", "'2024-02-29T00:00:00Z'", "'2024-02-29 00:00:00+02:00'",
+                  "timestamp'2024-02-29 00:00:00 Europe/Berlin'", "to_timestamp('2024-02-29')", "'1900-01-01'",
+                  "timestamp_seconds(0)", "timestamp_millis(-1)", "date_trunc('month', timestamp'2024-02-29 01:02:03')",
+                  "timestamp'1969-12-31 23:59:59.5'", "timestamp'1582-10-10 00:00:00'", "'9999-12-31 23:59:59.999999'"),
+    "boolean": ("NULL", "'true'", "'f'", "'YES'", "'0'", "(1 = 1)", "(NOT true)", "true AND NULL"),
+    "binary": ("NULL", "X''", "CAST('a' AS binary)", "to_binary('61', 'hex')", "unhex('FF')", "encode('a', 'utf-8')"),
+    "char": ("NULL",),
+}  # fmt: skip
+"""Constants that stand beside a column, by the family of its type, with ANSI on as well."""
+
+_BESIDE_WITHOUT_ANSI: Mapping[str, tuple[str, ...]] = {
+    "number": ("'abc'", "''", "'1.5'", "'1e2'", "true", "false", "'0x1'", "'NaN'", "'5L'", "' '", "date'1970-01-02'",
+               "timestamp'1970-01-01 00:00:01'"),
+    "text": ("0", "1", "1.0", "1e0", "1L", "1BD", "true", "false", "date'1970-01-01'",
+             "timestamp'1970-01-01 00:00:00'", "X'61'", "5 - 4"),
+    "date": ("'x'", "''", "'2024-02-30'", "0", "1", "X'61'", "'2024-02-29 12:34:56'", "'epoch'"),
+    "timestamp": ("'x'", "''", "0", "1", "1.5", "'2024-02-30'", "'12:00:00'"),
+    "boolean": ("'x'", "''", "0", "1", "2", "1.0", "'2'"),
+    "binary": ("'a'", "''", "'ÿ'", "97", "true"),
+    "char": ("NULL", "NULL"),
+}  # fmt: skip
+"""And with ANSI off: casts of either side that may fail become null."""
+
+_FORMS: Mapping[str, tuple[str, ...]] = {
+    "number": ("-CAST({0} AS double) {1} 1", "CAST({0} AS double) + 1 {1} 2", "CAST({0} AS double) * 0 {1} 0",
+               "{0} IN (1, 1.0, 1e0)", "{0} IN (NULL)", "{0} NOT IN (0, NULL)", "{0} % 2 = 0", "sign({0}) {1} -1",
+               "least({0}, 1) {1} 1", "greatest({0}, 0) {1} 0", "CAST({0} AS string) LIKE '1%'",
+               "{0} BETWEEN 1 AND 0", "{0} BETWEEN -1 AND 1.5", "{0} > 0 AND {0} < 3",
+               "try_cast({0} AS tinyint) {1} 1", "bit_length(CAST({0} AS string)) {1} 8", "{0} = {0}", "{0} <> {0}"),
+    "text": ("{0} RLIKE '^a'", "{0} ILIKE 'A%'", "{0} NOT ILIKE 'A%'", "{0} LIKE ANY ('a%', '%b')",
+             "{0} LIKE ALL ('a%', '%b')", "{0} NOT LIKE ANY ('a%', '%b')", "{0} NOT LIKE ALL ('a%', 'b%')",
+             "{0} LIKE 'a/_b' ESCAPE '/'", "{0} LIKE 'a|%%' ESCAPE '|'", "startswith({0}, 'a')", "endswith({0}, ' ')",
+             "contains({0}, 'b')", "{0} || 'x' {1} 'ax'", "substr({0}, 1, 1) {1} 'a'", "trim({0}) {1} 'ab'",
+             "lower({0}) {1} 'ab'", "{0} COLLATE UTF8_LCASE {1} 'AB'", "{0} {1} 'AB' COLLATE UTF8_LCASE",
+             "collate({0}, 'UNICODE_CI') {1} 'Ab'", "{0} COLLATE UTF8_LCASE IN ('AB', 'B')",
+             "{0} COLLATE UNICODE_AI {1} 'A'", "{0} COLLATE UTF8_BINARY_RTRIM {1} 'a'", "{0} = 'AB' COLLATE UNICODE_CI",
+             "ascii({0}) {1} 97", "position('b', {0}) > 0", "{0} BETWEEN 'b' AND 'a'", "{0} IN ('a', NULL)",
+             "{0} REGEXP 'b$'", "split({0}, 'b')[0] {1} 'a'", "{0} = {0}", "hash({0}) {1} hash('ab')"),
+    "date": ("year({0}) {1} 2024", "month({0}) {1} 2", "date_add({0}, 1) {1} date'2024-03-01'",
+             "{0} + 1 {1} date'2024-03-01'",
+             "{0} - interval '1' day {1} date'2024-02-28'", "datediff({0}, date'2024-02-29') {1} 0",
+             "date_format({0}, 'yyyy-MM') {1} '2024-02'", "unix_date({0}) {1} 0", "extract(year FROM {0}) {1} 2024",
+             "{0} - date'2024-02-29' {1} interval '0' day", "trunc({0}, 'YEAR') {1} date'2024-01-01'",
+             "weekday({0}) {1} 3", "{0} BETWEEN date'2024-01-01' AND '2024-12-31'", "dayofyear({0}) {1} 60",
+             "{0} IN ('2024-02-29', date'1970-01-01')", "months_between({0}, date'2024-02-29') {1} 0",
+             "{0} >= '2024-01-01' AND {0} < '2025-01-01'", "CAST({0} AS string) {1} '2024-02-29'"),
+    "timestamp": ("year({0}) {1} 2024", "hour({0}) {1} 0",
+                  "{0} + interval '1' second {1} timestamp'2024-02-29 00:00:01'",
+                  "date({0}) {1} date'2024-02-29'", "date_format({0}, 'yyyy-MM-dd') {1} '2024-02-29'",
+                  "date_trunc('day', {0}) {1} timestamp'2024-02-29 00:00:00'", "unix_micros({0}) {1} 0",
+                  "{0} - timestamp'2024-02-29 00:00:00' {1} interval '0' second", "extract(second FROM {0}) {1} 0",
+                  "{0} BETWEEN '2024-01-01' AND '2024-12-31'", "{0} IN (timestamp'2024-02-29 00:00:00', '1970-01-01')",
+                  "{0} >= date'2024-02-29' AND {0} < date'2024-03-01'", "to_date({0}) {1} date'1970-01-01'",
+                  "CAST({0} AS string) {1} '2024-02-29 00:00:00'",
+                  "CAST({0} AS timestamp_ntz) {1} timestamp_ntz'1970-01-01 00:00:00'"),
+    "boolean": ("NOT {0}", "{0} IS TRUE", "{0} IS NOT FALSE", "{0} IS UNKNOWN", "{0} AND true", "{0} OR NULL",
+                "({0}) = true", "int({0}) {1} 1", "{0} IN (true, NULL)", "if({0}, false, true)", "{0} <=> false",
+                "{0} {1} (NOT true)", "! {0}"),
+    "binary": ("length({0}) {1} 1", "hex({0}) {1} 'FF'", "{0} IN (X'FF', X'61')", "{0} BETWEEN X'00' AND X'80'",
+               "base64({0}) {1} 'YQ=='", "{0} || X'00' {1} X'6100'", "substr({0}, 1, 1) {1} X'61'"),
+}  # fmt: skip
 
 
 def _without_blanks(chance: random.Random, kind: str) -> Literal:

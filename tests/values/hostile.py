@@ -294,7 +294,8 @@ _TEXTS = (
     "/*", "$1", "${x}", ";", ":p", "?", "0", "-0", "00", "1", "1.0", "1e0", "NaN", "null", "NULL", "true",
     "1970-01-01", "ä", "a\u0308", "Ä", "ß", "ı", "İ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\u20ac", "日本",
     "\ud7ff", "\ue000", "\uffff", "\ufffd", "\U00010000", "\U0001f600", "\U0001f600a", "\U0010ffff", "\u0301",
-    "x" * 6, "x" * 300, "\U0001f600" * 300,
+    "x" * 6, "x" * 300, "\U0001f600" * 300, "x" * 1024, "x" * 1025, "x" * 1024 + "\U0010ffff", "\ud7ff" * 400,
+    "y" + "x" * 3000, "ä" * 513,
 )  # fmt: skip
 """The hidden name of Hive's default partition is left out: as a partition key it is refused."""
 

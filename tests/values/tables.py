@@ -29,6 +29,8 @@ KEYS = ("tinyint", "smallint", "int", "bigint", "decimal(5,2)", "decimal(38,18)"
 
 FORMS = {
     "insert only parquet": {"transactional_properties": "insert_only"},
+    "insert only text": {"transactional_properties": "insert_only", "field.delim": ",", "escape.delim": "\\"},
+    "insert only json": {"transactional_properties": "insert_only"},
     "insert only": {"transactional_properties": "insert_only"},
     "plain orc": {"transactional": "false"},
     "plain parquet": {"transactional": "false"},
@@ -188,8 +190,11 @@ class Tables:
 
     def _grown(self, form: str, key_kind: str | None, *, many: bool) -> Placed:
         """A table of one of `FORMS`: in one file, in many, or with a partition for each value of a type."""
-        kinds, key = (SIMPLE_KINDS if many or key_kind else KINDS), column_of(key_kind) if key_kind else None
+        is_simple = many or key_kind or form.endswith("text")
+        kinds, key = (SIMPLE_KINDS if is_simple else KINDS), column_of(key_kind) if key_kind else None
         rows = self._some(lambda number: key is None or can_be_key(self.rows[number][key]))
+        if form.endswith("text"):
+            rows = {number: row for number, row in rows.items() if not any(map(breaks_lines, row.values()))}
         acid = self.plain if form.startswith("plain") else self.on
         name = f"d.{form.replace(' ', '_')}_{key or ('many' if many else 'one')}"
         acid.create_table(
@@ -197,7 +202,7 @@ class Tables:
             {"id": "int", "hit": "int", **{of: kind for of, kind in kinds.items() if of != key}},
             partitioned_by={key: key_kind} if key and key_kind else {},
             properties=FORMS[form],
-            stored_as="PARQUET" if form.endswith("parquet") else "ORC",
+            stored_as=stored_as(form),
         )
         given = self.frame(kinds).where(f"id IN ({', '.join(map(str, rows))})")
         acid.insert(name, given.repartitionByRange(_COUNT, "id") if many else given)
@@ -211,16 +216,31 @@ _VALUES = {name: stored(kind) for name, kind in KINDS.items()}
 _COUNT = max(map(len, _VALUES.values()))
 
 
+def stored_as(form: str) -> str:
+    """What the files of one of `FORMS` are."""
+    return {"parquet": "PARQUET", "text": "TEXTFILE", "json": "JSONFILE"}.get(form.rpartition(" ")[2], "ORC")
+
+
+def breaks_lines(value: Any) -> bool:
+    """Whether a value is a text of several lines, which no line of a text file holds."""
+    return isinstance(value, str) and ("\n" in value or "\r" in value)
+
+
 def _can_be_streamed(micros: int | None) -> bool:
     return micros is None or micros >= 0 or micros % 1_000_000 == 0
+
+
+_LONGEST_KEY = 180
 
 
 def can_be_key(value: Any) -> bool:
     """Whether a partition can have the value as it is.
 
-    Hive takes an empty text there for null, and no file system has names with a NUL or what is no UTF-8.
+    Hive takes an empty text there for null, and no file system has names with a NUL or what is no UTF-8, or long ones.
     """
     text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    if isinstance(text, str) and len(text.encode()) > _LONGEST_KEY:
+        return False
     return text != "" and not (isinstance(text, str) and ("\0" in text or "\ufffd" in text))
 
 

@@ -18,6 +18,7 @@ import hive_acid.spark
 from hive_acid.catalog.partition_values import java_text
 from hive_acid.errors import HiveAcidError
 from hive_acid.spark import AcidSession
+from tests.spark.compaction import compact_table
 from tests.values.compared import can_be_merged, compared, keys
 from tests.values.conditions import Condition, Conditions
 from tests.values.exact import exactly, rows_of
@@ -25,7 +26,7 @@ from tests.values.findings import Findings
 from tests.values.hostile import INTEGER_BITS, is_text, sql_of, stored
 from tests.values.literals import day_text, quoted_text, time_text
 from tests.values.settings import Settings
-from tests.values.tables import DUMMY, FORMS, KEYS, can_be_key
+from tests.values.tables import DUMMY, FORMS, KEYS, can_be_key, stored_as
 from tests.values.under import under
 
 KINDS_OF_TABLE = ("partitions", "partitions", "buckets", "columns", *FORMS)
@@ -116,8 +117,7 @@ class _Told:
             columns["k"] = self._kind
         if self._form == "buckets":
             by = {"clustered_by": ["k"], "buckets": 3}
-        form = "PARQUET" if self._form.endswith("parquet") else "ORC"
-        self._acid.create_table(self.name, columns, stored_as=form, **by)
+        self._acid.create_table(self.name, columns, stored_as=stored_as(self._form), **by)
         self._acid.insert(self.name, self._frame(self._new(_LOADED)))
         self._statement = "load"
         self._is_right()
@@ -132,7 +132,9 @@ class _Told:
                 verbs += [self._add, self._refused]
         if self._form not in FORMS:
             verbs += [self._update, self._update, self._delete, self._merge, self._merge, self._merge, self._replace]
-            verbs += [self._move, self._sink]
+            verbs += [self._move, self._sink, self._compact]
+        if self._form.startswith("insert only") and not self._form.endswith("json"):
+            verbs += [self._compact]
         verb = self._chance.choice(verbs)
         self._statement = verb.__name__
         before = dict(self._rows)
@@ -407,19 +409,27 @@ class _Told:
         operator = self._chance.choice(("=", "=", "=", "<=>"))
         if self._kind.startswith("char") and operator == "<=>":
             operator = "="
+        more, holds = self._chance.choice(_AND_ON)
         matches = {
             number: n
             for n, model in given.items()
             for number, row in self._rows.items()
-            if compared(self._kind, row.k, operator, of, model)
+            if compared(self._kind, row.k, operator, of, model) and holds(number, n)
         }
-        on = f"t.k {operator} s.v"
+        on = f"t.k {operator} s.v" if self._chance.random() < 0.8 else f"s.v {operator} t.k"
+        on = more.format(on)
         how = self._chance.choice(("update", "delete", "move"))
         if how == "move" and of != self._kind:
             how = "update"
         inserts = of == self._kind and self._chance.random() < 0.6
         by_source = self._chance.choice((None, None, "update", "delete"))
         self._statement = f"merge on {on} ({of}) {how} {inserts=} {by_source=}: {list(given.values())!r:.200}"
+        in_sql = self._chance.random() < 0.4
+        clauses = [{
+            "delete": "WHEN MATCHED THEN DELETE",
+            "move": "WHEN MATCHED THEN UPDATE SET hit = s.n + 500, t.k = s.v",
+            "update": "WHEN MATCHED THEN UPDATE SET t.hit = n + 500",
+        }[how]]  # fmt: skip
         builder = self._acid.merge(self.name, source, on)
         if how == "delete":
             builder = builder.whenMatchedDelete()
@@ -429,11 +439,20 @@ class _Told:
             start = self._next = self._next + 100
             builder = builder.whenNotMatchedInsert(values={"id": f"s.n + {start}", "hit": "s.n", "k": "s.v"})
             self._next += len(given)
+            clauses += [f"WHEN NOT MATCHED THEN INSERT (k, id, hit) VALUES (v, s.n + {start}, s.n)"]
         if by_source == "delete":
             builder = builder.whenNotMatchedBySourceDelete("t.id % 3 = 0")
+            clauses += ["WHEN NOT MATCHED BY SOURCE AND t.id % 3 = 0 THEN DELETE"]
         elif by_source == "update":
             builder = builder.whenNotMatchedBySourceUpdate(set={"hit": "t.hit + 1"})
-        counts = builder.execute()
+            clauses += ["WHEN NOT MATCHED BY SOURCE THEN UPDATE SET hit = hit + 1"]
+        if in_sql:
+            source.createOrReplaceTempView("given")
+            text = f"MERGE INTO {self.name} AS t USING given AS s ON {on} {' '.join(clauses)}"
+            (found,) = self._acid.sql(text).collect()
+            counts = (found.num_inserted_rows, found.num_updated_rows, found.num_deleted_rows)
+        else:
+            counts = builder.execute()
         updated = deleted = 0
         for number, row in dict(self._rows).items():
             if number in matches and how == "delete":
@@ -454,6 +473,12 @@ class _Told:
         ought = (len(new), updated, deleted)
         if tuple(counts) != ought:
             self._tell(f"merge says {tuple(counts)}, not {ought}")
+
+    def _compact(self) -> None:
+        """The files change, and no row does."""
+        kind = self._chance.choice(("minor", "major"))
+        self._statement = f"compact {kind}"
+        compact_table(self._spark, self._acid, self.name, kind)
 
     def _sink(self) -> None:
         """A batch of an upsert stream by the key."""
@@ -476,6 +501,19 @@ class _Told:
             del self._rows[number]
         self._rows |= {n + start: _Row(n, k) for n, k in given.items()}
 
+
+_AND_ON: Sequence[tuple[str, Callable[[int, int], bool]]] = (
+    *([("{0}", lambda number, n: True)] * 5),
+    ("{0} AND t.id % 2 = 0", lambda number, n: number % 2 == 0),
+    ("t.id > 5 AND {0}", lambda number, n: number > 5),
+    ("{0} AND s.n > 1", lambda number, n: n > 1),
+    ("({0}) IS TRUE", lambda number, n: True),
+    ("coalesce({0}, false)", lambda number, n: True),
+    ("{0} AND t.id <> s.n", lambda number, n: number != n),
+    ("NOT (NOT ({0}))", lambda number, n: True),
+    ("{0} AND 1 = 0", lambda number, n: False),
+)
+"""What stands beside the keys in a MERGE's ON, and which rows by number still match which of the source."""
 
 _WRONG: Mapping[str, tuple[str, ...]] = {
     "tinyint": ("'x'", "128", "'-129'", "1.5", "1e0", "true", "date'2024-01-01'"),

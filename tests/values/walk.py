@@ -74,10 +74,11 @@ class Walk:
         if layout is None:
             layout = chance.choice(LAYOUTS if chance.random() < 0.7 else KEYED)
         placed = self._tables.table(layout)
-        makes = Conditions(chance, placed.kinds)
+        is_ansi = self._spark.conf.get("spark.sql.ansi.enabled") == "true"
+        makes = Conditions(chance, placed.kinds, is_ansi=is_ansi)
         if " by " in layout and chance.random() < 0.7:
             key = next(name for name, kind in KINDS.items() if kind == layout.partition(" by ")[2])
-            makes = Conditions(chance, {key: placed.kinds[key], "v_int": "int"})
+            makes = Conditions(chance, {key: placed.kinds[key], "v_int": "int"}, is_ansi=is_ansi)
         known = self._truths(placed, [makes.some() for _ in range(conditions)])
         self._without_skipping(placed, known)
         others = (makes.some() for _ in range(conditions * 4 if self._by_model else 0))
@@ -112,8 +113,8 @@ class Walk:
 
     def _evaluated(self, frame: DataFrame, conditions: Sequence[Condition]) -> dict[Condition, frozenset[int]]:
         """The ids for which each is true, all in one query; those that Spark refuses are left out."""
-        columns = [_expression(condition, at).alias(f"is_{at}") for at, condition in enumerate(conditions)]
         try:
+            columns = [_expression(condition, at).alias(f"is_{at}") for at, condition in enumerate(conditions)]
             table = frame.select("id", *columns).toArrow()
         except Exception:
             if len(conditions) == 1:
@@ -147,15 +148,25 @@ class Walk:
         """With skipping, by filters and statements, all in one query."""
         acid, parts, ways = self._tables.plain if placed.is_plain else self._tables.on, [], []
         for at, condition in enumerate(known):
-            given = condition.given(as_column=chance.random() < 0.5)
-            way = chance.choice(("filter", "where", "sql"))
+            given = condition.given(as_column=chance.random() < 0.3)
+            way = chance.choice(("filter", "where", "sql", "sql", "parameters", "frame"))
             try:
                 if way == "filter":
                     frame = acid.table(placed.name).filter(given)
+                elif way == "frame":
+                    frame = self._of_frame(chance, acid.table(placed.name), given)
+                elif way == "parameters" and condition.with_parameters:
+                    text, values = condition.with_parameters
+                    frame = acid.sql(f"SELECT id FROM {placed.name} WHERE {text}", dict(values))
                 elif way == "where" or isinstance(given, Column):
                     frame = acid.table(placed.name, where=given)
                 else:
-                    frame = acid.sql(f"SELECT id FROM {placed.name} WHERE {given}")
+                    number = chance.randrange(len(_QUERIES))
+                    query = _QUERIES[number]
+                    if placed.repeats > 1 and query.count("{0}") > 1:
+                        query = _QUERIES[0]
+                    way = f"query {number}"
+                    frame = acid.sql(query.format(placed.name, given))
                 parts.append(frame.select(F.lit(at).alias("at"), "id").groupBy("at", "id").count())
             except Exception as error:
                 self.findings.tell(way, placed.name, condition, placed.kinds, f"{given} -> {_words(error)}")
@@ -174,6 +185,22 @@ class Walk:
             self._judge(ways[at], placed, condition, expected, got)
             if cut := [of for of, count in got.items() if count != placed.repeats]:
                 self.findings.tell(ways[at], placed.name, condition, placed.kinds, f"not all rows of ids {cut[:3]}")
+
+    def _of_frame(self, chance: random.Random, frame: DataFrame, given: Column | str) -> DataFrame:
+        """What is asked of a frame or of a view of it."""
+        how = chance.choice(("alias", "twice", "selected", "view", "formatted", "renamed"))
+        if how == "alias":
+            return frame.alias("x").where(given)
+        if how == "twice":
+            return frame.where("id IS NOT NULL").filter(given).filter("id > -10")
+        if how == "selected" or isinstance(given, Column):
+            return frame.select("*").filter(given)
+        if how == "renamed":
+            return frame.withColumnRenamed("hit", "hits").filter(given)
+        if how == "formatted" and "{" not in given and "}" not in given:
+            return self._spark.sql(f"SELECT id FROM {{given}} WHERE {given}", given=frame)
+        frame.createOrReplaceTempView("values_view")
+        return self._spark.sql(f"SELECT id FROM values_view WHERE {given}")
 
     def _without_spark(self, placed: Placed, known: dict[Condition, frozenset[int]]) -> None:
         """Which files and row groups a statement would leave out."""
@@ -239,15 +266,17 @@ class Walk:
             with acid.transaction():
                 for at, condition in enumerate(updated, 1):
                     given = condition.given(as_column=chance.random() < 0.3)
-                    if isinstance(given, str) and chance.random() < 0.4:
-                        acid.sql(f"UPDATE {placed.name} SET hit = {at} WHERE {given}")
+                    if isinstance(given, str) and chance.random() < 0.6:
+                        acid.sql(chance.choice(_UPDATES).format(placed.name, at, given))
+                    elif chance.random() < 0.3:
+                        acid.table(placed.name).update({"hit": str(at)}, given)
                     else:
                         acid.update(placed.name, {"hit": str(at)}, given)
                     expected |= dict.fromkeys(known[condition], at)
                 condition = deleted
                 given = deleted.given(as_column=chance.random() < 0.3)
-                if isinstance(given, str) and chance.random() < 0.4:
-                    acid.sql(f"DELETE FROM {placed.name} WHERE {given}")
+                if isinstance(given, str) and chance.random() < 0.6:
+                    acid.sql(chance.choice(_DELETES).format(placed.name, given))
                 else:
                     acid.delete(placed.name, given)
                 frame = acid.table(placed.name).selectExpr("id", "coalesce(hit, 0) AS hit").collect()
@@ -320,6 +349,48 @@ class Walk:
         self, way: str, placed: Placed, condition: Condition, expected: Collection[int], got: Collection[int]
     ) -> None:
         self.findings.judge(way, placed.name, condition, placed.kinds, placed.rows, expected, got)
+
+
+_QUERIES = (
+    "SELECT id FROM {0} WHERE {1}",
+    "SELECT x.id FROM {0} AS x WHERE {1}",
+    "SELECT id FROM (SELECT * FROM {0}) WHERE {1}",
+    "WITH w AS (SELECT * FROM {0} WHERE {1}) SELECT id FROM w",
+    "WITH w AS (SELECT * FROM {0}) SELECT id FROM w WHERE {1}",
+    "SELECT id FROM {0} WHERE id IN (SELECT id FROM {0} WHERE {1})",
+    "FROM {0} SELECT id WHERE {1}",
+    "FROM {0} |> WHERE {1} |> SELECT id",
+    "SELECT id FROM {0} WHERE {1} UNION ALL SELECT id FROM {0} WHERE 1 = 0",
+    "SELECT x.id FROM {0} AS x WHERE EXISTS (SELECT 1 FROM {0} AS y WHERE y.id = x.id AND y.id IN "
+    "(SELECT id FROM {0} WHERE {1}))",
+    "SELECT id FROM {0} LEFT JOIN (SELECT 1 AS one_) ON true WHERE {1}",
+    "SELECT id FROM {0} JOIN (SELECT 1 AS one_) ON {1}",
+    "SELECT z.id FROM (SELECT id FROM {0} WHERE {1}) z RIGHT JOIN (SELECT id AS i FROM {0}) y ON y.i = z.id "
+    "WHERE z.id IS NOT NULL",
+    "SELECT id FROM {0} WHERE CASE WHEN {1} THEN true ELSE false END",
+)
+"""Queries of a table by a condition."""
+
+_UPDATES = (
+    "UPDATE {0} SET hit = {1} WHERE {2}",
+    "UPDATE {0} AS x SET x.hit = {1} WHERE {2}",
+    "UPDATE {0} SET hit = {1} WHERE id IN (SELECT id FROM {0} WHERE {2})",
+    "WITH w AS (SELECT id FROM {0} WHERE {2}) UPDATE {0} SET hit = {1} WHERE id IN (SELECT id FROM w)",
+    "MERGE INTO {0} AS t USING (SELECT 1 AS n_) AS s ON {2} WHEN MATCHED THEN UPDATE SET hit = {1}",
+    "MERGE INTO {0} AS t USING (SELECT 1 AS n_) AS s ON t.id IS NOT NULL "
+    "WHEN MATCHED AND ({2}) THEN UPDATE SET hit = {1}",
+    "MERGE INTO {0} AS t USING (SELECT -99 AS n_) AS s ON t.id = s.n_ "
+    "WHEN NOT MATCHED BY SOURCE AND ({2}) THEN UPDATE SET hit = {1}",
+    "MERGE INTO {0} AS t USING (SELECT id AS n_ FROM {0} WHERE {2}) AS s ON t.id = s.n_ "
+    "WHEN MATCHED THEN UPDATE SET t.hit = {1}",
+)
+_DELETES = (
+    "DELETE FROM {0} WHERE {1}",
+    "DELETE FROM {0} AS x WHERE {1}",
+    "DELETE FROM {0} WHERE EXISTS (SELECT 1 FROM (SELECT id AS i_ FROM {0} WHERE {1}) WHERE i_ = id)",
+    "WITH w AS (SELECT id FROM {0} WHERE {1}) DELETE FROM {0} WHERE id IN (SELECT id FROM w)",
+    "MERGE INTO {0} AS t USING (SELECT 1 AS n_) AS s ON {1} WHEN MATCHED THEN DELETE",
+)
 
 
 def _paths(state: TableState) -> list[str]:

@@ -23,6 +23,7 @@ import hive_acid.spark
 from hive_acid.errors import ColumnError
 from hive_acid.spark import AcidSession
 from tests.jvm import IN_UTC
+from tests.spark.compaction import compact_table
 from tests.spark.conftest import started
 from tests.values.hostile import MICROS_PER_DAY, day, is_storable, micros
 
@@ -30,10 +31,16 @@ ZONES = (
     "America/Caracas", "Asia/Kolkata", "Europe/Amsterdam", "Australia/Lord_Howe", "Africa/Monrovia", "Pacific/Apia",
     "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/St_Johns", "Asia/Manila", "Asia/Tehran",
     "Pacific/Kwajalein", "Africa/Casablanca", "Antarctica/Troll", "Asia/Kathmandu", "Europe/Dublin", "Etc/GMT+12",
+    "Europe/London", "Asia/Shanghai", "America/Los_Angeles", "Africa/Cairo",
 )  # fmt: skip
 
-TABLES: Mapping[str, tuple[str, ...]] = {"one": (), "many": (), "by_time": ("t",), "by_day": ("d",)}
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "one": (), "many": (), "by_time": ("t",), "by_day": ("d",), "as_text": (), "as_json": (),
+}  # fmt: skip
 """The partition keys of tables, by their kind."""
+
+_WORDS = {"as_text": "TEXTFILE", "as_json": "JSONFILE"}
+"""Insert-only tables whose files have times in words."""
 
 _SECOND = 1_000_000
 _HOUR = 3600 * _SECOND
@@ -106,7 +113,7 @@ class _Zone:
         of_text = "try_cast(cast(t AS string) AS timestamp) <=> t"
         plain = {row[0] for row in self.copy.where(of_text).select("id").collect()}
         every = set(self.moments)
-        name = "z" + "".join(sign if sign.isalnum() else "_" for sign in self.zone.lower())
+        name = _name(self.zone)
         columns = {"id": "int", "hit": "int", "t": "timestamp", "d": "date"}
         made: dict[str, set[int]] = {}
         for what in kinds:
@@ -116,8 +123,10 @@ class _Zone:
                 full,
                 {of: kind for of, kind in columns.items() if of not in keys},
                 partitioned_by={of: columns[of] for of in keys},
+                stored_as=_WORDS.get(what, "ORC"),
+                properties={"transactional_properties": "insert_only"} if what in _WORDS else {},
             )
-            ids = plain if keys == ("t",) else every
+            ids = plain if keys == ("t",) or what in _WORDS else every
             rows = self.frame.where(F.col("id").isin(sorted(ids)))
             self.acid.insert(full, rows.repartitionByRange(40, "id") if what == "many" else rows)
             made[full] = ids
@@ -128,13 +137,13 @@ class _Zone:
                 self.tell("again", f"a time of {moment}, which no file holds", "not refused")
             except ColumnError:
                 pass
-        lost = every - plain
-        if lost and "by_time" in kinds:
-            try:
-                self.acid.insert(f"d.{name}_by_time", self.frame.where(f"id = {min(lost)}"))
-                self.tell("by_time", "a time that clocks show twice is no partition", "not refused")
-            except ColumnError:
-                pass
+        for what in {"by_time", *_WORDS} & {*kinds}:
+            for number in sorted(every - plain)[:3]:
+                try:
+                    self.acid.insert(f"d.{name}_{what}", self.frame.where(f"id = {number}"))
+                    self.tell(what, f"a time that clocks show twice: {self.moments[number]}", "not refused")
+                except ColumnError:
+                    pass
         return made
 
     def tell(self, table: str, what: str, words: str) -> None:
@@ -213,6 +222,45 @@ class _Zone:
         for at, condition in enumerate(known):
             self.judge(table, f"where {condition}", right[condition] & ids, {row.id for row in rows if row.at == at})
 
+    def specified(self, chance: random.Random, table: str, ids: set[int], key: str) -> None:
+        """Rows that go to partitions by what PARTITION says of a time or a day, and leave them again."""
+        known = self.copy.selectExpr("id", "cast(t AS string) AS time", "cast(d AS string) AS day").collect()
+        for row in chance.sample([row for row in known if row.id in ids], 4):
+            moment = self.moments[row.id]
+            text, other = (row.time, f"date'{row.day}'") if key == "t" else (row.day, f"timestamp_micros({moment}L)")
+            kind = "timestamp" if key == "t" else "date"
+            value = chance.choice((f"{kind}'{text}'", f"'{text}'", f"CAST('{text}' AS {kind})"))
+            verb = chance.choice(("INTO", "OVERWRITE TABLE"))
+            there = f"{key} = {kind}'{text}'"
+            statement = f"INSERT {verb} {table} PARTITION ({key} = {value})"
+            before = self.acid.table(table).where(there).count()
+            self.acid.sql(f"{statement} SELECT {-row.id}, 0, {other}")
+            frame = self.acid.table(table).where(f"{there} AND id = {-row.id}")
+            found = [tuple(one) for one in frame.selectExpr("unix_micros(t)", "unix_date(d)").collect()]
+            ought = (moment, self.copy.where(f"id = {row.id}").selectExpr("unix_date(d)").collect()[0][0])
+            if found != [ought]:
+                self.tell(table, statement, f"{found}, not {ought}")
+            left = self.acid.table(table).where(there).count()
+            if left != (1 + before if verb == "INTO" else 1):
+                self.tell(table, statement, f"{left} rows after {before}")
+            if verb != "INTO":
+                rows = self.frame.where(F.col("id").isin(sorted(ids)) & (F.col(key).cast("string") == text))
+                self.acid.overwrite(table, rows)
+            elif (gone := self.acid.delete(table, f"{there} AND id = {-row.id}")) != 1:
+                self.tell(table, f"DELETE {there}", f"{gone} rows")
+            self.compared += 3
+        self.exact(table, ids, "after PARTITION")
+
+    def tidied(self, table: str, ids: set[int], conditions: list[str]) -> None:
+        """Compacted, counted, and asked again."""
+        compact_table(self.spark, self.acid, table, "minor")
+        self.exact(table, ids, "after a minor compaction")
+        compact_table(self.spark, self.acid, table, "major")
+        self.exact(table, ids, "after a major compaction")
+        keys = TABLES[table.removeprefix(f"d.{_name(self.zone)}_")]
+        self.acid.analyze(table, columns=[of for of in ("t", "d") if of not in keys])
+        self.asked(table, ids, conditions)
+
     def changed(self, table: str, ids: set[int], conditions: list[str]) -> None:
         """UPDATE by each, and a MERGE by times, by days, and by wall clocks."""
         right = _true_ids(self.copy, conditions)
@@ -234,6 +282,10 @@ class _Zone:
             got = {row[0] for row in self.acid.table(table).where(f"hit = {number}").select("id").collect()}
             self.judge(table, f"merge on {on}, {value}", {row[0] for row in matched} & ids, got)
         self.exact(table, ids, "after merges")
+
+
+def _name(zone: str) -> str:
+    return "z" + "".join(sign if sign.isalnum() else "_" for sign in zone.lower())
 
 
 def _is_far_from_lost_days(moment: int) -> bool:
@@ -268,7 +320,11 @@ def walked(uri: str, zone: str, seed: int, count: int, kinds: Collection[str]) -
         for table, ids in of.tables(kinds).items():
             of.exact(table, ids, "as inserted")
             of.asked(table, ids, of.conditions(chance, count))
-            of.changed(table, ids, of.conditions(chance, 2 + count // 10))
+            if not table.endswith(tuple(_WORDS)):
+                of.changed(table, ids, of.conditions(chance, 2 + count // 10))
+            if keys := TABLES[table.removeprefix(f"d.{_name(zone)}_")]:
+                of.specified(chance, table, ids, keys[0])
+            of.tidied(table, ids, of.conditions(chance, 2 + count // 4))
     spark.stop()
     return of.compared, of.found
 

@@ -25,9 +25,18 @@ def main() -> None:
     parser.add_argument(
         "--only", action="append", default=[], help="what must be in a case's words; may be given again"
     )
+    parser.add_argument("--breadth", action="store_true", help="first each writer beside each change, at each moment")
     options = parser.parse_args()
     chosen = [case for case in cases() if all(word in str(case) for word in options.only)]
     random.Random(options.seed).shuffle(chosen)
+    if options.breadth:
+        met: Counter[object] = Counter()
+        places = {}
+        for case in chosen:
+            facets = (case.writer, case.disturbance), (case.writer, case.disturbance, case.moment)
+            places[case] = (met[facets[1]], met[facets[0]])
+            met.update(facets)
+        chosen.sort(key=places.__getitem__)
     chosen = chosen[: options.most]
     print(f"seed {options.seed}: {len(chosen)} cases", flush=True)
     wrong: Counter[str] = Counter()
