@@ -335,13 +335,13 @@ class Removals:
         One that is old, and that nobody else has taken, is made new. It waits for a transaction that is about to settle
         one, even if nobody hears any more how it ends.
         """
-        with self._db.engine.begin() as connection:
-            held = _held(connection, removals)
-            old = [removal for removal in removals if removal.id not in held]
-            now = func.clock_timestamp() + self._copying()
-            renewal = update(DIRECTORY_REMOVAL).where(_own(old)).values(claimed_at=now).returning(*_COLUMNS)
-            renewed = connection.execute(renewal) if old else ()
-            standing = held | {one.id: Removal(*one) for one in renewed}
+        with self._db.engine.connect() as connection:
+            standing = _held(connection, removals)
+            if old := [removal for removal in removals if removal.id not in standing]:
+                now = func.clock_timestamp() + self._copying()
+                renewal = update(DIRECTORY_REMOVAL).where(_own(old)).values(claimed_at=now).returning(*_COLUMNS)
+                standing |= {one.id: Removal(*one) for one in connection.execute(renewal)}
+                connection.commit()
         return [standing[removal.id] for removal in removals if removal.id in standing]
 
     def _error_of(self, removal: Removal, takes_long: bool, gone: Collection[int]) -> Exception | None:

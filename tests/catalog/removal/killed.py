@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 from sqlalchemy import event
 
 from metastore.catalog.config import CatalogConfig
@@ -28,6 +31,7 @@ def killed_before(
     Steps are the ends of database transactions, and both sides of calls of the database's functions and of changes of
     files.
     """
+    before = _backends(db_url)
     child = os.fork()
     if child == 0:
         try:
@@ -38,7 +42,22 @@ def killed_before(
             os._exit(1)
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 0
+    # What it had locked, others pass over until the Postgres has noticed.
+    deadline = time.monotonic() + 20
+    while not _backends(db_url) <= before:
+        assert time.monotonic() < deadline, "connections of the killed process stay"
+        time.sleep(0.005)
     return os.WIFSIGNALED(status)
+
+
+def _backends(db_url: str) -> set[int]:
+    """The process ids of the connections to a database, but for that by which they are asked for."""
+    with closing(psycopg2.connect(db_url)) as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend'"
+        )
+        return {pid for (pid,) in cursor.fetchall()}
 
 
 def _work(
