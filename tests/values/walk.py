@@ -79,7 +79,10 @@ class Walk:
         if " by " in layout and chance.random() < 0.7:
             key = next(name for name, kind in KINDS.items() if kind == layout.partition(" by ")[2])
             makes = Conditions(chance, {key: placed.kinds[key], "v_int": "int"}, is_ansi=is_ansi)
-        known = self._truths(placed, [makes.some() for _ in range(conditions)])
+        some_conditions = [makes.some() for _ in range(conditions)]
+        if not self._by_model:
+            some_conditions = [_in_words(one) for one in some_conditions]
+        known = self._truths(placed, some_conditions)
         self._without_skipping(placed, known)
         others = (makes.some() for _ in range(conditions * 4 if self._by_model else 0))
         more = {one: ids for one in others if (ids := _modelled(one, placed))}
@@ -397,6 +400,13 @@ def _paths(state: TableState) -> list[str]:
     """The paths of a state's data files."""
     found = (f"{part.location}/{file.path}" for part in state.partitions for file in part.data_files)
     return ["/" + path.removeprefix("file:").lstrip("/") for path in found]
+
+
+def _in_words(condition: Condition) -> Condition:
+    """A condition as text alone if settings may give its literals another meaning than their values have."""
+    if any(sign in condition.text for sign in ("\\", "''", '"')):
+        return replace(condition, column=None, with_parameters=None)
+    return condition
 
 
 def _modelled(condition: Condition, placed: Placed) -> frozenset[int] | None:
