@@ -21,7 +21,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -65,15 +65,31 @@ class Change(enum.Enum):
     DELETE = "delete"
 
 
+class _Columns(NamedTuple):
+    """The columns that a plan names, in lower case, as tables and batches have them."""
+
+    keys: tuple[str, ...]
+    order_by: str | None
+    change: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class SinkPlan:
-    """What a sink does; `AcidSession.sink` has the meaning of each field."""
+    """What a sink does; `AcidSession.sink` has the meaning of each field. Names are spelt as its user spells them."""
 
     mode: SinkMode
     keys: tuple[str, ...]
     order_by: str | None
     change_column: str
     schema_evolution: bool = False
+
+    @property
+    def _columns(self) -> _Columns:
+        return _Columns(
+            tuple(key.lower() for key in self.keys),
+            None if self.order_by is None else self.order_by.lower(),
+            self.change_column.lower() if self.mode is SinkMode.CHANGES else None,
+        )
 
     def check(self, table: Table) -> None:
         """Raise ColumnError unless the plan fits the table."""
@@ -84,7 +100,7 @@ class SinkPlan:
         known = {column.name for column in table.all_columns}
         if not self.keys:
             raise ColumnError(f"a sink of mode {self.mode.value} needs keys: the columns that identify a row")
-        if unknown := [key for key in self.keys if key.lower() not in known]:
+        if unknown := [key for key, name in zip(self.keys, self._columns.keys, strict=True) if name not in known]:
             raise ColumnError(f"{table.full_name} has no column {', '.join(unknown)} to be a key")
 
     def write(self, acid: ChangeVerbs, table: Table, frame: DataFrame) -> None:
@@ -95,35 +111,34 @@ class SinkPlan:
             return
         if any(name != name.lower() for name in frame.columns):  # to Spark, they may be other names
             frame = frame.toDF(*(name.lower() for name in frame.columns))
-        on = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in map(str.lower, self.keys))
+        keys, _, change = self._columns
+        on = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in keys)
         merging = acid.merge(table, self._distinct(table, self._typed(table, frame)), on)
         if self.schema_evolution:
             merging = merging.withSchemaEvolution()
-            merging.left_out = frozenset([self.change_column.lower()] if self.mode is SinkMode.CHANGES else [])
-        if self.mode is SinkMode.CHANGES:
-            deletes = _is_change(Change.DELETE, F.col(f"s.{quoted(self.change_column.lower())}"))
+            merging.left_out = frozenset([] if change is None else [change])
+        if change is not None:
+            deletes = _is_change(Change.DELETE, F.col(f"s.{quoted(change)}"))
             merging = merging.whenMatchedDelete(deletes).whenMatchedUpdateAll().whenNotMatchedInsertAll(~deletes)
         else:
             merging = merging.whenMatchedUpdateAll().whenNotMatchedInsertAll()
         merging.execute()
 
     def _typed(self, table: Table, frame: DataFrame) -> DataFrame:
-        """`frame` with keys of the table's types: the texts 1 and 01 are one key of numbers.
+        """`frame`, its names in lower case, with keys of the table's types: the texts 1 and 01 are one key of numbers.
 
         Raises ColumnError for one that the frame lacks, or whose values the table cannot have, and for another column
         that the plan names and the frame lacks.
         """
         columns = {column.name: column for column in table.all_columns}
-        given = {field.name.lower(): field for field in frame.schema.fields}
-        if missing := [key for key in self.keys if key.lower() not in given]:
+        given = {field.name: field for field in frame.schema.fields}
+        keys, order_by, change = self._columns
+        if missing := [key for key, name in zip(self.keys, keys, strict=True) if name not in given]:
             raise ColumnError(f"a batch for {table.full_name} has no column {', '.join(missing)}, which is a key")
-        told = {
-            "order_by": self.order_by,
-            "change_column": self.change_column if self.mode is SinkMode.CHANGES else None,
-        }
-        if lacking := [f"{name}, its {what}" for what, name in told.items() if name and name.lower() not in given]:
+        told = [("order_by", self.order_by, order_by), ("change_column", self.change_column, change)]
+        if lacking := [f"{spelt}, its {what}" for what, spelt, name in told if name and name not in given]:
             raise ColumnError(f"a batch for {table.full_name} has no column {' and no '.join(lacking)}")
-        fields = [(columns[key.lower()], given[key.lower()]) for key in self.keys]
+        fields = [(columns[key], given[key]) for key in keys]
         values = {
             field.name: F.expr(assign(table, column, quoted(field.name), field.dataType))
             for column, field in fields
@@ -133,29 +148,30 @@ class SinkPlan:
 
     def _distinct(self, table: Table, frame: DataFrame) -> DataFrame:
         """One row per key, the last if there is an order; the job fails for rows of which none is the last."""
-        keys = [F.col(quoted(key.lower())) for key in self.keys]
+        names, order_by, change = self._columns
+        keys = [F.col(quoted(name)) for name in names]
         chars = {column.name for column in table.all_columns if is_char(column)}
         same = Window.partitionBy(
-            *(F.rtrim(key) if name.lower() in chars else key for name, key in zip(self.keys, keys, strict=True))
+            *(F.rtrim(key) if name in chars else key for name, key in zip(names, keys, strict=True))
         )
-        if self.order_by is not None:
-            place = F.rank().over(same.orderBy(F.col(quoted(self.order_by.lower())).desc_nulls_last()))
+        if order_by is not None:
+            place = F.rank().over(same.orderBy(F.col(quoted(order_by)).desc_nulls_last()))
             frame = frame.withColumn(_PLACE, place).where(F.col(_PLACE) == 1).drop(_PLACE)
         counted = frame.withColumn(_SAME, F.count(F.lit(1)).over(same))
-        names = ", ".join(self.keys)
-        wrong = F.when(_any_null(keys), _failure(f"a row for {table.full_name} has no {names}, which identify rows"))
+        spelt = ", ".join(self.keys)
+        wrong = F.when(_any_null(keys), _failure(f"a row for {table.full_name} has no {spelt}, which identify rows"))
         wrong = wrong.when(
             F.col(_SAME) > 1,
             _failure(
-                f"two rows of a batch for {table.full_name} have the same {names}"
+                f"two rows of a batch for {table.full_name} have the same {spelt}"
                 + (
                     f" and {self.order_by}" if self.order_by else ": name the column that tells the last one (order_by)"
                 ),
                 *keys,
             ),
         )
-        if self.mode is SinkMode.CHANGES:
-            said = F.col(quoted(self.change_column.lower()))
+        if change is not None:
+            said = F.col(quoted(change))
             known = [_is_change(change, said) for change in Change]
             words = f"column {self.change_column} says neither insert nor update nor delete, but "
             wrong = wrong.when(~F.coalesce(known[0] | known[1] | known[2], F.lit(False)), _failure(words, said))
