@@ -15,7 +15,7 @@ QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/tes
   tests/compaction/test_plan.py tests/compaction/initiator/test_policy.py tests/compaction/worker/test_overrides.py \
   tests/compaction/test_vectors.py tests/compaction/worker/test_output.py tests/catalog/statistics/test_accuracy.py \
   tests/catalog/statistics/test_sketches.py tests/client/test_settings.py tests/client/test_statements.py \
-  tests/events/test_messages.py tests/streaming/test_values.py tests/streaming/test_records.py \
+  tests/events/test_messages.py tests/plans tests/streaming/test_values.py tests/streaming/test_records.py \
   tests/write/test_staging.py tests/spark/sql/test_rewriting.py tests/documents/test_links.py tests/test_citations.py \
   tests/test_config.py tests/test_docs.py tests/test_idl.py tests/test_settings.py \
   tests/test_serve.py::test_embedded_data_is_kept_across_a_stop_and_a_kill

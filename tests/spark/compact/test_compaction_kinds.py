@@ -20,6 +20,8 @@ from hive_acid.spark.compact import lane_merge, pieces
 from hive_acid.spark.compact.file_order import out_of_order
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.read_plan import DeleteFacts
+from hive_acid.spark.read.deleted import Deleted
 from hive_acid.spark.write.stage import SparkStaging
 from metastore.compaction.plan import CompactionRefusedError
 from tests.spark.by_spark import MERGED, limited
@@ -295,7 +297,7 @@ def test_files_of_another_writer_are_found_out_in_time(acid, spark, kept, monkey
     insert(acid, spark, 30, 10)
     acid.delete("d.t", "id = 35")
     insert(acid, spark, 40, 10)
-    monkeypatch.setattr(lane_merge, "deleted_rows", lambda *_: [{(5, 536870912): {}}])
+    monkeypatch.setattr(lane_merge, "deleted_rows", lambda *_: Deleted(DeleteFacts(), [{(5, 536870912): {}}]))
     (result,) = compact_table(spark, acid, "d.t", "major")
     assert result.rows == 48
     check_table(location_of(acid, "d.t"))

@@ -244,12 +244,12 @@ def test_only_what_is_known_to_all_is_looked_up(changed, acid):
     state = changed._narrowing.count.args[0]
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
-    assert deleted.look_up_of(acid.spark, [(partition, deltas)], state.write_ids, state.limits) is not None
+    assert deleted.look_up_of(acid.spark, [(partition, deltas)], state.write_ids, state.limits).look_up is not None
     some = [replace(deltas[0], validity=RangeValidity.SOME), *deltas[1:]]
-    assert deleted.look_up_of(acid.spark, [(partition, some)], state.write_ids, state.limits) is not None
+    assert deleted.look_up_of(acid.spark, [(partition, some)], state.write_ids, state.limits).look_up is not None
     first = deltas[0].directory.min_write_id
     without_it = replace(state.write_ids, aborted_ids=(first,))
-    assert deleted.look_up_of(acid.spark, [(partition, some)], without_it, state.limits) is None
+    assert deleted.look_up_of(acid.spark, [(partition, some)], without_it, state.limits).look_up is None
 
 
 def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(acid, spark):

@@ -79,8 +79,8 @@ class LaneMerge:
     def _deleted(self) -> Mapping[Source, Blocks] | None:
         """The rows that go, None if that is not known here."""
         deletes = self._partition.state.delete_deltas
-        deleted = deleted_rows([(self._partition, deletes)], self._merging.state.write_ids, self._limits)
-        return None if deleted is None else deleted[0]
+        rows = deleted_rows([(self._partition, deletes)], self._merging.state.write_ids, self._limits).rows
+        return None if rows is None else rows[0]
 
     def chosen(self) -> list[Lane] | None:
         """The lanes by which to merge, None where they would not pay or not be right."""

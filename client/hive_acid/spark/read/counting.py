@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.snapshot import RangeValidity
+from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.read_plan import UNKNOWN, Counting, CountPlan, counting_by
+from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
 from hive_acid.spark.read.old_shapes import may_hold_updates
 from hive_acid.spark.read.skipping import tails_of
@@ -12,8 +17,17 @@ from hive_acid.spark.read.skipping import tails_of
 
 def known_rows(state: TableState) -> int | None:
     """The number of rows; None where some may be deleted, are not all visible, or are not counted by tails."""
-    if not state.skipping or not state.table.is_full_acid or not all(map(_is_as_written, state.partitions)):
-        return None
+    rows, counting = _counted(state)
+    tell(CountPlan(state.table.full_name, counting))
+    return rows
+
+
+def _counted(state: TableState) -> tuple[int | None, Choice[Counting]]:
+    written = state.skipping and state.table.is_full_acid and all(map(_is_as_written, state.partitions))
+    by = partial(counting_by, written=written, limits=state.limits)
+    counting = by(unopened=None)
+    if counting.way is not Counting.FOOTERS:
+        return None, counting
     paths = [
         DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms)
         for partition in state.partitions
@@ -21,10 +35,11 @@ def known_rows(state: TableState) -> int | None:
         for file in directory.files
         if file.size
     ]
-    if SHARED.missing(paths) > state.limits.counted_files:
-        return None
+    counting = by(unopened=SHARED.missing(paths))
+    if counting.way is not Counting.FOOTERS:
+        return None, counting
     tails = tails_of(paths)
-    return None if tails is None else sum(tail.rows for tail in tails)
+    return (None, by(unopened=UNKNOWN)) if tails is None else (sum(tail.rows for tail in tails), counting)
 
 
 def _is_as_written(partition: PartitionState) -> bool:

@@ -11,7 +11,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,6 +43,7 @@ from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.read_plan import UNKNOWN, DeleteFacts, why_not_looked_up
 from hive_acid.spark.read.listing import PartitionState
 from hive_acid.spark.read.scan import KEY, PLACE_COLUMN
 from hive_acid.spark.read.skipping import tails_of
@@ -129,48 +130,76 @@ Deletes = tuple[PartitionState, Sequence[DataDirectory]]
 """Delete deltas of a partition."""
 
 
+class Asked(NamedTuple):
+    """What is known of some `Deletes`, and how to ask of an event whether they delete its row, if that was found."""
+
+    known: DeleteFacts
+    look_up: LookUp | None
+
+
+class Deleted(NamedTuple):
+    """What is known of some `Deletes`, and the rows that each of them deletes, if these were found."""
+
+    known: DeleteFacts
+    rows: list[Mapping[Source, Blocks]] | None
+
+
 def look_up_of(
     spark: SparkSession,
     deletes: Sequence[Deletes],
     write_ids: ValidWriteIdList,
     limits: Limits,
     places: Sequence[str] = (),
-) -> LookUp | None:
-    """How to find out whether an event is of a row that some of `deletes` delete; None if that takes a join.
+) -> Asked:
+    """How to find out whether an event is of a row that some of `deletes` delete; nothing if that takes a join.
 
     All events are in the partition of the only one of them; or the `PLACE_COLUMN` of each is among `places`, which
     begin with those of `deletes`.
     """
-    found = deleted_rows(deletes, write_ids, limits)
+    known, found = deleted_rows(deletes, write_ids, limits)
     if found is None:
-        return None
+        return Asked(known, None)
     of_places = dict(zip(places or [NO_PLACE], found, strict=False))
     layout = layout_of(of_places, places[len(deletes) :], limits.delete_words)
-    return None if layout is None else LookUp(_words(spark, layout), _is_deleted(layout))
+    known = replace(known, fits=layout is not None)
+    return Asked(known, None if layout is None else LookUp(_words(spark, layout), _is_deleted(layout)))
 
 
-def deleted_rows(
-    deletes: Sequence[Deletes], write_ids: ValidWriteIdList, limits: Limits
-) -> list[Mapping[Source, Blocks]] | None:
-    """The rows that each of `deletes` deletes; None if there are too many to be read here, or it cannot be.
+def facts_of(deletes: Iterable[Deletes], *, placed: bool = True) -> DeleteFacts:
+    """What listings say of `deletes`."""
+    found = [file for _, deltas in deletes for delta in deltas for file in delta.files]
+    return DeleteFacts(len(found), sum(file.size for file in found), placed)
+
+
+def deleted_rows(deletes: Sequence[Deletes], write_ids: ValidWriteIdList, limits: Limits) -> Deleted:
+    """The rows that each of `deletes` deletes; none if there are too many to be read here, or it cannot be.
 
     Nor can it where only some of the events in a file are visible: what is known of a file is known for all snapshots.
     A compacted delta may span aborted writes of which it has no events.
     """
     wanted = _event_files(deletes)
-    if wanted is None or SHARED.missing(file for of in wanted for file in of) > limits.delete_files:
-        return None
-    if not _are_few([file for of in wanted for file in of], limits.delete_events):
-        return None
-    said = SHARED.read([file for of in wanted for file in of])
+    known = replace(facts_of(deletes), finished=wanted is not None)
+    if wanted is None:
+        return Deleted(known, None)
+    every = [file for of in wanted for file in of]
+    known = replace(known, unread=SHARED.missing(every))
+    if why_not_looked_up(known, limits):
+        return Deleted(known, None)
+    tails = tails_of(every)
+    known = replace(known, events=UNKNOWN if tails is None else sum(tail.rows for tail in tails))
+    if why_not_looked_up(known, limits):
+        return Deleted(known, None)
+    said = SHARED.read(every)
+    known = replace(known, readable=said is not None)
     if said is None:
-        return None
+        return Deleted(known, None)
     if any(found.validity is not RangeValidity.ALL for _, deltas in deletes for found in deltas):
         writes = frozenset[int]().union(*(of.by for of in said))
-        if not all(map(write_ids.is_valid, writes)):
-            return None
+        known = replace(known, visible=all(map(write_ids.is_valid, writes)))
+        if why_not_looked_up(known, limits):
+            return Deleted(known, None)
     left = (of.rows for of in said)
-    return [merged(islice(left, len(of))) for of in wanted]
+    return Deleted(known, [merged(islice(left, len(of))) for of in wanted])
 
 
 def _event_files(deletes: Iterable[Deletes]) -> list[list[DataFilePath]] | None:

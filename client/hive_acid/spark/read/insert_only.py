@@ -27,6 +27,8 @@ from hive_acid.format.state import DataDirectory, DataFile, stamp_of
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.jvm.sources import as_of, reader_of
+from hive_acid.spark.plans.read_plan import DirectoriesPlan
+from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.originals import path_of
 from hive_acid.spark.read.scan import PATH_COLUMN, literal_path, names_files, partition_texts
@@ -75,6 +77,7 @@ def read_table(spark: SparkSession, state: TableState, *, wanted: Predicate | No
         "which Spark does not read: it reads ORC, Parquet, Avro (with its package spark-avro), JSON, delimited text",
     )
     asked = search_options(wanted, [one.name for one in table.columns]) if wanted is not None and state.skipping else {}
+    tell(state.plan([DirectoriesPlan(len(state.partitions))], skips_groups=bool(asked) and read is _orc))
     told_by_path = [partition for partition in state.partitions if partition.is_told_by_path]
     directories = [partition.directory for partition in told_by_path]
     texts = [F.expr(text) for text in partition_texts(len(table.partition_keys), table.location, directories)]

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.spark.jvm.session_settings import SessionSettings
+from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.read_plan import Analysis, ReadPlan, analysis_of, why_not_kept
+from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.listing import TableState
-from hive_acid.spark.read.table_frame import read_table
+from hive_acid.spark.read.table_frame import planned_table
 
 _KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A frame in the JVM, the names of its columns there, and all that it was made of.
+    """A frame in the JVM, the names of its columns there, its plan, and all that it was made of.
 
     `settings` are those of the Spark session, which its analysis may have followed.
     """
@@ -33,6 +36,7 @@ class _Known:
     state: TableState
     frame: Any
     names: Any
+    plan: ReadPlan
 
 
 class KnownFrames:
@@ -45,19 +49,23 @@ class KnownFrames:
     def table(self, spark: SparkSession, state: TableState, *, row_id: bool) -> DataFrame:
         """As `read_table` of all rows."""
         session = vars(spark).get("_jsparkSession")
-        if session is None or sum(len(found.data_files) for found in state.partitions) > state.limits.known_frame_files:
-            # A frame of Connect is words until it runs.
-            return read_table(spark, state, row_id=row_id)
+        number = sum(len(found.data_files) for found in state.partitions)
+        if why := why_not_kept(over_connect=session is None, files=number, limits=state.limits):
+            frame, plan = planned_table(spark, state, row_id=row_id, analysis=Choice(Analysis.ANEW, why))
+            tell(plan)
+            return frame
         key = state.table.full_name, row_id
         settings = SessionSettings.of(spark)
         with self._lock:
             known = self._known.get(key)
         if known is not None and known.session is session and known.state == state and known.settings.are(settings):
             frame = DataFrame(known.frame.toDF(known.names), spark)
+            tell(replace(known.plan, analysis=analysis_of(unchanged=True)))
         else:
-            frame = read_table(spark, state, row_id=row_id)
+            frame, plan = planned_table(spark, state, row_id=row_id, analysis=analysis_of(unchanged=False))
             made: Any = frame
-            known = _Known(session, settings, state, made._jdf, made._jseq(frame.columns))
+            known = _Known(session, settings, state, made._jdf, made._jseq(frame.columns), plan)
+            tell(plan)
         with self._lock:
             self._known[key] = known
             self._known.move_to_end(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import TableNotAcidError, UnsupportedTableError
@@ -14,6 +14,8 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import RangeValidity, ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, DataFile, DirectoryState, directory_state, stamp_of
 from hive_acid.spark.limits import DEFAULT, Limits
+from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.read_plan import Analysis, DirectoriesPlan, LeftOut, PlacePlan, ReadPlan
 from hive_acid.spark.read.open_files import closed_files
 from hive_acid.spark.read.scan import ScanDirectory
 
@@ -90,6 +92,24 @@ class TableState:
     partitions: tuple[PartitionState, ...]
     skipping: bool = True
     limits: Limits = DEFAULT
+    left_out: LeftOut = field(default=LeftOut(), compare=False)
+    """What is not listed here, or not any more, since no row of it was wanted."""
+
+    def plan(
+        self, places: Iterable[PlacePlan | DirectoriesPlan], *, skips_groups: bool, analysis: Choice[Analysis] | None = None
+    ) -> ReadPlan:
+        """The plan of a read of all of this."""
+        found = [file for partition in self.partitions for file in partition.data_files]
+        return ReadPlan(
+            self.table.full_name,
+            len(self.partitions),
+            len(found),
+            sum(file.size for file in found),
+            self.left_out,
+            skips_groups,
+            tuple(places),
+            analysis,
+        )
 
 
 def is_raw(file: DataFile) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import NamedTuple
 
 from hive_acid.catalog import table as catalog
@@ -26,6 +27,9 @@ from hive_acid.format.state import DataDirectory, DataFile
 from hive_acid.spark.conditions.literals import type_name
 from hive_acid.spark.conditions.predicates import Predicate, is_beyond, may_match, restricted
 from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.read_plan import UNKNOWN as NOT_KNOWN
+from hive_acid.spark.plans.read_plan import LeftOut, Reach, footers_asked, reach_by
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
 from hive_acid.spark.read.old_shapes import may_hold_updates
 from hive_acid.spark.read.scan import KEY, ROW_COLUMN
@@ -95,7 +99,9 @@ def narrowed(state: TableState, wanted: Predicate | None) -> TableState:
         return state
     named = set(chosen_partitions(state.table, (found.name for found in state.partitions), wanted))
     partitions = tuple(found for found in state.partitions if found.name in named)
-    return without_hopeless_files(replace(state, partitions=partitions), wanted)
+    pruned = len(state.partitions) - len(partitions)
+    left_out = replace(state.left_out, partitions=state.left_out.partitions + pruned)
+    return without_hopeless_files(replace(state, partitions=partitions, left_out=left_out), wanted)
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -118,14 +124,9 @@ def without_hopeless_files(state: TableState, wanted: Predicate | None) -> Table
     predicate = restricted(wanted, [column.name for column in state.table.columns])
     if predicate is None or not state.table.is_full_acid or not state.skipping:
         return state
-    candidates = _candidates(state.partitions)
-    unopened = 0
-    asked: list[_Candidate] = []
-    for candidate in sorted(candidates, key=lambda found: -found.file.size):
-        unopened += SHARED.missing([candidate.path])
-        if unopened > state.limits.skipping_files:
-            break
-        asked.append(candidate)
+    candidates = sorted(_candidates(state.partitions), key=lambda found: -found.file.size)
+    number = footers_asked((SHARED.missing([candidate.path]) for candidate in candidates), state.limits)
+    asked = candidates[:number]
     tails = tails_of([candidate.path for candidate in asked])
     if tails is None:
         return state
@@ -134,30 +135,46 @@ def without_hopeless_files(state: TableState, wanted: Predicate | None) -> Table
         for candidate, tail in zip(asked, tails, strict=True)
         if not may_match(predicate, _statistics_of(state.table, tail))
     }
+    before = state.left_out
+    left_out = LeftOut(before.partitions, before.files + len(hopeless), len(candidates) - number)
     if not hopeless:
-        return state
-    return replace(state, partitions=tuple(_without(partition, hopeless) for partition in state.partitions))
+        return replace(state, left_out=left_out)
+    left = tuple(_without(partition, hopeless) for partition in state.partitions)
+    return replace(state, partitions=left, left_out=left_out)
 
 
-def spared_by_deletes(
-    partition: PartitionState, reached: Sequence[DataDirectory], limits: Limits
-) -> tuple[list[DataDirectory], list[DataDirectory]]:
-    """`reached`, data directories that are older than some delete delta, as those with files of which a delete event
-    may name a row, and those with the other files.
+class Touched(NamedTuple):
+    """Data directories by whether a delete event may name a row of theirs, and how that was found out."""
 
-    Each file says between which write ids, bucket properties and row ids its keys lie, and so do those of the events.
+    touched: list[DataDirectory]
+    untouched: list[DataDirectory]
+    reach: Choice[Reach]
+
+
+def touched_by_deletes(
+    partition: PartitionState, reached: Sequence[DataDirectory], limits: Limits, *, skips: bool
+) -> Touched:
+    """`reached`, data directories that are older than some delete delta, by whether a delete event may name a row.
+
+    Each file says between which write ids, bucket properties and row ids its keys lie, and so do those of the events;
+    they are asked if it `skips`.
     """
-    if any(map(is_raw, (file for found in reached for file in found.files))):
-        return list(reached), []
+    by = partial(
+        reach_by, skips=skips, raw=any(is_raw(file) for found in reached for file in found.files), limits=limits
+    )
+    reach = by(unopened=None)
+    if reach.way is not Reach.KEYS:
+        return Touched(list(reached), [], reach)
     data = [_Candidate(partition, found, file).path for found in reached for file in found.files]
     events = [
         _Candidate(partition, found, file).path for found in partition.state.delete_deltas for file in found.files
     ]
-    if SHARED.missing([*data, *events]) > limits.deletes_reach_files:
-        return list(reached), []
+    reach = by(unopened=SHARED.missing([*data, *events]))
+    if reach.way is not Reach.KEYS:
+        return Touched(list(reached), [], reach)
     tails = tails_of([*data, *events])
     if tails is None:
-        return list(reached), []
+        return Touched(list(reached), [], by(unopened=NOT_KNOWN))
     ranges = [key_ranges(tail) for tail in tails[len(data) :] if tail.rows]
     spared = {
         path
@@ -174,7 +191,7 @@ def spared_by_deletes(
             untouched.append(replace(found, files=of_spared, is_whole=False))
         else:
             (untouched if of_spared else touched).append(found)
-    return touched, untouched
+    return Touched(touched, untouched, reach)
 
 
 def key_ranges(tail: Tail) -> list[tuple[Bound | None, Bound | None]]:

@@ -11,7 +11,7 @@ without ACID columns, files with former names of columns, and partitions of Hive
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
@@ -29,9 +29,23 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
-from hive_acid.spark.conditions.predicates import Predicate
+from hive_acid.spark.conditions.predicates import Predicate, restricted
 from hive_acid.spark.jvm.projection import projected
-from hive_acid.spark.read.deleted import LookUp, deleted_rows, look_up_of
+from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.read_plan import (
+    LEFT_TO_CALLER,
+    Analysis,
+    DeleteFacts,
+    Deletes,
+    PlacePlan,
+    Reach,
+    ReadPlan,
+    Scans,
+    deletes_by,
+    scans_for,
+)
+from hive_acid.spark.plans.telling import tell
+from hive_acid.spark.read.deleted import Asked, LookUp, deleted_rows, facts_of, look_up_of
 from hive_acid.spark.read.evolution import names_in_directories, names_in_originals
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.old_shapes import hold_updates, latest_events, may_hold_updates
@@ -49,7 +63,7 @@ from hive_acid.spark.read.scan import (
     row_fields,
     scan,
 )
-from hive_acid.spark.read.skipping import spared_by_deletes
+from hive_acid.spark.read.skipping import touched_by_deletes
 from hive_acid.spark.values.assign import sql_type
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared, shown
@@ -79,9 +93,23 @@ def read_table(
 
     With `row_id`, a first column `ROW_ID` as Hive has it: ``struct<writeId, bucketId, rowId>``.
     """
+    frame, plan = planned_table(spark, state, row_id=row_id, wanted=wanted)
+    tell(plan)
+    return frame
+
+
+def planned_table(
+    spark: SparkSession,
+    state: TableState,
+    *,
+    row_id: bool = False,
+    wanted: Predicate | None = None,
+    analysis: Choice[Analysis] | None = None,
+) -> tuple[DataFrame, ReadPlan]:
+    """As `read_table`, with the plan, which is not told; `analysis` says why Spark analyses one now."""
     names = ("writeId", "bucketId", "rowId")
     ids = [f"struct({', '.join(map('{} AS {}'.format, KEY, names))}) AS {ROW_ID}"] if row_id else []
-    return _rows(_Reading(spark, state, wanted, ids), with_ids=row_id)
+    return _rows(_Reading(spark, state, wanted, ids), with_ids=row_id, analysis=analysis)
 
 
 def read_rows(
@@ -103,7 +131,9 @@ def read_rows(
     may be none. `with_deleted` is for who knows the deleted rows (`deleted_from`) and leaves them out afterwards.
     """
     ids = [*map("{} AS {}".format, KEY, KEY_COLUMNS), *partition_columns(state.table)]
-    return _rows(_Reading(spark, state, wanted, ids, in_one_scan, early, with_deleted), with_ids=with_ids)
+    frame, plan = _rows(_Reading(spark, state, wanted, ids, in_one_scan, early, with_deleted), with_ids=with_ids)
+    tell(plan)
+    return frame
 
 
 def deleted_from(spark: SparkSession, state: TableState) -> Mapping[str, Mapping[Source, Blocks]] | None:
@@ -111,7 +141,7 @@ def deleted_from(spark: SparkSession, state: TableState) -> Mapping[str, Mapping
     if any(has_old_shape(spark, partition) for partition in state.partitions):
         return None
     deletes = [(partition, partition.state.delete_deltas) for partition in state.partitions]
-    found = deleted_rows(deletes, state.write_ids, state.limits)
+    found = deleted_rows(deletes, state.write_ids, state.limits).rows
     if found is None:
         return None
     return {partition.name: rows for partition, rows in zip(state.partitions, found, strict=True)}
@@ -139,13 +169,18 @@ class _Reading:
         return _split(partitions, self.state, with_deleted=self.with_deleted)
 
 
-def _rows(reading: _Reading, *, with_ids: bool) -> DataFrame:
-    partitions = reading.state.partitions
-    told_by_path = tuple(found for found in partitions if found.is_told_by_path)
+def _rows(
+    reading: _Reading, *, with_ids: bool, analysis: Choice[Analysis] | None = None
+) -> tuple[DataFrame, ReadPlan]:
+    state = reading.state
+    told_by_path = tuple(found for found in state.partitions if found.is_told_by_path)
     together = _Place(reading, told_by_path)
-    apart = [_Place(reading, (found,)) for found in partitions if not found.is_told_by_path]
-    parts = [part for place in (together, *apart) for part in place.rows(with_ids=with_ids)]
-    return reduce(DataFrame.unionByName, parts) if parts else together.no_rows()
+    apart = [_Place(reading, (found,)) for found in state.partitions if not found.is_told_by_path]
+    plans: list[PlacePlan] = []
+    parts = [part for place in (together, *apart) for part in place.rows(plans, with_ids=with_ids)]
+    skips_groups = restricted(reading.wanted, [column.name for column in state.table.columns]) is not None
+    plan = state.plan(plans, skips_groups=skips_groups, analysis=analysis)
+    return reduce(DataFrame.unionByName, parts) if parts else together.no_rows(), plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +190,8 @@ class _Place:
     reading: _Reading
     partitions: tuple[PartitionState, ...]
 
-    def rows(self, *, with_ids: bool) -> list[DataFrame]:
-        """The frames that together are these partitions' part of the table."""
+    def rows(self, plans: list[PlacePlan], *, with_ids: bool) -> list[DataFrame]:
+        """The frames that together are these partitions' part of the table; how it is read is added to `plans`."""
         of_old_shape = [partition for partition in self.partitions if has_old_shape(self._spark, partition)]
         others = [partition for partition in self.partitions if partition not in of_old_shape]
         split = self.reading.split(others)
@@ -164,10 +199,11 @@ class _Place:
         can_join = len(self.partitions) == 1 or len(split.deleted_from) > 1
         with ThreadPoolExecutor(1, thread_name_prefix="look-up") as pool:
             # While this process reads delete files, the JVM lists data files.
-            look_up = pool.submit(self._look_up, split, others).result if split.deleted_from else _no_look_up
-            # Where the client knows the deleted rows, to ask of each row costs less than another scan for some. Spark
-            # 4.1 and 4.2 put all rows of several scans into rows of another kind; 4.3 needs one program less.
-            if split.touched and ((self.reading.in_one_scan and can_join) or look_up() is not None):
+            asked = pool.submit(self._look_up, split, others).result if split.deleted_from else _nothing_asked
+            reached, unreached = split.numbers
+            scans = self._scans(split, asked, can_join=can_join)
+            # Spark 4.1 and 4.2 put all rows of several scans into rows of another kind; 4.3 needs one program less.
+            if scans is not None and scans.way is Scans.ONE:
                 split.touched += split.untouched
                 split.untouched = []
             renamed = names_in_directories(
@@ -179,9 +215,40 @@ class _Place:
             touched = self._events(split.touched, renamed, self.reading.wanted, KEY)
             if split.touched_originals:
                 touched.append(self._originals(split.touched_originals, with_ids=True))
-            parts += self._without(touched, split, look_up())
-        parts += [self._latest(partition, renamed) for partition in of_old_shape]
+            deletes = self._deletes_by(split, asked())
+            parts += self._without(touched, split, deletes, asked().look_up)
+        if others:
+            name = self._name(others)
+            plans.append(
+                PlacePlan(name, len(others), reached, unreached, deletes, scans, tuple(dict.fromkeys(split.reach)))
+            )
+        parts += [self._latest(partition, renamed, plans) for partition in of_old_shape]
         return [self._shown(events) for events in parts]
+
+    def _scans(self, split: _Split, asked: Callable[[], Asked], *, can_join: bool) -> Choice[Scans] | None:
+        """How many scans there are; None where all files are of one kind. It is only asked for what it takes."""
+        if not split.touched:
+            return None
+        keeps_few = self.reading.in_one_scan
+        return scans_for(keeps_few=keeps_few, can_join=can_join, looked_up=None) or scans_for(
+            keeps_few=keeps_few, can_join=can_join, looked_up=asked().look_up is not None
+        )
+
+    def _deletes_by(self, split: _Split, asked: Asked) -> Choice[Deletes]:
+        """How deleted rows are kept out."""
+        if self.reading.with_deleted:
+            return LEFT_TO_CALLER
+        if not split.deleted_from:
+            return deletes_by(None, self._state.limits)
+        return deletes_by(asked.known, self._state.limits)
+
+    def _name(self, partitions: Sequence[PartitionState]) -> str:
+        """What partitions of this place are called in a plan."""
+        if not self._table.partition_keys:
+            return "table"
+        if self._is_elsewhere or len(partitions) == 1:
+            return f"partition {partitions[0].name}"
+        return f"{len(partitions):,} partitions"
 
     def no_rows(self) -> DataFrame:
         """An empty part."""
@@ -263,31 +330,36 @@ class _Place:
         texts = zip((*partition_texts(*below), place_text(*below)), (*names, PLACE_COLUMN), strict=True)
         return projected(events, *ID_COLUMNS, ROW_COLUMN, *(f"{text} AS {name}" for text, name in texts))
 
-    def _look_up(self, split: _Split, partitions: Sequence[PartitionState]) -> LookUp | None:
+    def _look_up(self, split: _Split, partitions: Sequence[PartitionState]) -> Asked:
         """How to find out which events in `partitions` are of rows that `split` has deletes for, without a join."""
         deletes = [(partition, partition.state.delete_deltas) for partition in split.deleted_from]
         if len(partitions) == 1:
             return look_up_of(self._spark, deletes, self._state.write_ids, self._state.limits)
         directories = [partition.directory for partition in self.partitions]
         if not all(map(has_known_uri, directories)):
-            return None
+            return Asked(facts_of(deletes, placed=False), None)
         places = dict(zip((found.name for found in self.partitions), place_texts(directories), strict=True))
         of_deletes = [places.pop(partition.name) for partition in split.deleted_from]
         every = [*of_deletes, *places.values()]
         return look_up_of(self._spark, deletes, self._state.write_ids, self._state.limits, every)
 
-    def _without(self, parts: Sequence[DataFrame], split: _Split, look_up: LookUp | None) -> list[DataFrame]:
+    def _without(
+        self, parts: Sequence[DataFrame], split: _Split, deletes: Choice[Deletes], look_up: LookUp | None
+    ) -> list[DataFrame]:
         """Events of `split.touched` less those that its delete events name."""
         if not parts:
             return []
         if look_up is not None:
+            assert deletes.way is Deletes.LOOK_UP
             return [look_up.without_deleted(events, self.reading.early) for events in parts]
         found = _deletes(self._scan(split.deletes, ()))
         several = len(split.deleted_from) > 1
-        broadcast = split.delete_bytes <= self._state.limits.broadcast_bytes
+        broadcast = deletes.way is Deletes.BROADCAST_JOIN
         return [anti_join(events, found, several=several, broadcast=broadcast) for events in parts]
 
-    def _latest(self, partition: PartitionState, renamed: Mapping[str, Names]) -> DataFrame:
+    def _latest(
+        self, partition: PartitionState, renamed: Mapping[str, Names], plans: list[PlacePlan]
+    ) -> DataFrame:
         """The rows of a partition that has updates among its inserts."""
         split = _split([partition], self._state)
         if split.untouched_originals or split.touched_originals:
@@ -297,7 +369,10 @@ class _Place:
             )
         events = reduce(DataFrame.unionByName, self._events([*split.untouched, *split.touched], renamed))
         latest = latest_events(events)
-        return self._without([latest], split, self._look_up(split, [partition]))[0] if split.deletes else latest
+        asked = self._look_up(split, [partition]) if split.deletes else _nothing_asked()
+        deletes = deletes_by(asked.known if split.deletes else None, self._state.limits)
+        plans.append(PlacePlan(self._name([partition]), 1, *split.numbers, deletes, latest=True))
+        return self._without([latest], split, deletes, asked.look_up)[0] if split.deletes else latest
 
     def _shown(self, events: DataFrame) -> DataFrame:
         table, texts = self._table, partition_columns(self._table)
@@ -315,8 +390,9 @@ class _Place:
         return declared(rows, table.all_columns)
 
 
-def _no_look_up() -> None:
-    """That of what nothing is deleted from."""
+def _nothing_asked() -> Asked:
+    """Of what nothing is deleted from."""
+    return Asked(DeleteFacts(), None)
 
 
 def delete_events(spark: SparkSession, directories: Sequence[ScanDirectory], write_ids: ValidWriteIdList) -> DataFrame:
@@ -335,9 +411,9 @@ def _deletes(events: DataFrame) -> DataFrame:
 
 @dataclass(slots=True)
 class _Split:
-    """Data without reachable deletes, data with them, and those deletes, whose files have `delete_bytes`.
+    """Data without reachable deletes, data with them, and those deletes, which are of the partitions `deleted_from`.
 
-    The latter are of the partitions `deleted_from`.
+    `reach` is how it was found out which files deletes reach, of each partition that has some.
     """
 
     untouched: list[ScanDirectory] = field(default_factory=list)
@@ -346,7 +422,21 @@ class _Split:
     touched_originals: list[tuple[PartitionState, Sequence[DataFile]]] = field(default_factory=list)
     deletes: list[ScanDirectory] = field(default_factory=list)
     deleted_from: list[PartitionState] = field(default_factory=list)
-    delete_bytes: int = 0
+    reach: list[Choice[Reach]] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """How many files deletes may reach, and how many they do not."""
+        return (
+            _number(self.touched, self.touched_originals),
+            _number(self.untouched, self.untouched_originals),
+        )
+
+
+def _number(
+    found: Iterable[ScanDirectory], originals: Iterable[tuple[PartitionState, Sequence[DataFile]]]
+) -> int:
+    return sum(len(of.files or ()) for of in found) + sum(len(of) for _, of in originals)
 
 
 def _split(partitions: Iterable[PartitionState], of: TableState, *, with_deleted: bool = False) -> _Split:
@@ -361,9 +451,10 @@ def _split(partitions: Iterable[PartitionState], of: TableState, *, with_deleted
         reached = [found for found in state.data if any(_reaches(deletes, found.directory) for deletes in latest)]
         names = {found.name for found in reached}
         missed = [found for found in state.data if found.name not in names]
-        if of.skipping:
-            reached, spared = spared_by_deletes(partition, reached, of.limits)
+        if reached:
+            reached, spared, reach = touched_by_deletes(partition, reached, of.limits, skips=of.skipping)
             missed += spared
+            split.reach.append(reach)
         split.untouched += partition.scan_directories(missed)
         split.touched += partition.scan_directories(reached)
         # Original files are older than any write.
@@ -377,7 +468,6 @@ def _split(partitions: Iterable[PartitionState], of: TableState, *, with_deleted
         if reached or reached_files:
             split.deletes += events
             split.deleted_from.append(partition)
-            split.delete_bytes += sum(found.size for found in state.delete_deltas)
     return split
 
 

@@ -34,6 +34,7 @@ from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, NOT_INFERRED, configured
 from hive_acid.spark.limits import DEFAULT, Limits
+from hive_acid.spark.plans.read_plan import LeftOut
 from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.read.skipping import chosen_partitions, without_hopeless_files
 from hive_acid.spark.read.steady import without_hiding
@@ -154,14 +155,15 @@ class Context:
         wanted = wanted if self.skipping else None
         write_ids = transaction.write_ids(table.database, table.name)
         partitions: Mapping[str, str] = {}
-        pruned = False
+        pruned = 0
         if table.partition_keys:
             names = self.connection.partition_names(table)
             chosen = chosen_partitions(table, names, wanted)
-            pruned = len(chosen) < len(names)
+            pruned = len(names) - len(chosen)
             partitions = self.connection.partitions_named(table, chosen)
-        state = table_state(table, partitions, write_ids, transaction.snapshot, only_these=pruned)
-        return without_hopeless_files(replace(state, skipping=self.skipping, limits=self.limits), wanted)
+        state = table_state(table, partitions, write_ids, transaction.snapshot, only_these=pruned > 0)
+        found = replace(state, skipping=self.skipping, limits=self.limits, left_out=LeftOut(partitions=pruned))
+        return without_hopeless_files(found, wanted)
 
 
 class Overwrite(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from hive_acid.errors import SqlError
+from hive_acid.spark.plans.telling import heard_plans, text_of
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.names import CurrentDatabase
@@ -123,6 +124,7 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
 
 
 def _explain(run: Run, cursor: Cursor) -> DataFrame:
+    """The plan of a query: Spark's, then how its tables are read."""
     start = cursor.start
     cursor.expect("EXPLAIN")
     while cursor.peek() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST"):
@@ -130,7 +132,11 @@ def _explain(run: Run, cursor: Cursor) -> DataFrame:
     if cursor.peek() not in _QUERIES | {"WITH", "FROM"}:
         raise cursor.error("EXPLAIN of queries is understood")
     before = cursor.text[start : cursor.start]
-    return run.query(_whole(cursor), before=before)
+    with heard_plans() as heard:
+        explained = run.query(_whole(cursor), before=before)
+    if not heard:
+        return explained
+    return run.rows(["plan"], [[f"{explained.collect()[0][0]}\n== ACID Plan ==\n{text_of(heard)}\n"]])
 
 
 def _whole(cursor: Cursor) -> str:
