@@ -10,12 +10,11 @@ from hive_acid.spark.change.changes import change_events, deletions
 from hive_acid.spark.change.collected import _brought
 from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write.layout import Write
-from hive_acid.spark.write.spread import BY_SIZE, Spreader
+from hive_acid.spark.write.spread import BY_SIZE
 from tests.spark.checker import check_table, location_of
 from tests.spark.placed import acid_shaped, place
 from tests.spark.plans import last_write
 
-MB = 1024 * 1024
 
 
 @contextmanager
@@ -109,25 +108,6 @@ def test_the_code_of_a_change_does_not_hold_its_write_id(spark):
     assert first
     assert first == second
     assert not any("42L" in part for part in second)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "cores", "few"),
-    [
-        ([], 2, True),
-        ([100] * 4, 2, True),
-        ([100] * 3, 16, True),
-        ([100 * MB, 90 * MB], 2, True),
-        ([100 * MB, 90 * MB], 16, False),
-        ([300 * MB, 300 * MB], 2, False),
-        ([100 * MB] * 3, 2, True),
-        ([0] * 2000, 2, True),
-        ([0] * 2000, 16, False),
-    ],
-)
-def test_few_tasks_read_small_tables(spark, monkeypatch, sizes, cores, few):
-    monkeypatch.setattr(Spreader, "_cores", lambda _: cores)
-    assert Spreader(spark, 256 * MB).reads_in_few_tasks(sizes) is few
 
 
 @pytest.mark.parametrize("own", [None, "12345"])

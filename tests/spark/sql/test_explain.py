@@ -6,7 +6,9 @@ import gc
 import logging
 
 import pytest
+from pyspark.errors import AnalysisException
 
+from hive_acid.errors import ColumnError, NoSuchObjectError
 from hive_acid.spark.limits import Limits
 from tests.spark.checker import location_of
 from tests.spark.test_session import until
@@ -118,3 +120,134 @@ def test_a_count_says_where_the_number_comes_from(numbers, caplog):
     caplog.clear()
     assert numbers.table("d.t").count() == 1990
     assert "Count d.t\n  rows: rows" in said(caplog)
+
+
+# --- changes -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def source(numbers, spark):
+    numbers.create_table("d.s", {"id": "bigint", "text": "string"})
+    numbers.insert("d.s", spark.createDataFrame([(20, "x"), (30, "y"), (4000, "z")], "id long, text string"))
+    return numbers
+
+
+CLIENT, IN_PLACE, SHUFFLED = "written by: the client", "Spark job: where they are", "Spark job: after a shuffle"
+
+
+def test_an_update_says_who_writes(numbers, told):
+    plan = told("UPDATE d.t SET text = 'new' WHERE id = 20")
+    assert plan.startswith("Read d.t\n")
+    assert "\n\nUPDATE of d.t\n" in plan
+    assert CLIENT in plan
+    assert IN_PLACE in plan
+    plan = told("UPDATE d.t SET text = 'new'")
+    assert "written by: a Spark job: nothing says that few rows are changed" in plan
+    assert IN_PLACE in plan
+    numbers.create_table("d.c", {"id": "bigint"}, clustered_by=["id"], buckets=2)
+    plan = told("UPDATE d.c SET id = 1 WHERE id = 20")
+    assert "written by: a Spark job: the table is CLUSTERED" in plan
+    assert SHUFFLED in plan
+
+
+def test_a_delete_says_who_knows_what_is_gone(numbers, told):
+    plan = told("DELETE FROM d.t WHERE id = 20")
+    assert "deletes: left to the statement" in plan
+    assert "left out by: the client" in plan
+    assert CLIENT in plan
+    plan = told("DELETE FROM d.t WHERE 10 / id = 5")
+    assert "deletes: look-up" in plan
+    assert "left out by: the scan" in plan
+    numbers.limits = Limits(delete_events=0)
+    assert "left out by: the scan: " in told("DELETE FROM d.t WHERE id = 21")
+
+
+def test_what_a_client_gives_up_is_said_by_the_run(numbers, caplog):
+    numbers.limits = Limits(collected_deletes=2, collected_rows=2)
+    for text in ("DELETE FROM d.t WHERE id BETWEEN 20 AND 29", "UPDATE d.t SET text = 'x' WHERE id BETWEEN 50 AND 59"):
+        shown = numbers.sql(f"EXPLAIN {text}").collect()[0].plan.partition("== ACID Plan ==\n")[2].strip()
+        caplog.set_level(logging.DEBUG, OF_PLANS)
+        caplog.clear()
+        numbers.sql(text)
+        assert said(caplog).startswith(shown)
+        assert "up to 2 rows" in shown
+        assert "a Spark job after all: there are more than 2 rows" in said(caplog)
+
+
+def test_a_merge_says_how_it_is_joined(source, told):
+    text = (
+        "MERGE INTO d.t USING d.s ON t.id = s.id WHEN MATCHED THEN UPDATE SET text = s.text "
+        "WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.text)"
+    )
+    plan = told(text)
+    assert plan.startswith("Read d.s\n")
+    assert "source: broadcast: 3 rows" in plan
+    assert CLIENT in plan
+    source.limits = Limits(collected_rows=2)
+    assert "written by: a Spark job: the source has 3 rows, more than 2" in told(text)
+    source.limits = Limits(broadcast_bytes=1)
+    plan = told(text)
+    assert "joined by Spark's choice" in plan
+    assert f"{SHUFFLED}: the source is not broadcast" in plan
+    source.limits = Limits()
+    assert "\nUPDATE of d.t\n" in told("UPDATE d.t SET text = s.text FROM d.s WHERE t.id = s.id")
+    assert "source: broadcast" in told("DELETE FROM d.t USING d.s WHERE t.id = s.id")
+    assert "nothing says that few rows" in told(f"{text} WHEN NOT MATCHED BY SOURCE AND t.id = 70 THEN DELETE")
+
+
+def test_an_insert_says_where_its_rows_are_written(source, spark, told):
+    assert "INSERT into d.t\n  written by: a Spark job\n  rows: where they are" in told("INSERT INTO d.t VALUES (1, 'x')")
+    assert "rows: after a shuffle" in told("INSERT INTO d.t SELECT t.id, s.text FROM d.s JOIN d.t USING (id)")
+    assert "INSERT OVERWRITE of d.s" in told("INSERT OVERWRITE d.s SELECT * FROM d.t WHERE id < 100")
+    plan = told("INSERT INTO d.s REPLACE WHERE id = 50 VALUES (50, 'x')")
+    assert "DELETE from d.s" in plan
+    assert "INSERT into d.s" in plan
+    plan = told("FROM d.s INSERT INTO d.t SELECT id, text INSERT INTO d.p PARTITION (p = 7) SELECT id")
+    assert plan.count("INSERT into") == 2
+    source.create_table("d.i", {"id": "bigint"}, properties={"transactional_properties": "insert_only"})
+    assert "insert-only" in told("INSERT INTO d.i SELECT id FROM d.s")
+    told("WITH q AS (SELECT 9 AS id) INSERT INTO d.i SELECT * FROM q")
+    there = source.sql("EXPLAIN INSERT OVERWRITE d.p PARTITION (p = 0) IF NOT EXISTS SELECT 1").collect()[0].plan
+    assert "Nothing is done" in there
+
+
+def test_explain_adds_no_column_and_no_partition(source, db):
+    before = state_of(source, db)
+    table = source.connection.table("d", "t")
+    for text in (
+        "INSERT WITH SCHEMA EVOLUTION INTO d.t SELECT 1 AS id, 'x' AS text, 5 AS more",
+        "MERGE WITH SCHEMA EVOLUTION INTO d.t USING (SELECT 1 AS id, 'x' AS text, 5 AS more) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+        "INSERT INTO d.p PARTITION (p = 99) SELECT 1",
+    ):
+        assert "== ACID Plan ==" in source.sql(f"EXPLAIN {text}").collect()[0].plan
+    assert source.connection.table("d", "t") == table
+    assert state_of(source, db) == before
+    assert source.connection.partition_names(source.connection.table("d", "p")) == ["p=0", "p=1", "p=2"]
+
+
+def test_what_a_statement_may_not_do_explain_says(source):
+    with pytest.raises(ColumnError, match="nothere"):
+        source.sql("EXPLAIN UPDATE d.t SET nothere = 1")
+    with pytest.raises((NoSuchObjectError, AnalysisException)):
+        source.sql("EXPLAIN INSERT INTO d.nothere VALUES (1)")
+    with source.transaction():
+        source.sql("DELETE FROM d.t WHERE id = 700")
+        with pytest.raises(ColumnError):
+            source.sql("EXPLAIN DELETE FROM d.t WHERE nothere = 1")
+        assert CLIENT in source.sql("EXPLAIN DELETE FROM d.t WHERE id = :id", {"id": 701}).collect()[0].plan
+    assert source.table("d.t").where("id IN (700, 701)").count() == 1, "the block goes on, and explains only"
+
+
+def test_a_change_of_other_tables_is_sparks_to_explain(source, spark, tmp_path):
+    spark.sql(f"CREATE TABLE plain_explained (id bigint) USING parquet LOCATION '{tmp_path}/plain'")
+    try:
+        shown = source.sql("EXPLAIN INSERT INTO default.plain_explained SELECT id FROM d.s").collect()[0].plan
+        assert "== Physical Plan ==" in shown
+        assert "Read d.s" in shown
+        assert spark.table("plain_explained").count() == 0
+        out = tmp_path / "out"
+        source.sql(f"EXPLAIN INSERT OVERWRITE DIRECTORY '{out}' USING parquet SELECT id FROM d.s")
+        assert not out.exists()
+    finally:
+        spark.sql("DROP TABLE plain_explained")

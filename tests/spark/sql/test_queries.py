@@ -235,7 +235,7 @@ def test_what_is_sparks_goes_to_spark(numbers, spark, tmp_path):
         ("START TRANSACTION", "acid.transaction"),
         ("SELECT * FROM d.t VERSION AS OF 1", "AS OF"),
         ("SELECT * FROM identifier('d.t')", "IDENTIFIER"),
-        ("EXPLAIN DELETE FROM d.t", "EXPLAIN of queries"),
+        ("EXPLAIN DROP TABLE d.t", "EXPLAIN is of queries"),
         ("MSCK REPAIR TABLE d.t", "begins with none of"),
     ],
 )

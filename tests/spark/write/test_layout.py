@@ -4,6 +4,7 @@ import pytest
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.rows import decode_bucket
+from hive_acid.spark.plans.tasks import spread_of
 from hive_acid.spark.write.layout import Layout, Write
 from hive_acid.spark.write.spread import Spreader, estimated, parsed
 from tests.spark.checker import check_table, location_of
@@ -66,15 +67,19 @@ def test_more_tasks_than_buckets_take_further_statements(spark):
 
 def test_rows_are_shuffled_only_where_their_number_is_not_known(spark, tmp_path):
     big = spark.range(20_000_000).selectExpr("id", "string(id) s")
-    rows = Spreader(spark, 256 << 20)
-    assert rows.spread(spark.range(10), divided=True) == (1, False)
-    assert rows.spread(big.where("id = 7"), divided=False).shuffled
-    assert not rows.spread(big, divided=False).shuffled
-    assert rows.spread(big, divided=True) == (2, False)
-    assert Spreader(spark, 64 << 20).spread(big, divided=True).shuffled
-    assert rows.spread(big.join(spark.range(9), "id"), divided=False) == (None, True)
-    assert rows.spread(spark.range(10).repartition(5), divided=False) == (None, False)
-    assert rows.spread(spark.createDataFrame([(1,)], "a int").mapInPandas(lambda it: it, "a int"), divided=False) == (
+    cores = Spreader(spark, 1).cores
+
+    def spread(frame, *, divided, target=256 << 20):
+        return spread_of(estimated(frame), divided=divided, target_bytes=target, cores=cores)[0]
+
+    assert spread(spark.range(10), divided=True) == (1, False)
+    assert spread(big.where("id = 7"), divided=False).shuffled
+    assert not spread(big, divided=False).shuffled
+    assert spread(big, divided=True) == (2, False)
+    assert spread(big, divided=True, target=64 << 20).shuffled
+    assert spread(big.join(spark.range(9), "id"), divided=False) == (None, True)
+    assert spread(spark.range(10).repartition(5), divided=False) == (None, False)
+    assert spread(spark.createDataFrame([(1,)], "a int").mapInPandas(lambda it: it, "a int"), divided=False) == (
         None,
         True,
     )

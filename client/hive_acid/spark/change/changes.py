@@ -17,6 +17,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog.table import Table
 from hive_acid.format import rows
 from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.plans.tasks import FILES_PER_PARTITION
 from hive_acid.spark.read.scan import KEY, ROW_COLUMN
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.hashing import bucket_of
@@ -31,8 +32,7 @@ from hive_acid.spark.write.events import (
     key_column,
     key_texts,
 )
-from hive_acid.spark.write.layout import Layout, Write
-from hive_acid.spark.write.spread import FILES_PER_PARTITION
+from hive_acid.spark.write.layout import Write
 from hive_acid.write.staging import DELETE, INSERT
 
 UPDATES = "updates"
@@ -111,9 +111,9 @@ def change_events(
     CLUSTERED table; other new rows are spread as they came and take the writing task's number for bucket. That is one
     shuffle, of changed rows only.
 
-    With `in_place`, for changes that come in few tasks, there is none, which for few rows is most of the work: each
-    task writes the delete events that it has, so a bucket may have several files, which are statements of their own.
-    It has no effect where rows have to meet: in a CLUSTERED table, and with `once`; nor where each file is a statement.
+    With `in_place` there is none, which for few rows is most of the work: each task writes the delete events that it
+    has, so a bucket may have several files, which are statements of their own. That is only for changes that come in
+    few tasks, and where rows need not meet: `plans.change_plan.placing_of` decides it.
 
     `deletes_only` says that there are no new rows, which would need a known hash in a CLUSTERED table. With `once`,
     rows are counted that are deleted more than once (`REPEATED`): such events may not be committed.
@@ -122,7 +122,7 @@ def change_events(
     hashed = bool(table.bucket_columns) and not deletes_only
     divided_by = (KIND_COLUMN, *names, BUCKET_COLUMN)
     order = [*divided_by, *KEY]
-    if in_place and not hashed and not once and write.layout is Layout.BUCKETS:
+    if in_place:
         # A plan with subqueries may come in more tasks than the table is read in.
         placed = changes.coalesce(FILES_PER_PARTITION)
         file = _file("spark_partition_id()", FILE_OF_ROW)

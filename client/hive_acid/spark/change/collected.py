@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import SerializationError
@@ -22,11 +22,12 @@ from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.spark.change.changes import Replaced, Source
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.choice import counted, size
+from hive_acid.spark.plans.tasks import FILES_PER_PARTITION
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.assign import total
 from hive_acid.spark.values.timezone import UTC, session_zone
 from hive_acid.spark.write.events import row_part
-from hive_acid.spark.write.spread import FILES_PER_PARTITION
 from hive_acid.write.staging import DELETE, INSERT, Values
 
 if TYPE_CHECKING:
@@ -55,26 +56,36 @@ def collected(
     write_id: int,
     limits: Limits,
     deleted: Mapping[Values, Mapping[SourceOfRows, Blocks]] | None = None,
-) -> Mapping[Values, DeleteEvents] | None:
+) -> Mapping[Values, DeleteEvents] | GaveUp:
     """The events by which `write_id` deletes `rows`, a frame with the hidden columns of `read_rows`.
 
     They are by the values of their partition. Rows that are `deleted` already, if that is known of each
     partition, are left out.
 
-    `partition_keys` are the columns with the texts of these values. None if there are more than the `limits`
+    `partition_keys` are the columns with the texts of these values. It gives up if there are more than the `limits`
     say, of which no task brings many more, or rows of a partition that `deleted` does not know.
     """
     texts = {key: _text(key) for key in partition_keys}
     table = _brought(rows, {**_AS_THEY_ARE, **texts}, limits.collected_deletes)
     if table is None:
-        return None
+        return _too_many(limits.collected_deletes)
     found = _events(table, partition_keys, write_id)
     if deleted is None:
         return found
     if not found.keys() <= deleted.keys():
-        return None
+        return GaveUp("rows came of a partition that was not listed")
     left = {of: events.at(places_left(deleted[of], *events.columns[:3])) for of, events in found.items()}
     return {of: events for of, events in left.items() if len(events)}
+
+
+class GaveUp(NamedTuple):
+    """That rows are not for the client to write, and why."""
+
+    why: str
+
+
+def _too_many(most: int) -> GaveUp:
+    return GaveUp(f"there are more than {counted(most, 'row')}")
 
 
 class Changes(NamedTuple):
@@ -90,21 +101,25 @@ class Changes(NamedTuple):
     repeated: int
 
 
-def can_be_collected(table: Table) -> bool:
-    """Whether the client could write new rows of a table: it has no nested columns and is not CLUSTERED."""
-    return not table.bucket_columns and all(_SIMPLE.fullmatch(column.type.strip()) for column in table.columns)
+def why_not_written_here(spark: SparkSession, table: Table) -> str | None:
+    """Why the client cannot write new rows of a table; None if it can."""
+    if table.bucket_columns:
+        return "the table is CLUSTERED"
+    if nested := [column.name for column in table.columns if not _SIMPLE.fullmatch(column.type.strip())]:
+        return f"the client writes no columns of types such as that of {nested[0]}"
+    if any(map(_is_timestamp, table.columns)) and session_zone(spark) not in UTC:
+        return "the table has timestamps, and the session's zone is not UTC"
+    return None
 
 
-def collected_changes(rows: Replaced, table: Table, write_id: int, limits: Limits) -> Changes | None:
+def collected_changes(rows: Replaced, table: Table, write_id: int, limits: Limits) -> Changes | GaveUp:
     """The delete events and new rows by which `write_id` makes the changes of `rows`.
 
-    `table` is one that `can_be_collected`. None if there are more than the `limits` say, or if a row is longer
-    than they say or nothing for pyarrow's writer.
+    `table` is one of which new rows can be written here. It gives up if there are more than the `limits` say, or if a
+    row is longer than they say or nothing for pyarrow's writer.
     """
     from pyarrow import compute
 
-    if any(map(_is_timestamp, table.columns)) and session_zone(rows.frame.sparkSession) not in UTC:
-        return None
     names = [_NEW_KEY(position) for position in range(len(rows.new_keys))]
     keys = zip((*rows.keys, *names), (*rows.keys, *rows.new_keys), strict=True)
     columns = {
@@ -115,16 +130,18 @@ def collected_changes(rows: Replaced, table: Table, write_id: int, limits: Limit
         **{name: name for name in rows.source or ()},
     }
     brought = _brought(rows.frame, columns, limits.collected_rows)
-    if brought is None or compute.any(brought.column(_IS_LONG)).as_py():
-        return None
+    if brought is None:
+        return _too_many(limits.collected_rows)
+    if compute.any(brought.column(_IS_LONG)).as_py():
+        return GaveUp(f"the texts of a row have more than {size(limits.collected_row_bytes)}")
     brought = _with_texts(brought)
     if rows.source is not None:
         brought = _without_met(brought, rows.source)
     old, new = (brought.filter(brought.column(_KIND(kind))) for kind in (DELETE, INSERT))
     try:
         array = _new_rows(table, new)
-    except SerializationError:
-        return None
+    except SerializationError as error:
+        return GaveUp(str(error))
     return Changes(
         _events(old, rows.keys, write_id),
         _by_partition(array, new, names),

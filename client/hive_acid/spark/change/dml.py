@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import and_
 
 from pyspark.sql import Column as Expr
@@ -17,19 +17,24 @@ from pyspark.sql import functions as F
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.change.changes import Replaced, change_events, deletions
-from hive_acid.spark.change.collected import can_be_collected, collected, collected_changes
+from hive_acid.spark.change.collected import GaveUp, collected, collected_changes, why_not_written_here
 from hive_acid.spark.change.source import Join, kept
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.fields import whole_columns
 from hive_acid.spark.conditions.predicates import all_of, predicate_of
 from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.plans.change_plan import ChangeFacts, DeletedBy, InsteadPlan, SourceJoin, change_plan, deleted_by
+from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.steady import early, steady
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
 from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import row_type
+from hive_acid.spark.write.layout import Layout, layout_of
+from hive_acid.spark.write.planned import Planned
 from hive_acid.spark.write.statement import Context, Deleted, Statement, analysed, column_errors
 from hive_acid.write.staging import DELETE, INSERT
 from hive_acid.write.table_write import TableWrite
@@ -42,8 +47,8 @@ def delete(
     *,
     join: Join | None = None,
     target_alias: str | None = None,
-) -> int:
-    """Delete the rows for which `where` is true, all rows without it; returns their number.
+) -> Planned[int]:
+    """Delete the rows for which `where` is true, all rows without it; gives their number.
 
     `where` may name columns by `target_alias`, by default the table's own name. With `join`, rows are deleted that
     match at least one row of its source, and `where` may name columns of both.
@@ -51,25 +56,37 @@ def delete(
     Raises ColumnError for an unknown column.
     """
     statement, table = Statement(context, begun), begun.table
-    deleted: Deleted | None = None
+    known: Deleted | None = None
+    left_out = source = None
     if join is not None:
-        rows, stays = _matching(statement, join, where)
+        rows, source = _matching(statement, join, where)
     else:
-        known = _chosen_with_deleted(statement, where, target_alias)
-        rows, deleted = known or (chosen(statement, where, target_alias), None)
-        stays = True
-    write = statement.write()
-    in_place = stays and statement.is_read_in_few_tasks
-    if in_place:
-        with column_errors(table), statement.reading():
-            events = collected(rows, statement.keys, write.write_id, context.limits, deleted)
-        if events is not None:
-            return statement.change(events, {}, write).deletes
-    if deleted is not None:
-        rows = chosen(statement, where, target_alias)
-    changes = deletions(rows, statement.keys, row_type(table.columns))
-    written = change_events(changes, table, write, deletes_only=True, in_place=in_place)
-    return statement.run(written, write).deletes
+        rows, known, left_out = _chosen_of_delete(statement, where, target_alias)
+    moved = source is not None and source.way is not SourceJoin.BROADCAST
+    facts = ChangeFacts(
+        None if moved else statement.tasks,
+        source,
+        deletes_only=True,
+        file_is_statement=layout_of(table) is Layout.STATEMENTS,
+    )
+    plan = change_plan("DELETE from", table.full_name, facts, context.limits, deleted=left_out)
+
+    def run() -> int:
+        write = statement.write()
+        left = rows
+        if plan.by_client:
+            with column_errors(table), statement.reading():
+                events = collected(rows, statement.keys, write.write_id, context.limits, known)
+            if not isinstance(events, GaveUp):
+                return statement.change(events, {}, write).deletes
+            tell(InsteadPlan(plan.verb, plan.table, events.why))
+        if known is not None:
+            left = chosen(statement, where, target_alias)
+        changes = deletions(left, statement.keys, row_type(table.columns))
+        written = change_events(changes, table, write, deletes_only=True, in_place=plan.in_place)
+        return statement.run(written, write).deletes
+
+    return Planned(plan, run, 0)
 
 
 def update(
@@ -79,8 +96,8 @@ def update(
     where: Expression | None = None,
     *,
     target_alias: str | None = None,
-) -> int:
-    """Give the rows for which `where` is true the values of `set`, computed from their old ones; returns their number.
+) -> Planned[int]:
+    """Give the rows for which `where` is true the values of `set`, computed from their old ones; gives their number.
 
     Expressions may name columns by `target_alias`, by default the table's own name. ``a.b`` in `set` is a field of the
     struct ``a``. A row whose partition columns change moves to that partition.
@@ -92,15 +109,27 @@ def update(
     statement.refuse_clustered("UPDATE")
     assignments = Assignments.of(table, set, target_alias or table.name)
     rows = assignments.applied_to(chosen(statement, where, target_alias), statement.keys)
-    write = statement.write()
-    in_place = statement.is_read_in_few_tasks
-    if where is not None and in_place and can_be_collected(table):
-        with column_errors(table), statement.reading():
-            changes = collected_changes(rows, table, write.write_id, context.limits)
-        if changes is not None:
-            return statement.change(changes.deletes, changes.inserts, write).inserts
-    events = change_events(rows.changes(), table, write, in_place=in_place)
-    return statement.run(events, write).inserts
+    facts = ChangeFacts(
+        statement.tasks,
+        of_all_rows=where is None,
+        unwritable=partial(why_not_written_here, context.spark, table),
+        clustered=bool(table.bucket_columns),
+        file_is_statement=layout_of(table) is Layout.STATEMENTS,
+    )
+    plan = change_plan("UPDATE of", table.full_name, facts, context.limits)
+
+    def run() -> int:
+        write = statement.write()
+        if plan.by_client:
+            with column_errors(table), statement.reading():
+                changes = collected_changes(rows, table, write.write_id, context.limits)
+            if not isinstance(changes, GaveUp):
+                return statement.change(changes.deletes, changes.inserts, write).inserts
+            tell(InsteadPlan(plan.verb, plan.table, changes.why))
+        events = change_events(rows.changes(), table, write, in_place=plan.in_place)
+        return statement.run(events, write).inserts
+
+    return Planned(plan, run, 0)
 
 
 def chosen(statement: Statement, where: Expression | None, target_alias: str | None = None) -> DataFrame:
@@ -117,19 +146,22 @@ def chosen(statement: Statement, where: Expression | None, target_alias: str | N
     return _where(target, where, table, alias)
 
 
-def _chosen_with_deleted(
+def _chosen_of_delete(
     statement: Statement, where: Expression | None, target_alias: str | None
-) -> tuple[DataFrame, Deleted] | None:
-    """As `chosen`, with rows that are deleted already, and which these are: the query need not find that out then.
+) -> tuple[DataFrame, Deleted | None, Choice[DeletedBy]]:
+    """As `chosen`, or with rows that are deleted already, and which these are: the query need not find that out then.
 
-    None where that is not known to the client, or `where` may fail for rows that are gone.
+    The latter where they are known to the client, and `where` cannot fail for rows that are gone.
     """
     table = statement.table
     alias = target_alias or table.name
-    if not isinstance(where, str) or early(where, table, alias) is None:
-        return None
-    found = statement.target_with_deleted(predicate_of(where, table, target_alias))
-    return None if found is None else (_where(found[0], where, table, alias), found[1])
+    may_fail = not isinstance(where, str) or early(where, table, alias) is None
+    left_out = deleted_by(may_fail=may_fail, limits=statement.context.limits)
+    if left_out.way is DeletedBy.CLIENT:
+        found, left_out = statement.target_with_deleted(predicate_of(where, table, target_alias))
+        if found is not None:
+            return _where(found[0], where, table, alias), found[1], left_out
+    return chosen(statement, where, target_alias), None, left_out
 
 
 def _where(target: DataFrame, where: Expression | None, table: Table, alias: str) -> DataFrame:
@@ -141,11 +173,10 @@ def _where(target: DataFrame, where: Expression | None, table: Table, alias: str
         return analysed(filtered(target, steady(meant, table, alias) if isinstance(meant, str) else meant))
 
 
-def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, bool]:
-    """The rows of a statement's target for which some row of the source fulfils ON and `where`.
-
-    The second value says that they stay in the tasks that read them.
-    """
+def _matching(
+    statement: Statement, join: Join, where: Expression | None
+) -> tuple[DataFrame, Choice[SourceJoin]]:
+    """The rows of a statement's target for which some row of the source fulfils ON and `where`; how they are joined."""
     with column_errors(statement.table):
         source = kept(join, statement.table, statement.context.limits)
         parts = [join.on] if where is None else [join.on, where]
@@ -153,7 +184,7 @@ def _matching(statement: Statement, join: Join, where: Expression | None) -> tup
         wanted = all_of((source.matched, predicate_of(where, statement.table, join.target_alias, join.source.columns)))
         rows = beside(statement.target(wanted=wanted, chosen=True), parts)
         target = rows.alias(join.target_alias)
-        return analysed(target.join(source.joined(), condition, "left_semi")), source.is_small
+        return analysed(target.join(source.joined(), condition, "left_semi")), source.join
 
 
 def moved_key(key: Column, old: str, old_text: str, new: str) -> str:

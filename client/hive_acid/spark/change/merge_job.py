@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -19,19 +20,23 @@ from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, MergeCardinalityError
 from hive_acid.spark.change.changes import REPEATED, UPDATES, Replaced, Source, change_events
-from hive_acid.spark.change.collected import can_be_collected, collected_changes
+from hive_acid.spark.change.collected import GaveUp, collected_changes, why_not_written_here
 from hive_acid.spark.change.dml import moved_key
 from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.predicates import Predicate, all_of, any_of, predicate_of
 from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.plans.change_plan import ChangeFacts, InsteadPlan, change_plan
+from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, partition_columns
 from hive_acid.spark.read.undivided import beside
 from hive_acid.spark.values.assign import assign, is_stored_as_is
 from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import spark_type
+from hive_acid.spark.write.layout import Layout, layout_of
+from hive_acid.spark.write.planned import Planned
 from hive_acid.spark.write.statement import Context, EventCounts, Statement, analysed, column_errors
 from hive_acid.write.staging import DELETE, INSERT
 from hive_acid.write.table_write import TableWrite
@@ -45,11 +50,11 @@ _IS_PAIR = "__acid_is_pair"
 _IS_MARK = "__acid_is_mark"
 
 
-def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str) -> RowCounts:
-    """Run a merge; `verb` is what errors call it.
+def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str) -> Planned[RowCounts]:
+    """Plan a merge, for which its source is computed; `verb` is what errors call it.
 
-    Raises MergeCardinalityError, ColumnError, and UnsupportedTableError for new rows of a table that is CLUSTERED by
-    the hash of Hive 2.
+    Raises ColumnError, and UnsupportedTableError for new rows of a table that is CLUSTERED by the hash of Hive 2; its
+    run raises MergeCardinalityError.
     """
     statement, table = Statement(context, begun), begun.table
     inserts = bool(builder.not_matched) or any(clause.values is not None for clause in builder.clauses)
@@ -59,30 +64,44 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
         source = kept(builder.join, table, context.limits, once=bool(builder.matched))
         rows = _Merge(statement, builder, source)
         once = bool(builder.matched) and not source.is_unique
-        in_place = source.is_small and statement.is_read_in_few_tasks
-        few = (
-            in_place
-            and not builder.by_source
-            and source.rows <= context.limits.collected_rows
-            and can_be_collected(table)
+        facts = ChangeFacts(
+            statement.tasks if source.is_broadcast else None,
+            source.join,
+            source.rows,
+            of_all_rows=bool(builder.by_source),
+            deletes_only=not inserts,
+            unwritable=partial(why_not_written_here, context.spark, table),
+            merges=True,
+            clustered=bool(table.bucket_columns),
+            file_is_statement=layout_of(table) is Layout.STATEMENTS,
+            once=once,
         )
-        found = rows.candidates() if few else rows.changed()
+        plan = change_plan(f"{verb} of", table.full_name, facts, context.limits)
+        found = rows.candidates() if plan.by_client else rows.changed()
         analysed(found.frame)
-    write = statement.write()
-    if few:
-        with column_errors(table), statement.reading():
-            brought = collected_changes(found, table, write.write_id, context.limits)
-        if brought is not None:
-            if once:
-                _refuse_repeated(table, brought.repeated, verb)
-            counts = statement.change(brought.deletes, brought.inserts, write)
-            return _row_counts(counts, brought.updates)
-        found = rows.changed()
-    events = change_events(found.changes(), table, write, deletes_only=not inserts, once=once, in_place=in_place)
-    counts = statement.run(events, write)
-    counted: Mapping[str, Any] = events.counts.get
-    _refuse_repeated(table, int(counted.get(REPEATED) or 0), verb)
-    return _row_counts(counts, int(counted[UPDATES] or 0))
+
+    def run() -> RowCounts:
+        write = statement.write()
+        changed = found
+        if plan.by_client:
+            with column_errors(table), statement.reading():
+                brought = collected_changes(found, table, write.write_id, context.limits)
+            if not isinstance(brought, GaveUp):
+                if once:
+                    _refuse_repeated(table, brought.repeated, verb)
+                counts = statement.change(brought.deletes, brought.inserts, write)
+                return _row_counts(counts, brought.updates)
+            tell(InsteadPlan(plan.verb, plan.table, brought.why))
+            changed = rows.changed()
+        events = change_events(
+            changed.changes(), table, write, deletes_only=not inserts, once=once, in_place=plan.in_place
+        )
+        counts = statement.run(events, write)
+        counted: Mapping[str, Any] = events.counts.get
+        _refuse_repeated(table, int(counted.get(REPEATED) or 0), verb)
+        return _row_counts(counts, int(counted[UPDATES] or 0))
+
+    return Planned(plan, run, RowCounts(0, 0, 0))
 
 
 def _refuse_repeated(table: Table, repeated: int, verb: str) -> None:

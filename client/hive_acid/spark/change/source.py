@@ -23,6 +23,8 @@ from hive_acid.spark.jvm.fetched import received, sent
 from hive_acid.spark.jvm.kept_rows import kept_rows
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.change_plan import SourceJoin, source_by
+from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.values.argument_checks import check_condition, check_frame
 from hive_acid.spark.values.assign import total
 from hive_acid.spark.values.quoting import quoted
@@ -87,20 +89,25 @@ def joined_if_any(
 class KeptSource:
     """The rows of a source with their numbers (`SOURCE_ROW`), as they were when it was computed.
 
-    There are `rows` of them. `matched` is what is known of each target row that matches one of them; `is_unique` says
+    There are `rows` of them, and `join` is how they are joined. `matched` is what is known of each target row that matches one of them; `is_unique` says
     that none can match two.
     """
 
     frame: DataFrame
     alias: str
     rows: int
-    is_small: bool
+    join: Choice[SourceJoin]
     matched: Predicate | None
     is_unique: bool = False
 
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether the rows of the table stay in the tasks that read them."""
+        return self.join.way is SourceJoin.BROADCAST
+
     def joined(self) -> DataFrame:
         """The frame to join with, under its alias; broadcast if it is small."""
-        return (F.broadcast(self.frame) if self.is_small else self.frame).alias(self.alias)
+        return (F.broadcast(self.frame) if self.is_broadcast else self.frame).alias(self.alias)
 
 
 def kept(join: Join, table: Table, limits: Limits, *, once: bool = False) -> KeptSource:
@@ -141,9 +148,9 @@ def kept(join: Join, table: Table, limits: Limits, *, once: bool = False) -> Kep
             for position, (column, _) in enumerate(keys)
         ]
     said = predicate_of(join.on, table, join.target_alias, join.source.columns)
-    small = int(found["bytes"] or 0) + rows * _VALUE_BYTES <= limits.broadcast_bytes
+    how = source_by(rows, int(found["bytes"] or 0) + rows * _VALUE_BYTES, limits)
     unique = found["distinct_keys"] is not None and found["distinct_keys"] == found["known_keys"]
-    return KeptSource(frame, join.source_alias, rows, small, all_of((said, *bounds)), unique)
+    return KeptSource(frame, join.source_alias, rows, how, all_of((said, *bounds)), unique)
 
 
 def _comparable_keys(join: Join, table: Table) -> Iterator[tuple[Column, str]]:

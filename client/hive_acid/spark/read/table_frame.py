@@ -23,7 +23,6 @@ from pyspark.sql import types as t
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import UnsupportedTableError
-from hive_acid.format.deleted import Blocks, Source
 from hive_acid.format.names import Directory
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.rows import DELETE
@@ -45,7 +44,7 @@ from hive_acid.spark.plans.read_plan import (
     scans_for,
 )
 from hive_acid.spark.plans.telling import tell
-from hive_acid.spark.read.deleted import Asked, LookUp, deleted_rows, facts_of, look_up_of
+from hive_acid.spark.read.deleted import Asked, Deleted, LookUp, deleted_rows, facts_of, look_up_of
 from hive_acid.spark.read.evolution import names_in_directories, names_in_originals
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.old_shapes import hold_updates, latest_events, may_hold_updates
@@ -136,15 +135,12 @@ def read_rows(
     return frame
 
 
-def deleted_from(spark: SparkSession, state: TableState) -> Mapping[str, Mapping[Source, Blocks]] | None:
-    """The rows that are deleted from each partition, by its name; None if that is not known without a query."""
+def deleted_from(spark: SparkSession, state: TableState) -> Deleted | None:
+    """The rows that are deleted from each partition, in their order; None if one has updates among its inserts."""
     if any(has_old_shape(spark, partition) for partition in state.partitions):
         return None
     deletes = [(partition, partition.state.delete_deltas) for partition in state.partitions]
-    found = deleted_rows(deletes, state.write_ids, state.limits).rows
-    if found is None:
-        return None
-    return {partition.name: rows for partition, rows in zip(state.partitions, found, strict=True)}
+    return deleted_rows(deletes, state.write_ids, state.limits)
 
 
 @dataclass(frozen=True, slots=True)

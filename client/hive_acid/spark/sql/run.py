@@ -20,6 +20,7 @@ from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped
 from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.verbs.explaining import Explaining
 from hive_acid.spark.verbs.reading import ReadVerbs
 
 Result = TypeVar("Result")
@@ -53,8 +54,12 @@ class Query:
 class Run:
     """What the statements of all kinds need to run; made anew for each one."""
 
-    def __init__(self, acid: ReadVerbs, blocks: Blocks, current: CurrentDatabase, arguments: Arguments) -> None:
+    def __init__(
+        self, acid: ReadVerbs, blocks: Blocks, current: CurrentDatabase, arguments: Arguments, explains: str = ""
+    ) -> None:
         self.acid = acid
+        self.explains = explains
+        """EXPLAIN as it stands before the statement, which is not to happen then; else empty."""
         self.current = current
         self.names = Names(acid, current)
         self.arguments = arguments
@@ -71,6 +76,15 @@ class Run:
         changed.names = self.names
         return changed
 
+    def explaining(self, explains: str) -> Run:
+        """The same statement behind the words `explains`, its arguments in its text: nothing of it happens.
+
+        Raises TransactionsOffError.
+        """
+        changed = Run(Explaining(self.acid), self._blocks, self.current, None, explains)
+        changed.names = self.names
+        return changed
+
     def in_transaction(self, work: Callable[[], Result], tables: Iterable[str]) -> Result:
         """`work` in the thread's transaction, or in one for this statement: what is read inside is of its snapshot.
 
@@ -78,6 +92,9 @@ class Run:
         """
         if self.acid.manager is TransactionManager.DUMMY:
             return work()
+        if self.explains:
+            with self._blocks.joined(tables):
+                return work()
         return self._blocks.together(work, tables)
 
     # --- reading -------------------------------------------------------------------------------

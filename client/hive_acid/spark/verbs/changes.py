@@ -14,6 +14,7 @@ from hive_acid.spark.change import dml, merge_job
 from hive_acid.spark.change.merge import MergeBuilder, RowCounts
 from hive_acid.spark.change.source import Join, joined, joined_if_any
 from hive_acid.spark.conditions.expressions import Expression
+from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.listing import check_full_acid, check_transactional
 from hive_acid.spark.snapshots.blocks import Result
 from hive_acid.spark.tables import plain
@@ -21,6 +22,7 @@ from hive_acid.spark.tables.plain import refuse_acid
 from hive_acid.spark.values.argument_checks import check_condition, check_frame, check_partition, check_values
 from hive_acid.spark.verbs.base import SessionBase
 from hive_acid.spark.write import insert, insert_only, overwrite
+from hive_acid.spark.write.planned import Planned
 from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.table_write import Intent, TableWrite
@@ -37,13 +39,13 @@ class ChangeVerbs(SessionBase):
             refuse_acid(found)
             return plain.insert(self._context, found, frame)
 
-        def run(begun: TableWrite) -> int:
+        def plan(begun: TableWrite) -> Planned[int]:
             rows = insert.with_nulls(begun.table, frame) if schema_evolution else frame
             by = insert.insert if begun.table.is_full_acid else insert_only.insert
             return by(self._context, begun, rows)
 
         evolving = insert.evolving(frame) if schema_evolution else None
-        return self._change(table, Intent(Operation.INSERT), run, also_insert_only=not evolving, evolving=evolving)
+        return self._change(table, Intent(Operation.INSERT), plan, also_insert_only=not evolving, evolving=evolving)
 
     def overwrite(
         self,
@@ -61,14 +63,14 @@ class ChangeVerbs(SessionBase):
             self._check_boolean(table, where)
             return self._replace(table, frame, partition, where)
 
-        def run(begun: TableWrite) -> int:
+        def plan(begun: TableWrite) -> Planned[int]:
             by = overwrite.overwrite if begun.table.is_full_acid else insert_only.overwrite
             return by(self._context, begun, frame, partition)
 
         def intent(transaction: Transaction, meant: TableReference) -> Intent:
             return overwrite.overwriting(self.connection, transaction, meant, partition or {})
 
-        return self._change(table, intent, run, also_insert_only=True)
+        return self._change(table, intent, plan, also_insert_only=True)
 
     def update(
         self,
@@ -139,7 +141,7 @@ class ChangeVerbs(SessionBase):
                 f"an overwrite of {meant.full_name} is of a partition, or of rows by a condition: not both"
             )
 
-        def fill(begun: TableWrite) -> int:
+        def fill(begun: TableWrite) -> Planned[int]:
             return insert.insert(self._context, begun, insert.only_where(begun.table, frame, where))
 
         def run() -> int:
@@ -170,12 +172,12 @@ class ChangeVerbs(SessionBase):
         self,
         table: str | Table,
         intent: Intent | Callable[[Transaction, TableReference], Intent],
-        run: Callable[[TableWrite], Result],
+        plan: Callable[[TableWrite], Planned[Result]],
         *,
         also_insert_only: bool = False,
         evolving: NewColumns | None = None,
     ) -> Result:
-        """Begin a write, and let `run` do it; with `evolving` the table is given the columns that it lacks before."""
+        """Begin a write, plan it and do it; with `evolving` the table is given the columns that it lacks before."""
         check = check_transactional if also_insert_only else check_full_acid
         if self._is_dummy:
             found = self._lookup(table)
@@ -192,7 +194,9 @@ class ChangeVerbs(SessionBase):
             check(begun.table)
             if evolving is not None and evolving(begun.table):
                 begun.table = self._alterations.add_missing_columns(transaction, meant, evolving)
-            return run(begun)
+            planned = plan(begun)
+            tell(planned.plan)
+            return planned.run()
 
         # What it takes rows from are frames, with snapshots of their own.
         return self._blocks.changing(begin, [name])

@@ -17,11 +17,11 @@ from hive_acid.catalog.table import Column
 from hive_acid.format import rows
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.plans.tasks import Spread
 from hive_acid.spark.read.scan import ROW_COLUMN
 from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.write.layout import Write
-from hive_acid.spark.write.spread import Spread
 from hive_acid.write.staging import INSERT
 
 KIND_COLUMN = "kind"

@@ -12,6 +12,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.plans.change_plan import InsertPlan, insert_plan
 from hive_acid.spark.values.assign import assigned, lacking, match_columns, sql_type, wider
 from hive_acid.spark.values.completion import completed
 from hive_acid.spark.values.hashing import bucket_of
@@ -19,24 +20,30 @@ from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared
 from hive_acid.spark.values.types import check_distinct, spark_type
 from hive_acid.spark.write.events import Events, clustered_events, directory_keys, insert_events
-from hive_acid.spark.write.layout import Layout, Write
-from hive_acid.spark.write.spread import Spread
+from hive_acid.spark.write.layout import Layout, Write, layout_of
+from hive_acid.spark.write.planned import Planned
+from hive_acid.spark.write.spread import estimated
 from hive_acid.spark.write.statement import Context, Statement, analysed, column_errors
 from hive_acid.write.table_write import TableWrite
 
 
-def insert(context: Context, begun: TableWrite, frame: DataFrame) -> int:
+def insert(context: Context, begun: TableWrite, frame: DataFrame) -> Planned[int]:
     """Insert the rows of `frame`, whose columns meet the table's by name, in any case and order.
 
     The partition of each row comes from its partition columns; new partitions are registered. Raises ColumnError for
-    columns or values that do not fit, UnsupportedTableError for a table CLUSTERED BY an older hash. Returns the number
+    columns or values that do not fit, UnsupportedTableError for a table CLUSTERED BY an older hash. Gives the number
     of rows.
     """
     statement = Statement(context, begun)
     statement.refuse_clustered("INSERT")
     values = stored(begun.table, frame)
-    write = statement.write()
-    return statement.run(new_rows(context, begun.table, values, write), write).inserts
+    plan = plan_of(context, "INSERT into", begun.table, values)
+
+    def run() -> int:
+        write = statement.write()
+        return statement.run(new_rows(begun.table, values, write, plan), write).inserts
+
+    return Planned(plan, run, 0)
 
 
 def stored(table: Table, frame: DataFrame) -> DataFrame:
@@ -97,18 +104,30 @@ def only_where(table: Table, frame: DataFrame, where: Expression) -> DataFrame:
         return analysed(values.select(checked, *others))
 
 
-def new_rows(
-    context: Context, table: Table, values: DataFrame, write: Write, *, in_one_directory: bool = False
-) -> Events:
-    """Rows of `stored` as events, in the tasks that suit their size and the table.
+def plan_of(
+    context: Context, verb: str, table: Table, values: DataFrame, *, in_one_directory: bool = False
+) -> InsertPlan:
+    """In which tasks rows of `stored` are written.
 
     `in_one_directory` says that there is no room for several statements, which the layout may want.
     """
+    return insert_plan(
+        verb,
+        table.full_name,
+        clustered=bool(table.bucket_columns),
+        one_file=in_one_directory and layout_of(table) is Layout.STATEMENTS,
+        divided=bool(table.partition_keys),
+        estimate=lambda: estimated(values),
+        target_bytes=context.spreader.target_bytes,
+        cores=context.spreader.cores,
+    )
+
+
+def new_rows(table: Table, values: DataFrame, write: Write, plan: InsertPlan) -> Events:
+    """Rows of `stored` as events, in the tasks of the plan."""
     row = [column.name for column in table.columns]
     keys = directory_keys(table.partition_keys)
-    if table.bucket_columns:
+    if plan.spread is None:
         bucket = bucket_of(table, {name: quoted(name) for name in table.bucket_columns})
         return clustered_events(values, row, keys, write, bucket)
-    if in_one_directory and write.layout is Layout.STATEMENTS:
-        return insert_events(values, row, keys, write, Spread(1, shuffled=True))
-    return insert_events(values, row, keys, write, context.spreader.spread(values, divided=bool(keys)))
+    return insert_events(values, row, keys, write, plan.spread)

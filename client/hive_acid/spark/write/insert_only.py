@@ -20,6 +20,7 @@ from hive_acid.format.orc.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import exact_times, writer_of
+from hive_acid.spark.plans.change_plan import DirectoryInsertPlan
 from hive_acid.spark.read.insert_only import Delimiters, by_format, delimiters
 from hive_acid.spark.values import json_values
 from hive_acid.spark.values.quoting import quoted
@@ -29,6 +30,7 @@ from hive_acid.spark.values.wall_clock import wall_clock
 from hive_acid.spark.write.events import directory_keys, key_column
 from hive_acid.spark.write.insert import stored
 from hive_acid.spark.write.placement import Placement
+from hive_acid.spark.write.planned import Planned
 from hive_acid.spark.write.statement import Context, column_errors
 from hive_acid.write.staging import Values
 from hive_acid.write.table_write import TableWrite
@@ -42,19 +44,25 @@ _Writer = Callable[[Placement, DataFrame, Sequence[str]], DataFrameWriter]
 """How rows, and the partition keys of these names beside them, are written."""
 
 
-def insert(context: Context, begun: TableWrite, frame: DataFrame) -> int:
-    """Add the rows of `frame`, whose columns meet the table's by name; their number.
+def insert(context: Context, begun: TableWrite, frame: DataFrame) -> Planned[int]:
+    """Add the rows of `frame`, whose columns meet the table's by name; gives their number.
 
     Raises ColumnError for columns or values that do not fit, UnsupportedTableError for a CLUSTERED table and for a
     format that Spark does not write.
     """
-    return _write(Placement(context, begun), stored(begun.table, frame), None)
+    values = stored(begun.table, frame)
+    plan = DirectoryInsertPlan("INSERT into", begun.table.full_name)
+    return Planned(plan, lambda: _write(Placement(context, begun), values, None), 0)
 
 
-def overwrite(context: Context, begun: TableWrite, frame: DataFrame, partition: PartitionSpec | None = None) -> int:
-    """Replace rows by those of `frame`, as `hive_acid.spark.write.overwrite` does in full-ACID tables; their number."""
+def overwrite(
+    context: Context, begun: TableWrite, frame: DataFrame, partition: PartitionSpec | None = None
+) -> Planned[int]:
+    """Replace rows by those of `frame`, as `hive_acid.spark.write.overwrite` does in full-ACID tables."""
     given, whole = with_constants(begun.table, frame, partition)
-    return _write(Placement(context, begun), stored(begun.table, given), whole)
+    values = stored(begun.table, given)
+    plan = DirectoryInsertPlan("INSERT OVERWRITE of", begun.table.full_name)
+    return Planned(plan, lambda: _write(Placement(context, begun), values, whole), 0)
 
 
 def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int:

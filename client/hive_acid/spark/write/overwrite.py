@@ -15,7 +15,8 @@ from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.ids import TxnId
 from hive_acid.spark.values.specs import PartitionSpec, spec_values, with_constants
-from hive_acid.spark.write.insert import new_rows, stored
+from hive_acid.spark.write.insert import new_rows, plan_of, stored
+from hive_acid.spark.write.planned import Planned
 from hive_acid.spark.write.statement import Context, Overwrite, Statement
 from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.transaction import AGENT_INFO, Transaction
@@ -39,8 +40,10 @@ def overwriting(connection: Connection, transaction: Transaction, meant: TableRe
     return Intent(Operation.UPDATE, overwrites=True, beside_readers=beside, partition=partition)
 
 
-def overwrite(context: Context, begun: TableWrite, frame: DataFrame, partition: PartitionSpec | None = None) -> int:
-    """Replace rows by those of `frame`; their number.
+def overwrite(
+    context: Context, begun: TableWrite, frame: DataFrame, partition: PartitionSpec | None = None
+) -> Planned[int]:
+    """Replace rows by those of `frame`; gives their number.
 
     Of an unpartitioned table all rows are replaced, of a partitioned one those of each partition that rows of `frame`
     fall into. `partition` gives values of the first partition columns, which `frame` then need not have, and no other
@@ -53,9 +56,13 @@ def overwrite(context: Context, begun: TableWrite, frame: DataFrame, partition: 
     statement.refuse_clustered("INSERT OVERWRITE")
     given, whole = with_constants(table, frame, partition)
     values = stored(table, given)
-    write = statement.write()
-    events = new_rows(context, table, values, write, in_one_directory=True)
-    return statement.run(events, write, overwrite=Overwrite(whole)).inserts
+    plan = plan_of(context, "INSERT OVERWRITE of", table, values, in_one_directory=True)
+
+    def run() -> int:
+        write = statement.write()
+        return statement.run(new_rows(table, values, write, plan), write, overwrite=Overwrite(whole)).inserts
+
+    return Planned(plan, run, 0)
 
 
 def has_own_readers(connection: Connection, table: TableReference, own: TxnId | None = None) -> bool:

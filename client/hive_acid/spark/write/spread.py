@@ -1,6 +1,5 @@
-"""In how many tasks, hence files, the rows of an INSERT are written, and whether they are shuffled for it.
+"""What Spark knows of the rows of an INSERT, and of how many tasks run at a time; `plans.tasks` decides by it.
 
-A shuffle costs as much as the writing itself, so rows are written where they are if that makes files of a good size.
 Spark's own estimate tells: what it explains of the cost names the nodes of the plan and the size of the result. Of one
 that keeps every row the estimate holds; of one that only drops rows it is an upper bound; of all others nothing is
 known, and Spark chooses by what the shuffle turns out to hold.
@@ -10,23 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.tasks import Estimate, Tasks, tasks_of
+
 TARGET_FILE_SIZE_BYTES = 256 * 1024 * 1024
 """How large a file should be, unless a session says otherwise."""
-
-SMALLEST_PART_BYTES = 16 * 1024 * 1024
-"""Below this much input a task of its own does not pay: small inserts are one file, in bucket 0."""
-
-FILES_PER_PARTITION = 4
-"""Up to so many tasks write to partitions without a shuffle: each of them may write a file to each partition."""
-
-_SCANNED_BYTES, _OPENED_BYTES = 128 * 1024 * 1024, 4 * 1024 * 1024
-"""By Spark's defaults, the most that a task reads, and what each file counts on top of its size."""
 
 BY_SIZE = {"spark.sql.files.openCostInBytes": str(256 * 1024)}
 """The setting by which the tasks of a job get even shares of small and large files.
@@ -58,27 +51,8 @@ _KNOWN_BELOW_BYTES = 1 << 50
 """Spark says 8 EiB where it does not know."""
 
 
-class Estimate(NamedTuple):
-    """What is known of a frame before it runs.
-
-    `size_bytes` is the most that it can have, None if unknown; `is_exact` says that no row is dropped on the way;
-    `is_placed` that the user has chosen the number of parts.
-    """
-
-    size_bytes: int | None
-    is_exact: bool
-    is_placed: bool
-
-
-class Spread(NamedTuple):
-    """The decision: at most `tasks` tasks (None: as many as there are), with or without a shuffle."""
-
-    tasks: int | None
-    shuffled: bool
-
-
 class Spreader:
-    """Decides for one Spark session; `target_bytes` is how large a file should be."""
+    """What a Spark session is asked for a decision; `target_bytes` is how large a file should be."""
 
     def __init__(self, spark: SparkSession, target_bytes: int) -> None:
         if target_bytes < 1:
@@ -87,38 +61,11 @@ class Spreader:
         self._spark = spark
         self._parallelism: int | None = None
 
-    def spread(self, frame: DataFrame, *, divided: bool) -> Spread:
-        """How `frame` is to be written; `divided` says that its rows go to several partitions."""
-        found = estimated(frame)
-        if found.is_placed:
-            return Spread(None, shuffled=False)
-        if found.size_bytes is None:
-            return Spread(None, shuffled=True)
-        tasks = self._tasks(found.size_bytes)
-        shuffled = tasks > 1 and (not found.is_exact or (divided and tasks > FILES_PER_PARTITION))
-        return Spread(tasks, shuffled)
+    def reads_in(self, sizes: Sequence[int]) -> Choice[Tasks]:
+        """In how many tasks files of these sizes are read."""
+        return tasks_of(sizes, self.cores)
 
-    def reads_in_few_tasks(self, sizes: Sequence[int]) -> bool:
-        """Whether files of these sizes are read in so few tasks, at no loss, that each may write files of its own.
-
-        Many small files are more tasks for Spark; on few cores they are as well read in few.
-        """
-        in_all = sum(sizes) + len(sizes) * _OPENED_BYTES
-        if in_all <= FILES_PER_PARTITION * _OPENED_BYTES:
-            return True
-        if sum(sizes) > FILES_PER_PARTITION * _SCANNED_BYTES:
-            return False
-        if self._cores() <= FILES_PER_PARTITION:
-            return True
-        return in_all <= FILES_PER_PARTITION * min(_SCANNED_BYTES, max(_OPENED_BYTES, in_all // self._cores()))
-
-    def _tasks(self, size_bytes: int) -> int:
-        """Files of the target size, but smaller ones where cores would be idle."""
-        wanted = -(-size_bytes // self.target_bytes)
-        most = -(-size_bytes // SMALLEST_PART_BYTES)
-        return max(1, wanted, min(most, self._cores()) if most > wanted else wanted)
-
-    def _cores(self) -> int:
+    def cores(self) -> int:
         """How many tasks run side by side; asked of Spark once."""
         if self._parallelism is None:
             parts = self._spark.range(100_000).select(F.spark_partition_id().alias("part"))

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
@@ -34,7 +35,10 @@ from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, NOT_INFERRED, configured
 from hive_acid.spark.limits import DEFAULT, Limits
+from hive_acid.spark.plans.change_plan import DeletedBy, deleted_by
+from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.read_plan import LeftOut
+from hive_acid.spark.plans.tasks import FILES_PER_PARTITION, Tasks
 from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.read.skipping import chosen_partitions, without_hopeless_files
 from hive_acid.spark.read.steady import without_hiding
@@ -44,7 +48,7 @@ from hive_acid.spark.values.timezone import ZoneGuard
 from hive_acid.spark.values.types import refuse_instants, row_type
 from hive_acid.spark.write.events import Events
 from hive_acid.spark.write.layout import Write, layout_of
-from hive_acid.spark.write.spread import BY_SIZE, FILES_PER_PARTITION, TARGET_FILE_SIZE_BYTES, Spreader
+from hive_acid.spark.write.spread import BY_SIZE, TARGET_FILE_SIZE_BYTES, Spreader
 from hive_acid.spark.write.stage import SparkStaging
 from hive_acid.spark.write.upkeep import Written, keep_up
 from hive_acid.transactions.locks import read_component
@@ -212,20 +216,28 @@ class Statement:
         state = self._listed(wanted)
         return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=chosen, early=early)
 
-    def target_with_deleted(self, wanted: Predicate | None) -> tuple[DataFrame, Deleted] | None:
+    def target_with_deleted(
+        self, wanted: Predicate | None
+    ) -> tuple[tuple[DataFrame, Deleted] | None, Choice[DeletedBy]]:
         """As `target`, with rows that are deleted already, and which these are, by the values of their partition.
 
-        None if that is not known without a query, or if more tasks would read the table than `is_read_in_few_tasks`.
+        None if that is not known without a query, or if many tasks would read the table; and why.
         """
         state = self._listed(wanted)
-        known = deleted_from(self.context.spark, state) if self.is_read_in_few_tasks else None
-        if known is None:
-            return None
+        decided = partial(deleted_by, may_fail=False, tasks=self.tasks, limits=self.context.limits)
+        left_out = decided()
+        if left_out.way is not DeletedBy.CLIENT:
+            return None, left_out
+        found = deleted_from(self.context.spark, state)
+        left_out = decided(old_shape=found is None, known=found.known if found else None)
+        if found is None or found.rows is None:
+            return None, left_out
         deleted = {
-            tuple(value for _, value in parse_partition_name(name)) if name else (): rows
-            for name, rows in known.items()
+            tuple(value for _, value in parse_partition_name(of.name)) if of.name else (): rows
+            for of, rows in zip(state.partitions, found.rows, strict=True)
         }
-        return read_rows(self.context.spark, state, wanted=wanted, in_one_scan=True, with_deleted=True), deleted
+        target = read_rows(self.context.spark, state, wanted=wanted, in_one_scan=True, with_deleted=True)
+        return (target, deleted), left_out
 
     def _listed(self, wanted: Predicate | None) -> TableState:
         """What `target` reads: within the statement always the same."""
@@ -236,9 +248,9 @@ class Statement:
         return self._found[1]
 
     @property
-    def is_read_in_few_tasks(self) -> bool:
+    def tasks(self) -> Choice[Tasks]:
         """Whether the files of `target` are so few or small that each task may write files of its own."""
-        return self.context.spreader.reads_in_few_tasks(self._sizes)
+        return self.context.spreader.reads_in(self._sizes)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

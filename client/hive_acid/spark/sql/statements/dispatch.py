@@ -19,6 +19,7 @@ from hive_acid.spark.verbs.reading import ReadVerbs
 
 _QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "("})
 _CHANGES = frozenset({"UPDATE", "DELETE", "MERGE"})
+_EXPLAINED = _CHANGES | {"INSERT", "FROM"}
 _BLOCKS = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT"})
 _DATABASE = frozenset({"DATABASE", "SCHEMA", "NAMESPACE"})
 _SPARKS = frozenset({"SET", "RESET", "ADD", "LIST", "CACHE", "UNCACHE", "CLEAR", "REFRESH", "DECLARE", "CALL"})
@@ -77,7 +78,7 @@ def run_statement(run: Run, text: str) -> DataFrame:
     if kind in _QUERIES:
         return run.query(_whole(cursor))
     if kind == "EXPLAIN":
-        return _explain(run, cursor)
+        return _explain(run, text)
     if kind in _BLOCKS:
         raise SqlError(f"{kind} is no statement here: `with acid.transaction():` is a transaction over several")
     handler = _handler(kind, cursor)
@@ -123,20 +124,42 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
     raise cursor.error(f"the statement begins with none of {known}")
 
 
-def _explain(run: Run, cursor: Cursor) -> DataFrame:
-    """The plan of a query: Spark's, then how its tables are read."""
+def _explain(run: Run, text: str) -> DataFrame:
+    """EXPLAIN of a query or of a change of rows: what Spark says, and which ways are taken. Nothing happens.
+
+    Of the source of a join, whose size decides, the rows are computed, as the statement does first.
+    """
+    cursor = Cursor(text)
+    words = _explains(cursor)
+    kind = _kind(Cursor(cursor.text[cursor.start :]))
+    with heard_plans() as heard:
+        if kind in _QUERIES:
+            told = run.query(_whole(cursor), before=words)
+        elif kind in _EXPLAINED:
+            told = _explained_change(run, text, _STATEMENTS[kind])
+        else:
+            raise cursor.error("EXPLAIN is of queries, INSERT, UPDATE, DELETE and MERGE")
+    by_spark = told.collect()[0][0] if told.columns == ["plan"] else ""
+    if by_spark and not heard:
+        return told
+    ours = text_of(heard) or "Nothing is done: the partition is there"
+    return run.rows(["plan"], [["\n".join((*([by_spark] if by_spark else []), f"== ACID Plan ==\n{ours}\n"))]])
+
+
+def _explains(cursor: Cursor) -> str:
+    """The words of EXPLAIN itself, which come next."""
     start = cursor.start
     cursor.expect("EXPLAIN")
     while cursor.peek() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST"):
         cursor.one_of(cursor.peek())
-    if cursor.peek() not in _QUERIES | {"WITH", "FROM"}:
-        raise cursor.error("EXPLAIN of queries is understood")
-    before = cursor.text[start : cursor.start]
-    with heard_plans() as heard:
-        explained = run.query(_whole(cursor), before=before)
-    if not heard:
-        return explained
-    return run.rows(["plan"], [[f"{explained.collect()[0][0]}\n== ACID Plan ==\n{text_of(heard)}\n"]])
+    return cursor.text[start : cursor.start]
+
+
+def _explained_change(run: Run, text: str, handler: _Handler) -> DataFrame:
+    """What a statement would return that changed nothing, or what Spark says of one on its own tables."""
+    cursor = Cursor(run.bound(text))
+    done = handler(run.explaining(_explains(cursor)), cursor)
+    return run.untouched(text) if done is None else done
 
 
 def _whole(cursor: Cursor) -> str:

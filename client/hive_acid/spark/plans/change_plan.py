@@ -1,0 +1,254 @@
+"""How the rows of a table are changed: who writes, and whether rows are moved for it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.choice import Choice, counted, size
+from hive_acid.spark.plans.read_plan import DeleteFacts, why_not_looked_up
+from hive_acid.spark.plans.tasks import Estimate, Placing, Spread, Tasks, spread_of
+
+
+class SourceJoin(enum.Enum):
+    """How a table is joined with the source of a statement."""
+
+    BROADCAST = "broadcast"
+    SHUFFLED = "joined by Spark's choice"
+
+
+class Writer(enum.Enum):
+    """Who writes the files of a change."""
+
+    CLIENT = "the client"
+    JOB = "a Spark job"
+
+
+class DeletedBy(enum.Enum):
+    """Who leaves out the rows that are deleted already."""
+
+    CLIENT = "the client, of those that it gets"
+    SCAN = "the scan"
+
+
+# --- decisions -----------------------------------------------------------------------------------
+
+
+def source_by(rows: int, size_bytes: int, limits: Limits) -> Choice[SourceJoin]:
+    """How the source is joined, which has been computed: so many rows, of so many bytes in memory."""
+    about = f"{counted(rows, 'row')}, {size(size_bytes)} in memory"
+    if size_bytes <= limits.broadcast_bytes:
+        return Choice(SourceJoin.BROADCAST, about)
+    return Choice(SourceJoin.SHUFFLED, f"{about}, more than {size(limits.broadcast_bytes)}")
+
+
+def deleted_by(
+    *,
+    may_fail: bool,
+    tasks: Choice[Tasks] | None = None,
+    old_shape: bool = False,
+    known: DeleteFacts | None = None,
+    limits: Limits,
+) -> Choice[DeletedBy]:
+    """Who leaves out rows of a DELETE that are deleted already; what is None nobody has looked at yet.
+
+    `may_fail` says that it has no condition, or one that may fail for rows that are gone.
+    """
+    if may_fail:
+        return Choice(DeletedBy.SCAN, "the statement has no condition that can be asked of rows that are gone")
+    if tasks is not None and tasks.way is Tasks.MANY:
+        return Choice(DeletedBy.SCAN, "the table is read in many tasks")
+    if old_shape:
+        return Choice(DeletedBy.SCAN, "a partition has updates among its inserts")
+    why = why_not_looked_up(known, limits) if known is not None else None
+    if why is not None:
+        return Choice(DeletedBy.SCAN, why)
+    return Choice(DeletedBy.CLIENT, "it knows them")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFacts:
+    """What is known of a change before its rows are looked for.
+
+    `tasks` is None where rows leave them anyway, for the join with a source that is not broadcast. `of_all_rows` says
+    that nothing limits the rows that are changed. `unwritable` finds out why the client cannot write new rows of the
+    table. `once` says that rows are to be found that are changed twice. What a MERGE finds may be new rows, even if
+    none of its clauses inserts any (`merges`).
+    """
+
+    tasks: Choice[Tasks] | None
+    source: Choice[SourceJoin] | None = None
+    source_rows: int = 0
+    of_all_rows: bool = False
+    deletes_only: bool = False
+    unwritable: Callable[[], str | None] = lambda: None
+    merges: bool = False
+    clustered: bool = False
+    file_is_statement: bool = False
+    once: bool = False
+
+
+def _why_moved(facts: ChangeFacts) -> str | None:
+    """Why the rows are not in the few tasks that have read them; None if they are."""
+    if facts.source is not None and facts.source.way is not SourceJoin.BROADCAST:
+        return "the source is not broadcast"
+    if facts.tasks is None or facts.tasks.way is Tasks.MANY:
+        return "the table is read in many tasks"
+    return None
+
+
+def writer_of(facts: ChangeFacts, limits: Limits) -> Choice[Writer]:
+    """Who writes. Of what the client is to write it may find too much; then a job does, after all."""
+    if why := _why_moved(facts):
+        return Choice(Writer.JOB, why)
+    if facts.deletes_only and not facts.merges:
+        return Choice(Writer.CLIENT, f"up to {counted(limits.collected_deletes, 'row')}; a Spark job if there are more")
+    if facts.of_all_rows:
+        return Choice(Writer.JOB, "nothing says that few rows are changed")
+    if facts.source_rows > limits.collected_rows:
+        return Choice(
+            Writer.JOB,
+            f"the source has {counted(facts.source_rows, 'row')}, more than {limits.collected_rows:,}",
+        )
+    if why := facts.unwritable():
+        return Choice(Writer.JOB, why)
+    return Choice(
+        Writer.CLIENT,
+        f"up to {counted(limits.collected_rows, 'row')}, each with up to {size(limits.collected_row_bytes)} of texts; "
+        "a Spark job if there are more",
+    )
+
+
+def placing_of(facts: ChangeFacts) -> Choice[Placing]:
+    """Where a Spark job writes events: each task those that it has, or after a shuffle by bucket."""
+    if why := _why_moved(facts):
+        return Choice(Placing.SHUFFLED, why)
+    if facts.clustered and not facts.deletes_only:
+        return Choice(Placing.SHUFFLED, "new rows of a CLUSTERED table meet by bucket")
+    if facts.once:
+        return Choice(Placing.SHUFFLED, "the source may match a row twice, which is found where its events meet")
+    if facts.file_is_statement:
+        return Choice(Placing.SHUFFLED, "each file is a statement of its own")
+    return Choice(Placing.IN_PLACE, "few tasks read the table")
+
+
+# --- the plans -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """How an UPDATE, DELETE or MERGE changes a table.
+
+    `placing` is how a job writes, also one that does so instead of the client; `deleted` is of a DELETE.
+    """
+
+    verb: str
+    table: str
+    tasks: Choice[Tasks] | None
+    source: Choice[SourceJoin] | None
+    writer: Choice[Writer]
+    placing: Choice[Placing]
+    deleted: Choice[DeletedBy] | None = None
+
+    @property
+    def by_client(self) -> bool:
+        """Whether the client writes, if it finds few enough rows."""
+        return self.writer.way is Writer.CLIENT
+
+    @property
+    def in_place(self) -> bool:
+        """Whether a job writes events in the tasks that read the table."""
+        return self.placing.way is Placing.IN_PLACE
+
+    def lines(self) -> list[str]:
+        """As it is shown."""
+        return [
+            f"{self.verb} {self.table}",
+            *([f"  source: {self.source}"] if self.source is not None else []),
+            *([f"  tasks that read the table: {self.tasks}"] if self.tasks is not None else []),
+            *([f"  rows deleted already are left out by: {self.deleted}"] if self.deleted is not None else []),
+            f"  written by: {self.writer}",
+            f"  events of a Spark job: {self.placing}",
+        ]
+
+
+def change_plan(
+    verb: str,
+    table: str,
+    facts: ChangeFacts,
+    limits: Limits,
+    *,
+    deleted: Choice[DeletedBy] | None = None,
+) -> ChangePlan:
+    """The plan of a change."""
+    writer, placing = writer_of(facts, limits), placing_of(facts)
+    return ChangePlan(verb, table, facts.tasks, facts.source, writer, placing, deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class InsteadPlan:
+    """That a Spark job writes what the client was to write."""
+
+    verb: str
+    table: str
+    why: str
+
+    def lines(self) -> list[str]:
+        """As it is shown."""
+        return [f"{self.verb} {self.table}", f"  written by: {Writer.JOB.value} after all: {self.why}"]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertPlan:
+    """How new rows are written; `spread` is None where each bucket of a CLUSTERED table is a file."""
+
+    verb: str
+    table: str
+    placing: Choice[Placing]
+    spread: Spread | None
+
+    def lines(self) -> list[str]:
+        """As it is shown."""
+        return [f"{self.verb} {self.table}", f"  written by: {Writer.JOB.value}", f"  rows: {self.placing}"]
+
+
+def insert_plan(
+    verb: str,
+    table: str,
+    *,
+    clustered: bool,
+    one_file: bool,
+    divided: bool,
+    estimate: Callable[[], Estimate],
+    target_bytes: int,
+    cores: Callable[[], int],
+) -> InsertPlan:
+    """The plan of an INSERT.
+
+    `one_file` says that there is no room for several files in a partition, `divided` that rows go to several.
+    """
+    if clustered:
+        return InsertPlan(verb, table, Choice(Placing.SHUFFLED, "rows of a CLUSTERED table meet by bucket"), None)
+    if one_file:
+        why = "each file is a statement of its own, and a base has one"
+        return InsertPlan(verb, table, Choice(Placing.SHUFFLED, why), Spread(1, shuffled=True))
+    spread, placing = spread_of(estimate(), divided=divided, target_bytes=target_bytes, cores=cores)
+    return InsertPlan(verb, table, placing, spread)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryInsertPlan:
+    """How new rows of an insert-only table are written."""
+
+    verb: str
+    table: str
+
+    def lines(self) -> list[str]:
+        """As it is shown."""
+        return [
+            f"{self.verb} {self.table}",
+            "  written by: a Spark job, Spark's own writer of the table's format, since the table is insert-only",
+            "  rows: where they are",
+        ]

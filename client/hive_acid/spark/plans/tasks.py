@@ -1,0 +1,99 @@
+"""In how many tasks, hence files, rows are read and written, and whether they are shuffled for it.
+
+A shuffle costs as much as the writing itself, so rows are written where they are if that makes files of a good size.
+What is asked only if it matters, since to answer it takes a job or a call, is given as a function.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from hive_acid.spark.plans.choice import Choice, counted, size
+
+SMALLEST_PART_BYTES = 16 * 1024 * 1024
+"""Below this much input a task of its own does not pay: small inserts are one file, in bucket 0."""
+
+FILES_PER_PARTITION = 4
+"""Up to so many tasks write to partitions without a shuffle: each of them may write a file to each partition."""
+
+_SCANNED_BYTES, _OPENED_BYTES = 128 * 1024 * 1024, 4 * 1024 * 1024
+"""By Spark's defaults, the most that a task reads, and what each file counts on top of its size."""
+
+
+class Tasks(enum.Enum):
+    """In how many tasks a table is read for a change."""
+
+    FEW = "few"
+    MANY = "many"
+
+
+class Placing(enum.Enum):
+    """Where rows are written."""
+
+    IN_PLACE = "where they are"
+    SHUFFLED = "after a shuffle"
+
+
+class Estimate(NamedTuple):
+    """What is known of a frame before it runs.
+
+    `size_bytes` is the most that it can have, None if unknown; `is_exact` says that no row is dropped on the way;
+    `is_placed` that the user has chosen the number of parts.
+    """
+
+    size_bytes: int | None
+    is_exact: bool
+    is_placed: bool
+
+
+class Spread(NamedTuple):
+    """At most `tasks` tasks (None: as many as there are), with or without a shuffle."""
+
+    tasks: int | None
+    shuffled: bool
+
+
+def spread_of(
+    found: Estimate, *, divided: bool, target_bytes: int, cores: Callable[[], int]
+) -> tuple[Spread, Choice[Placing]]:
+    """How a frame is to be written; `divided` says that its rows go to several partitions."""
+    if found.is_placed:
+        return Spread(None, shuffled=False), Choice(Placing.IN_PLACE, "the query has placed them")
+    if found.size_bytes is None:
+        why = "Spark knows no size of the query's result, and chooses by what the shuffle holds"
+        return Spread(None, shuffled=True), Choice(Placing.SHUFFLED, why)
+    tasks = _tasks(found.size_bytes, target_bytes, cores)
+    about = f"{size(found.size_bytes)}{'' if found.is_exact else ' at most'} in {counted(tasks, 'task')}"
+    if tasks > 1 and not found.is_exact:
+        return Spread(tasks, shuffled=True), Choice(Placing.SHUFFLED, about)
+    if tasks > FILES_PER_PARTITION and divided:
+        return Spread(tasks, shuffled=True), Choice(Placing.SHUFFLED, f"{about}, of which each has all partitions")
+    return Spread(tasks, shuffled=False), Choice(Placing.IN_PLACE, about)
+
+
+def _tasks(size_bytes: int, target_bytes: int, cores: Callable[[], int]) -> int:
+    """Files of the target size, but smaller ones where cores would be idle."""
+    wanted = -(-size_bytes // target_bytes)
+    most = -(-size_bytes // SMALLEST_PART_BYTES)
+    return max(1, wanted, min(most, cores()) if most > wanted else wanted)
+
+
+def tasks_of(sizes: Sequence[int], cores: Callable[[], int]) -> Choice[Tasks]:
+    """Whether files of these sizes are read in so few tasks, at no loss, that each may write files of its own.
+
+    Many small files are more tasks for Spark; on few cores they are as well read in few.
+    """
+    total = sum(sizes)
+    about = f"{counted(len(sizes), 'file')}, {size(total)}"
+    in_all = total + len(sizes) * _OPENED_BYTES
+    if in_all <= FILES_PER_PARTITION * _OPENED_BYTES:
+        return Choice(Tasks.FEW, about)
+    if total > FILES_PER_PARTITION * _SCANNED_BYTES:
+        return Choice(Tasks.MANY, f"{about}, more than {size(FILES_PER_PARTITION * _SCANNED_BYTES)}")
+    if cores() <= FILES_PER_PARTITION:
+        return Choice(Tasks.FEW, f"{about}, on {counted(cores(), 'core')}")
+    if in_all <= FILES_PER_PARTITION * min(_SCANNED_BYTES, max(_OPENED_BYTES, in_all // cores())):
+        return Choice(Tasks.FEW, f"{about}, on {counted(cores(), 'core')}")
+    return Choice(Tasks.MANY, f"{about}, on {counted(cores(), 'core')}")

@@ -1,0 +1,134 @@
+"""How rows are changed, by what is known and by the limits: one test for each decision, without Spark."""
+
+from dataclasses import replace
+
+import pytest
+
+from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.change_plan import (
+    ChangeFacts,
+    DeletedBy,
+    DirectoryInsertPlan,
+    InsteadPlan,
+    SourceJoin,
+    Writer,
+    change_plan,
+    deleted_by,
+    insert_plan,
+    source_by,
+)
+from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.read_plan import DeleteFacts
+from hive_acid.spark.plans.tasks import Estimate, Placing, Spread, Tasks
+from hive_acid.spark.plans.telling import text_of
+
+LIMITS = Limits(broadcast_bytes=1000, collected_rows=100, collected_deletes=200, delete_events=5)
+FEW, MANY = Choice(Tasks.FEW, "small"), Choice(Tasks.MANY, "large")
+SMALL, LARGE = source_by(10, 1000, LIMITS), source_by(10, 1001, LIMITS)
+
+
+def unasked():
+    raise AssertionError("this is not to be looked at")
+
+
+UPDATE = ChangeFacts(FEW)
+DELETE = ChangeFacts(FEW, deletes_only=True, unwritable=unasked)
+MERGE = ChangeFacts(FEW, SMALL, 10, merges=True)
+
+
+def test_a_small_source_is_broadcast():
+    assert SMALL.way is SourceJoin.BROADCAST
+    assert LARGE.way is SourceJoin.SHUFFLED
+    assert "1001 bytes in memory, more than 1000 bytes" in LARGE.why
+
+
+@pytest.mark.parametrize("facts", [UPDATE, DELETE, MERGE, replace(MERGE, deletes_only=True)])
+def test_few_changes_of_small_tables_are_written_by_the_client(facts):
+    plan = change_plan("CHANGE of", "d.t", facts, LIMITS)
+    assert plan.by_client
+    assert plan.in_place, "a job that writes instead moves nothing either"
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        (replace(UPDATE, tasks=MANY), "many tasks"),
+        (replace(DELETE, tasks=MANY), "many tasks"),
+        (replace(MERGE, tasks=MANY, unwritable=unasked), "many tasks"),
+        (replace(UPDATE, of_all_rows=True, unwritable=unasked), "few rows"),
+        (replace(UPDATE, unwritable=lambda: "no, never"), "no, never"),
+        (replace(MERGE, tasks=None, source=LARGE), "not broadcast"),
+        (replace(DELETE, tasks=None, source=LARGE), "not broadcast"),
+        (replace(MERGE, source_rows=101), "101 rows, more than 100"),
+        (replace(MERGE, of_all_rows=True), "few rows"),
+        (replace(MERGE, deletes_only=True, unwritable=lambda: "no, never"), "no, never"),
+    ],
+)
+def test_all_else_is_written_by_a_job(facts, why):
+    plan = change_plan("CHANGE of", "d.t", facts, LIMITS)
+    assert plan.writer.way is Writer.JOB
+    assert why in plan.writer.why
+
+
+def test_the_limits_of_what_the_client_brings_are_told():
+    assert "up to 200 rows;" in change_plan("DELETE from", "d.t", DELETE, LIMITS).writer.why
+    assert "up to 100 rows, each with up to 500 bytes" in change_plan("UPDATE of", "d.t", UPDATE, LIMITS).writer.why
+
+
+@pytest.mark.parametrize(
+    ("facts", "moved"),
+    [
+        (UPDATE, None),
+        (replace(UPDATE, of_all_rows=True), None),
+        (replace(UPDATE, tasks=MANY), "many tasks"),
+        (replace(MERGE, tasks=None, source=LARGE), "not broadcast"),
+        (replace(UPDATE, clustered=True), "CLUSTERED"),
+        (replace(DELETE, clustered=True), None),
+        (replace(MERGE, once=True), "twice"),
+        (replace(DELETE, file_is_statement=True), "statement"),
+    ],
+)
+def test_events_of_a_job_are_moved_where_they_have_to_meet(facts, moved):
+    plan = change_plan("CHANGE of", "d.t", facts, LIMITS)
+    assert plan.in_place is (moved is None)
+    assert (moved or "few tasks") in plan.placing.why
+
+
+def test_rows_that_are_gone_are_left_out_by_who_knows_them():
+    known = DeleteFacts(events=5)
+    assert deleted_by(may_fail=False, tasks=FEW, known=known, limits=LIMITS).way is DeletedBy.CLIENT
+    assert deleted_by(may_fail=False, limits=LIMITS).way is DeletedBy.CLIENT
+    for facts, why in (
+        ({"may_fail": True}, "no condition"),
+        ({"tasks": MANY}, "many tasks"),
+        ({"old_shape": True}, "updates"),
+        ({"known": DeleteFacts(events=6)}, "6 delete events, more than 5"),
+    ):
+        found = deleted_by(**{"may_fail": False, "limits": LIMITS, **facts})
+        assert found.way is DeletedBy.SCAN
+        assert why in found.why
+
+
+def test_rows_of_an_insert_go_where_the_table_wants_them():
+    def plan(**facts):
+        known = {"clustered": False, "one_file": False, "divided": False, "estimate": unasked, "cores": unasked}
+        return insert_plan("INSERT into", "d.t", **{**known, "target_bytes": 100, **facts})
+
+    assert plan(clustered=True).spread is None
+    assert plan(one_file=True).spread == Spread(1, shuffled=True)
+    exact = Estimate(50, is_exact=True, is_placed=False)
+    assert plan(estimate=lambda: exact).spread == Spread(1, shuffled=False)
+    assert plan(estimate=lambda: exact).placing.way is Placing.IN_PLACE
+
+
+def test_plans_are_shown():
+    plan = change_plan("MERGE of", "d.t", MERGE, LIMITS)
+    assert text_of([plan]).splitlines() == [
+        "MERGE of d.t",
+        "  source: broadcast: 10 rows, 1000 bytes in memory",
+        "  tasks that read the table: few: small",
+        f"  written by: the client: {plan.writer.why}",
+        "  events of a Spark job: where they are: few tasks read the table",
+    ]
+    assert "after all: too many" in text_of([InsteadPlan("MERGE of", "d.t", "too many")])
+    assert "insert-only" in text_of([DirectoryInsertPlan("INSERT into", "d.i")])

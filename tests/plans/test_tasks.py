@@ -1,0 +1,58 @@
+"""In how many tasks rows are read and written, by their size and the cores: without Spark."""
+
+import pytest
+
+from hive_acid.spark.plans.tasks import Estimate, Placing, Spread, Tasks, spread_of, tasks_of
+
+MB = 1 << 20
+
+
+def unasked():
+    raise AssertionError("to ask for cores takes a job")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cores", "few"),
+    [
+        ([], 2, True),
+        ([100] * 4, 2, True),
+        ([100] * 3, 16, True),
+        ([100 * MB, 90 * MB], 2, True),
+        ([100 * MB, 90 * MB], 16, False),
+        ([300 * MB, 300 * MB], 2, False),
+        ([100 * MB] * 3, 2, True),
+        ([0] * 2000, 2, True),
+        ([0] * 2000, 16, False),
+    ],
+)
+def test_few_tasks_read_small_tables(sizes, cores, few):
+    assert tasks_of(sizes, lambda: cores).way is (Tasks.FEW if few else Tasks.MANY)
+
+
+@pytest.mark.parametrize("sizes", [[], [100] * 3, [300 * MB, 300 * MB]])
+def test_of_small_and_large_tables_no_cores_are_asked(sizes):
+    assert f"{len(sizes):,} files" in tasks_of(sizes, unasked).why
+
+
+@pytest.mark.parametrize(
+    ("estimate", "divided", "spread"),
+    [
+        (Estimate(1, is_exact=True, is_placed=False), True, Spread(1, shuffled=False)),
+        (Estimate(1, is_exact=False, is_placed=False), True, Spread(1, shuffled=False)),
+        (Estimate(None, is_exact=True, is_placed=True), True, Spread(None, shuffled=False)),
+        (Estimate(None, is_exact=False, is_placed=False), False, Spread(None, shuffled=True)),
+        (Estimate(1000 * MB, is_exact=True, is_placed=False), False, Spread(10, shuffled=False)),
+        (Estimate(1000 * MB, is_exact=True, is_placed=False), True, Spread(10, shuffled=True)),
+        (Estimate(300 * MB, is_exact=True, is_placed=False), True, Spread(3, shuffled=False)),
+        (Estimate(300 * MB, is_exact=False, is_placed=False), False, Spread(3, shuffled=True)),
+        (Estimate(20 * MB, is_exact=True, is_placed=False), True, Spread(2, shuffled=False)),
+    ],
+)
+def test_rows_are_shuffled_if_that_makes_better_files(estimate, divided, spread):
+    found, placing = spread_of(estimate, divided=divided, target_bytes=100 * MB, cores=lambda: 2)
+    assert found == spread
+    assert (placing.way is Placing.SHUFFLED) is spread.shuffled
+
+
+def test_rows_for_one_task_ask_for_no_cores():
+    spread_of(Estimate(16 * MB, is_exact=True, is_placed=False), divided=True, target_bytes=100 * MB, cores=unasked)
