@@ -29,6 +29,17 @@ from hive_acid.spark.compact.merging import Merging
 from hive_acid.spark.compact.rebalance import rebalanced
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.limits import DEFAULT, Limits
+from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.compaction_plan import (
+    CompactionPlan,
+    MergedBy,
+    MergedInsteadPlan,
+    deletes_by,
+    rebalanced_into,
+    rows_by,
+    sorted_by,
+)
+from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.deleted import merged_events
 from hive_acid.spark.read.scan import ID_COLUMNS, KEY, ROW_COLUMN
 from hive_acid.spark.read.table_frame import delete_events, has_old_shape
@@ -94,13 +105,15 @@ class _Merge(Merging):
         return rows, deletes
 
     def _deletes(self, output: str, deltas: Sequence[DataDirectory]) -> int:
-        events = merged_events(self.partition, deltas, self.state.write_ids, self.state.limits)
-        if events:
+        known, events = merged_events(self.partition, deltas, self.state.write_ids, self.state.limits)
+        plan = self._plan("delete events", deletes_by(known, self._sorted(deltas), self.state.limits))
+        if events is not None:
+            assert plan.by.way is MergedBy.CLIENT
             self.publish(output, self.staging.deletes(self.state.table, {(): events}, self.job.compression))
             return len(events)
         found = delete_events(self.spark, self.partition.scan_directories(deltas), self.state.write_ids)
         nothing = F.lit(None).cast(row_type(self.state.table.columns)).alias(ROW_COLUMN)
-        in_one = _in_one_task(deltas, self.state.limits.one_task_bytes)
+        in_one = plan.by.way is MergedBy.ONE_TASK
         return self._placed(output, found.select(*ID_COLUMNS, nothing), DELETE, one_task=in_one)
 
     def _rows(self, output: str) -> int:
@@ -114,13 +127,32 @@ class _Merge(Merging):
             partition = replace(partition, state=replace(partition.state, delete_deltas=()))
         if job.type == REBALANCE:
             assert job.buckets is not None
+            self._plan("rows", rebalanced_into(job.buckets))
             with rebalanced(self.spark, self.read(partition), job.buckets, job.order_by) as rows:
                 return self._placed(output, self.events(rows), INSERT, one_task=job.buckets == 1)
         by_lanes = LaneMerge(self, partition)
-        if (chosen := by_lanes.chosen()) and (written := by_lanes.merge(output, chosen)) is not None:
-            return written
-        many = job.raw or not _in_one_task(partition.state.data, self.state.limits.one_task_bytes)
-        return self._placed(output, self.events(self.read(partition)), INSERT, one_task=not many)
+        facts, lanes = by_lanes.looked_at()
+        otherwise = self._sorted(partition.state.data, raw=bool(job.raw))
+        plan = self._plan("rows", rows_by(facts, otherwise, self.state.limits), kept=facts.kept)
+        if plan.by_bucket:
+            written = by_lanes.merge(output, lanes, facts)
+            if written is not None:
+                return written
+            why = "what came out was not in the order of its keys"
+            tell(MergedInsteadPlan(job.type, job.location, Choice(otherwise.way, why)))
+        in_one = otherwise.way is MergedBy.ONE_TASK
+        return self._placed(output, self.events(self.read(partition)), INSERT, one_task=in_one)
+
+    def _plan(self, what: str, by: Choice[MergedBy], kept: int = 0) -> CompactionPlan:
+        """The plan of what is done now, which is told."""
+        plan = CompactionPlan(self.job.type, self.job.location, what, by, kept)
+        tell(plan)
+        return plan
+
+    def _sorted(self, directories: Sequence[DataDirectory], *, raw: bool = False) -> Choice[MergedBy]:
+        """How Spark sorts and writes what is in `directories`."""
+        names = {file.path.rpartition("/")[2] for directory in directories for file in directory.files}
+        return sorted_by(sum(of.size for of in directories), len(names), self.state.limits, raw=raw)
 
     # --- after a shuffle, or in one task -------------------------------------------------------
 
@@ -141,9 +173,3 @@ class _Merge(Merging):
         self.publish(name, found)
         return written
 
-
-def _in_one_task(directories: Sequence[DataDirectory], small_bytes: int) -> bool:
-    """Whether one task reads and writes all: there is little, or one bucket only, and then nothing is shuffled."""
-    if sum(directory.size for directory in directories) <= small_bytes:
-        return True
-    return len({file.path.rpartition("/")[2] for directory in directories for file in directory.files}) <= 1

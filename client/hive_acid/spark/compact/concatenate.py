@@ -22,6 +22,8 @@ from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.filesystem.joining import join_files
 from hive_acid.spark.compact.job import Progress, Report, columns_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
+from hive_acid.spark.plans.compaction_plan import CompactionPlan, MergedBy, directories_by
+from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.insert_only import data_files, read_table, refuse_header
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.values.quoting import quoted
@@ -55,7 +57,9 @@ def concatenate(spark: SparkSession, job: CompactionJob, state: TableState, repo
     place = files.join(job.staging, job.insert_output)
     kind = _format(state.table)
     paths = [at for partition in state.partitions for at in data_files(spark, partition, state.write_ids)]
-    if kind == "avro" or (kind == "parquet" and has_date_or_timestamp(row_type(columns_of(job)))):
+    by = directories_by(kind, has_times=has_date_or_timestamp(row_type(columns_of(job))))
+    tell(CompactionPlan(job.type, job.location, "files", by))
+    if by.way is MergedBy.JOINED:
         return join_files(kind, _sizes(state), place, TARGET_FILE_SIZE_BYTES, report_files)
     if kind == "text":
         frame, extension = _lines(spark, state.table, paths)

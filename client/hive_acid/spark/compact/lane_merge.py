@@ -27,11 +27,20 @@ from hive_acid.spark.compact import arrow_merge
 from hive_acid.spark.compact.arrow_merge import ArrowMerge
 from hive_acid.spark.compact.file_order import can_look
 from hive_acid.spark.compact.job import Progress
-from hive_acid.spark.compact.lanes import Lane, has_rows_of, lanes, restricted
+from hive_acid.spark.compact.lanes import Lane, Unfit, has_rows_of, lanes, restricted
 from hive_acid.spark.compact.merging import Merging
 from hive_acid.spark.compact.pieces import Piece, by_bucket, join, mixed, pieces_of
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.choice import Choice
+from hive_acid.spark.plans.compaction_plan import (
+    MergedBy,
+    MergedInsteadPlan,
+    MergeFacts,
+    why_not_by_arrow,
+    why_not_by_bucket,
+)
+from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.deleted import deleted_rows
 from hive_acid.spark.read.listing import PartitionState
 from hive_acid.spark.read.scan import KEY
@@ -82,23 +91,23 @@ class LaneMerge:
         rows = deleted_rows([(self._partition, deletes)], self._merging.state.write_ids, self._limits).rows
         return None if rows is None else rows[0]
 
-    def chosen(self) -> list[Lane] | None:
-        """The lanes by which to merge, None where they would not pay or not be right."""
+    def looked_at(self) -> tuple[MergeFacts, list[Lane]]:
+        """What is known of the files, as far as it decides how they are merged, and the lanes by which that may be."""
         state = self._partition.state
-        size = sum(directory.size for directory in state.data)
-        deletes = sum(directory.size for directory in state.delete_deltas)
-        # Beyond that deletes are not broadcast, and their join leaves no order.
-        if deletes > self._limits.broadcast_bytes or not can_look():
-            return None
-        if has_old_shape(self._merging.spark, self._partition):
-            return None
+        facts = MergeFacts(
+            sum(directory.size for directory in state.data),
+            sum(directory.size for directory in state.delete_deltas),
+            checkable=can_look(),
+        )
+        if why_not_by_bucket(facts, self._limits):
+            return facts, []
+        facts = replace(facts, old_shape=has_old_shape(self._merging.spark, self._partition))
+        if why_not_by_bucket(facts, self._limits):
+            return facts, []
         found = lanes(self._partition, self._keeps, self._is_plain, self._limits)
-        if not found:
-            return None
-        if self._is_for_arrow(found):
-            return found
-        pays = len(found) <= self._limits.few_buckets or size >= len(found) * self._limits.bucket_bytes
-        return found if pays and size > self._limits.by_bucket_bytes else None
+        if isinstance(found, Unfit):
+            return replace(facts, unfit=found.why), []
+        return _of_lanes(facts, found), found
 
     def _is_new(self, tail: Tail) -> bool:
         """Whether a file is such as would be written now.
@@ -125,16 +134,7 @@ class LaneMerge:
             and not has_rows_of(tail, self._deleted or ())
         )
 
-    def _is_for_arrow(self, chosen: Sequence[Lane]) -> bool:
-        """Whether pyarrow could write what is not kept, and it is not much."""
-        runs = [run for lane in chosen for together in lane.written() for run in together]
-        return (
-            all(lane.plain for lane in chosen)
-            and sum(run.size for run in runs) <= self._limits.arrow_bytes
-            and all(run.size <= self._limits.arrow_sorted_bytes for run in runs if run.overlap)
-        )
-
-    def merge(self, output: str, chosen: Sequence[Lane]) -> int | None:
+    def merge(self, output: str, chosen: Sequence[Lane], facts: MergeFacts) -> int | None:
         """Write each lane without a shuffle; the number of rows, None if what came out is not as it must be."""
         try:
             kept = self._kept(chosen)
@@ -144,7 +144,7 @@ class LaneMerge:
         unlike = mixed(kept)
         chosen = [lane.without_kept() if lane.bucket in unlike else lane for lane in chosen]
         kept = [piece for piece in kept if piece.bucket not in unlike]
-        written = self._by_arrow(output, chosen, kept)
+        written = self._by_arrow(output, chosen, kept, facts)
         if written is None:
             written = self._by_spark(output, chosen)
             if unlike := mixed([*kept, *written]):
@@ -173,14 +173,20 @@ class LaneMerge:
             ]
         )
 
-    def _by_arrow(self, output: str, chosen: Sequence[Lane], kept: Sequence[Piece]) -> list[Piece] | None:
+    def _by_arrow(
+        self, output: str, chosen: Sequence[Lane], kept: Sequence[Piece], facts: MergeFacts
+    ) -> list[Piece] | None:
         """Have pyarrow write what is not kept of lanes; None if that is Spark's to do.
 
         What is kept may be of Spark, or of another version of pyarrow: then what Spark writes is joined with it, or
         all of it is written by Spark.
         """
-        if not self._is_for_arrow(chosen) or not all(piece.part.is_of_cpp for piece in kept):
-            return None
+        if why_not_by_arrow(facts, self._limits):
+            return None  # as it was planned
+        if why := why_not_by_arrow(_of_lanes(facts, chosen), self._limits):
+            return self._instead(why)  # now that what was to be kept is written
+        if not all(piece.part.is_of_cpp for piece in kept):
+            return self._instead("a file that is copied is of another writer")
         job = self._merging.job
         directory = files.join(job.staging, _WRITTEN, output)
         merge = ArrowMerge(
@@ -195,12 +201,17 @@ class LaneMerge:
         )
         paths = merge.written(chosen, directory)
         if paths is None:
-            return None
+            return self._instead("pyarrow could not read or write a file")
         written = pieces_of(paths)
         if mixed([*kept, *written]):
             files.remove(directory)
-            return None
+            return self._instead("a file that is copied is of another version of pyarrow")
         return written
+
+    def _instead(self, why: str) -> None:
+        """Say that Spark does what pyarrow was to do."""
+        job = self._merging.job
+        tell(MergedInsteadPlan(job.type, job.location, Choice(MergedBy.BUCKETS, why)))
 
     @property
     def _partly_visible(self) -> frozenset[str]:
@@ -261,6 +272,19 @@ class LaneMerge:
                 size += length
                 self._merging.report(Progress(rows, len(buckets), size, "joining"))
         return buckets
+
+
+def _of_lanes(facts: MergeFacts, found: Sequence[Lane]) -> MergeFacts:
+    """What is known by the lanes as well."""
+    runs = [run for lane in found for together in lane.written() for run in together]
+    return replace(
+        facts,
+        buckets=len(found),
+        kept=sum(len(lane.kept) for lane in found),
+        plain=all(lane.plain for lane in found),
+        written_bytes=sum(run.size for run in runs),
+        sorted_bytes=max((run.size for run in runs if run.overlap), default=0),
+    )
 
 
 def _jobs(chosen: Sequence[Lane], most_runs: int) -> list[list[Lane]]:

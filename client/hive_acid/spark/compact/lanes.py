@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import NamedTuple
 
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
@@ -17,6 +18,7 @@ from hive_acid.format.orc.tail import Tail
 from hive_acid.format.rows import decode_bucket
 from hive_acid.format.state import DataDirectory, DataFile, DirectoryState
 from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.choice import counted
 from hive_acid.spark.read.listing import PartitionState, is_raw
 from hive_acid.spark.read.skipping import key_ranges, tails_of
 
@@ -85,13 +87,19 @@ class _File:
     plain: bool
 
 
+class Unfit(NamedTuple):
+    """That files cannot be merged bucket by bucket, and why."""
+
+    why: str
+
+
 def lanes(
     partition: PartitionState,
     keeps: Callable[[DataDirectory, Tail], bool],
     is_plain: Callable[[Tail], bool],
     limits: Limits,
-) -> list[Lane] | None:
-    """The lanes of a partition, None if its files do not say what lies in them, or are not where they belong.
+) -> list[Lane] | Unfit:
+    """The lanes of a partition, none if its files do not say what lies in them, or are not where they belong.
 
     A file that one `keeps` may become part of the new one as it is; one that `is_plain` is read and written by pyarrow
     if it is not kept.
@@ -99,22 +107,24 @@ def lanes(
     state = partition.state
     directories = [directory for directory in state.data for _ in directory.files]
     found = [file for directory in state.data for file in directory.files]
-    if state.originals or any(map(is_raw, found)) or len(found) > limits.skipping_files:
-        return None
+    if state.originals or any(map(is_raw, found)):
+        return Unfit("there are files without ACID columns")
+    if len(found) > limits.skipping_files:
+        return Unfit(f"{counted(len(found), 'footer')} would have to be read, more than {limits.skipping_files:,}")
     if any(file.bucket is None for file in found) or any(of.unfinished for of in state.data):
-        return None
+        return Unfit("a file is still written, or its name tells no bucket")
     tails = tails_of(
         [DataFilePath(files.join(partition.location, file.path), file.size, file.modified_ms) for file in found]
     )
     if tails is None:
-        return None
+        return Unfit("a footer cannot be read here")
     by_bucket: dict[int, list[_File]] = {}
     for directory, file, tail in zip(directories, found, tails, strict=True):
         if not tail.rows:
             continue
         bounds = bounds_in(tail)
         if bounds is None or bucket_of(bounds) != file.bucket:
-            return None
+            return Unfit("a footer does not say that its file has rows of one bucket")
         of = _File(file.path, file.size, tail.rows, *bounds, keeps(directory, tail), is_plain(tail))
         by_bucket.setdefault(file.bucket or 0, []).append(of)
     run_bytes = max(limits.run_bytes, sum(file.size for of in by_bucket.values() for file in of) // limits.runs)

@@ -43,6 +43,7 @@ from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import RangeValidity, ValidWriteIdList
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.compaction_plan import why_not_merged_here
 from hive_acid.spark.plans.read_plan import UNKNOWN, DeleteFacts, why_not_looked_up
 from hive_acid.spark.read.listing import PartitionState
 from hive_acid.spark.read.scan import KEY, PLACE_COLUMN
@@ -185,8 +186,7 @@ def deleted_rows(deletes: Sequence[Deletes], write_ids: ValidWriteIdList, limits
     known = replace(known, unread=SHARED.missing(every))
     if why_not_looked_up(known, limits):
         return Deleted(known, None)
-    tails = tails_of(every)
-    known = replace(known, events=UNKNOWN if tails is None else sum(tail.rows for tail in tails))
+    known = replace(known, events=_number_of_events(every))
     if why_not_looked_up(known, limits):
         return Deleted(known, None)
     said = SHARED.read(every)
@@ -220,26 +220,38 @@ def _event_files(deletes: Iterable[Deletes]) -> list[list[DataFilePath]] | None:
     return wanted
 
 
-def _are_few(wanted: Sequence[DataFilePath], most_events: int) -> bool:
-    """Whether it is known that files have no more than `most_events`."""
+def _number_of_events(wanted: Sequence[DataFilePath]) -> int:
+    """How many events files have, `UNKNOWN` if they do not say."""
     tails = tails_of(wanted)
-    return tails is not None and sum(tail.rows for tail in tails) <= most_events
+    return UNKNOWN if tails is None else sum(tail.rows for tail in tails)
+
+
+class Merged(NamedTuple):
+    """What is known of delete files, and their events if these were merged."""
+
+    known: DeleteFacts
+    events: DeleteEvents | None
 
 
 def merged_events(
     partition: PartitionState, deltas: Sequence[DataDirectory], write_ids: ValidWriteIdList, limits: Limits
-) -> DeleteEvents | None:
+) -> Merged:
     """The events of `deltas` that are visible, in the order of their keys, the first one of each row.
 
     None if there are none, or too many to be read here, or it cannot be.
     """
     found = _event_files([(partition, deltas)])
-    if found is None or not _are_few(found[0], limits.merged_delete_events):
-        return None
+    known = replace(facts_of([(partition, deltas)]), finished=found is not None)
+    if found is None:
+        return Merged(known, None)
     (wanted,) = found
+    known = replace(known, events=_number_of_events(wanted))
+    if why_not_merged_here(known, limits):
+        return Merged(known, None)
     said = files.side_by_side(_events, wanted, partition.location)
-    if any(of_file is None for of_file in said):
-        return None
+    known = replace(known, readable=all(of_file is not None for of_file in said))
+    if not known.readable:
+        return Merged(known, None)
     events = sorted(event for of_file in said for event in of_file or ())
     if any(found.validity is not RangeValidity.ALL for found in deltas):
         visible = {write_id for write_id in {event[3] for event in events} if write_ids.is_valid(write_id)}
@@ -247,7 +259,10 @@ def merged_events(
     # Hive 4 loses the events that follow a doubled one (acid-format.md §3.8).
     first_of_rows = dict(reversed([(event[:3], event) for event in events]))
     merged = list(reversed(first_of_rows.values()))
-    return DeleteEvents(*([event[column] for event in merged] for column in range(4))) if merged else None
+    known = replace(known, visible=bool(merged))
+    if not merged:
+        return Merged(known, None)
+    return Merged(known, DeleteEvents(*([event[column] for event in merged] for column in range(4))))
 
 
 def _read(file: DataFilePath) -> Said | None:
