@@ -113,6 +113,7 @@ def test_files_whose_properties_tell_what_they_mean_are_joined():
 def test_plans_are_shown():
     plan = CompactionPlan("major", "/w/t", "rows", rows_by(replace(PLAIN, kept=3), SORTED, LIMITS), 3)
     assert plan.by_bucket
+    assert plan.phase == "rows (pyarrow, bucket by bucket)"
     assert text_of([plan]).splitlines() == [
         "major compaction of /w/t",
         f"  rows: pyarrow, bucket by bucket: {plan.by.why}",

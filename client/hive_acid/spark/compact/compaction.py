@@ -31,6 +31,8 @@ from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.compaction_plan import (
+    DELETE_EVENTS,
+    ROWS,
     CompactionPlan,
     MergedBy,
     MergedInsteadPlan,
@@ -97,16 +99,14 @@ class _Merge(Merging):
         rows = deletes = 0
         if job.insert_output:
             refuse_instants(self.state.table.columns)
-            self.report(Progress(0, 0, 0, "rows"))
             rows = self._rows(job.insert_output)
         if job.delete_output:
-            self.report(Progress(rows, 0, 0, "deletes"))
-            deletes = self._deletes(job.delete_output, found.delete_deltas)
+            deletes = self._deletes(job.delete_output, found.delete_deltas, rows)
         return rows, deletes
 
-    def _deletes(self, output: str, deltas: Sequence[DataDirectory]) -> int:
+    def _deletes(self, output: str, deltas: Sequence[DataDirectory], rows: int) -> int:
         known, events = merged_events(self.partition, deltas, self.state.write_ids, self.state.limits)
-        plan = self._plan("delete events", deletes_by(known, self._sorted(deltas), self.state.limits))
+        plan = self._plan(DELETE_EVENTS, deletes_by(known, self._sorted(deltas), self.state.limits), rows)
         if events is not None:
             assert plan.by.way is MergedBy.CLIENT
             self.publish(output, self.staging.deletes(self.state.table, {(): events}, self.job.compression))
@@ -127,13 +127,13 @@ class _Merge(Merging):
             partition = replace(partition, state=replace(partition.state, delete_deltas=()))
         if job.type == REBALANCE:
             assert job.buckets is not None
-            self._plan("rows", rebalanced_into(job.buckets))
+            self._plan(ROWS, rebalanced_into(job.buckets))
             with rebalanced(self.spark, self.read(partition), job.buckets, job.order_by) as rows:
                 return self._placed(output, self.events(rows), INSERT, one_task=job.buckets == 1)
         by_lanes = LaneMerge(self, partition)
         facts, lanes = by_lanes.looked_at()
         otherwise = self._sorted(partition.state.data, raw=bool(job.raw))
-        plan = self._plan("rows", rows_by(facts, otherwise, self.state.limits), kept=facts.kept)
+        plan = self._plan(ROWS, rows_by(facts, otherwise, self.state.limits), kept=facts.kept)
         if plan.by_bucket:
             written = by_lanes.merge(output, lanes, facts)
             if written is not None:
@@ -143,10 +143,12 @@ class _Merge(Merging):
         in_one = otherwise.way is MergedBy.ONE_TASK
         return self._placed(output, self.events(self.read(partition)), INSERT, one_task=in_one)
 
-    def _plan(self, what: str, by: Choice[MergedBy], kept: int = 0) -> CompactionPlan:
-        """The plan of what is done now, which is told."""
+    def _plan(self, what: str, by: Choice[MergedBy], written: int = 0, *, kept: int = 0) -> CompactionPlan:
+        """The plan of what is done now, which is told; so many rows are written before."""
         plan = CompactionPlan(self.job.type, self.job.location, what, by, kept)
         tell(plan)
+        self.phase = plan.phase
+        self.report(Progress(written, 0, 0, self.phase))
         return plan
 
     def _sorted(self, directories: Sequence[DataDirectory], *, raw: bool = False) -> Choice[MergedBy]:

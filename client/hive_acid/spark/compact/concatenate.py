@@ -22,7 +22,7 @@ from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.filesystem.joining import join_files
 from hive_acid.spark.compact.job import Progress, Report, columns_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
-from hive_acid.spark.plans.compaction_plan import CompactionPlan, MergedBy, directories_by
+from hive_acid.spark.plans.compaction_plan import ROWS, CompactionPlan, MergedBy, directories_by
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.insert_only import data_files, read_table, refuse_header
 from hive_acid.spark.read.listing import TableState
@@ -49,16 +49,17 @@ def concatenate(spark: SparkSession, job: CompactionJob, state: TableState, repo
     same afterwards; FormatError for files that are not what their table says.
     """
     assert job.insert_output
-    report(Progress(0, 0, 0, "rows"))
-
-    def report_files(rows: int, number: int, size: int) -> None:
-        report(Progress(rows, number, size, "rows"))
-
     place = files.join(job.staging, job.insert_output)
     kind = _format(state.table)
-    paths = [at for partition in state.partitions for at in data_files(spark, partition, state.write_ids)]
     by = directories_by(kind, has_times=has_date_or_timestamp(row_type(columns_of(job))))
-    tell(CompactionPlan(job.type, job.location, "files", by))
+    plan = CompactionPlan(job.type, job.location, ROWS, by)
+    tell(plan)
+    report(Progress(0, 0, 0, plan.phase))
+
+    def report_files(rows: int, number: int, size: int) -> None:
+        report(Progress(rows, number, size, plan.phase))
+
+    paths = [at for partition in state.partitions for at in data_files(spark, partition, state.write_ids)]
     if by.way is MergedBy.JOINED:
         return join_files(kind, _sizes(state), place, TARGET_FILE_SIZE_BYTES, report_files)
     if kind == "text":

@@ -220,7 +220,7 @@ class LaneMerge:
         return frozenset(found.name for found in data if found.validity is not RangeValidity.ALL)
 
     def _tell(self, rows: int, made: int, size: int) -> None:
-        self._merging.report(Progress(rows, made, size, "rows"))
+        self._merging.report(Progress(rows, made, size, self._merging.phase))
 
     def _by_spark(self, output: str, chosen: Sequence[Lane]) -> list[Piece]:
         """Have Spark read and write what is not kept of lanes."""

@@ -30,6 +30,8 @@ class Merging:
     report: Report
     staging: SparkStaging = field(init=False)
     hive_3: bool = field(init=False)
+    phase: str = field(default="", init=False)
+    """What is done now, and how: it is told with the progress."""
     _apart: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:

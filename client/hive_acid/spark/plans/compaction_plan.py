@@ -10,6 +10,10 @@ from hive_acid.spark.plans.choice import Choice, counted, size
 from hive_acid.spark.plans.read_plan import UNKNOWN, DeleteFacts
 
 
+ROWS, DELETE_EVENTS = "rows", "delete events"
+"""What is merged."""
+
+
 class MergedBy(enum.Enum):
     """How rows, or delete events, become one file for each bucket."""
 
@@ -151,7 +155,7 @@ def deletes_by(known: DeleteFacts, otherwise: Choice[MergedBy], limits: Limits) 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """How the `rows` of a directory, or its `delete events` (`what`), are merged; bucket by bucket `kept` files are copied."""
+    """How `what` a directory has, `ROWS` or `DELETE_EVENTS`, is merged; bucket by bucket `kept` files are copied."""
 
     kind: str
     location: str
@@ -163,6 +167,11 @@ class CompactionPlan:
     def by_bucket(self) -> bool:
         """Whether each bucket is read and written file after file."""
         return self.by.way in (MergedBy.ARROW, MergedBy.BUCKETS)
+
+    @property
+    def phase(self) -> str:
+        """In the few words of a job's progress, which SHOW COMPACTIONS shows."""
+        return f"{self.what} ({self.by.way.value})"
 
     def lines(self) -> list[str]:
         """As it is shown."""
