@@ -16,7 +16,6 @@ from tests.spark.placed import acid_shaped, place
 from tests.spark.plans import last_write
 
 
-
 @contextmanager
 def a_task_for_each_file(spark):
     """Within the block Spark does not read several files in one task."""

@@ -173,9 +173,7 @@ def _where(target: DataFrame, where: Expression | None, table: Table, alias: str
         return analysed(filtered(target, steady(meant, table, alias) if isinstance(meant, str) else meant))
 
 
-def _matching(
-    statement: Statement, join: Join, where: Expression | None
-) -> tuple[DataFrame, Choice[SourceJoin]]:
+def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, Choice[SourceJoin]]:
     """The rows of a statement's target for which some row of the source fulfils ON and `where`; how they are joined."""
     with column_errors(statement.table):
         source = kept(join, statement.table, statement.context.limits)

@@ -89,8 +89,8 @@ def joined_if_any(
 class KeptSource:
     """The rows of a source with their numbers (`SOURCE_ROW`), as they were when it was computed.
 
-    There are `rows` of them, and `join` is how they are joined. `matched` is what is known of each target row that matches one of them; `is_unique` says
-    that none can match two.
+    There are `rows` of them, and `join` is how they are joined. `matched` is what is known of each target row that
+    matches one of them; `is_unique` says that none can match two.
     """
 
     frame: DataFrame

@@ -174,4 +174,3 @@ class _Merge(Merging):
             found = [self.staging.nothing(self.state.table, ())]
         self.publish(name, found)
         return written
-

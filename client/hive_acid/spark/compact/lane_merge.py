@@ -184,9 +184,11 @@ class LaneMerge:
         if why_not_by_arrow(facts, self._limits):
             return None  # as it was planned
         if why := why_not_by_arrow(_of_lanes(facts, chosen), self._limits):
-            return self._instead(why)  # now that what was to be kept is written
+            self._tell_instead(why)  # now that what was to be kept is written
+            return None
         if not all(piece.part.is_of_cpp for piece in kept):
-            return self._instead("a file that is copied is of another writer")
+            self._tell_instead("a file that is copied is of another writer")
+            return None
         job = self._merging.job
         directory = files.join(job.staging, _WRITTEN, output)
         merge = ArrowMerge(
@@ -201,14 +203,16 @@ class LaneMerge:
         )
         paths = merge.written(chosen, directory)
         if paths is None:
-            return self._instead("pyarrow could not read or write a file")
+            self._tell_instead("pyarrow could not read or write a file")
+            return None
         written = pieces_of(paths)
         if mixed([*kept, *written]):
             files.remove(directory)
-            return self._instead("a file that is copied is of another version of pyarrow")
+            self._tell_instead("a file that is copied is of another version of pyarrow")
+            return None
         return written
 
-    def _instead(self, why: str) -> None:
+    def _tell_instead(self, why: str) -> None:
         """Say that Spark does what pyarrow was to do."""
         job = self._merging.job
         tell(MergedInsteadPlan(job.type, job.location, Choice(MergedBy.BUCKETS, why)))

@@ -9,7 +9,6 @@ from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.choice import Choice, counted, size
 from hive_acid.spark.plans.read_plan import UNKNOWN, DeleteFacts
 
-
 ROWS, DELETE_EVENTS = "rows", "delete events"
 """What is merged."""
 
@@ -116,7 +115,7 @@ def rebalanced_into(buckets: int) -> Choice[MergedBy]:
 
 
 def directories_by(kind: str, *, has_times: bool) -> Choice[MergedBy]:
-    """How files of an insert-only table are made few; `has_times` says that there are dates or timestamps among them."""
+    """How files of an insert-only table are made few; `has_times`: there are dates or timestamps."""
     if kind == "avro":
         return Choice(MergedBy.JOINED, "blocks of Avro are small anyway")
     if kind == "parquet" and has_times:

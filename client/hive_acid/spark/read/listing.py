@@ -96,7 +96,11 @@ class TableState:
     """What is not listed here, or not any more, since no row of it was wanted."""
 
     def plan(
-        self, places: Iterable[PlacePlan | DirectoriesPlan], *, skips_groups: bool, analysis: Choice[Analysis] | None = None
+        self,
+        places: Iterable[PlacePlan | DirectoriesPlan],
+        *,
+        skips_groups: bool,
+        analysis: Choice[Analysis] | None = None,
     ) -> ReadPlan:
         """The plan of a read of all of this."""
         found = [file for partition in self.partitions for file in partition.data_files]

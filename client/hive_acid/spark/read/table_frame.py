@@ -165,9 +165,7 @@ class _Reading:
         return _split(partitions, self.state, with_deleted=self.with_deleted)
 
 
-def _rows(
-    reading: _Reading, *, with_ids: bool, analysis: Choice[Analysis] | None = None
-) -> tuple[DataFrame, ReadPlan]:
+def _rows(reading: _Reading, *, with_ids: bool, analysis: Choice[Analysis] | None = None) -> tuple[DataFrame, ReadPlan]:
     state = reading.state
     told_by_path = tuple(found for found in state.partitions if found.is_told_by_path)
     together = _Place(reading, told_by_path)
@@ -353,9 +351,7 @@ class _Place:
         broadcast = deletes.way is Deletes.BROADCAST_JOIN
         return [anti_join(events, found, several=several, broadcast=broadcast) for events in parts]
 
-    def _latest(
-        self, partition: PartitionState, renamed: Mapping[str, Names], plans: list[PlacePlan]
-    ) -> DataFrame:
+    def _latest(self, partition: PartitionState, renamed: Mapping[str, Names], plans: list[PlacePlan]) -> DataFrame:
         """The rows of a partition that has updates among its inserts."""
         split = _split([partition], self._state)
         if split.untouched_originals or split.touched_originals:
@@ -429,9 +425,7 @@ class _Split:
         )
 
 
-def _number(
-    found: Iterable[ScanDirectory], originals: Iterable[tuple[PartitionState, Sequence[DataFile]]]
-) -> int:
+def _number(found: Iterable[ScanDirectory], originals: Iterable[tuple[PartitionState, Sequence[DataFile]]]) -> int:
     return sum(len(of.files or ()) for of in found) + sum(len(of) for _, of in originals)
 
 
@@ -444,9 +438,11 @@ def _split(partitions: Iterable[PartitionState], of: TableState, *, with_deleted
         # Of what the latest deletes do not reach, earlier ones reach nothing.
         highest = max((event.directory.max_write_id for event in events), default=0)
         latest = [event.directory for event in events if event.directory.max_write_id == highest]
-        reached = [found for found in state.data if any(_reaches(deletes, found.directory) for deletes in latest)]
+        # One of which no file is left to be read is reached by nothing.
+        read = [found for found in state.data if found.files]
+        reached = [found for found in read if any(_reaches(deletes, found.directory) for deletes in latest)]
         names = {found.name for found in reached}
-        missed = [found for found in state.data if found.name not in names]
+        missed = [found for found in read if found.name not in names]
         if reached:
             reached, spared, reach = touched_by_deletes(partition, reached, of.limits, skips=of.skipping)
             missed += spared

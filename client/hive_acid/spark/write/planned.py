@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Planned(Generic[Result]):
-    """How a change will go; `run` makes it, takes ids and writes. `nothing` is what it returns if it changes nothing."""
+    """How a change will go: `run` takes ids and writes. `nothing` is what that returns if nothing changes."""
 
     plan: Plan
     run: Callable[[], Result]
