@@ -15,13 +15,13 @@ pytestmark = pytest.mark.skipif(OVER_CONNECT, reason="a frame of Connect is word
 def made(monkeypatch):
     """The tables whose frames were made from nothing."""
     seen = []
-    read = known_frames.read_table
+    read = known_frames.planned_table
 
     def watched(spark, state, **words):
         seen.append(state.table.name)
         return read(spark, state, **words)
 
-    monkeypatch.setattr(known_frames, "read_table", watched)
+    monkeypatch.setattr(known_frames, "planned_table", watched)
     return seen
 
 
