@@ -1,6 +1,7 @@
 """How rows are changed, by what is known and by the limits: one test for each decision, without Spark."""
 
 from dataclasses import replace
+from typing import Any, NoReturn
 
 import pytest
 
@@ -9,6 +10,7 @@ from hive_acid.spark.plans.change_plan import (
     ChangeFacts,
     DeletedBy,
     DirectoryInsertPlan,
+    InsertPlan,
     InsteadPlan,
     SourceJoin,
     Writer,
@@ -27,7 +29,7 @@ FEW, MANY = Choice(Tasks.FEW, "small"), Choice(Tasks.MANY, "large")
 SMALL, LARGE = source_by(10, 1000, LIMITS), source_by(10, 1001, LIMITS)
 
 
-def unasked():
+def unasked() -> NoReturn:
     raise AssertionError("this is not to be looked at")
 
 
@@ -36,14 +38,14 @@ DELETE = ChangeFacts(FEW, deletes_only=True, unwritable=unasked)
 MERGE = ChangeFacts(FEW, SMALL, 10, merges=True)
 
 
-def test_a_small_source_is_broadcast():
+def test_a_small_source_is_broadcast() -> None:
     assert SMALL.way is SourceJoin.BROADCAST
     assert LARGE.way is SourceJoin.SHUFFLED
     assert "1001 bytes in memory, more than 1000 bytes" in LARGE.why
 
 
 @pytest.mark.parametrize("facts", [UPDATE, DELETE, MERGE, replace(MERGE, deletes_only=True)])
-def test_few_changes_of_small_tables_are_written_by_the_client(facts):
+def test_few_changes_of_small_tables_are_written_by_the_client(facts: ChangeFacts) -> None:
     plan = change_plan("CHANGE of", "d.t", facts, LIMITS)
     assert plan.by_client
     assert plan.in_place, "a job that writes instead moves nothing either"
@@ -64,13 +66,13 @@ def test_few_changes_of_small_tables_are_written_by_the_client(facts):
         (replace(MERGE, deletes_only=True, unwritable=lambda: "no, never"), "no, never"),
     ],
 )
-def test_all_else_is_written_by_a_job(facts, why):
+def test_all_else_is_written_by_a_job(facts: ChangeFacts, why: str) -> None:
     plan = change_plan("CHANGE of", "d.t", facts, LIMITS)
     assert plan.writer.way is Writer.JOB
     assert why in plan.writer.why
 
 
-def test_the_limits_of_what_the_client_brings_are_told():
+def test_the_limits_of_what_the_client_brings_are_told() -> None:
     assert "up to 200 rows;" in change_plan("DELETE from", "d.t", DELETE, LIMITS).writer.why
     assert "up to 100 rows, each with up to 500 bytes" in change_plan("UPDATE of", "d.t", UPDATE, LIMITS).writer.why
 
@@ -88,13 +90,13 @@ def test_the_limits_of_what_the_client_brings_are_told():
         (replace(DELETE, file_is_statement=True), "statement"),
     ],
 )
-def test_events_of_a_job_are_moved_where_they_have_to_meet(facts, moved):
+def test_events_of_a_job_are_moved_where_they_have_to_meet(facts: ChangeFacts, moved: str | None) -> None:
     plan = change_plan("CHANGE of", "d.t", facts, LIMITS)
     assert plan.in_place is (moved is None)
     assert (moved or "few tasks") in plan.placing.why
 
 
-def test_rows_that_are_gone_are_left_out_by_who_knows_them():
+def test_rows_that_are_gone_are_left_out_by_who_knows_them() -> None:
     known = DeleteFacts(events=5)
     assert deleted_by(may_fail=False, tasks=FEW, known=known, limits=LIMITS).way is DeletedBy.CLIENT
     assert deleted_by(may_fail=False, limits=LIMITS).way is DeletedBy.CLIENT
@@ -104,13 +106,14 @@ def test_rows_that_are_gone_are_left_out_by_who_knows_them():
         ({"old_shape": True}, "updates"),
         ({"known": DeleteFacts(events=6)}, "6 delete events, more than 5"),
     ):
-        found = deleted_by(**{"may_fail": False, "limits": LIMITS, **facts})
+        known_of: dict[str, Any] = {"may_fail": False, "limits": LIMITS, **facts}
+        found = deleted_by(**known_of)
         assert found.way is DeletedBy.SCAN
         assert why in found.why
 
 
-def test_rows_of_an_insert_go_where_the_table_wants_them():
-    def plan(**facts):
+def test_rows_of_an_insert_go_where_the_table_wants_them() -> None:
+    def plan(**facts: Any) -> InsertPlan:
         known = {"clustered": False, "one_file": False, "divided": False, "estimate": unasked, "cores": unasked}
         return insert_plan("INSERT into", "d.t", **{**known, "target_bytes": 100, **facts})
 
@@ -121,7 +124,7 @@ def test_rows_of_an_insert_go_where_the_table_wants_them():
     assert plan(estimate=lambda: exact).placing.way is Placing.IN_PLACE
 
 
-def test_plans_are_shown():
+def test_plans_are_shown() -> None:
     plan = change_plan("MERGE of", "d.t", MERGE, LIMITS)
     assert text_of([plan]).splitlines() == [
         "MERGE of d.t",

@@ -1,6 +1,7 @@
 """How files are merged, by what is known and by the limits: one test for each decision, without Spark."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ BY_SPARK = replace(PLAIN, plain=False)
 SORTED = Choice(MergedBy.SHUFFLED, "much")
 
 
-def test_a_little_is_merged_by_pyarrow_and_more_by_spark():
+def test_a_little_is_merged_by_pyarrow_and_more_by_spark() -> None:
     assert rows_by(PLAIN, SORTED, LIMITS).way is MergedBy.ARROW
     for facts, why in (
         (BY_SPARK, "without a loss"),
@@ -61,7 +62,7 @@ def test_a_little_is_merged_by_pyarrow_and_more_by_spark():
         ({"size_bytes": 200}, "one task is enough"),
     ],
 )
-def test_all_is_sorted_where_buckets_do_not_pay_or_are_not_right(fact, why):
+def test_all_is_sorted_where_buckets_do_not_pay_or_are_not_right(fact: dict[str, Any], why: str) -> None:
     found = rows_by(replace(BY_SPARK, **fact), SORTED, LIMITS)
     assert found.way is SORTED.way
     assert why in found.why
@@ -70,13 +71,13 @@ def test_all_is_sorted_where_buckets_do_not_pay_or_are_not_right(fact, why):
         assert why_not_by_bucket(unknown, LIMITS) is not None, "without what has not been looked at"
 
 
-def test_many_buckets_pay_if_they_are_large():
+def test_many_buckets_pay_if_they_are_large() -> None:
     assert rows_by(replace(BY_SPARK, buckets=5, size_bytes=500), SORTED, LIMITS).way is MergedBy.BUCKETS
     assert rows_by(replace(PLAIN, buckets=5, size_bytes=1), SORTED, LIMITS).way is MergedBy.ARROW
     assert why_not_by_bucket(MergeFacts(0, 0), LIMITS) is None, "nothing is known that speaks against it"
 
 
-def test_one_task_sorts_what_is_small_or_of_one_bucket():
+def test_one_task_sorts_what_is_small_or_of_one_bucket() -> None:
     assert sorted_by(500, 9, LIMITS).way is MergedBy.ONE_TASK
     assert sorted_by(501, 1, LIMITS).way is MergedBy.ONE_TASK
     assert sorted_by(501, 2, LIMITS).way is MergedBy.SHUFFLED
@@ -94,7 +95,7 @@ def test_one_task_sorts_what_is_small_or_of_one_bucket():
         ({"visible": False}, "no event is visible"),
     ],
 )
-def test_few_delete_events_are_merged_without_spark(fact, why):
+def test_few_delete_events_are_merged_without_spark(fact: dict[str, Any], why: str) -> None:
     known = DeleteFacts(2, 100, events=10, readable=True, visible=True)
     assert deletes_by(known, SORTED, LIMITS) == Choice(MergedBy.CLIENT, "10 events in 2 files")
     found = deletes_by(replace(known, **fact), SORTED, LIMITS)
@@ -103,14 +104,14 @@ def test_few_delete_events_are_merged_without_spark(fact, why):
     assert why in (why_not_merged_here(replace(DeleteFacts(), **fact), LIMITS) or "")
 
 
-def test_files_whose_properties_tell_what_they_mean_are_joined():
+def test_files_whose_properties_tell_what_they_mean_are_joined() -> None:
     assert directories_by("avro", has_times=False).way is MergedBy.JOINED
     assert directories_by("parquet", has_times=True).way is MergedBy.JOINED
     assert directories_by("parquet", has_times=False).way is MergedBy.REWRITTEN
     assert directories_by("orc", has_times=True).way is MergedBy.REWRITTEN
 
 
-def test_plans_are_shown():
+def test_plans_are_shown() -> None:
     plan = CompactionPlan("major", "/w/t", "rows", rows_by(replace(PLAIN, kept=3), SORTED, LIMITS), 3)
     assert plan.by_bucket
     assert plan.phase == "rows (pyarrow, bucket by bucket)"

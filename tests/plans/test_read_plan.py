@@ -1,6 +1,7 @@
 """How a table is read, by what is known of it and by the limits: one test for each decision, without Spark."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -45,14 +46,14 @@ AGAINST = [
 ]
 
 
-def test_few_deletes_are_looked_up():
+def test_few_deletes_are_looked_up() -> None:
     assert deletes_by(KNOWN, LIMITS) == Choice(Deletes.LOOK_UP, "50 delete events in 3 files")
     assert deletes_by(replace(KNOWN, unread=5, events=100), LIMITS).way is Deletes.LOOK_UP
     assert deletes_by(None, LIMITS).way is Deletes.NONE
 
 
 @pytest.mark.parametrize(("fact", "why"), AGAINST)
-def test_what_cannot_be_looked_up_is_joined(fact, why):
+def test_what_cannot_be_looked_up_is_joined(fact: dict[str, Any], why: str) -> None:
     """By broadcast, unless there is too much of it; and the reason is the fact that speaks against the look-up."""
     found = deletes_by(replace(KNOWN, **fact), LIMITS)
     assert found.way is Deletes.BROADCAST_JOIN
@@ -65,26 +66,27 @@ def test_what_cannot_be_looked_up_is_joined(fact, why):
 
 
 @pytest.mark.parametrize(("fact", "why"), AGAINST)
-def test_a_fact_decides_before_those_behind_it_are_known(fact, why):
+def test_a_fact_decides_before_those_behind_it_are_known(fact: dict[str, Any], why: str) -> None:
     """Else more would be opened than it takes. What nobody has looked at speaks against nothing."""
     assert why_not_looked_up(DeleteFacts(), LIMITS) is None
     assert why in (why_not_looked_up(replace(DeleteFacts(), **fact), LIMITS) or "")
 
 
-def test_files_that_deletes_do_not_reach_have_a_scan_of_their_own_beside_a_join():
-    def scans(**facts):
-        return scans_for(**{"keeps_few": False, "can_join": True, "looked_up": False, **facts})
+def test_files_that_deletes_do_not_reach_have_a_scan_of_their_own_beside_a_join() -> None:
+    def scans(**facts: Any) -> Scans | None:
+        found = scans_for(**{"keeps_few": False, "can_join": True, "looked_up": False, **facts})
+        return found.way if found is not None else None
 
-    assert scans().way is Scans.APART
-    assert scans(looked_up=True).way is Scans.ONE
-    assert scans(keeps_few=True).way is Scans.ONE
-    assert scans(keeps_few=True, looked_up=None).way is Scans.ONE, "nothing has to be looked up for it"
-    assert scans(keeps_few=True, can_join=False).way is Scans.APART
+    assert scans() is Scans.APART
+    assert scans(looked_up=True) is Scans.ONE
+    assert scans(keeps_few=True) is Scans.ONE
+    assert scans(keeps_few=True, looked_up=None) is Scans.ONE, "nothing has to be looked up for it"
+    assert scans(keeps_few=True, can_join=False) is Scans.APART
     assert scans(looked_up=None) is None
 
 
-def test_footers_say_what_deletes_reach_if_they_are_few():
-    def reach(**facts):
+def test_footers_say_what_deletes_reach_if_they_are_few() -> None:
+    def reach(**facts: Any) -> Reach:
         return reach_by(**{"skips": True, "raw": False, "unopened": 7, "limits": LIMITS, **facts}).way
 
     assert reach() is reach(unopened=None) is Reach.KEYS
@@ -92,7 +94,7 @@ def test_footers_say_what_deletes_reach_if_they_are_few():
     assert reach(skips=False, unopened=None) is reach(raw=True, unopened=None) is Reach.WRITES
 
 
-def test_the_largest_files_are_asked_for_a_condition():
+def test_the_largest_files_are_asked_for_a_condition() -> None:
     limits = Limits(skipping_files=2)
     assert footers_asked([1, 1, 1, 1], limits) == 2
     assert footers_asked([0, 1, 0, 1, 0, 1], limits) == 5, "what is known already costs nothing"
@@ -102,7 +104,7 @@ def test_the_largest_files_are_asked_for_a_condition():
     assert len([*left]) == 1, "of the others nobody asks"
 
 
-def test_an_analysed_plan_is_kept_of_tables_with_few_files():
+def test_an_analysed_plan_is_kept_of_tables_with_few_files() -> None:
     limits = Limits(known_frame_files=3)
     assert why_not_kept(over_connect=False, files=3, limits=limits) is None
     assert "4 files, more than 3" in (why_not_kept(over_connect=False, files=4, limits=limits) or "")
@@ -111,8 +113,8 @@ def test_an_analysed_plan_is_kept_of_tables_with_few_files():
     assert analysis_of(unchanged=False).way is Analysis.ANEW
 
 
-def test_rows_are_counted_by_footers_if_all_are_seen():
-    def counting(**facts):
+def test_rows_are_counted_by_footers_if_all_are_seen() -> None:
+    def counting(**facts: Any) -> Counting:
         return counting_by(**{"written": True, "unopened": 7, "limits": LIMITS, **facts}).way
 
     assert counting() is counting(unopened=None) is Counting.FOOTERS
@@ -120,7 +122,7 @@ def test_rows_are_counted_by_footers_if_all_are_seen():
     assert counting(written=False, unopened=None) is Counting.ROWS
 
 
-def test_plans_are_told_to_who_listens():
+def test_plans_are_told_to_who_listens() -> None:
     place = PlacePlan("2 partitions", 2, 3, 4, deletes_by(KNOWN, LIMITS), Choice(Scans.ONE, "why"), latest=True)
     plan = ReadPlan("d.t", 3, 7, 2048, LeftOut(5, 2, 1), True, (place, DirectoriesPlan(1)), analysis_of(unchanged=True))
     with heard_plans() as heard:
@@ -139,7 +141,7 @@ def test_plans_are_told_to_who_listens():
     assert "deletes: look-up: 50 delete events in 3 files" in text_of(heard)
 
 
-def test_numbers_are_said_as_people_read_them():
+def test_numbers_are_said_as_people_read_them() -> None:
     assert [counted(1, "file"), counted(2000, "file")] == ["1 file", "2,000 files"]
     assert [size(1023), size(1024), size(1025), size(64 << 20), size(5 << 50)] == [
         "1023 bytes",

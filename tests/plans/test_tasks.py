@@ -1,5 +1,7 @@
 """In how many tasks rows are read and written, by their size and the cores: without Spark."""
 
+from typing import NoReturn
+
 import pytest
 
 from hive_acid.spark.plans.tasks import Estimate, Placing, Spread, Tasks, spread_of, tasks_of
@@ -7,7 +9,7 @@ from hive_acid.spark.plans.tasks import Estimate, Placing, Spread, Tasks, spread
 MB = 1 << 20
 
 
-def unasked():
+def unasked() -> NoReturn:
     raise AssertionError("to ask for cores takes a job")
 
 
@@ -25,12 +27,12 @@ def unasked():
         ([0] * 2000, 16, False),
     ],
 )
-def test_few_tasks_read_small_tables(sizes, cores, few):
+def test_few_tasks_read_small_tables(sizes: list[int], cores: int, few: bool) -> None:
     assert tasks_of(sizes, lambda: cores).way is (Tasks.FEW if few else Tasks.MANY)
 
 
 @pytest.mark.parametrize("sizes", [[], [100] * 3, [300 * MB, 300 * MB]])
-def test_of_small_and_large_tables_no_cores_are_asked(sizes):
+def test_of_small_and_large_tables_no_cores_are_asked(sizes: list[int]) -> None:
     assert f"{len(sizes):,} files" in tasks_of(sizes, unasked).why
 
 
@@ -48,11 +50,11 @@ def test_of_small_and_large_tables_no_cores_are_asked(sizes):
         (Estimate(20 * MB, is_exact=True, is_placed=False), True, Spread(2, shuffled=False)),
     ],
 )
-def test_rows_are_shuffled_if_that_makes_better_files(estimate, divided, spread):
+def test_rows_are_shuffled_if_that_makes_better_files(estimate: Estimate, divided: bool, spread: Spread) -> None:
     found, placing = spread_of(estimate, divided=divided, target_bytes=100 * MB, cores=lambda: 2)
     assert found == spread
     assert (placing.way is Placing.SHUFFLED) is spread.shuffled
 
 
-def test_rows_for_one_task_ask_for_no_cores():
+def test_rows_for_one_task_ask_for_no_cores() -> None:
     spread_of(Estimate(16 * MB, is_exact=True, is_placed=False), divided=True, target_bytes=100 * MB, cores=unasked)
