@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import sqlalchemy.exc
+from prometheus_client import Gauge, GCCollector, Info, PlatformCollector, ProcessCollector
 
 import hive_acid
 from hive_acid.errors import HiveAcidError, MetaError
@@ -27,8 +28,7 @@ from metastore.filework import files
 from metastore.observe.calls import CallCounts
 from metastore.observe.http import MetricsServer
 from metastore.observe.log import event
-from metastore.observe.prometheus import exposition
-from metastore.observe.samples import Sample, labels
+from metastore.observe.meters import PREFIX
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.limits.workers import Workers
 from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
@@ -269,12 +269,21 @@ class App:
         config = self._options.config.server
         if not config.metrics_port:
             return
-        version = Sample("build_info", 1, labels(version=hive_acid.__version__))
-
-        def metrics() -> str:
-            connections = Sample("open_connections", len(server.connections))
-            ready = Sample("ready", trouble() is None)
-            return exposition([*slices.samples(), *self.counts.samples(), connections, version, ready])
+        registry = slices.registry
+        registry.register(self.counts)
+        for name, meaning, value in (
+            ("open_connections", "Clients connected.", lambda: len(server.connections)),
+            (
+                "ready",
+                "1 while the server can serve calls: it is not stopping, and its database has answered within seconds.",
+                lambda: trouble() is None,
+            ),
+        ):
+            Gauge(f"{PREFIX}{name}", meaning, registry=registry).set_function(value)
+        version = {"version": hive_acid.__version__}
+        Info(f"{PREFIX}build", "The version of the server.", registry=registry).info(version)
+        for of_process in (ProcessCollector, PlatformCollector, GCCollector):
+            of_process(registry=registry)
 
         def is_live() -> bool:
             alive = threading.Event()
@@ -282,7 +291,7 @@ class App:
             return alive.wait(HEALTH_WAIT_S)
 
         try:
-            port = MetricsServer(config.metrics_host, config.metrics_port, metrics, is_live, trouble)
+            port = MetricsServer(config.metrics_host, config.metrics_port, registry, is_live, trouble)
         except (OSError, ValueError, TypeError) as error:
             words = getattr(error, "strerror", None) or error
             raise StartError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from metastore.observe.samples import Sample, labels
+from metastore.observe.gauges import Figure, labels
 from metastore.store.database import Database
 from metastore.store.leases import Calls
 from metastore.txn.names import stored_name, stored_partition
@@ -62,11 +62,11 @@ class CompactionMetrics:
         return [CrowdedTable(*row) for row in rows]
 
 
-def take_compaction_gauges(db: Calls, versions_ms: int, most_targets: int, at_most: int) -> list[Sample]:
+def take_compaction_gauges(db: Calls, versions_ms: int, most_targets: int, at_most: int) -> list[Figure]:
     """The figures of queue and history (transactions.md §4.12); counts end at `at_most`, ages are in seconds.
 
     Workers and Initiators are looked for as far back as `versions_ms`. Of each figure of deltas the `most_targets`
     tables and partitions with the most are named.
     """
     rows = db.call("compaction_gauges", versions_ms, most_targets, at_most)
-    return [Sample(name, value, labels(**labelled)) for name, labelled, value in rows]
+    return [Figure(name, value, labels(**labelled)) for name, labelled, value in rows]

@@ -42,8 +42,8 @@ class AcidMetrics:
         """Take all figures and log those without labels."""
         values = take_gauges(self._db, self._config)
         of_compactions = take_compaction_gauges(self._db, self._versions_ms, self._most_targets, COUNTED_AT_MOST)
-        values |= {sample.name: sample.value for sample in of_compactions if not sample.labels}
-        self._gauges.replace(values, [sample for sample in of_compactions if sample.labels])
+        values |= {figure.name: figure.value for figure in of_compactions if not figure.labels}
+        self._gauges.replace(values, [figure for figure in of_compactions if figure.labels])
         event(LOG, self._log_level, "gauges", **{name: int(value) for name, value in values.items()})
 
 

@@ -5,22 +5,28 @@ answered within seconds. ``/healthz`` is another name of ``/readyz``.
 
 An event loop of its own, on a thread. A client has a few seconds for its request and for reading the answer, however
 it divides them, and there are some hundred at most: of more the one that has been there longest is cut off, those first
-that have not asked yet, so nobody can keep the port. What is answered was counted before: a scrape asks the database
-nothing. Answers are made on a second thread, one at a time, since liveness waits for the event loop of the calls.
+that have not asked yet, so nobody can keep the port. (prometheus_client's own server has a thread for each connection,
+as many as come and for as long as they stay; from it comes what is answered.) What is answered was counted before: a
+scrape asks the database nothing. Answers are made on a second thread, one at a time, since liveness waits for the event
+loop of the calls.
 """
 
 from __future__ import annotations
 
 import asyncio
+import http.client
+import io
 import logging
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 
+from prometheus_client import make_wsgi_app
+from prometheus_client.registry import Collector
+
 from metastore.observe.log import event
-from metastore.observe.prometheus import CONTENT_TYPE
 
 LOG = logging.getLogger("metastore.metrics")
 REQUEST_TIMEOUT_S = 5.0
@@ -29,8 +35,10 @@ BACKLOG = 1024
 """Connections that wait to be accepted: one more would come a second later, when its kernel tries again."""
 MOST_REQUEST_BYTES = 16 * 1024
 NOT_LIVE = "the event loop does not turn"
-_TEXT = "text/plain; charset=utf-8"
-_Answer = tuple[int, str, str]
+_NEGOTIATED = ("accept", "accept-encoding")
+_Headers = list[tuple[str, str]]
+_Answer = tuple[int, _Headers, bytes]
+_TEXT = ("Content-Type", "text/plain; charset=utf-8")
 
 
 class MetricsServer:
@@ -40,15 +48,15 @@ class MetricsServer:
         self,
         host: str,
         port: int,
-        metrics: Callable[[], str],
+        registry: Collector,
         is_live: Callable[[], bool],
         trouble: Callable[[], str | None],
     ) -> None:
-        """Listens from now on; `trouble` says why the server is not ready, None if it is.
+        """Listens from now on; `registry` has the figures, `trouble` says why the server is not ready, None if it is.
 
         Raises OSError if the port is taken, OverflowError if it is none.
         """
-        self._metrics, self._is_live, self._trouble = metrics, is_live, trouble
+        self._metrics, self._is_live, self._trouble = make_wsgi_app(registry), is_live, trouble
         self._listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
         self._clients: dict[_Client, None] = {}  # the eldest comes first
         self._answers = ThreadPoolExecutor(1, thread_name_prefix="metrics-answer")
@@ -94,23 +102,41 @@ class MetricsServer:
         """A client has gone."""
         self._clients.pop(client, None)
 
-    async def answer(self, request: str) -> _Answer:
-        """Status, content type and text for the first line of a request."""
-        return await self._loop.run_in_executor(self._answers, self._answer, request)
+    async def answer(self, request: str, headers: Mapping[str, str]) -> _Answer:
+        """Status, headers and body for the first line and the headers of a request."""
+        return await self._loop.run_in_executor(self._answers, self._answer, request, headers)
 
-    def _answer(self, request: str) -> _Answer:
+    def _answer(self, request: str, headers: Mapping[str, str]) -> _Answer:
         verb, _, rest = request.partition(" ")
         if verb not in ("GET", "HEAD"):
-            return 405, _TEXT, "GET is answered here\n"
+            return _text(405, "GET is answered here")
         match rest.partition(" ")[0].partition("?")[0]:
             case "/metrics":
-                return 200, CONTENT_TYPE, self._metrics()
+                return self._figures(headers)
             case "/livez":
                 return _whether(None if self._is_live() else NOT_LIVE)
             case "/readyz" | "/healthz":
                 return _whether(self._trouble() if self._is_live() else NOT_LIVE)
             case _:
-                return 404, _TEXT, "/metrics, /livez and /readyz are here\n"
+                return _text(404, "/metrics, /livez and /readyz are here")
+
+    def _figures(self, headers: Mapping[str, str]) -> _Answer:
+        """All figures, in the form that is asked for; as plain text for one who asks for what is none."""
+        wishes = {f"HTTP_{name.upper().replace('-', '_')}": headers[name] for name in _NEGOTIATED if name in headers}
+        try:
+            return self._scraped(wishes)
+        except (TypeError, ValueError):  # as of `version=x`
+            return self._scraped({})
+
+    def _scraped(self, wishes: Mapping[str, str]) -> _Answer:
+        said: list[tuple[str, _Headers]] = []
+
+        def start(status: str, headers: _Headers) -> None:
+            said.append((status, headers))
+
+        body = b"".join(self._metrics({"REQUEST_METHOD": "GET", "PATH_INFO": "/metrics", **wishes}, start))
+        ((status, headers),) = said
+        return int(status.split()[0]), headers, body
 
 
 class _Client(asyncio.Protocol):
@@ -145,7 +171,7 @@ class _Client(asyncio.Protocol):
             return
         self._request += data
         if b"\r\n\r\n" in self._request or b"\n\n" in self._request:
-            self._task = asyncio.ensure_future(self._reply(self._request.split(b"\n", 1)[0].decode("latin-1").strip()))
+            self._task = asyncio.ensure_future(self._reply(*_asked(self._request)))
         elif len(self._request) > MOST_REQUEST_BYTES:
             self.cut_off()
 
@@ -154,24 +180,36 @@ class _Client(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    async def _reply(self, request: str) -> None:
+    async def _reply(self, request: str, headers: Mapping[str, str]) -> None:
         try:
-            status, kind, text = await self._server.answer(request)
+            status, told, body = await self._server.answer(request, headers)
         except Exception:
             LOG.exception("a scrape has failed")
-            status, kind, text = 500, _TEXT, "the answer could not be made, the log says why\n"
+            status, told, body = _text(500, "the answer could not be made, the log says why")
         if self._transport is None:
             LOG.debug("a scrape was broken off")
             return
         event(LOG, logging.DEBUG, "scrape", peer=self._transport.get_extra_info("peername"), request=request)
-        body = text.encode()
-        head = (
-            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {kind}\r\n"
-            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-        )
-        self._transport.write(head.encode() + (b"" if request.startswith("HEAD ") else body))
+        told = [*told, ("Content-Length", str(len(body))), ("Connection", "close")]
+        head = "".join(f"{name}: {value}\r\n" for name, value in told)
+        start = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{head}\r\n"
+        self._transport.write(start.encode() + (b"" if request.startswith("HEAD ") else body))
         self._transport.close()
 
 
+def _asked(request: bytes) -> tuple[str, Mapping[str, str]]:
+    """The first line, and the headers if they are some."""
+    first, _, rest = request.partition(b"\n")
+    try:
+        headers: Mapping[str, str] = dict(http.client.parse_headers(io.BytesIO(rest)).items())
+    except http.client.HTTPException:
+        headers = {}
+    return first.decode("latin-1").strip(), {name.lower(): value for name, value in headers.items()}
+
+
 def _whether(trouble: str | None) -> _Answer:
-    return 503 if trouble else 200, _TEXT, f"{trouble or 'ok'}\n"
+    return _text(503, trouble) if trouble else _text(200, "ok")
+
+
+def _text(status: int, words: str) -> _Answer:
+    return status, [_TEXT], f"{words}\n".encode()

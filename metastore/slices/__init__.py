@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 from metastore.compaction.worker.executor import CompactionExecutor
 from metastore.config import Config
 from metastore.lock.waiters import LockWaiters
-from metastore.measured import expect_all, measured
+from metastore.measured import measured
 from metastore.observe.calls import CallCounts
 from metastore.observe.gauges import Gauges
 from metastore.observe.meters import Meters
-from metastore.observe.samples import Sample
 from metastore.rpc.call import Handler
 from metastore.rpc.handlers import session
 from metastore.schedule import Service
@@ -28,22 +27,26 @@ from metastore.store.leases import Fenced, Lease
 
 
 class Slices:
-    """Every service of one server, made once; `executor` runs its compactions, by default the one of the settings."""
+    """Every service of one server, made once; `executor` runs its compactions, by default the one of the settings.
+
+    `registry` has all figures of it.
+    """
 
     def __init__(
         self, db: Database, warehouse: str, config: Config, executor: CompactionExecutor | None = None
     ) -> None:
         self._config = config
-        self.meters = Meters()
-        expect_all(self.meters)
+        self._meters = Meters()
         # Host and process: workers of two servers on one machine, or of two machines, are never taken for each other.
         name = f"{socket.gethostname()}-{os.getpid()}"
         self.lease = Lease(db, name, config.housekeeping.lease_ms)
         fenced = Fenced(db, self.lease)
-        common = Common(db, config, name, self.lease, fenced, LockWaiters(), self.meters, Gauges())
+        common = Common(db, config, name, self.lease, fenced, LockWaiters(), self._meters, Gauges())
         self._transactions = TransactionSlice(common)
         self._catalogue = CatalogueSlice(common, warehouse, self._transactions.txns)
         self._figures = FigureSlice(common)
+        self.registry = self._meters.registry
+        self.registry.register(self._figures)
         self._compactions = CompactionSlice(common, self._transactions, self._catalogue.catalog, executor)
         self._catalogue.catalog.start()
 
@@ -72,11 +75,7 @@ class Slices:
             *self._figures.services(),
             *self._compactions.services(),
         ]
-        return [measured(service, self.meters) for service in found]
-
-    def samples(self) -> list[Sample]:
-        """All figures of this server; those of the present state are the leader's, which takes them."""
-        return self._figures.samples()
+        return [measured(service, self._meters) for service in found]
 
     def wake_workers(self, wake: Callable[[str], None]) -> None:
         """Have `wake` called with the name of the service when a compaction is put into the queue here."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from metastore.housekeeping.alerts import AlertLogger
 from metastore.housekeeping.metrics import AcidMetrics
-from metastore.measured import INITIATOR_CYCLE
-from metastore.observe.samples import Kind, Sample
+from metastore.observe.meters import PREFIX
 from metastore.schedule import Service
 from metastore.slices.common import Common
 
@@ -31,8 +32,7 @@ class FigureSlice:
             # Who scrapes them needs no long line of the log as well.
             logging.DEBUG if config.server.metrics_port else logging.INFO,
         )
-        age_s = partial(common.meters.age_s, INITIATOR_CYCLE)
-        self._alerts = AlertLogger(common.gauges, config.alerts, age_s)
+        self._alerts = AlertLogger(common.gauges, config.alerts, common.meters.initiator.age_s)
 
     def services(self) -> list[Service]:
         """What runs in the background, if figures are wanted."""
@@ -45,12 +45,11 @@ class FigureSlice:
             Service("AcidMetricLogger", alerts_ms, self._alerts.run_once, min(FIRST_ALERTS_MS, alerts_ms)),
         ]
 
-    def samples(self) -> list[Sample]:
-        """All figures of this server; those of the present state are the leader's, which takes them."""
-        common = self._common
-        return [
-            *(common.gauges.samples() if common.lease.is_held else ()),
-            *common.meters.samples(),
-            Sample("leader", common.lease.is_held),
-            Sample("database_trips_total", common.db.calls, (), Kind.COUNTER),
-        ]
+    def collect(self) -> Iterator[Metric]:
+        """What is not counted by `Meters`; figures of the present state are the leader's, which takes them."""
+        common, leads = self._common, self._common.lease.is_held
+        if leads:
+            yield from common.gauges.collect()
+        what = "1 while this server runs the background services; figures of the present state are the leader's."
+        yield GaugeMetricFamily(f"{PREFIX}leader", what, leads)
+        yield CounterMetricFamily(f"{PREFIX}database_trips", "Round trips to the database.", common.db.calls)

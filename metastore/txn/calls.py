@@ -16,9 +16,6 @@ from metastore.txn.states import CONFLICT_REASON, TxnType
 LocksFreed = Callable[[Collection[LockId]], None]
 """Told the lock requests that were freed."""
 
-COMMITTED, ABORTED = "total_num_committed_transactions", "total_num_aborted_transactions"
-"""Hive's names of what is counted (transactions.md §4.12)."""
-
 
 class Opening(NamedTuple):
     """A request for `how_many` transactions."""
@@ -132,9 +129,9 @@ class CommitCall(HotCall[Commit, None]):
         outcomes = {row[0]: row for row in rows}
         if None in outcomes:
             self._locks_freed(outcomes[None][2])
-        for name, ends in ((COMMITTED, ("committed",)), (ABORTED, ("conflict", "lost"))):
+        for counter, ends in ((self._meters.committed, ("committed",)), (self._meters.aborted, ("conflict", "lost"))):
             if number := sum(row[1] in ends for row in outcomes.values()):
-                self._meters.count(name, number)
+                counter.inc(number)
         return [_commit_answer(outcomes[question.txn_id]) for question in questions]
 
 

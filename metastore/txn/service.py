@@ -12,7 +12,7 @@ from hive_acid.errors import MetaError, NoSuchTxnError
 from hive_acid.ids import LockId, TxnId, WriteId
 from metastore.observe.meters import Meters
 from metastore.store.database import Database
-from metastore.txn.calls import ABORTED, Commit, CommitCall, LocksFreed, OpenCall, Opening, SnapshotCall, refusal
+from metastore.txn.calls import Commit, CommitCall, LocksFreed, OpenCall, Opening, SnapshotCall, refusal
 from metastore.txn.config import TxnConfig
 from metastore.txn.heartbeats import Heartbeats
 from metastore.txn.keeping import Keeping
@@ -150,7 +150,7 @@ class TxnService:
         assert row is not None
         self._locks_freed(row[3])
         if row[0]:
-            self._meters.count(ABORTED, len(row[0]))
+            self._meters.aborted.inc(len(row[0]))
         return AbortedTxns(row[0], row[1], row[2])
 
     def abort_txn(self, txn_id: TxnId, error_code: int | None = None) -> None:

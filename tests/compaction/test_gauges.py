@@ -5,7 +5,8 @@ from __future__ import annotations
 from metastore.compaction.metrics import take_compaction_gauges
 from metastore.compaction.models import CompactionRequest
 from metastore.compaction.states import CompactionType
-from metastore.observe.samples import labels
+from metastore.observe.gauges import Labels, labels
+from metastore.observe.meanings import MEANINGS
 from metastore.store.database import Database
 
 from .world import World
@@ -14,11 +15,12 @@ DAY_MS = 86_400_000
 MOST = 1_000_001
 
 
-def figures(db: Database, most_targets: int = 100, at_most: int = MOST) -> dict[tuple[str, tuple[str, ...]], float]:
+def figures(db: Database, most_targets: int = 100, at_most: int = MOST) -> dict[tuple[str, Labels], float]:
     taken = take_compaction_gauges(db, DAY_MS, most_targets, at_most)
-    found = {(sample.name, sample.labels): sample.value for sample in taken}
+    found = {(figure.name, figure.labels): figure.value for figure in taken}
     assert len(found) == len(taken)
-    return found  # type: ignore[return-value]
+    assert {name for name, _ in found} <= MEANINGS.keys()
+    return found
 
 
 def plain(db: Database) -> dict[str, float]:
@@ -68,11 +70,11 @@ def test_states_ages_pools_and_versions(world: World) -> None:
         "compaction_oldest_cleaning_age_in_sec": 0,
     }
     etl, default = labels(pool="etl"), labels(pool="default")
-    assert found["compaction_pools_initiated_item_count", etl] == 1  # type: ignore[index]
-    assert found["compaction_pools_initiated_item_count", default] == 1  # type: ignore[index]
-    assert found["compaction_pools_working_item_count", etl] == 1  # type: ignore[index]
-    assert round(found["compaction_pools_oldest_working_age_in_sec", etl] / 3600) == 2  # type: ignore[index]
-    assert round(found["compaction_pools_oldest_enqueue_age_in_sec", default] / 3600) == 5  # type: ignore[index]
+    assert found["compaction_pools_initiated_item_count", etl] == 1
+    assert found["compaction_pools_initiated_item_count", default] == 1
+    assert found["compaction_pools_working_item_count", etl] == 1
+    assert round(found["compaction_pools_oldest_working_age_in_sec", etl] / 3600) == 2
+    assert round(found["compaction_pools_oldest_enqueue_age_in_sec", default] / 3600) == 5
     counts = {name: value for name, value in plain(world.db).items() if "_age_" not in name}
     assert counts == {
         "compaction_num_initiated": 2,
@@ -106,7 +108,7 @@ def test_the_places_with_the_most_deltas(db: Database) -> None:
         db.call("update_compaction_metric", "db", "t", f"p={number}", 1, 100 + number)
     db.call("update_compaction_metric", "db", "u", None, 0, 300)
     found = {key: value for key, value in figures(db, most_targets=2).items() if key[1]}
-    assert found == {  # type: ignore[comparison-overlap]
+    assert found == {
         ("compaction_num_active_deltas", labels(table="db.t", partition="p=4")): 104,
         ("compaction_num_active_deltas", labels(table="db.t", partition="p=3")): 103,
         ("compaction_num_obsolete_deltas", labels(table="db.u")): 300,

@@ -9,6 +9,7 @@ from metastore.housekeeping.metrics import AcidMetrics, take_gauges
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockType
 from metastore.observe.gauges import Gauges
+from metastore.observe.meanings import MEANINGS
 from metastore.store.database import Database
 from metastore.txn.states import TxnType
 
@@ -17,8 +18,9 @@ from .conftest import OWNER, Clients
 
 def test_a_fresh_system(db: Database) -> None:
     values = take_gauges(db, HousekeepingConfig())
-    assert {name: value for name, value in values.items() if not name.startswith("rows_") and value} == {}
-    assert {"rows_txn", "rows_write_id", "rows_lock_component", "rows_lease"} <= values.keys()
+    assert {name: value for name, value in values.items() if value} == {}
+    assert {"num_open_transactions", "num_locks", "compaction_num_txn_to_writeid"} <= values.keys()
+    assert values.keys() <= MEANINGS.keys()
 
 
 def test_everything_is_counted(db: Database, clients: Clients) -> None:
@@ -33,7 +35,7 @@ def test_everything_is_counted(db: Database, clients: Clients) -> None:
         )
         connection.exec_driver_sql("UPDATE lock_component SET acquired_at = acquired_at - interval '1 hour'")
     values = take_gauges(db, HousekeepingConfig())
-    counts = {name: value for name, value in values.items() if not name.startswith("rows_") and "_age_" not in name}
+    counts = {name: value for name, value in values.items() if "_age_" not in name}
     assert counts == {
         "num_open_transactions": 3,
         "num_open_repl_transactions": 1,

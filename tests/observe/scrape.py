@@ -27,13 +27,17 @@ def parsed(text: str) -> dict[Series, float]:
     assert text.endswith("\n")
     values: dict[Series, float] = {}
     types: dict[str, str] = {}
-    current = ""
+    current = explained = ""
     for line in text.splitlines():
-        if line.startswith("# TYPE "):
+        if line.startswith("# HELP "):
+            _, _, explained, meaning = line.split(" ", 3)
+            assert meaning, f"{explained} is not explained"
+        elif line.startswith("# TYPE "):
             _, _, current, kind = line.split(" ")
+            assert current == explained, f"{current} is not explained"
             assert current not in types, f"{current} comes in two groups"
             types[current] = kind
-        elif not line.startswith("# HELP "):
+        else:
             match = _LINE.fullmatch(line)
             assert match, line
             name, labels, value = match[1], match[2] or "", match[3]

@@ -57,7 +57,6 @@ from metastore.compaction.queue.waiting import (
 )
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker.timing import CLEANER_CYCLE
 from metastore.filework import files
 from metastore.observe.meters import Meters
 from metastore.store.failures import DATABASE_ERRORS
@@ -151,7 +150,7 @@ class Cleaner:
     def _attempt_compaction(self, compaction: Compaction, run: CleanerRun) -> None:
         try:
             self._service.clean_started(compaction.id)
-            with self._meters.cycle(CLEANER_CYCLE, type=compaction.type.name.lower()):
+            with self._meters.cleanings.of(compaction.type.name.lower()).run():
                 is_clean = self._clean_compaction(compaction, run)
             if is_clean:
                 run.cleaned.append(compaction.id)
@@ -231,7 +230,7 @@ class Cleaner:
 
     def _attempt_aborts(self, db: str, table: str, partition: str | None, run: CleanerRun) -> None:
         try:
-            with self._meters.cycle(CLEANER_CYCLE, type=CompactionType.ABORT_TXN_CLEANUP.name.lower()):
+            with self._meters.cleanings.of(CompactionType.ABORT_TXN_CLEANUP.name.lower()).run():
                 is_clean = self._clean_aborts(db, table, partition, run)
             if is_clean:
                 self._done.add((db, table, partition))

@@ -28,7 +28,6 @@ from metastore.compaction.queue.looks import Candidate, DeltaCount
 from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker.timing import NOT_JUDGED
 from metastore.filework import files
 from metastore.observe.meters import Meters
 from metastore.settings import SettingError
@@ -211,7 +210,7 @@ class Initiator:
         except (HiveAcidError, SettingError, OSError) as error:
             target = target_name(candidate.db, candidate.table, candidate.partition)
             log.warning("no compaction of %s: %s", target, error)
-            self._meters.count(NOT_JUDGED)
+            self._meters.not_judged.inc()
             code = "unfit_setting" if isinstance(error, SettingError) else "unreadable"
             action = "remove the cause, and the next run looks again"
             return _Seen(Judgement(None, code, str(error), action), is_stuck=True)

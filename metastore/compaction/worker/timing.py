@@ -1,4 +1,4 @@
-"""How long compactions and cleanings took and how many failed, by type (transactions.md §4.12)."""
+"""How long compactions took and how many failed, by type (transactions.md §4.12)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,6 @@ from hive_acid.compaction_job import CompactionJob, CompactionResult
 from metastore.compaction.worker.executor import CompactionExecutor
 from metastore.compaction.worker.job import TellProgress, unheard
 from metastore.observe.meters import Meters
-
-WORKER_CYCLE = "compaction_worker_cycle"
-CLEANER_CYCLE = "compaction_cleaner_cycle"
-"""One cleaning: of what a compaction replaced, or an aborted transaction left (of type ``abort_txn_cleanup``)."""
-NOT_JUDGED = "compaction_initiator_failure_counter"
-"""Tables and partitions that the Initiator could not look at."""
 
 
 class TimedExecutor:
@@ -25,7 +19,7 @@ class TimedExecutor:
 
     def run(self, job: CompactionJob, cancelled: threading.Event, report: TellProgress = unheard) -> CompactionResult:
         """See `CompactionExecutor`."""
-        with self._meters.cycle(WORKER_CYCLE, type=job.type):
+        with self._meters.compactions.of(job.type).run():
             return self._executor.run(job, cancelled, report)
 
     def close(self) -> None:

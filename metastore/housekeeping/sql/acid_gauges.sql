@@ -1,6 +1,5 @@
 -- The figures of transactions, locks and write ids by their names (transactions.md §4.12); ages in seconds, 0 where
--- there is nothing. Rows are counted up to `at_most`, in indexes where possible; `rows_<table>` is what
--- Postgres' statistics say.
+-- there is nothing. Rows are counted up to `at_most`, in indexes where possible.
 CREATE OR REPLACE FUNCTION acid_gauges(aborts_threshold bigint, at_most bigint)
 RETURNS TABLE (name text, value double precision)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
@@ -56,8 +55,5 @@ BEGIN
         SELECT 'oldest_ready_for_cleaning_age_in_sec',
                coalesce(extract(epoch FROM instant - min(c.committed_at)), 0)
           FROM compaction c WHERE c.state = 'r';
-    RETURN QUERY
-        SELECT 'rows_' || s.relname, s.n_live_tup::double precision
-          FROM pg_stat_user_tables s WHERE s.schemaname = 'hive_acid' ORDER BY s.relname;
 END
 $$;

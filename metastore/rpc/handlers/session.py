@@ -113,10 +113,7 @@ def _service(
 
     def counters() -> dict[str, int]:
         """How often each method was called."""
-        found: dict[str, int] = {}
-        for (method, _), count in counts.snapshot().items():
-            found[method] = found.get(method, 0) + count.calls
-        return found
+        return counts.by_method()
 
     # On the event loop, which no call holds up: of status one hears when all else stands still.
     async def get_status(call: Call) -> int:

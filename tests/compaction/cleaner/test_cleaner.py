@@ -427,12 +427,7 @@ def test_cleanings_are_measured_by_type(world: World) -> None:
     world.compact(MAJOR)
     write_directory(files.join(world.location, "base_x"), [])
     cleaner.run_once()
-    counted = {
-        (sample.name, *sample.labels): sample.value
-        for sample in meters.samples()
-        if sample.suffix == "_count" or sample.name.endswith("_failures_total")
-    }
-    name = "compaction_cleaner_cycle"
-    for kind, runs, failures in (("minor", 1, 0), ("major", 2, 1), ("abort_txn_cleanup", 1, 0)):  # type: ignore[assignment]
-        assert counted[f"{name}_seconds", ("type", kind)] == runs  # type: ignore[index]
-        assert counted[f"{name}_failures_total", ("type", kind)] == failures  # type: ignore[index]
+    name = "hive_compaction_cleaner_cycle"
+    for of, runs, failures in (("minor", 1, 0), ("major", 2, 1), ("abort_txn_cleanup", 1, 0)):
+        assert meters.registry.get_sample_value(f"{name}_seconds_count", {"type": of}) == runs
+        assert meters.registry.get_sample_value(f"{name}_failures_total", {"type": of}) == failures
