@@ -10,14 +10,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+import hive_acid.spark
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark import AcidSession
 from hive_acid.spark.values.quoting import quoted
-from hive_acid.streaming import JsonWriter, StreamingConnection
+from hive_acid.streaming import ArrowWriter, DelimitedWriter, JsonWriter, StreamingConnection
 
 NAMES = [
     *("a b", "a.b", "a-b", "a'b", 'a"b', "a\\b", "a/b", "a=b", "a%b", "a%20b", "a,b", "a;b", "a:b", "a(b)", "a<b>"),
@@ -49,6 +51,10 @@ OF_TYPES = set("(),<>:")
 
 FIELDS = [name for name in NAMES if not OF_TYPES & {*name} and " ".join(name.split()) == name]
 
+ONLY, PLAIN = {"transactional_properties": "insert_only"}, {"transactional": "false"}
+KINDS = [("ORC", ONLY), ("PARQUET", ONLY), ("ORC", PLAIN), ("PARQUET", PLAIN)]
+"""Formats and properties of tables that are not full-ACID."""
+
 Place = Callable[[AcidSession, Sequence[str], Path], None]
 
 
@@ -64,6 +70,11 @@ def rows_of(acid: AcidSession, table: str, names: Sequence[str], first: str = "i
     found = acid.table(table)
     assert sorted(found.columns) == sorted([first, *names])
     return sorted(map(tuple, found.select(*map(quoted, (first, *names))).collect()))
+
+
+def dummy(acid: AcidSession) -> AcidSession:
+    """A session for plain tables."""
+    return hive_acid.spark.session(acid.spark, acid.connection, settings={"hive.txn.manager": "DummyTxnManager"})
 
 
 def line(names: Sequence[str], number: int, mark: str = "") -> tuple[Any, ...]:
@@ -140,11 +151,107 @@ def evolved(acid: AcidSession, names: Sequence[str], path: Path) -> None:
     assert rows_of(acid, "d.r", names) == [c]
 
 
+def sinks(acid: AcidSession, names: Sequence[str], path: Path) -> None:
+    """All names as columns and keys, and by turns as what orders a batch and what a row of it is."""
+    given = [name.upper() if len(name.upper()) == len(name) else name for name in names]
+    a, b, c = line(names, 1), line(names, 2), line(names, 3)
+    acid.create_table("d.t", {"id": "int", **dict.fromkeys(names, "string")})
+    acid.sink("d.t", query="q")(frame_of(acid, given, [a, b]), 0)
+    assert rows_of(acid, "d.t", names) == [a, b]
+    acid.sink("d.t", query="u", mode="upsert", keys=given)(frame_of(acid, given, [(7, *b[1:]), c]), 0)
+    assert rows_of(acid, "d.t", names) == [a, c, (7, *b[1:])]
+    for number, name in enumerate(given):
+        other = f"k{number}"
+        table = f"d.t{number}"
+        acid.create_table(table, {"id": "int", name: "string", other: "string"})
+        sink = acid.sink(table, query=f"q{number}", mode="upsert", keys=[other], order_by=name)
+        sink(frame_of(acid, [name, other], [(1, "a", "x"), (2, "b", "x"), (3, "a", "y")]), 0)
+        assert rows_of(acid, table, [names[number], other]) == [(2, "b", "x"), (3, "a", "y")], name
+        changes = acid.sink(table, query="c", mode="changes", keys=[other], change_column=name, order_by="id")
+        with pytest.raises(Exception, match="says neither"):
+            changes(frame_of(acid, [name, other], [(1, "nothing", "x")]), 0)
+        changes(frame_of(acid, [name, other], [(1, "insert", "x"), (2, "delete", "x"), (5, "update", "z")]), 0)
+        assert rows_of(acid, table, [names[number], other]) == [(3, "a", "y"), (5, "update", "z")], name
+
+
 def added_by_sinks(acid: AcidSession, names: Sequence[str], path: Path) -> None:
     a, b = line(names, 1), line(names, 2)
     acid.create_table("d.t", {"id": "int"})
     acid.sink("d.t", query="q", mode="upsert", keys=["ID"], schema_evolution=True)(frame_of(acid, names, [a, b]), 0)
     assert rows_of(acid, "d.t", names) == [a, b]
+
+
+def streams(acid: AcidSession, names: Sequence[str], path: Path) -> None:
+    """Without Spark: columns, and a partition key of each name."""
+    a, b, c = line(names, 1), line(names, 2), line(names, 3)
+    given = ["id", *names]
+    writers = {
+        "arrow": (ArrowWriter(), pa.table({n: [v] for n, v in zip(given, a, strict=True)})),
+        "json": (JsonWriter(), json.dumps(dict(zip(given, b, strict=True)))),
+        "delimited": (DelimitedWriter("\x01"), "\x01".join(map(str, c))),
+    }
+    acid.create_table("d.t", {"id": "int", **dict.fromkeys(names, "string")})
+    for writer, records in writers.values():
+        with StreamingConnection(acid.connection.uri, "d.t", writer) as stream, stream.transaction():
+            stream.write(records)
+    assert rows_of(acid, "d.t", names) == [a, b, c]
+    for number, name in enumerate(names):
+        table = f"d.t{number}"
+        acid.create_table(table, {"id": "int"}, partitioned_by={name: "string"})
+        for static in ({}, {name: "x"}):
+            stream = StreamingConnection(acid.connection.uri, table, JsonWriter(), static_partition=static)
+            with stream, stream.transaction():
+                stream.write(json.dumps({"id": len(static), **({} if static else {name: "y"})}))
+        assert rows_of(acid, table, [name]) == [(0, "y"), (1, "x")], name
+
+
+def partition_keys(acid: AcidSession, names: Sequence[str], path: Path) -> None:
+    for number, name in enumerate(names):
+        table, key = f"d.t{number}", quoted(name)
+        if number % 2:
+            acid.create_table(table, {"id": "int"}, partitioned_by={name: "string"})
+        else:
+            acid.sql(f"CREATE TABLE {table} (id int) PARTITIONED BY ({key} string)")
+
+        def is_now(*expected: tuple[int, str | None], table: str = table, name: str = name) -> None:
+            assert rows_of(acid, table, [name]) == sorted(expected, key=str), name
+
+        acid.insert(table, frame_of(acid, [name], [(1, "x"), (2, "y")]))
+        acid.sql(f"INSERT INTO {table} PARTITION ({key} = 'z') VALUES (3)")
+        acid.sql(f"INSERT INTO {table} PARTITION ({key}) SELECT 4, 'w'")
+        is_now((1, "x"), (2, "y"), (3, "z"), (4, "w"))
+        assert [row.id for row in acid.table(table).where(f"{key} = 'y'").collect()] == [2]
+        assert [row.id for row in acid.sql(f"SELECT id FROM {table} q WHERE q.{key} IN ('z')").collect()] == [3]
+        acid.overwrite(table, acid.spark.sql("SELECT 5 AS id"), partition={name: "x"})
+        acid.sql(f"INSERT OVERWRITE {table} PARTITION ({key} = 'y') SELECT 6")
+        is_now((5, "x"), (6, "y"), (3, "z"), (4, "w"))
+        acid.update(table, {name: "'v'"}, f"{key} = 'x'")
+        acid.sql(f"UPDATE {table} SET {key} = 'u' WHERE {key} = 'y'")
+        is_now((5, "v"), (6, "u"), (3, "z"), (4, "w"))
+        acid.delete(table, f"{key} = 'w'")
+        acid.sql(f"DELETE FROM {table} AS t WHERE t.{key} = 'z'")
+        is_now((5, "v"), (6, "u"))
+        merged = acid.merge(table, frame_of(acid, [name], [(7, "v"), (8, "n")]), f"t.{key} = s.{key}")
+        merged.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        is_now((7, "v"), (6, "u"), (8, "n"))
+        acid.truncate(table, {name: "u"})
+        acid.sql(f"TRUNCATE TABLE {table} PARTITION ({key} = 'n')")
+        acid.sql(f"ALTER TABLE {table} ADD PARTITION ({key} = 'm')")
+        acid.sql(f"ALTER TABLE {table} DROP PARTITION ({key} = 'z')")
+        is_now((7, "v"))
+        told = {row[0] for row in acid.sql(f"SHOW PARTITIONS {table}").collect()}
+        assert told == {*acid.table(table).partitions()}
+        named = acid.connection.table("d", f"t{number}").partition_name
+        assert {named(["m"]), named(["v"])} <= told
+        assert named(["z"]) not in told
+        acid.add_partitions(table, {named(["l"]): None})
+        acid.drop_partitions(table, [named(["x"]), named(["l"])])
+        acid.analyze(table, columns=["id"])
+        acid.concatenate(table, {name: "v"}, wait=True)
+        is_now((7, "v"))
+        made = acid.create_table_as(f"d.c{number}", acid.table(table), partitioned_by=[name])
+        assert made == 1
+        assert rows_of(acid, f"d.c{number}", [name]) == [(7, "v")]
 
 
 def struct_fields(acid: AcidSession, names: Sequence[str], path: Path) -> None:
@@ -188,6 +295,36 @@ def struct_fields(acid: AcidSession, names: Sequence[str], path: Path) -> None:
     wide = flat.select("id", F.struct("z", *(F.col(quoted(name)) for name in names)).alias("v"))
     acid.insert("d.e", wide, schema_evolution=True)
     assert [tuple(row.v) for row in acid.table("d.e").collect()] == [("z", *a[1:])]
+
+
+def bucket_columns(acid: AcidSession, names: Sequence[str], path: Path) -> None:
+    # A table with a column row__id has no identity of rows to be read, and a hash of 60 columns is no SQL any more.
+    names = [name for name in names if name != "row__id"][:: max(1, len(names) // 12)]
+    rows = [line(names, number) for number in range(1, 20)]
+    clustered = ", ".join(map(quoted, names))
+    acid.create_table("d.t", {"id": "int", **dict.fromkeys(names, "string")}, clustered_by=names, buckets=4)
+    text = ", ".join(f"{quoted(name)} string" for name in names)
+    acid.sql(f"CREATE TABLE d.u (id int, {text}) CLUSTERED BY ({clustered}) INTO 4 BUCKETS")
+    plain = [f"c{at}" for at in range(len(names))]
+    acid.create_table("d.p", {"id": "int", **dict.fromkeys(plain, "string")}, clustered_by=plain, buckets=4)
+    acid.insert("d.p", frame_of(acid, plain, rows))
+
+    def placed(table: str) -> dict[int, int]:
+        return {
+            row.id: row.b for row in acid.table(table, row_id=True).selectExpr("id", "row__id.bucketid b").collect()
+        }
+
+    expected = placed("d.p")
+    assert len({*expected.values()}) > 1
+    for table in ("d.t", "d.u"):
+        acid.insert(table, frame_of(acid, names, rows[:10]))
+        with StreamingConnection(acid.connection.uri, table, JsonWriter()) as stream, stream.transaction():
+            stream.write("\n".join(json.dumps(dict(zip(("id", *names), row, strict=True))) for row in rows[10:15]))
+        merging = acid.merge(table, frame_of(acid, names, rows[12:]), "t.id = s.id")
+        merging.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        acid.update(table, {name: f"concat({quoted(name)}, '')" for name in names}, "id < 5")
+        assert rows_of(acid, table, names) == rows
+        assert placed(table) == expected
 
 
 def merge_keys(acid: AcidSession, names: Sequence[str], path: Path) -> None:
@@ -244,6 +381,45 @@ def merge_keys(acid: AcidSession, names: Sequence[str], path: Path) -> None:
         assert rows_of(acid, "d.t", names) == [a, d], merge.__name__
 
 
+def other_formats(acid: AcidSession, names: Sequence[str], path: Path) -> None:
+    """Insert-only and plain tables of every format, export and import, conversion."""
+    a, b = line(names, 1), line(names, 2)
+    full, plain = acid, dummy(acid)
+    for number, (form, properties) in enumerate([*KINDS, ("TEXTFILE", ONLY), ("JSONFILE", ONLY)]):
+        table = f"d.t{number}"
+        full.create_table(table, {"id": "int", **dict.fromkeys(names, "string")}, stored_as=form, properties=properties)
+        acid = full if properties is ONLY else plain
+        acid.insert(table, frame_of(acid, names, [a, b]))
+        assert rows_of(acid, table, names) == [a, b], (form, properties)
+        every = " AND ".join(f"{quoted(name)} = '{value}'" for name, value in zip(names, b[1:], strict=True))
+        assert [row.id for row in acid.table(table).where(every).collect()] == [2], (form, properties)
+        assert [row.id for row in acid.sql(f"SELECT id FROM {table} WHERE {every}").collect()] == [2]
+    acid = full
+    acid.convert_table("d.t2")
+    assert rows_of(acid, "d.t2", names) == [a, b]
+    acid.create_table("d.full", {"id": "int", **dict.fromkeys(names, "string")})
+    acid.insert("d.full", frame_of(acid, names, [a, b]))
+    acid.export_table("d.full", str(path / "out"))
+    acid.import_table(str(path / "out"), "d.back")
+    assert rows_of(acid, "d.back", names) == [a, b]
+
+
+def other_keys(acid: AcidSession, names: Sequence[str], path: Path) -> None:
+    """Partition keys of insert-only and plain tables."""
+    full, plain = acid, dummy(acid)
+    for number, name in enumerate(names):
+        form, properties = KINDS[number % len(KINDS)]
+        table, key = f"d.t{number}", quoted(name)
+        full.create_table(table, {"id": "int"}, partitioned_by={name: "string"}, stored_as=form, properties=properties)
+        acid = full if properties is ONLY else plain
+        acid.insert(table, frame_of(acid, [name], [(1, "x"), (2, "y")]))
+        assert rows_of(acid, table, [name]) == [(1, "x"), (2, "y")], (name, form, properties)
+        assert [row.id for row in acid.table(table).where(f"{key} = 'y'").collect()] == [2]
+        if properties is ONLY:
+            acid.overwrite(table, acid.spark.sql("SELECT 5 AS id"), partition={name: "x"})
+            assert rows_of(acid, table, [name]) == [(2, "y"), (5, "x")], (name, form, properties)
+
+
 def chars(acid: AcidSession, names: Sequence[str], path: Path) -> None:
     """As CHAR columns, whose conditions are written anew, with skipping by statistics."""
     acid.create_table("d.t", {"id": "int", **dict.fromkeys(names, "char(9)")})
@@ -261,14 +437,28 @@ def chars(acid: AcidSession, names: Sequence[str], path: Path) -> None:
     assert sorted(row.id for row in acid.table("d.t").collect()) == [1, 3]
 
 
-WIDE = (columns, evolved, added_by_sinks, struct_fields, merge_keys, chars)
+WIDE = (*(columns, evolved, added_by_sinks, struct_fields, bucket_columns, merge_keys, other_formats, chars),)
 """Places where all names stand together."""
+
+EACH = (sinks, streams, partition_keys, other_keys)
+"""Places where each name stands alone."""
+
+PARTS = 11
 
 
 @pytest.mark.parametrize("place", WIDE)
 @pytest.mark.sampled
 def test_all_names_together(acid: AcidSession, tmp_path: Path, place: Place) -> None:
     place(acid, NAMES, tmp_path)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.sampled(days=PARTS)
+def test_each_name(acid: AcidSession, tmp_path: Path, part: int) -> None:
+    for place in EACH:
+        place(acid, NAMES[part::PARTS], tmp_path)
+        acid.drop_database("d", cascade=True)
+        acid.create_database("d")
 
 
 @pytest.mark.parametrize("name", [" a", "a ", "a  b", "a\tb", "a:b", "a,b", "a<b"])

@@ -53,8 +53,8 @@ class _Found:
     files: list[DataFile] = field(default_factory=list)
 
 
-Reader = Callable[[SparkSession, Table, _Found, Column], DataFrame]
-"""The columns of a table out of files, and the column given last, which tells the file's path."""
+Reader = Callable[[SparkSession, Table, _Found, int], DataFrame]
+"""The columns of a table out of files that lie so many levels below their partition, and `PATH_COLUMN`."""
 
 _HEADER_LINES = ("skip.header.line.count", "skip.footer.line.count")
 _ENCODING, _REST = "serialization.encoding", "serialization.last.column.takes.rest"
@@ -82,14 +82,14 @@ def read_table(spark: SparkSession, state: TableState, *, wanted: Predicate | No
     directories = [partition.directory for partition in told_by_path]
     texts = [F.expr(text) for text in partition_texts(len(table.partition_keys), table.location, directories)]
     parts = [
-        _shown(read(spark, table, found, path_of(levels)), table, texts)
+        _shown(read(spark, table, found, levels), table, texts)
         for levels, found in _paths(spark, told_by_path, state.write_ids, asked)
     ]
     for partition in state.partitions:
         if not partition.is_told_by_path:
             values = [F.lit(value).cast("string") for _, value in parse_partition_name(partition.name)]
             parts += [
-                _shown(read(spark, table, found, path_of(levels)), table, values)
+                _shown(read(spark, table, found, levels), table, values)
                 for levels, found in _paths(spark, [partition], state.write_ids, asked)
             ]
     if parts:
@@ -165,16 +165,17 @@ def by_format(table: Table, known: Mapping[str, Format], otherwise: str) -> Form
 
 
 def _by_spark(kind: str) -> Reader:
-    def read(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
-        return _loaded(table, reader_of(spark, kind).schema(row_type(table.columns)), found).select("*", path)
+    def read(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataFrame:
+        source = _loaded(table, reader_of(spark, kind).schema(row_type(table.columns)), found)
+        return source.select("*", path_of(source, table.columns, levels))
 
     return read
 
 
-def _orc(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
+def _orc(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataFrame:
     reader = reader_of(spark, "orc").options(**found.search)
     source = _loaded(table, reader.schema(row_type(table.columns)), found)
-    return source.select(*unpushed(table.columns), path)
+    return source.select(*unpushed(table.columns), path_of(source, table.columns, levels))
 
 
 def _loaded(table: Table, source: DataFrameReader, found: _Found) -> DataFrame:
@@ -184,13 +185,13 @@ def _loaded(table: Table, source: DataFrameReader, found: _Found) -> DataFrame:
         raise UnsupportedTableError(f"{table.full_name} cannot be read: {str(error).splitlines()[0]}") from error
 
 
-def _json(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
+def _json(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataFrame:
     fields = [
         t.StructField(field.name, json_values.type_of_lines(field.dataType)) for field in row_type(table.columns).fields
     ]
     read = _loaded(table, reader_of(spark, "json").schema(t.StructType(fields)), found)
     values = (f"{json_values.read(column)} AS {quoted(column.name)}" for column in table.columns)
-    return read.select(*map(F.expr, values), path)
+    return read.select(*map(F.expr, values), path_of(read, table.columns, levels))
 
 
 # --- text ----------------------------------------------------------------------------------------
@@ -250,13 +251,14 @@ def _field_of(between: Delimiters) -> str:
     return f"{plain}(?:{escape}(?s:.){plain})*+"
 
 
-def _delimited(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
+def _delimited(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataFrame:
     """Lines of Hive's LazySimpleSerDe: fields between delimiters, at their places."""
     refuse_header(table)
     if nested := [one.name for one in table.columns if _is_nested(spark_type(one.type))]:
         raise UnsupportedTableError(f"{table.full_name}: nested columns ({', '.join(nested)}) are not read from text")
     between = delimiters(table)
-    lines = _loaded(table, reader_of(spark, "text"), found).select(_LINE, path)
+    source = _loaded(table, reader_of(spark, "text"), found)
+    lines = source.select(_LINE, path_of(source, (), levels))
     fields = _fields(F.col(_LINE), between)
     texts = [F.nullif(F.get(fields, F.lit(place)), F.lit(between.null)) for place in range(len(table.columns))]
     if between.escape is not None:
@@ -283,7 +285,7 @@ def _value(text: Column, kind: t.DataType) -> Column:
     return F.unbase64(text) if isinstance(kind, t.BinaryType) else text.try_cast(kind)
 
 
-def _quoted_text(spark: SparkSession, table: Table, found: _Found, path: Column) -> DataFrame:
+def _quoted_text(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataFrame:
     """Lines of Hive's OpenCSVSerde: all columns are text, quotes may stand around them."""
     of = _told_to_serde(table)
     refuse_header(table)
@@ -294,7 +296,7 @@ def _quoted_text(spark: SparkSession, table: Table, found: _Found, path: Column)
     values = [
         F.col(quoted(column.name)).try_cast(spark_type(column.type)).alias(column.name) for column in table.columns
     ]
-    return read.select(*values, path)
+    return read.select(*values, path_of(read, table.columns, levels))
 
 
 def refuse_header(table: Table) -> None:

@@ -31,6 +31,7 @@ from hive_acid.format.names import MAX_BUCKET, parse_directory, parse_original_f
 from hive_acid.format.state import DataFile, stamp_of
 from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.read.scan import ID_COLUMNS, PATH_COLUMN, ROW_COLUMN, literal_path, undo_percent
+from hive_acid.spark.read.unpushed import METADATA
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import row_type, spark_type
 
@@ -132,18 +133,29 @@ def _plain(
         for name, column in zip(names, columns, strict=True)
     ]
     place = [
-        F.col("_metadata.file_path").alias(_FILE),
-        F.col("_metadata.file_block_start").alias(_START),
+        of_file(frame, present, "file_path").alias(_FILE),
+        of_file(frame, present, "file_block_start").alias(_START),
         F.monotonically_increasing_id().alias(_NTH),
     ]
-    return frame.select(F.struct(*values).alias(ROW_COLUMN), path_of(levels), *(place if with_ids else ()))
+    path = path_of(frame, present, levels)
+    return frame.select(F.struct(*values).alias(ROW_COLUMN), path, *(place if with_ids else ()))
 
 
-def path_of(levels: int) -> Column:
-    """`PATH_COLUMN` of files that lie `levels` below their partition, as if they lay in the directory of a write."""
-    file = F.col("_metadata.file_path")
+def path_of(source: DataFrame, columns: Iterable[catalog.Column], levels: int) -> Column:
+    """`PATH_COLUMN` of files that lie `levels` below their partition, as if they lay in the directory of a write.
+
+    `source` is the frame of the files, which have these `columns`.
+    """
+    file = of_file(source, columns, "file_path")
     path = file if levels == _LEVELS else F.regexp_replace(file, f"(?:/[^/]*){{{levels}}}$", "/_" * _LEVELS)
     return path.alias(PATH_COLUMN)
+
+
+def of_file(source: DataFrame, columns: Iterable[catalog.Column], what: str) -> Column:
+    """What Spark knows of the file of a row, which is in a column of its own, also beside another one of that name."""
+    if any(column.name.lower() == METADATA for column in columns):
+        return source.metadataColumn(METADATA).getField(what)
+    return F.col(f"{METADATA}.{what}")
 
 
 def _numbered(spark: SparkSession, read: DataFrame, found: Sequence[OriginalFile]) -> DataFrame:

@@ -16,10 +16,15 @@ from pyspark.sql import functions as F
 from hive_acid.catalog.table import Column
 from hive_acid.spark.values.quoting import quoted
 
-_NEVER = "get(array(0), cast(_metadata.file_size & 0 AS int)) = 1"
+_NEVER = "get(array(0), cast({} & 0 AS int)) = 1".format
 """False, which Spark does not see: it takes it for something that may be null, and concludes nothing from it."""
+
+METADATA = "_metadata"
+"""Spark's own column of files, unless they have one of that name."""
 
 
 def unpushed(columns: Sequence[Column]) -> list[Expr]:
     """Columns of a source of ORC files, to be selected from it as it was loaded: their values are what they are."""
-    return [F.expr(f"if({_NEVER}, null, {name}) AS {name}") for name in (quoted(column.name) for column in columns)]
+    names = [quoted(column.name) for column in columns]
+    number = f"cast({METADATA} IS NULL AS int)" if quoted(METADATA) in names else f"{METADATA}.file_size"
+    return [F.expr(f"if({_NEVER(number)}, null, {name}) AS {name}") for name in names]
