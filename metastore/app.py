@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import SimpleQueue
 
 import sqlalchemy.exc
 from prometheus_client import Gauge, GCCollector, Info, PlatformCollector, ProcessCollector
@@ -138,7 +139,8 @@ class App:
         self._options = options
         self._executor = executor
         self._stack = contextlib.ExitStack()
-        self._ended = threading.Event()
+        # A signal comes in the middle of whatever the main thread does: an Event's lock, in its wait, would be its own.
+        self._ended: SimpleQueue[None] = SimpleQueue()
         self._is_stopping = False
         self._lost: str | None = None
         self._db: Database | None = None
@@ -152,10 +154,10 @@ class App:
         """
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, lambda *_: self._ended.set())
+                signal.signal(number, lambda *_: self._ended.put(None))
         try:
             announce(self.start())
-            self._ended.wait()
+            self._ended.get()
             if self._lost is not None and self._db is not None:
                 self._db.close()  # nobody shall wait for it
         finally:
@@ -166,7 +168,7 @@ class App:
 
     def _give_up(self, reason: str) -> None:
         self._lost = reason
-        self._ended.set()
+        self._ended.put(None)
 
     def start(self) -> str:
         """Make everything, listen, start the services; returns ``thrift://host:port``. Raises StartError."""

@@ -283,6 +283,45 @@ def test_ctrl_c_while_it_is_loaded_is_no_traceback() -> None:
     assert (done.returncode, done.stderr) == (130, "")
 
 
+_SIGNALLED_WITHIN_ITS_WAIT = """
+import os, signal, sys, threading
+from metastore.app import App
+from metastore.cli import main
+
+lines = []
+
+def signalled(frame, what, _):
+    if what == "line":
+        lines.append(frame.f_lineno)
+        if len(lines) == 2:  # it has the lock
+            os.kill(os.getpid(), signal.SIGTERM)
+    return signalled
+
+def called(frame, what, _):
+    waits = frame.f_code is threading.Event.wait.__code__ and frame.f_back.f_code is App.run.__code__
+    return signalled if waits else None
+
+sys.settrace(called)
+sys.exit(main())
+"""
+
+
+def test_a_signal_may_come_at_any_step_of_the_wait_for_it(db_url: str, tmp_path: Path) -> None:
+    """Within the wait of an Event, whose lock the main thread has there, it would never end."""
+    command = [sys.executable, "-c", _SIGNALLED_WITHIN_ITS_WAIT, "serve", "--port", "0", "--database-url", db_url]
+    command += ["--warehouse", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            server.stdout.readline()
+            time.sleep(1)
+            server.terminate()
+            words = server.communicate(timeout=20)[1]
+        finally:
+            server.kill()
+    assert server.returncode == 0, words
+
+
 def test_a_stop_under_load_loses_nothing_that_was_answered(serve: Callable[..., Serve], db_url: str) -> None:
     """Replies are whole, calls that come later are not begun, and the process ends with 0 within seconds."""
     running = serve("--database-url", db_url)

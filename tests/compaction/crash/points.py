@@ -19,6 +19,7 @@ WATCHED_SLICES = ("compaction", "housekeeping")
 _CLIENTS = "clients call it"
 _WITHIN = "part of what a client asks for: in its database transaction"
 _COMMIT = "part of a commit: in its database transaction"
+_CLOCK = "only when the clock of the database has moved"
 
 UNREACHED: Mapping[str, str] = {
     "abort_compactions": _CLIENTS,
@@ -34,6 +35,8 @@ UNREACHED: Mapping[str, str] = {
     "compaction_rename_partition": _WITHIN,
     "compaction_rename_table": _WITHIN,
     "compaction_settings_changed": _WITHIN,
+    "compaction_settle_clock": _CLOCK,
+    "catalog_settle_clock": _CLOCK,
     "submit_replaced": _WITHIN,
     "compaction_committed": _COMMIT,
     "queue_next_round": _COMMIT,
