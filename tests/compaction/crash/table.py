@@ -192,6 +192,8 @@ def _move_times(connection: sqlalchemy.Connection, living: list[TxnId]) -> None:
     connection.exec_driver_sql(
         "UPDATE txn SET heartbeat_at = clock_timestamp() WHERE txn_id = ANY (%s)", (list(living),)
     )
+    # Another server has led meanwhile: a day in which none did would count for nobody.
+    connection.exec_driver_sql("UPDATE lease SET expires_at = clock_timestamp()")
 
 
 def end_lease(db: Database) -> None:
