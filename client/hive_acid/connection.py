@@ -10,9 +10,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from hive_acid.catalog.calls import CatalogCalls
-from hive_acid.catalog.table import Table
 from hive_acid.errors import AddressError, MetastoreUnreachableError
-from hive_acid.ids import TxnId
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.opening import open_transactions
 from hive_acid.transactions.pressure import Pressure
@@ -62,22 +60,8 @@ class Connection(CatalogCalls):
             self, 1, kind, lock_timeout_ms=lock_timeout_ms, tables=tables, may_begin_again=may_begin_again
         )[0]
 
-    def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
-        """As `CatalogCalls.drop_database`; no file of its tables is kept for snapshots that have been let go."""
+    def _before_drop(self) -> None:
         self.heartbeats.settle()
-        super().drop_database(name, cascade=cascade, if_exists=if_exists)
-
-    def drop_table(self, database: str, name: str, *, purge: bool = False, if_exists: bool = False) -> None:
-        """As `CatalogCalls.drop_table`; nothing of it, nor its name, is kept for snapshots that have been let go."""
-        self.heartbeats.settle()
-        super().drop_table(database, name, purge=purge, if_exists=if_exists)
-
-    def drop_partitions(
-        self, table: Table, names: Sequence[str], *, if_exists: bool = False, locked_by: TxnId | None = None
-    ) -> None:
-        """As `CatalogCalls.drop_partitions`; no file is kept for snapshots that have been let go."""
-        self.heartbeats.settle()
-        super().drop_partitions(table, names, if_exists=if_exists, locked_by=locked_by)
 
     def abort_transactions(self, ids: Sequence[int]) -> None:
         """Abort transactions, whoever has opened them; those that have ended are passed by."""

@@ -68,7 +68,7 @@ class Database:
         self._connections = Connections(
             with_options(self._conninfo, _CALL_OPTIONS), _greet, config.cold_connections, config.patience_s
         )
-        self._connections.make_room = self._end_idle_link
+        self._connections.make_room = self._end_idle_connection
         self.engine = sqlalchemy.create_engine(
             "postgresql+psycopg2://",
             creator=lambda: self._connections.take(autocommit=False),
@@ -79,7 +79,7 @@ class Database:
         self._loop = loop
         self._own_loop_thread: threading.Thread | None = None
         self._batcher: Batcher | None = None
-        self._lanes_guard = threading.Lock()
+        self._batcher_guard = threading.Lock()
         self._round_trips = itertools.count(1)
         self._calls = 0
 
@@ -170,7 +170,7 @@ class Database:
             return batcher, loop
         if self._closed:
             raise MetaError("the metastore is shutting down")
-        with self._lanes_guard:
+        with self._batcher_guard:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._own_loop_thread = threading.Thread(target=self._loop.run_forever, name="hot-calls", daemon=True)
@@ -224,7 +224,7 @@ class Database:
                 connection.close()
             time.sleep(pause_s)
 
-    def _end_idle_link(self) -> None:
+    def _end_idle_connection(self) -> None:
         batcher, loop = self._batcher, self._loop
         if batcher is not None and loop is not None:
             loop.call_soon_threadsafe(batcher.end_idle)

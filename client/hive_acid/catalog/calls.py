@@ -105,8 +105,14 @@ class CatalogCalls(Transport):
             if not if_not_exists:
                 raise
 
+    def _before_drop(self) -> None:
+        """Something is about to be dropped, of which files and name are kept for whoever reads: who has transactions
+        ends those that nobody needs any more.
+        """
+
     def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
         """Drop a database, with `cascade` its tables too. Raises InvalidOperationError if it has some without."""
+        self._before_drop()
         try:
             self.call("drop_database", name, True, cascade)
         except THRIFT_ERRORS["NoSuchObjectException"]:
@@ -124,6 +130,7 @@ class CatalogCalls(Transport):
     def drop_table(self, database: str, name: str, *, purge: bool = False, if_exists: bool = False) -> None:
         """Drop a table with its data, with `purge` past the metastore's trash."""
         context = ttypes.EnvironmentContext(properties={"ifPurge": str(purge).lower()})
+        self._before_drop()
         try:
             self.call("drop_table_with_environment_context", database, name, True, context)
         except THRIFT_ERRORS["NoSuchObjectException"]:
@@ -138,6 +145,7 @@ class CatalogCalls(Transport):
         `locked_by` is the transaction that has a lock for it; no file is kept for that one's sake. Raises
         NoSuchObjectError if one is not there, unless `if_exists` passes it by.
         """
+        self._before_drop()
         if names:
             request = ttypes.DropPartitionsRequest(
                 dbName=table.database,

@@ -42,12 +42,7 @@ BEGIN
     IF cardinality(unowned) > 0 THEN
         last_owner := seed_ended_txns(cardinality(unowned), 'import', in_source, 'aborted at the source of the import');
     END IF;
-    INSERT INTO txn (txn_id, state, type, user_name, host_name, agent_info, started_at, heartbeat_at, opened_snapshot,
-                     ended_at, ended_xid, abort_reason)
-    SELECT id, 'a', 0, 'import', in_source, '', clock_timestamp(), clock_timestamp(), pg_current_snapshot(),
-           clock_timestamp(), pg_current_xact_id(), 'aborted at the source of the import'
-      FROM unnest(owned) AS id
-    ON CONFLICT DO NOTHING;
+    PERFORM put_aborted_txns(owned, 'import', in_source, 'aborted at the source of the import');
     WITH asked AS MATERIALIZED (
         SELECT a.write_id, a.partition, a.operation,
                coalesce(last_owner - cardinality(unowned) + array_position(unowned, a.write_id), w.txn_id, a.txn_id)

@@ -32,12 +32,7 @@ BEGIN
                      UNION
                      SELECT t.txn_id FROM jsonb_populate_recordset(NULL::write_id, write_ids) w JOIN txn t USING (txn_id)
                       WHERE t.state = 'a');
-    INSERT INTO txn (txn_id, state, type, user_name, host_name, agent_info, started_at, heartbeat_at, opened_snapshot,
-                     ended_at, ended_xid, abort_reason)
-    SELECT id, 'a', 0, '', '', '', clock_timestamp(), clock_timestamp(), pg_current_snapshot(), clock_timestamp(),
-           pg_current_xact_id(), 'aborted before the table was dropped'
-      FROM unnest(aborted) AS id
-    ON CONFLICT DO NOTHING;
+    PERFORM put_aborted_txns(aborted, '', '', 'aborted before the table was dropped');
     INSERT INTO unresolved_write_id (txn_id, db, tbl, write_id, is_aborted)
     SELECT w.txn_id, w.db, w.tbl, w.write_id, true
       FROM jsonb_populate_recordset(NULL::write_id, write_ids) w WHERE w.txn_id = ANY (aborted);

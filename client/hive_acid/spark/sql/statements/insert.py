@@ -169,9 +169,7 @@ def _column(item: Cursor) -> str:
 
 def _by_spark(run: Run, cursor: Cursor, named: Ctes, first: int) -> DataFrame:
     """An INSERT into what is not the metastore's: Spark's own, out of whatever the query names."""
-    before = (
-        f"{run.explains} {cursor.text[first : cursor.start]}" if run.explains else cursor.text[first : cursor.start]
-    )
+    before = run.explains + cursor.text[first : cursor.start]
     return run.query(named.before(cursor.rest()), before=before)
 
 
