@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 import pyspark
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j import protocol
+from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway, launch_gateway
 
 PYSPARK_JARS = Path(pyspark.__file__).parent / "jars"
 
@@ -28,7 +29,9 @@ class JavaProcess:
             redirect_stdout=out,
             redirect_stderr=out,
         )
-        self._gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
+        parameters = GatewayParameters(port=port, auto_convert=True)
+        self._gateway = JavaGateway(gateway_parameters=parameters)
+        self._gateway.set_gateway_client(_Client(gateway_parameters=parameters))
         self.jvm: Any = self._gateway.jvm
 
     def close(self) -> None:
@@ -43,3 +46,18 @@ class JavaProcess:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Client(GatewayClient):
+    """Raises what Java throws as it is.
+
+    Where Spark runs beside it, PySpark looks at each error that py4j meets and asks Spark's own JVM about it, where the
+    number of this one is that of another object, or of none.
+    """
+
+    def send_command(self, command: str, retry: bool = True, binary: bool = False) -> Any:
+        found = super().send_command(command, retry, binary)
+        answer = found[0] if binary else found
+        if answer.startswith(protocol.ERROR + protocol.REFERENCE_TYPE):
+            protocol.get_return_value(answer, self)
+        return found
