@@ -60,7 +60,7 @@ class CatalogService:
         self.catalogs = Catalogs(db, self.databases, directories, self.removals)
         self.listings = Listings(db)
         self.tables = Tables(db, directories, self._neighbours, self.removals, config)
-        self.alterations = Alterations(db, self.tables, directories, self._neighbours, moves, config)
+        self.alterations = Alterations(db, self.tables, directories, self._neighbours, self.removals, moves, config)
         overwrites = Overwrites(db, txns or TxnService(db, TxnConfig()), config)
         self.truncations = Truncations(db, self.tables, directories, self._neighbours, self.removals, overwrites)
         self.soft_drops = SoftDrops(db, overwrites, config)

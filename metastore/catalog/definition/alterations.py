@@ -23,6 +23,7 @@ from metastore.catalog.records import locked
 from metastore.catalog.registry import constraints, privileges
 from metastore.catalog.removal.drops import free_place
 from metastore.catalog.removal.moves import DirectoryMoves
+from metastore.catalog.removal.removals import Removals
 from metastore.catalog.rules.conversion import CONVERTED_WRITE_ID, check_convertible
 from metastore.catalog.rules.validation import altered_table, becomes_full_acid, becomes_transactional, lowered
 from metastore.catalog.schema import PARTITION, TBL
@@ -55,6 +56,7 @@ class Alterations:
         tables: TableLookup,
         directories: Directories,
         neighbours: Neighbours,
+        removals: Removals,
         moves: DirectoryMoves,
         config: CatalogConfig,
     ) -> None:
@@ -62,6 +64,7 @@ class Alterations:
         self._tables = tables
         self._directories = directories
         self._neighbours = neighbours
+        self._removals = removals
         self._moves = moves
         self._config = config
 
@@ -94,7 +97,7 @@ class Alterations:
                 stands = locked(connection, old.database, old.name)
                 return self._apply(connection, stands, new, request)
 
-            return in_transaction(self._db, change)
+            return self._removals.beside_others(lambda: in_transaction(self._db, change))
         except (NoSuchObjectError, InvalidObjectError) as error:  # none of the alter methods declares them
             raise InvalidOperationError(f"table {database}.{name} cannot be altered: {error}") from None
 

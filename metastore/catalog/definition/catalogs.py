@@ -98,12 +98,16 @@ class Catalogs:
         )
         if name in self.names():
             raise AlreadyExistsError(f"catalog {name} exists already")
-        with self._databases.made_first(database), self._db.engine.begin() as connection:
-            statement = insert(CATALOG).values(records.catalog_row(created)).on_conflict_do_nothing()
-            if connection.execute(statement.returning(CATALOG.c.name)).first() is None:
-                raise AlreadyExistsError(f"catalog {name} exists already")
-            changes.catalog_created(connection, created)
-            self._databases.insert_in(connection, database)
+
+        def store() -> None:
+            with self._databases.made_first(database), self._db.engine.begin() as connection:
+                statement = insert(CATALOG).values(records.catalog_row(created)).on_conflict_do_nothing()
+                if connection.execute(statement.returning(CATALOG.c.name)).first() is None:
+                    raise AlreadyExistsError(f"catalog {name} exists already")
+                changes.catalog_created(connection, created)
+                self._databases.insert_in(connection, database)
+
+        self._removals.beside_others(store)
 
     def alter(self, name: str, catalog: CatalogInfo) -> None:
         """Change location, description and parameters; what is left out stays, and so do existing databases.

@@ -90,11 +90,10 @@ class Databases:
         )
 
         def store() -> None:
-            with self._db.engine.begin() as connection:
+            with self.made_first(created), self._db.engine.begin() as connection:
                 self.insert_in(connection, created)
 
-        with self.made_first(created):
-            self._removals.beside_moves(store)
+        self._removals.beside_others(store)
         return created
 
     @contextmanager
@@ -142,7 +141,8 @@ class Databases:
         location = self._directories.stored(database.location) if database.location else None
         managed_location = self._directories.stored(database.managed_location) if database.managed_location else None
         self._neighbours.learn([location, managed_location])
-        with self._db.engine.begin() as connection:
+
+        def change(connection: Connection) -> None:
             old = _locked(connection, fold(name))
             new = replace(
                 old,
@@ -158,6 +158,8 @@ class Databases:
             self._neighbours.claim_home(connection, [place for place in _places(new) if place not in _places(old)])
             parameters_altered(connection, old.parameters, new.parameters, old.name)
             changes.database_altered(connection, old, new)
+
+        self._removals.beside_others(lambda: in_transaction(self._db, change))
 
     def drop(self, name: str, request: DropRequest, cascade: bool = False, delete_managed: bool = True) -> None:
         """Drop a database, with `cascade` its tables, views and functions too, and remove the files that it owns.
@@ -175,7 +177,7 @@ class Databases:
         def change(connection: Connection) -> list[Removal]:
             return self.drop_in(connection, key, request, cascade, delete_managed)
 
-        self._removals.run(self._removals.beside_moves(lambda: in_transaction(self._db, change)))
+        self._removals.run(self._removals.beside_others(lambda: in_transaction(self._db, change)))
 
     def drop_in(
         self,

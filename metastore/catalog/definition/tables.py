@@ -61,6 +61,10 @@ class Tables(TableLookup):
         self._check_absent(table)
         if table.is_view:
             return self._insert(table, dependents)
+        return self._removals.beside_others(lambda: self._made(given, table, dependents))
+
+    def _made(self, given: Table, table: Table, dependents: Sequence[Dependent]) -> Table:
+        """Store a table in a place that is free, with its directory; if it cannot be stored that goes again."""
         self._neighbours.learn([table.location])
         try:
             table = self._placed(given, table)
@@ -71,7 +75,7 @@ class Tables(TableLookup):
         made = self._directories.make(table.location or "")
         try:
             self._neighbours.learn([table.location])  # now that it is there, whoever made it, and however spelt
-            return self._removals.beside_moves(lambda: self._insert(table, dependents))
+            return self._insert(table, dependents)
         except Exception:
             self._removals.give_back([table.location or ""] if made else [])
             raise
@@ -121,7 +125,7 @@ class Tables(TableLookup):
             table = locked(connection, database, name)
             return table, drop_in(connection, self._neighbours, self._removals, table, request)
 
-        table, removals = self._removals.beside_moves(lambda: in_transaction(self._db, change))
+        table, removals = self._removals.beside_others(lambda: in_transaction(self._db, change))
         self._removals.run(removals)
         return table
 

@@ -25,6 +25,7 @@ from metastore.catalog.removal.removals import Removals
 from metastore.catalog.rules.validation import partition_columns
 from metastore.catalog.schema import PARTITION, is_missing_parent
 from metastore.catalog.statistics import upkeep as statistics_upkeep
+from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
 
 
@@ -82,6 +83,10 @@ class PartitionChanges:
         if existing and not if_not_exists:
             raise AlreadyExistsError(f"partition {min(existing)} of {owner.full_name} exists already")
         missing = [partition for name, partition in new.items() if name not in existing]
+        return self._removals.beside_others(lambda: self._made(owner, missing, if_not_exists))
+
+    def _made(self, owner: Table, missing: Sequence[Partition], if_not_exists: bool) -> list[Partition]:
+        """Store partitions with their directories; if they cannot be stored these go again."""
         made: list[str] = []
         try:
             self._removals.wait_for(owner.location or "", below=True)
@@ -94,7 +99,7 @@ class PartitionChanges:
                     self._removals.wait_for(place)
             self._directories.make_all(places, made)
             self._neighbours.learn(one.location for one in self._elsewhere(owner, missing))  # as of new tables
-            return self._removals.beside_moves(lambda: self._insert(owner, missing, if_not_exists))
+            return self._insert(owner, missing, if_not_exists)
         except Exception:
             self._removals.give_back(made, Own(owner.id, ()))
             raise
@@ -113,10 +118,13 @@ class PartitionChanges:
         stored = self._directories.stored
         given = [replace(one, location=stored(one.location)) if one.location else one for one in given]
         self._neighbours.learn(partition.location for partition in given)
+
+        def change(connection: Connection) -> None:
+            owner = locked(connection, database, table)
+            self._alter(connection, owner, self._named(owner, given), upkeep)
+
         try:
-            with self._db.engine.begin() as connection:
-                owner = locked(connection, database, table)
-                self._alter(connection, owner, self._named(owner, given), upkeep)
+            self._removals.beside_others(lambda: in_transaction(self._db, change))
         except (NoSuchObjectError, InvalidObjectError) as error:  # none of the alter methods declares them
             raise InvalidOperationError(f"cannot alter: {error}") from None
 

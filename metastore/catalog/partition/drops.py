@@ -81,7 +81,7 @@ class PartitionDrops:
     def _drop(self, owner: Table, names: set[str], request: DropRequest, if_exists: bool) -> list[Partition]:
         if not names:
             return []
-        return self._removals.beside_moves(lambda: self._drop_now(owner, names, request, if_exists))
+        return self._removals.beside_others(lambda: self._drop_now(owner, names, request, if_exists))
 
     def _drop_now(self, owner: Table, names: set[str], request: DropRequest, if_exists: bool) -> list[Partition]:
         stays = self._hand_over(owner, names, request, if_exists)

@@ -119,11 +119,11 @@ class Own:
 NOBODY = Own()
 
 
-class MovingError(InvalidOperationError):
-    """Another one is moving what lies at, below or above a place: whoever waits for that can try again."""
+class GoingError(InvalidOperationError):
+    """Something is being removed or moved at, below or above a place: whoever waits for its end can try again."""
 
     def __init__(self, neighbour: Neighbour, place: str) -> None:
-        super().__init__(being_moved(place))
+        super().__init__(going(place, neighbour))
         self.place = neighbour.location
 
 
@@ -255,7 +255,7 @@ class Neighbours:
         """Those of some places that may go with all that lies in them, and those that must wait.
 
         The first are below the warehouse, and nobody else has anything in them, nor lies any of the `foreign` there. In
-        the second transactions under way still read what was dropped; they may be among the first. Raises MovingError.
+        the second transactions under way still read what was dropped; they may be among the first. Raises GoingError.
         """
         found, aliases = self._sheltered(connection, places, NOBODY, lock=True)
         root = identity(self._directories.root, aliases)
@@ -282,7 +282,7 @@ class Neighbours:
     def own_places(self, connection: Connection, places: Sequence[str], own: Own, owner: str) -> list[str]:
         """Those of the places of something that is dropped, of an `owner`, that nobody else needs; others are logged.
 
-        Raises MovingError.
+        Raises GoingError.
         """
         shared = self.in_the_way(connection, places, own)
         for place, neighbour in shared.items():
@@ -291,14 +291,14 @@ class Neighbours:
         return [place for place in places if place not in shared]
 
     def check_settled(self, connection: Connection, places: Sequence[str]) -> None:
-        """Raises MovingError if another one moves something at, below or above a place."""
+        """Raises GoingError if another one moves something at, below or above a place."""
         for place, there in self.near(connection, places, lock=True, kinds=[REMOVAL]).items():
             _check_settled(place, there)
 
     def check_removable(self, connection: Connection, places: Sequence[str], own: Own, what: str) -> None:
         """Raises InvalidOperationError if places must not be emptied or moved; `what` is to be done, and to what.
 
-        If another one is moving what lies there that is a MovingError.
+        If another one is moving what lies there that is a GoingError.
         """
         for place, neighbour in self.in_the_way(connection, places, own).items():
             _check_settled(place, [neighbour])
@@ -399,17 +399,16 @@ def _is_standing(neighbour: Neighbour) -> bool:
 
 
 def _check_settled(place: str, there: Iterable[Neighbour]) -> None:
-    """Raises MovingError if another one moves what is found at, below or above a place."""
+    """Raises GoingError if another one moves what is found at, below or above a place."""
     for one in there:
         if one.kind == RENAMING:
-            raise MovingError(one, place)
+            raise GoingError(one, place)
 
 
 def _check_gone(place: str, neighbour: Neighbour) -> None:
-    """Raises InvalidOperationError for a place at or above which something is removed or moved."""
+    """Raises GoingError for a place at or above which something is removed or moved."""
     if neighbour.kind in _GOING and neighbour.relation != BELOW:
-        _check_settled(place, [neighbour])
-        raise InvalidOperationError(going(place, neighbour))
+        raise GoingError(neighbour, place)
 
 
 def going(place: str, neighbour: Neighbour) -> str:

@@ -57,7 +57,7 @@ def drop_in(
 ) -> list[Removal]:
     """Delete a table's rows, here and in the other slices; returns the removals to run after the commit.
 
-    Raises InvalidOperationError if the client's transaction is not open, MovingError if another one moves a directory.
+    Raises InvalidOperationError if the client's transaction is not open, GoingError if another one moves a directory.
     """
     with_client = request.txn_id > 0 and table.is_transactional and not request.delete_data
     places = (

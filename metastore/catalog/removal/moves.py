@@ -49,6 +49,15 @@ class DirectoryMoves:
         stores these. Raises what they raise, InvalidOperationError if a directory is in the way or another one is at
         work there, MetaError if one cannot be moved.
         """
+        return self._removals.beside_others(lambda: self._moved(owner, moves, check, store))
+
+    def _moved(
+        self,
+        owner: str,
+        moves: Sequence[tuple[str, str]],
+        check: Callable[[Connection], None],
+        store: Callable[[Connection], T],
+    ) -> T:
         for source, target in moves:
             self._removals.wait_for(source, below=True)
             self._removals.wait_for(target)
@@ -64,7 +73,7 @@ class DirectoryMoves:
             self._removals.settle(connection, planned)
             return store(connection)
 
-        planned = self._removals.beside_moves(lambda: in_transaction(self._db, begin))
+        planned = in_transaction(self._db, begin)
         self._move(planned)
         try:
             return in_transaction(self._db, end)

@@ -57,7 +57,7 @@ from metastore.catalog.place.neighbours import (
     PARTITION,
     RENAMING,
     TABLE,
-    MovingError,
+    GoingError,
     Neighbour,
     Neighbours,
     Own,
@@ -85,7 +85,7 @@ _SYSTEMS = 8
 _MOST_LETTERS = 1000
 """Of an error."""
 _MOST_WAITS = 3
-"""For moves of others, by one change."""
+"""For what others remove and move, by one change."""
 _MAY_RUN = "1 day"
 """So much longer a claim holds if a copy may still be running that nobody waits for."""
 
@@ -239,13 +239,16 @@ class Removals:
             _log.warning("moves that were not committed are taken back later: %s", failure)
             self._left += planned
 
-    def beside_moves(self, work: Callable[[], T]) -> T:
-        """The result of `work`, repeated when moves of others have ended that it met; raises InvalidOperationError."""
+    def beside_others(self, work: Callable[[], T]) -> T:
+        """The result of `work`, repeated when removals and moves of others have ended that it met.
+
+        Whoever waits for them first meets one that is noted after that. Raises InvalidOperationError.
+        """
         for _ in range(_MOST_WAITS):
             try:
                 return work()
-            except MovingError as moving:
-                self.wait_for(moving.place)
+            except GoingError as going_on:
+                self.wait_for(going_on.place)
         return work()
 
     def run(self, removals: list[Removal], takes_long: bool = False) -> int:

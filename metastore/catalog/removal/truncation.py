@@ -89,7 +89,7 @@ class Truncations:
                 what = f"truncate {table.full_name}"
                 self._neighbours.check_removable(connection, [place.location for place in places], own, what)
 
-        self._removals.beside_moves(check)
+        self._removals.beside_others(check)
         submit = partial(_submit_replaced, table, places)
         if not table.is_transactional:
             for place in places:
