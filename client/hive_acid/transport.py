@@ -1,7 +1,8 @@
 """Thrift calls over a small pool of sockets, safe to share between threads.
 
-One call is in flight per socket, as every Hive client does (wire.md §2.2), so a lock that waits on one thread
-does not delay the heartbeats of another. A process that was forked has sockets of its own.
+A socket is one thread's until it has its answers, so a lock that waits does not delay the heartbeats of another
+(wire.md §2.2). Calls that are sent together share a round trip: every metastore does those of one socket in their
+order. A process that was forked has sockets of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from thriftpy2.thrift import TApplicationException, TClient, TDecodeException, TException
+from thriftpy2.thrift import TApplicationException, TDecodeException, TException
 from thriftpy2.transport import TCyBufferedTransport, TSocket, TTransportException
 
 from hive_acid.errors import (
@@ -29,7 +30,7 @@ from hive_acid.errors import (
     UnknownMethodError,
 )
 from hive_acid.forks import renew_in_children
-from hive_acid.protocol import NumberedProtocol
+from hive_acid.protocol import NumberedClient, NumberedProtocol, Question
 from hive_acid.wire import service
 
 POOL_SIZE = 8
@@ -60,7 +61,7 @@ class Transport:
         renew_in_children(self)
 
     def _begin_anew(self) -> None:
-        self._idle: list[tuple[socket.socket, TClient]] = []
+        self._idle: list[tuple[socket.socket, NumberedClient]] = []
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._guard = threading.Lock()
 
@@ -95,11 +96,22 @@ class Transport:
         Raises the error of `hive_acid.errors` that stands for the Thrift exception; MetastoreUnreachableError when no
         answer came. A call that may be repeated is tried once more on a fresh socket before that.
         """
-        attempts = 1 if method in UNREPEATABLE else 2
+        (answer,) = self.ask(Question(method, args))
+        if isinstance(answer, HiveAcidError):
+            raise answer
+        return answer
+
+    def ask(self, *questions: Question) -> list[Any]:
+        """Do calls in this order, in one round trip; what each returned, or the error of ours for what it raised.
+
+        Each is done whatever becomes of those before. Raises what `call` raises if answers are missing.
+        """
+        method = " and ".join(question.method for question in questions)
+        attempts = 1 if any(question.method in UNREPEATABLE for question in questions) else 2
         for attempt in range(1, attempts + 1):
             sock, client = self._take()
             try:
-                result = getattr(client, method)(*args)
+                answers = client.ask(questions)
             except AnswersMixedError as error:
                 _discard(sock)
                 self._discard_idle()
@@ -114,24 +126,21 @@ class Transport:
                     raise MetastoreUnreachableError(
                         f"the metastore at {self.uri} did not answer {method}: {error}. Is it running there?"
                     ) from error
-            except TApplicationException as error:
-                self._put_back(sock, client)
-                raise _application_error(method, error) from None
             except TDecodeException as error:  # an argument that cannot be sent, of which a part may have been
                 _discard(sock)
-                raise _thrift_error(error) from None
-            except TException as error:
-                self._put_back(sock, client)
                 raise _thrift_error(error) from None
             except BaseException:
                 _discard(sock)
                 raise
             else:
                 self._put_back(sock, client)
-                return result
+                return [
+                    _error_of(question.method, answer) if isinstance(answer, TException) else answer
+                    for question, answer in zip(questions, answers, strict=True)
+                ]
         raise AssertionError("the loop above returns or raises")
 
-    def _take(self) -> tuple[socket.socket, TClient]:
+    def _take(self) -> tuple[socket.socket, NumberedClient]:
         while True:
             with self._guard:
                 if self._closed:
@@ -145,13 +154,13 @@ class Transport:
             return sock, client
         return self._connect()
 
-    def _connect(self) -> tuple[socket.socket, TClient]:
+    def _connect(self) -> tuple[socket.socket, NumberedClient]:
         transport = TSocket(self.host, self.port, socket_timeout=self._timeout_ms, connect_timeout=10_000)
         try:
             transport.open()
             transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets.add(transport.sock)
-            client = TClient(service, NumberedProtocol(TCyBufferedTransport(transport)))
+            client = NumberedClient(service, NumberedProtocol(TCyBufferedTransport(transport)))
             client.set_ugi(self.user, [])
         except (TException, AnswersMixedError, OSError, EOFError, ValueError) as error:  # of a name that is none
             words = getattr(error, "message", None) or str(error)
@@ -160,7 +169,7 @@ class Transport:
             ) from error
         return transport.sock, client
 
-    def _put_back(self, sock: socket.socket, client: TClient) -> None:
+    def _put_back(self, sock: socket.socket, client: NumberedClient) -> None:
         with self._guard:
             if not self._closed and len(self._idle) < POOL_SIZE:
                 self._idle.append((sock, client))
@@ -192,7 +201,9 @@ def _closed_by_peer(sock: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-def _application_error(method: str, error: TApplicationException) -> HiveAcidError:
+def _error_of(method: str, error: TException) -> HiveAcidError:
+    if not isinstance(error, TApplicationException):
+        return _thrift_error(error)
     if error.type == TApplicationException.UNKNOWN_METHOD:
         return UnknownMethodError(f"the metastore does not serve {method}")
     return MetastoreInternalError(error.message or f"the metastore failed in {method}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, any_, cast, literal, select
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from hive_acid.errors import NoSuchObjectError
 from metastore.catalog.models import CatalogInfo, Column, DatabaseInfo, Partition, Table
@@ -55,6 +56,23 @@ def table_of(row: Sequence[Any]) -> Table:
     stored["columns"] = columns_of(stored["columns"])
     stored["partition_keys"] = columns_of(stored["partition_keys"])
     return Table(**stored)
+
+
+_TEXTS = tuple(number for number, column in enumerate(TBL.columns) if isinstance(column.type, JSONB))
+
+
+def table_of_texts(row: Sequence[Any]) -> Table:
+    """As `table_of`, of a row whose JSON is text."""
+    values = list(row)
+    for number in _TEXTS:
+        if values[number] is not None:
+            values[number] = json.loads(values[number])
+    return table_of(values)
+
+
+def length_of_texts(row: Sequence[Any]) -> int:
+    """How long the JSON of a row is that `table_of_texts` reads, in characters."""
+    return sum(len(row[number] or "") for number in _TEXTS)
 
 
 def locked(connection: Connection, database: str, name: str) -> Table:

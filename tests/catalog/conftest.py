@@ -1,6 +1,6 @@
 """The catalogue on a fresh database and warehouse, called as the dispatcher calls it."""
 
-import asyncio
+import copy
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +15,7 @@ from metastore.catalog.config import CatalogConfig
 from metastore.catalog.service import CatalogService
 from metastore.observe.calls import CallCounts
 from metastore.rpc.call import Call, Session
+from metastore.rpc.encoding.codec import Prepared
 from metastore.rpc.handlers import session
 from metastore.rpc.handlers.catalog import (
     databases,
@@ -54,6 +55,7 @@ class Rpc(SimpleNamespace):
         )
         self.session = Session(peer="test", user="ann")
         self.workers = Workers(1)
+        self.wait = catalog._db.wait
         self.undeclared: list[str] = []
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
@@ -66,7 +68,8 @@ class Rpc(SimpleNamespace):
             filled = [*args, *[None] * (len(spec) - len(args))]
             try:
                 found = handler(Call(method, self.session, self.workers), *filled)
-                return asyncio.run(found) if inspect.iscoroutine(found) else found
+                found = self.wait(found) if inspect.iscoroutine(found) else found
+                return copy.deepcopy(found.value) if isinstance(found, Prepared) else found  # it is kept
             except MetastoreError as error:
                 slots = getattr(service, f"{method}_result").thrift_spec.values()
                 declared = {slot[2].__name__ for slot in slots if slot[0] == 12}

@@ -17,7 +17,7 @@ def test_columns_stand_in_the_order_of_the_database(db: Database, name: str) -> 
 @pytest.mark.parametrize(
     ("query", "index"),
     [
-        ("SELECT * FROM catalog_table('default', 't1')", "tbl_name"),
+        ("SELECT * FROM catalog_tables('{default}', '{t1}')", "tbl_name"),
         ("SELECT * FROM catalog_database('default')", "database_pkey"),
         ("SELECT * FROM partition WHERE table_id = 1 AND values = ARRAY['1']", "partition_values"),
         ("SELECT name FROM partition WHERE table_id = 1 ORDER BY name LIMIT 10", "partition_name"),

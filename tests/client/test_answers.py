@@ -7,9 +7,19 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from hive_acid.catalog.calls import table_question
 from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
-from hive_acid.errors import AnswersMixedError, HiveAcidError, MetastoreUnreachableError, TransactionClosedError
+from hive_acid.errors import (
+    AlreadyExistsError,
+    AnswersMixedError,
+    HiveAcidError,
+    MetastoreUnreachableError,
+    NoSuchObjectError,
+    NoSuchTxnError,
+    TransactionClosedError,
+)
+from hive_acid.protocol import Question
 from hive_acid.transactions.transaction import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
 from tests.client.meddler import Meddler, meddler
@@ -54,6 +64,50 @@ def test_a_call_that_may_not_be_repeated_says_so_and_the_next_one_is_right(
         connection.begin()
     assert connection.call("get_all_databases") == ["d", "default"]
     assert len(connection.call("get_open_txns_info").open_txns) == 1, "it was done, and not a second time"
+
+
+def test_calls_that_are_sent_together_are_all_done_in_their_order(connection: Connection) -> None:
+    """Also behind one that fails, and each has its own outcome."""
+    database = ttypes.Database(name="later")
+    absent, aborted, made, there, refused = connection.ask(
+        table_question("d", "absent"),
+        Question("abort_txn", (ttypes.AbortTxnRequest(txnid=7),)),
+        Question("create_database", (database,)),
+        Question("get_all_databases", ()),
+        Question("create_database", (database,)),
+    )
+    assert isinstance(absent, NoSuchObjectError)
+    assert isinstance(aborted, NoSuchTxnError)
+    assert made is None
+    assert there == ["d", "default", "later"]
+    assert isinstance(refused, AlreadyExistsError)
+
+
+@pytest.mark.parametrize("fault", ["stale", "half", "silent", "lost"])
+@pytest.mark.parametrize("at", ["get_all_databases", "get_table_req"])
+def test_of_calls_that_are_sent_together_each_gets_its_own_answer_or_none_does(
+    proxy: Meddler, connection: Connection, at: str, fault: str
+) -> None:
+    connection.call("get_all_tables", "d")
+    proxy.faults[at] = fault
+    databases, found = connection.ask(Question("get_all_databases", ()), table_question("d", "t"))
+    assert databases == ["d", "default"]
+    assert found.table.tableName == "t"
+    assert not proxy.faults
+    assert connection.table("d", "t").name == "t"
+
+
+@pytest.mark.parametrize("fault", ["stale", "half", "silent"])
+def test_a_call_that_may_not_be_repeated_is_not_for_the_sake_of_one_that_was_sent_with_it(
+    proxy: Meddler, connection: Connection, fault: str
+) -> None:
+    opening = Question("open_txns", (ttypes.OpenTxnRequest(num_txns=1, user="u", hostname="h"),))
+    proxy.faults["get_table_req"] = fault
+    expected = AnswersMixedError if fault == "stale" else MetastoreUnreachableError
+    with pytest.raises(expected, match="open_txns and get_table_req"):
+        connection.ask(opening, table_question("d", "t"))
+    assert len(connection.call("get_open_txns_info").open_txns) == 1
+    assert connection.table("d", "t").name == "t"
 
 
 def test_a_first_answer_without_sense(proxy: Meddler) -> None:

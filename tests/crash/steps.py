@@ -19,6 +19,7 @@ from pyspark.sql import DataFrameWriter
 
 from hive_acid.connection import Connection
 from hive_acid.filesystem import files
+from hive_acid.protocol import Question
 
 ALL_STEPS = os.environ.get("HIVE_ACID_TEST_ALL_STEPS") == "1"
 """A long run; without it, of the steps of one name (as the renames of many files) the first and the last are taken."""
@@ -41,16 +42,17 @@ class Steps:
         for name, function in inspect.getmembers(files, inspect.isfunction):
             if function.__module__ == files.__name__ and not name.startswith("_") and name not in READING_FUNCTIONS:
                 setattr(files, name, self._counted(function, f"files.{name}"))
-        call = Connection.call
+        ask = Connection.ask
 
-        @wraps(call)
-        def counted_call(connection: Connection, method: str, *args: Any) -> Any:
-            if not method.startswith(READING_CALLS):
-                self._step(f"metastore.{method}")
-            return call(connection, method, *args)
+        @wraps(ask)
+        def counted_ask(connection: Connection, *questions: Question) -> list[Any]:
+            for question in questions:
+                if not question.method.startswith(READING_CALLS):
+                    self._step(f"metastore.{question.method}")
+            return ask(connection, *questions)
 
-        Connection.call = counted_call  # type: ignore[assignment, method-assign]
-        DataFrameWriter.save = self._counted(DataFrameWriter.save, "spark.save")  # type: ignore[method-assign]
+        Connection.ask = counted_ask  # type: ignore[assignment, method-assign]
+        DataFrameWriter.save = self._counted(DataFrameWriter.save, "spark.save")  # type: ignore[assignment, method-assign]
 
     def _counted(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         @wraps(function)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from hive_acid.errors import (
     UnsupportedTableError,
 )
 from hive_acid.filesystem import files
+from hive_acid.protocol import Question
 from hive_acid.transactions.locks import Operation
 from hive_acid.wire import ttypes
 from hive_acid.write.staging import DELETE
@@ -111,15 +113,15 @@ def test_a_table_is_looked_for_again_behind_the_lock(world: World, monkeypatch: 
     """By a `Table` it is that one or none; by a name it is whichever has it then."""
     table = world.create()
     change, error = CHANGES[how]
-    call = Connection.call
+    ask = Connection.ask
 
-    def late(connection: Connection, method: str, *args: object) -> object:
-        if method == "lock" and connection is world.connection:
-            monkeypatch.setattr(Connection, "call", call)
+    def late(connection: Connection, *questions: Question) -> list[Any]:
+        if questions[0].method == "lock" and connection is world.connection:
+            monkeypatch.setattr(Connection, "ask", ask)
             change(world, table)
-        return call(connection, method, *args)
+        return ask(connection, *questions)
 
-    monkeypatch.setattr(Connection, "call", late)
+    monkeypatch.setattr(Connection, "ask", late)
     with world.connection.begin() as transaction, pytest.raises(error):
         world.begin(transaction, table)
     if error is TableChangedError:

@@ -9,6 +9,7 @@ from typing import Any
 from hive_acid.catalog.table import Table, table_from_wire
 from hive_acid.errors import THRIFT_ERRORS
 from hive_acid.ids import TxnId
+from hive_acid.protocol import Question
 from hive_acid.transport import Transport
 from hive_acid.wire import ttypes
 
@@ -25,14 +26,8 @@ class CatalogCalls(Transport):
 
     def wire_table(self, database: str, name: str) -> Any:
         """As `table`, with all that the metastore says of it, as a Thrift struct."""
-        request = ttypes.GetTableRequest(
-            dbName=database,
-            tblName=name,
-            capabilities=ttypes.ClientCapabilities(values=[ttypes.ClientCapability.INSERT_ONLY_TABLES]),
-            processorCapabilities=["HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD"],
-            processorIdentifier="hive-acid",
-        )
-        return self.call("get_table_req", request).table
+        question = table_question(database, name)
+        return self.call(question.method, *question.args).table
 
     def partitions(self, table: Table) -> dict[str, str]:
         """Partition name to location, of all partitions of a table."""
@@ -201,3 +196,15 @@ class CatalogCalls(Transport):
             properties=dict(properties or {}),
         )
         return self.call("compact2", request)
+
+
+def table_question(database: str, name: str) -> Question:
+    """The call for a table's definition; its answer has the `table`."""
+    request = ttypes.GetTableRequest(
+        dbName=database,
+        tblName=name,
+        capabilities=ttypes.ClientCapabilities(values=[ttypes.ClientCapability.INSERT_ONLY_TABLES]),
+        processorCapabilities=["HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD"],
+        processorIdentifier="hive-acid",
+    )
+    return Question("get_table_req", (request,))

@@ -12,10 +12,11 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hive_acid.catalog.calls import CatalogCalls
+from hive_acid.catalog.calls import CatalogCalls, table_question
 from hive_acid.catalog.table import Table, table_from_wire, table_parts
-from hive_acid.errors import NoSuchObjectError, TableChangedError
+from hive_acid.errors import HiveAcidError, NoSuchObjectError, TableChangedError
 from hive_acid.forks import renew_in_children
+from hive_acid.protocol import Question
 from hive_acid.transactions.transaction import Transaction
 
 _KEPT = 1_000
@@ -87,15 +88,29 @@ class Definitions:
 
     def told(self, reference: TableReference, transaction: Transaction | None = None) -> tuple[Table, Any]:
         """As `now`, with all that the metastore says of it beside it, as a Thrift struct."""
+        question = self.question(reference)
         try:
-            wire = self._catalog.wire_table(reference.database, reference.name)
+            answer = self._catalog.call(question.method, *question.args)
         except NoSuchObjectError as error:
+            answer = error
+        return self.answered(reference, answer, transaction)
+
+    def question(self, reference: TableReference) -> Question:
+        """The call whose answer `answered` takes, for who sends it together with another one."""
+        return table_question(reference.database, reference.name)
+
+    def answered(self, reference: TableReference, answer: Any, transaction: Transaction | None) -> tuple[Table, Any]:
+        """As `told`, of what was answered to `question`."""
+        if isinstance(answer, NoSuchObjectError):
             self.forget(reference.full_name)
             if reference.id is None:
-                raise
+                raise answer
             raise NoSuchObjectError(
-                f"there is no table {reference.full_name} any more: it was dropped or renamed ({error})"
-            ) from error
+                f"there is no table {reference.full_name} any more: it was dropped or renamed ({answer})"
+            )
+        if isinstance(answer, HiveAcidError):
+            raise answer
+        wire = answer.table
         table = table_from_wire(wire)
         reference.check(table)
         if transaction is not None:

@@ -35,6 +35,7 @@ from hive_acid.errors import (
 )
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.ids import TxnId, WriteId
+from hive_acid.protocol import Question
 from hive_acid.transactions import own_thread
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.locks import Operation, holder_of, holders_of, users_of
@@ -75,6 +76,8 @@ class Owner(Protocol):
     pressure: Pressure
 
     def call(self, method: str, *args: Any) -> Any: ...
+
+    def ask(self, *questions: Question) -> list[Any]: ...
 
 
 class Transaction:
@@ -284,8 +287,11 @@ class Transaction:
             ),
         )
 
-    def lock(self, *components: Any) -> None:
+    def lock(self, *components: Any, behind: Question | None = None) -> Any:
         """Take locks, all or none; waits while others hold them.
+
+        What is asked `behind` the lock shares its round trip. Returns the answer, which may be an error of ours; None
+        if the lock was waited for, so that it was given before.
 
         Raises LockTimeoutError after the transaction's ``lock_timeout_ms``, with nothing left waiting;
         SnapshotInTheWayError at once if a lock against readers would wait for a snapshot of this thread, and
@@ -307,9 +313,10 @@ class Transaction:
             hostname=socket.gethostname(),
             agentInfo=self._agent_info,
         )
-        answer = self._call("lock", request)
+        answer, told = self._first_lock(request, behind)
         next_look = 0.0
         while answer.state == ttypes.LockState.WAITING:
+            told = None
             if time.monotonic() >= next_look:
                 self._refuse_own_blocks(components, wanted, answer.lockid)
                 next_look = time.monotonic() + _LOOKS_FOR_OWN_EVERY_S
@@ -327,6 +334,19 @@ class Transaction:
         self.locked.update(wanted)
         if self.may_begin_again and any(component.operationType in _CHANGES for component in components):
             self._refuse_outdated()
+        return told
+
+    def _first_lock(self, request: Any, behind: Question | None) -> tuple[Any, Any]:
+        """The answers to a lock and to what is asked behind it, None if nothing is."""
+        if behind is None:
+            return self._call("lock", request), None
+        self._check_process()
+        answer, told = self._connection.ask(Question("lock", (request,)), behind)
+        if isinstance(answer, (TxnAbortedError, NoSuchTxnError)):
+            raise self._ended(answer)
+        if isinstance(answer, HiveAcidError):
+            raise answer
+        return answer, told
 
     def _refuse_own_blocks(self, components: Sequence[Any], tables: Sequence[str], lock_id: int) -> None:
         """Give up a lock that another block of this thread is in the way of."""
@@ -583,12 +603,17 @@ class Transaction:
         try:
             return self._connection.call(method, *request)
         except (TxnAbortedError, NoSuchTxnError) as error:
-            self.given_up(str(error))
+            ended = self._ended(error)
             if method == "heartbeat":
                 raise
-            raise TransactionExpiredError(
-                f"transaction {self.id} has been ended by the metastore ({error}): begin another one"
-            ) from None
+            raise ended from None
+
+    def _ended(self, error: HiveAcidError) -> TransactionExpiredError:
+        """Note that the metastore has ended the transaction, as this says; returns what to raise."""
+        self.given_up(str(error))
+        return TransactionExpiredError(
+            f"transaction {self.id} has been ended by the metastore ({error}): begin another one"
+        )
 
     def _check_process(self) -> None:
         if self._process != os.getpid():

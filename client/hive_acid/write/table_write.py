@@ -134,8 +134,11 @@ class TableWrite:
         """
         known = meant.known or definitions.now(meant)
         component = intent.component(known)
-        transaction.lock(component)
-        table = definitions.now(meant, transaction)
+        told = transaction.lock(component, behind=definitions.question(meant))
+        if told is None:
+            table = definitions.now(meant, transaction)
+        else:
+            table, _ = definitions.answered(meant, told, transaction)
         if table.id != known.id and transaction.may_begin_again and intent.reads:
             raise SnapshotOutdatedError(
                 f"{table.full_name} is another table than it was before transaction {transaction.id}, which may not "

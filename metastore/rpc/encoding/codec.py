@@ -38,6 +38,13 @@ class Prepared:
         self.body: bytes | None = None
 
 
+def prepared_paced(method: str, value: Any) -> Prepared:
+    """A result that may be long, encoded here, on a thread: others have their turn meanwhile."""
+    prepared = Prepared(value)
+    prepared.body = _body(_result_class(method)(success=paced(value)))
+    return prepared
+
+
 def decode_arguments(method: str, message: bytes) -> list[Any]:
     """The arguments of a call, in the order of their ids.
 

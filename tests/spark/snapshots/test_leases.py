@@ -42,14 +42,14 @@ def named(db: Database):
 def calls(monkeypatch):
     """Calls to the metastore meanwhile: the method and its first argument."""
     seen = []
-    call = Connection.call
+    ask = Connection.ask
 
-    def watched(self, method, *args):
-        seen.append((method, args[0] if args else None))
-        return call(self, method, *args)
+    def watched(self, *questions):
+        seen.extend((method, args[0] if args else None) for method, args in questions)
+        return ask(self, *questions)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Connection, "call", watched)
+        patch.setattr(Connection, "ask", watched)
         yield seen
 
 

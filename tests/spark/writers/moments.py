@@ -14,8 +14,10 @@ from typing import Any
 from unittest import mock
 
 from hive_acid.connection import Connection
+from hive_acid.errors import HiveAcidError
 from hive_acid.filesystem import files
 from hive_acid.format.names import is_hidden
+from hive_acid.protocol import Question
 from hive_acid.wire import ttypes
 
 MOMENTS = {
@@ -45,19 +47,22 @@ class Moments:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Within the block the statement runs, on this thread."""
-        call, rename = self._connection.call, files.rename
+        ask, rename = self._connection.ask, files.rename
 
-        def watched_call(method: str, *arguments: Any) -> Any:
+        def watched_ask(*questions: Question) -> list[Any]:
             if threading.get_ident() != self._owner:
-                return call(method, *arguments)
-            self._before(method)
+                return ask(*questions)
+            for question in questions:
+                self._before(question.method)
             self._is_calling = True
             try:
-                answer = call(method, *arguments)
+                answers = ask(*questions)
             finally:
                 self._is_calling = False
-            self._after(method, answer)
-            return answer
+            for question, answer in zip(questions, answers, strict=True):
+                if not isinstance(answer, HiveAcidError):
+                    self._after(question.method, answer)
+            return answers
 
         def watched_rename(source: str, target: str, **how: bool) -> None:
             # The metastore may be in this process: what happens during a call is its own.
@@ -66,7 +71,7 @@ class Moments:
             rename(source, target, **how)
 
         with (
-            mock.patch.object(self._connection, "call", watched_call),
+            mock.patch.object(self._connection, "ask", watched_ask),
             mock.patch.object(files, "rename", watched_rename),
         ):
             yield

@@ -28,8 +28,10 @@ from metastore.catalog.removal.trash import UNDROP
 from metastore.catalog.rules.capabilities import INSERT_ONLY_TABLES, access_of, guard_of
 from metastore.catalog.service import CatalogService
 from metastore.rpc.call import Call, Handler
+from metastore.rpc.encoding.codec import Prepared, prepared_paced
 from metastore.rpc.handlers.catalog.dependents import dependents_of
 from metastore.rpc.handlers.catalog.statistics import table_statistics
+from metastore.rpc.handlers.catalog.table_replies import TableReplies
 from metastore.rpc.handlers.session import checks_column_types
 from metastore.rpc.structs.catalog import field_schemas, table_of, table_struct
 from metastore.rpc.structs.statistics import engine_of, marked, reader_of, upkeep_of
@@ -46,20 +48,34 @@ def handlers(catalog: CatalogService) -> dict[str, Handler]:
 
 
 def _reading(catalog: CatalogService) -> dict[str, Handler]:
-    tables = catalog.tables
+    tables, replies = catalog.tables, TableReplies()
 
-    def get_table(call: Call, database: str, name: str) -> Any:
-        table = tables.get(database_name(database), name)
-        if is_refused(catalog, call, table) and not _is_dropping(call, table.database):
-            raise MetaError(
-                f"{table.full_name} is an ACID table, which this client would read and write wrongly: use"
-                " hive_acid.connect and hive_acid.spark, a client that sends get_table_req, or the server setting or"
-                " table property metastore.acid.guard=allow"
-            )
-        check_insert_only(table, ())
-        return table_struct(table)
+    async def get_table(call: Call, database: str, name: str) -> Any:
+        def check(table: Table) -> None:
+            if is_refused(catalog, call, table) and not _is_dropping(call, table.database):
+                raise MetaError(
+                    f"{table.full_name} is an ACID table, which this client would read and write wrongly: use"
+                    " hive_acid.connect and hive_acid.spark, a client that sends get_table_req, or the server setting"
+                    " or table property metastore.acid.guard=allow"
+                )
+            check_insert_only(table, ())
 
-    def get_table_req(call: Call, request: Any) -> Any:
+        row = await tables.row_soon(database_name(database), name)
+        return await replies.of(call, row, None, check, table_struct)
+
+    async def get_table_req(call: Call, request: Any) -> Any:
+        if request.validWriteIdList or request.getColumnStats:
+            return await call.run(with_statistics, call.method, request)
+        known = tuple((request.capabilities and request.capabilities.values) or ())
+        processor = tuple(request.processorCapabilities or ())
+
+        def reply(table: Table) -> Any:
+            return ttypes.GetTableResult(table=translated(table, processor))
+
+        row = await tables.row_soon(database_name(request.dbName, request.catName), request.tblName)
+        return await replies.of(call, row, processor, lambda table: check_insert_only(table, known), reply)
+
+    def with_statistics(method: str, request: Any) -> Prepared:
         database, reader = database_name(request.dbName, request.catName), reader_of(request.validWriteIdList)
         if reader is None:
             table, is_compliant = tables.get(database, request.tblName), None
@@ -71,7 +87,7 @@ def _reading(catalog: CatalogService) -> dict[str, Handler]:
             marked(struct, is_compliant)
         if request.getColumnStats:
             struct.colStats = table_statistics(catalog, table, engine_of(request.engine), reader)
-        return ttypes.GetTableResult(table=struct, isStatsCompliant=struct.isStatsCompliant)
+        return prepared_paced(method, ttypes.GetTableResult(table=struct, isStatsCompliant=struct.isStatsCompliant))
 
     def check_insert_only(table: Table, capabilities: Collection[int]) -> None:
         """Hive's own rule for clients that do not know insert-only tables, if it is switched on."""
