@@ -52,7 +52,7 @@ class Steps:
             return ask(connection, *questions)
 
         Connection.ask = counted_ask  # type: ignore[assignment, method-assign]
-        DataFrameWriter.save = self._counted(DataFrameWriter.save, "spark.save")  # type: ignore[assignment, method-assign]
+        DataFrameWriter.save = self._counted(DataFrameWriter.save, "spark.save")  # type: ignore[method-assign]
 
     def _counted(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         @wraps(function)

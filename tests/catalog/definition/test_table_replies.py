@@ -30,7 +30,7 @@ def _create(rpc: Rpc, name: str, rng: random.Random) -> None:
     width = rng.choice((1, 3, 400))  # the last is too long to be kept
     parameters = dict(rng.choice(KINDS))
     kind = "EXTERNAL_TABLE" if "EXTERNAL" in parameters else "MANAGED_TABLE"
-    buckets = {"numBuckets": 4, "bucketCols": ["c0"]} if rng.random() < 0.3 else {}
+    buckets: dict[str, Any] = {"numBuckets": 4, "bucketCols": ["c0"]} if rng.random() < 0.3 else {}
     columns = [column(f"c{number}", rng.choice(("int", "string"))) for number in range(width)]
     keys = (column("k", "string"),) if rng.random() < 0.3 else ()
     rpc.create_table(table(name, keys=keys, sd=storage(*columns, **buckets), parameters=parameters, tableType=kind))
