@@ -103,6 +103,25 @@ def test_hostile_values_agree_with_plain_python(spark, ansi):
         assert not wrong, kind
 
 
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_many_columns_and_fields(spark, ansi):
+    """As many as there are: their hashes are in one another, for which Spark's parser has no stack without end."""
+    texts, fields = ["string", "int"] * 32, ", ".join(f"'f{place}', id * {place}" for place in range(64))
+    kinds = [*texts, f"struct<{','.join(f'f{place}:bigint' for place in range(64))}>", "string"]
+    values = [f"cast(if(id % 7 = {place % 7}, NULL, id * {place}) AS {kind})" for place, kind in enumerate(texts)]
+    every = [*values, f"named_struct({fields})", "string(id)"]
+    frame = spark.range(20).selectExpr(*(f"{value} AS c{place}" for place, value in enumerate(every)))
+
+    def row(number):
+        products = (None if number % 7 == place % 7 else number * place for place in range(64))
+        found = [str(of) if of is not None and place % 2 == 0 else of for place, of in enumerate(products)]
+        return [*found, {f"f{place}": number * place for place in range(64)}, str(number)]
+
+    with under(spark, {"spark.sql.ansi.enabled": ansi}):
+        found = [of.bucket for of in buckets(frame, table(kinds)).collect()]
+    assert found == [bucket_number(kinds, row(number), MANY) for number in range(20)]
+
+
 def test_the_older_hash_and_maps_are_refused(spark):
     with pytest.raises(UnsupportedTableError, match="bucketing_version 1"):
         bucket_of(table(["int"], bucketing_version="1"), {"c0": "1"})

@@ -32,6 +32,9 @@ _C1, _C2 = 0xCC9E2D51, 0x1B873593
 _F1, _F2 = 0x85EBCA6B, 0xC2B2AE35
 _INVERSE_OF_F1, _INVERSE_OF_F2 = pow(_F1, -1, 1 << 32), pow(_F2, -1, 1 << 32)
 
+_NESTED = 8
+"""Of more hashes, each within the next, Spark's compiler and then its parser run out of stack."""
+
 
 class Clustering(NamedTuple):
     """What a table's definition says of its buckets; -1 buckets for a table without."""
@@ -81,8 +84,12 @@ def bucket_of(table: Table, columns: Mapping[str, str]) -> str:
     return f"pmod({_combined(hashes)} & 2147483647, {table.buckets})"
 
 
-def _combined(hashes: list[str]) -> str:
+def _combined(hashes: Sequence[str]) -> str:
     """As Java combines the hashes of a list, wrapping round like its ints."""
+    if len(hashes) > _NESTED:
+        every = ", ".join(hashes)
+        total, one = _variable(f"total {every}"), _variable(f"one {every}")
+        return f"aggregate(array({every}), 0, ({total}, {one}) -> {_combined([total, one])})"
     return reduce(lambda total, one: _int(f"bigint({total}) * 31 + {one}"), hashes)
 
 
