@@ -1,6 +1,7 @@
 """Insert-only tables of any format: read by the snapshot, like any ACID table."""
 
 import json
+import random
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -8,6 +9,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import FormatError, TableNotAcidError, UnsupportedTableError
+from hive_acid.spark.read.quoted_text import Signs
 from hive_acid.wire import ttypes
 from tests.spark.checker import location_of
 from tests.spark.conftest import OVER_CONNECT
@@ -139,11 +141,78 @@ def test_text_that_would_be_read_as_another_is_refused(acid, spark, name, value)
 
 
 def test_quoted_text(acid):
+    """An empty field is an empty text, what is missing is null, and each line is a row."""
     at = create(acid, "csv", {"id": "string", "name": "string"})
     commit_writes(acid, "d.t", 1)
     (at / "delta_0000001_0000001_0000").mkdir()
-    (at / "delta_0000001_0000001_0000" / "000000_0").write_text('1,"a,b"\n2,c\n')
-    assert rows(acid) == [("1", "a,b"), ("2", "c")]
+    lines = ['1,"a,b"', "2,c", ',""', "3", "", " ", '4,"x""y"', '5,"C:\\new"', '"6,7', "8,9,10"]
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("\n".join(lines) + "\n")
+    expected = {
+        ("1", "a,b"),
+        ("2", "c"),
+        ("", ""),
+        ("3", None),
+        (None, None),
+        (" ", None),
+        ("4", 'x"y'),
+        ("5", "C:new"),
+    }
+    found = [tuple(row) for row in acid.table("d.t").collect()]
+    assert {*found} == expected | {("8", "9")}
+    assert len(found) == len(lines)
+    assert acid.table("d.t").where("name = ''").count() == 1
+
+
+OF_QUOTES = [
+    Signs(",", '"', "\\"),
+    Signs(";", "'", "\\"),
+    Signs("\t", '"', "|"),
+    Signs("^", "]", "-"),
+    Signs(",", '"', "a"),
+]
+
+
+@pytest.mark.parametrize("signs", OF_QUOTES, ids=str)
+def test_quoted_text_is_what_hives_parser_reads(acid, spark, signs):
+    """Random lines beside opencsv itself, which Spark has among its libraries."""
+    create_reader, text = spark._jvm.au.com.bytecode.opencsv.CSVReader, spark._jvm.java.io.StringReader
+    chance = random.Random(" ".join(signs))
+    of = [*signs, *signs[:2], signs.quote, "a", " ", "é", "\U0001f600", "b", "\u2003"]
+    lines = {"".join(chance.choices(of, k=chance.randrange(9))) for _ in range(600)}
+    whole = ["", "x", *(text.translate(str.maketrans(',"\\', "".join(signs))) for text in
+             ('"x"', '"x""y"', '"\\"\\\\"', '"a,b"', ' "x"', "\\N", '""', '""""'))]  # fmt: skip
+    lines |= {signs.separator.join(chance.choices(whole, k=4)) for _ in range(200)}
+    told = dict(zip(("separatorChar", "quoteChar", "escapeChar"), signs, strict=True))
+    at = create(acid, "csv", {f"c{place}": "string" for place in range(10)}, (), told)
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("".join(f"{line}\n" for line in sorted(lines)))
+
+    def read(line):
+        fields = list(create_reader(text(line), *signs).readNext() or [])
+        return (*fields, *[None] * 10)[:10]
+
+    found = sorted((tuple(row) for row in acid.table("d.t").collect()), key=str)
+    assert found == sorted(map(read, lines), key=str)
+
+
+def test_quoted_text_of_any_length(acid):
+    at = create(acid, "csv", {"a": "string", "b": "string"})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    lines = ['"' + 'x""y' * 300_000 + '",b', "x" * 1_000_000 + ",b", ' "' + "xy" * 5_000 + '",b']
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("\n".join(lines))
+    found = acid.table("d.t").selectExpr("length(a)", "b").collect()
+    assert sorted(map(tuple, found)) == [(10_001, "b"), (900_000, "b"), (1_000_000, "b")]
+
+
+def test_quoted_text_of_signs_that_hive_does_not_take(acid):
+    at = create(acid, "csv", {"a": "string"}, (), {"quoteChar": "\\"})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("a\n")
+    with pytest.raises(UnsupportedTableError, match="lines cannot be told"):
+        acid.table("d.t").collect()
 
 
 def test_json_lines_of_another_writer(acid):

@@ -31,6 +31,7 @@ from hive_acid.spark.plans.read_plan import DirectoriesPlan
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.originals import path_of
+from hive_acid.spark.read.quoted_text import CSV_SIGNS, Signs, fields_of
 from hive_acid.spark.read.scan import PATH_COLUMN, literal_path, names_files, partition_texts
 from hive_acid.spark.read.unpushed import unpushed
 from hive_acid.spark.values import json_values
@@ -287,16 +288,30 @@ def _value(text: Column, kind: t.DataType) -> Column:
 
 def _quoted_text(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataFrame:
     """Lines of Hive's OpenCSVSerde: all columns are text, quotes may stand around them."""
-    of = _told_to_serde(table)
     refuse_header(table)
-    texts = t.StructType([t.StructField(column.name, t.StringType()) for column in table.columns])
-    source = reader_of(spark, "csv").schema(texts).option("sep", of.get("separatorChar", ","))
-    source = source.option("quote", of.get("quoteChar", '"')).option("escape", of.get("escapeChar", "\\"))
-    read = _loaded(table, source.option("emptyValue", ""), found)
+    signs = _signs(table)
+    source = _loaded(table, reader_of(spark, "text"), found)
+    lines = source.select(fields_of(F.col(_LINE), signs).alias(_LINE), path_of(source, (), levels))
     values = [
-        F.col(quoted(column.name)).try_cast(spark_type(column.type)).alias(column.name) for column in table.columns
+        F.get(F.col(_LINE), F.lit(place)).try_cast(spark_type(column.type)).alias(column.name)
+        for place, column in enumerate(table.columns)
     ]
-    return read.select(*values, path_of(read, table.columns, levels))
+    return lines.select(*values, PATH_COLUMN)
+
+
+def _signs(table: Table) -> Signs:
+    """Those of a table with Hive's OpenCSVSerde. Raises UnsupportedTableError for such as Hive does not take."""
+    of = _told_to_serde(table)
+    escape = of.get("escapeChar") or CSV_SIGNS.quote
+    # The quote is what Hive takes for no escape that anybody has asked for.
+    escape = CSV_SIGNS.escape if escape[0] == CSV_SIGNS.quote else escape[0]
+    separator, quote = (of.get("separatorChar") or CSV_SIGNS.separator)[0], (of.get("quoteChar") or CSV_SIGNS.quote)[0]
+    if len({separator, quote, escape}) < len(Signs._fields) or not {separator, quote, escape}.isdisjoint("\r\n"):
+        raise UnsupportedTableError(
+            f"{table.full_name}: its lines cannot be told, with {separator!r} between, {quote!r} around fields and "
+            f"{escape!r} for escapes"
+        )
+    return Signs(separator, quote, escape)
 
 
 def refuse_header(table: Table) -> None:
