@@ -12,6 +12,7 @@ from tests.spark.checker import location_of
 from tests.spark.compaction import compact_table
 from tests.spark.placed import acid_shaped, commit_writes, place
 from tests.spark.plans import scans
+from tests.values.under import under
 
 
 def numbers(spark, first, last):
@@ -120,6 +121,35 @@ def test_loaded_files_are_counted_within_their_directory(acid, spark):
     assert row_ids(acid) == {6: (3, encode_bucket(0), 0), 7: (3, encode_bucket(0), 1)}
     assert acid.update("d.t", {"name": "'x'"}, "id = 7") == 1
     assert ids(acid) == [6, 7]
+
+
+@pytest.mark.parametrize("minds_case", ["true", "false"])
+def test_capitals_in_loaded_files(acid, spark, tmp_path, minds_case):
+    """In a session that minds case Spark finds columns only as they are written, and an UPDATE would keep the nulls."""
+    acid.create_table("d.t", {"id": "bigint", "Name": "string"}, partitioned_by={"p": "int"})
+    file = tmp_path / "file"
+    spark.range(3).selectExpr("id AS ID", "concat('n', id) AS `nAME`").coalesce(1).write.orc(str(file))
+    acid.load_data("d.t", str(file), partition={"p": 1})
+    acid.insert("d.t", spark.sql("SELECT 9L id, 'n9' name, 1 p"))
+    with under(spark, {"spark.sql.caseSensitive": minds_case}):
+        assert sorted(map(tuple, acid.table("d.t").collect())) == [*((n, f"n{n}", 1) for n in range(3)), (9, "n9", 1)]
+        assert acid.table("d.t").where("name = 'n1'").count() == acid.table("d.t").where("id = 2").count() == 1
+        assert acid.update("d.t", {"id": "id + 10"}, "name IN ('n1', 'n9')") == 2
+        assert acid.delete("d.t", "id = 0") == 1
+    assert sorted(map(tuple, acid.table("d.t").collect())) == [(2, "n2", 1), (11, "n1", 1), (19, "n9", 1)]
+
+
+def test_capitals_in_fields_of_loaded_files(acid, spark, tmp_path):
+    acid.create_table("d.t", {"id": "bigint", "s": "array<struct<a:int>>"})
+    file = tmp_path / "file"
+    spark.sql("SELECT 1L ID, array(named_struct('A', 7)) S").coalesce(1).write.orc(str(file))
+    acid.load_data("d.t", str(file))
+    with under(spark, {"spark.sql.caseSensitive": "true"}):
+        for verb in (lambda: acid.table("d.t").collect(), lambda: acid.update("d.t", {"id": "2"}, "id = 1")):
+            with pytest.raises(UnsupportedTableError, match=r"a field A: Spark .*caseSensitive"):
+                verb()
+    assert acid.update("d.t", {"id": "2"}, "id = 1") == 1
+    assert [(row.id, row.s[0].a) for row in acid.table("d.t").collect()] == [(2, 7)]
 
 
 def test_partitions_of_originals(acid, spark):

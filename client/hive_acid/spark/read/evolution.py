@@ -20,10 +20,13 @@ from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.evolution import agree, is_known_by_name, is_marked_renamed, stands_under
 from hive_acid.format.orc.file import ACID_FIELDS
+from hive_acid.format.orc.tail import Tail
 from hive_acid.format.state import DataDirectory, DataFile
 from hive_acid.spark.jvm.sources import reader_of
 from hive_acid.spark.read.originals import Names
 from hive_acid.spark.read.scan import ROW_COLUMN, literal_path
+
+_MINDS_CASE = "spark.sql.caseSensitive"
 
 Place = tuple[str, DataDirectory]
 """A partition's location, and one of its directories."""
@@ -60,7 +63,8 @@ def names_in_originals(
 ) -> Mapping[str, Names]:
     """The names in files without ACID columns, by their full paths; who made them is not known, so all are looked at.
 
-    Raises UnsupportedTableError for files that cannot be read, or that do have ACID columns.
+    Raises UnsupportedTableError for files that cannot be read, or that do have ACID columns, and for fields of structs
+    that Spark would not find in a session that minds case.
     """
     wanted = [_path(location, file) for file in found]
     columns = [column.name for column in table.columns]
@@ -71,7 +75,7 @@ def names_in_originals(
         if acid <= {name.lower() for name in in_file}:
             raise UnsupportedTableError(f"{file.path} has ACID columns, but not the name of such a file (bucket_00000)")
         if is_known_by_name(columns, in_file) and not renamed:
-            by_name = {name.lower(): name for name in in_file}
+            by_name = {name.lower(): name for name in (*in_file, *filter(_is_lower, in_file))}
             names[file.path] = tuple(by_name.get(column.lower()) for column in columns)
         else:
             names[file.path] = stands_under(columns, in_file)
@@ -89,8 +93,27 @@ def _names(spark: SparkSession, wanted: Sequence[DataFilePath], *, within_row: b
         # A compression that needs a library which is not there, or no ORC file: Spark knows.
         return [_names_by_spark(spark, file.path, within_row=within_row) for file in wanted]
     if not within_row:
+        _refuse_capitals(spark, wanted, tails)
         return [tail.names() for tail in tails]
     return [() if (row := tail.column(ROW_COLUMN)) is None else tail.names(row) for tail in tails]
+
+
+def _refuse_capitals(spark: SparkSession, wanted: Sequence[DataFilePath], tails: Sequence[Tail]) -> None:
+    """Raise UnsupportedTableError for fields of structs with capitals, if the session minds case.
+
+    Columns are asked for by their names in the file; of fields Spark would make nulls, which an UPDATE would keep.
+    """
+    for file, tail in zip(wanted, tails, strict=True):
+        within = [name for of in tail.types[1:] for name in of.names if not _is_lower(name)]
+        if within and spark.conf.get(_MINDS_CASE, "false") == "true":
+            raise UnsupportedTableError(
+                f"{file.path} was not written by hive-acid, and has a field {within[0]}: Spark does not find it with "
+                f"{_MINDS_CASE}=true. Read it without that setting"
+            )
+
+
+def _is_lower(name: str) -> bool:
+    return name == name.lower()
 
 
 def _names_by_spark(spark: SparkSession, path: str, *, within_row: bool) -> tuple[str, ...]:

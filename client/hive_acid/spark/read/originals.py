@@ -23,6 +23,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as t
 
 from hive_acid.catalog import table as catalog
 from hive_acid.filesystem import files
@@ -127,9 +128,13 @@ def _plain(
 ) -> DataFrame:
     present = [catalog.Column(name, column.type) for name, column in zip(names, columns, strict=True) if name]
     reader = as_of(reader_of(spark, "orc"), hash(tuple(file.stamp for file in found)))
-    frame = reader.schema(row_type(present)).load([literal_path(file.path) for file in found])
+    # By the very names of the file: the session may mind case (`spark.sql.caseSensitive`).
+    as_named = t.StructType(
+        [t.StructField(of.name, field.dataType) for of, field in zip(present, row_type(present).fields, strict=True)]
+    )
+    frame = reader.schema(as_named).load([literal_path(file.path) for file in found])
     values = [
-        (F.col(quoted(name.lower())) if name else F.lit(None).cast(spark_type(column.type))).alias(column.name.lower())
+        (F.col(quoted(name)) if name else F.lit(None).cast(spark_type(column.type))).alias(column.name.lower())
         for name, column in zip(names, columns, strict=True)
     ]
     place = [
