@@ -30,7 +30,21 @@ A = TypeVar("A")
 SCHEMA = "hive_acid"
 """The schema of everything we store."""
 
-_OPTIONS = f"-c jit=off -c search_path={SCHEMA}"
+_OWN = {
+    "jit": "off",
+    "search_path": SCHEMA,
+    # Who waits for a lock has to see what its holder has done: under others calls fail, or answer from before.
+    "default_transaction_isolation": "read committed",
+    "idle_session_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",  # a long list is read by a client as slowly as it likes
+    "array_nulls": "on",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    "transform_null_equals": "off",
+}
+"""Settings of our sessions, whatever the database or the user presets: with others calls mean something else."""
+_OPTIONS = " ".join("-c {}={}".format(name, value.replace(" ", "\\ ")) for name, value in _OWN.items())
 # Planning a lock request anew takes longer than the request itself.
 _CALL_OPTIONS = f"{_OPTIONS} -c plan_cache_mode=force_generic_plan"
 # Plans are made once, perhaps when a table is empty, and kept: hot calls find single rows by index, whatever it holds.

@@ -23,6 +23,7 @@ _MEANINGS: Final = {
     "54": (MetaError, "the request is too large for the database"),
     "23514": (InvalidInputError, "a value of the request is out of range"),
     "23503": (MetaError, "what the request belongs to is not there (any more)"),
+    "55P03": (MetaError, "the database lets nobody wait for so long (lock_timeout)"),
     "57014": (MetaError, "the database has cancelled the statement"),
     NO_ROOM: (MetaError, "the database has no disk space left, nothing was done"),
 }

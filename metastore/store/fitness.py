@@ -46,9 +46,10 @@ def examine(db: Database, config: StoreConfig) -> None:
 def _examine_server(cursor: Any, config: StoreConfig) -> None:
     cursor.execute(
         "SELECT current_database(), current_setting('server_encoding'), current_setting('server_version_num')::integer,"
-        " current_setting('server_version'), pg_is_in_recovery(), current_setting('max_connections')::integer"
+        " current_setting('server_version'), pg_is_in_recovery(), current_setting('max_connections')::integer,"
+        " current_setting('transaction_read_only')::boolean, current_setting('synchronous_commit')"
     )
-    name, encoding, number, version, is_standby, most = cursor.fetchone()
+    name, encoding, number, version, is_standby, most, is_read_only, durability = cursor.fetchone()
     if encoding != "UTF8":
         raise MetaError(
             f"the database {name} keeps text as {encoding}, which has no room for most names: make another one by "
@@ -58,6 +59,19 @@ def _examine_server(cursor: Any, config: StoreConfig) -> None:
         raise MetaError(f"the database is a Postgres {version}: hive-acid needs 14 or newer")
     if is_standby:
         raise MetaError(f"the database {name} is a standby, which takes no changes: give the address of its primary")
+    if is_read_only:
+        raise MetaError(
+            f"the database {name} takes no changes, as default_transaction_read_only is on for it or for its user; some "
+            "providers set it when the disk is nearly full"
+        )
+    if durability == "off":
+        event(
+            LOG,
+            logging.WARNING,
+            "database forgets answered commits when it crashes",
+            synchronous_commit=durability,
+            hint="set it on for the database, or for its user",
+        )
     if most < config.max_connections:
         event(
             LOG,
