@@ -61,7 +61,7 @@ def _examine_server(cursor: Any, config: StoreConfig) -> None:
         raise MetaError(f"the database {name} is a standby, which takes no changes: give the address of its primary")
     if is_read_only:
         raise MetaError(
-            f"the database {name} takes no changes, as default_transaction_read_only is on for it or for its user; some "
+            f"the database {name} takes no changes, as default_transaction_read_only is on for it or its user; some "
             "providers set it when the disk is nearly full"
         )
     if durability == "off":

@@ -27,6 +27,8 @@ import dataclasses
 import gzip
 import io
 import json
+import os
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -41,6 +43,10 @@ VERSION = 1
 HEADER, TRANSACTIONS, CATALOG, DATABASE, ENTRY, TABLE, WRITES, PARTITION, END = (
     "header", "transactions", "catalog", "database", "entry", "table", "writes", "partition", "end",
 )  # fmt: skip
+_KINDS = (TRANSACTIONS, CATALOG, DATABASE, ENTRY, TABLE, WRITES, PARTITION)
+UNFIT = (ValueError, KeyError, TypeError, AttributeError)
+"""What comes of a line that has not the form of its kind."""
+_DAMAGED = (*UNFIT, RecursionError, EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def database_value(database: DatabaseInfo) -> dict[str, Any]:
@@ -88,11 +94,16 @@ def writes_of(value: dict[str, Any]) -> TableWrites:
 
 
 class Writer:
-    """Writes lines into a file that gets its name only when it is complete."""
+    """Writes lines into a file that gets its name only when it is complete.
+
+    Raises FormatError for what is there and is no file, as a device or a pipe: the new file would take its place.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._unfinished = path.with_name(path.name + ".unfinished")
+        if path.exists() and not path.is_file():
+            raise FormatError(f"{path} is there and is no file: give the name of a file to write to")
+        self._path = path.resolve()  # what a link leads to is replaced, not the link
+        self._unfinished = self._path.with_name(self._path.name + ".unfinished")
         self._lines = 0
         self._file: IO[str] | None = None
         self._closing = contextlib.ExitStack()
@@ -114,9 +125,16 @@ class Writer:
         self._lines += 1
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        if failure is None:
-            self.line(END, lines=self._lines)
-        self._closing.close()
+        try:
+            with self._closing:
+                if failure is None:
+                    self.line(END, lines=self._lines)
+            if failure is None:
+                with self._unfinished.open("rb") as file:
+                    os.fsync(file.fileno())
+        except BaseException:
+            self._unfinished.unlink()
+            raise
         if failure is None:
             self._unfinished.replace(self._path)
         else:
@@ -142,14 +160,20 @@ def read(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                     _check_header(path, kind, fields)
                 elif kind == END:
                     ended = fields["lines"] == number
-                else:
+                elif kind in _KINDS:
                     yield kind, fields
-        except (ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
-            raise FormatError(
-                f"{path} is not an export of hive-acid, or damaged in line {number + 1}: {error}"
-            ) from error
+                else:
+                    raise ValueError(f"there is no kind {kind}")
+        except _DAMAGED as error:
+            raise damaged(path, number, error) from error
         if not ended:
             raise FormatError(f"{path} was cut off: its last line is missing. Export again")
+
+
+def damaged(path: Path, number: int, error: Exception) -> FormatError:
+    """What is said of the line behind so many others."""
+    words = f"{error} is missing" if isinstance(error, KeyError) else error
+    return FormatError(f"{path} is not an export of hive-acid, or damaged in line {number + 1}: {words}")
 
 
 def _check_header(path: Path, kind: str, fields: dict[str, Any]) -> None:

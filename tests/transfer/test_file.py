@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,51 @@ def test_a_file_that_was_cut_off_is_found_out(old: Served, db: Database, tmp_pat
     (tmp_path / "damaged.json").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(FormatError, match="damaged in line"):
         move_in(db, tmp_path / "damaged.json")
+
+
+def test_a_damaged_or_edited_file_is_told_with_its_line(old: Served, new: Served, tmp_path: Path) -> None:
+    """Whatever one line of it has lost or become."""
+    whole = export(old.db, tmp_path / "all.json").decode().splitlines()
+    kinds = {json.loads(line)["kind"]: number for number, line in enumerate(whole)}
+    for kind, number in kinds.items():
+        line = json.loads(whole[number])
+        worse: list[object] = [{**line, "kind": "nosuch"}, {**line, "kind": [1]}, {"kind": kind}, [1], 5, None]
+        if isinstance(line.get("value"), dict):
+            values: list[object] = [{}, {**line["value"], "nosuch": 1}, [], None, "x"]
+            worse += [{**line, "value": value} for value in values]
+        for one in worse:
+            (tmp_path / "bad.json").write_text(
+                "\n".join([*whole[:number], json.dumps(one), *whole[number + 1 :]]) + "\n"
+            )
+            with pytest.raises(
+                FormatError,
+                match=rf"bad.json (is not an export of hive-acid$|.*(line {number + 1}\b|its last line is missing))",
+            ):
+                move_in(new.db, tmp_path / "bad.json")
+
+
+def test_damaged_bytes_of_a_compressed_file(old: Served, new: Served, tmp_path: Path) -> None:
+    whole = export(old.db, tmp_path / "all.json.gz")
+    for number in range(0, len(whole), 7):
+        damaged = bytearray(whole)
+        damaged[number] ^= 0xFF
+        (tmp_path / "bad.json.gz").write_bytes(damaged)
+        try:
+            for _ in file_format.read(tmp_path / "bad.json.gz"):
+                pass
+        except FormatError as error:
+            assert "bad.json.gz" in str(error)  # noqa: PT017 - some bytes of the head mean nothing
+
+
+def test_what_is_no_file_is_not_replaced(old: Served, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FormatError, match="pipe is there and is no file"):
+        export(old.db, tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "all.json")
+    assert export(old.db, tmp_path / "link") == (tmp_path / "elsewhere" / "all.json").read_bytes()
+    assert (tmp_path / "link").is_symlink()
 
 
 def test_a_later_version_is_refused(tmp_path: Path) -> None:

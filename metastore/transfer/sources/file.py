@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from metastore.catalog.models import CatalogInfo, DatabaseInfo, Partition, Table
 from metastore.transfer import file_format
 from metastore.transfer.models import PARTITIONS_PER_BATCH, Entry, Selection, SourceTable, TableWrites, TxnState
+
+T = TypeVar("T")
 
 
 class FileSource:
@@ -16,7 +18,7 @@ class FileSource:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lines = _Lines(file_format.read(path))
+        self._lines = _Lines(path)
 
     @property
     def name(self) -> str:
@@ -27,16 +29,14 @@ class FileSource:
         return self.name
 
     def txns(self) -> TxnState:
-        fields = self._lines.next(file_format.TRANSACTIONS)
-        return TxnState(fields["high_water_mark"] if fields else 0)
+        return self._lines.next(file_format.TRANSACTIONS, lambda one: TxnState(one["high_water_mark"])) or TxnState(0)
 
     def catalogs(self) -> Iterator[CatalogInfo]:
-        while (fields := self._lines.next(file_format.CATALOG)) is not None:
-            yield CatalogInfo(**fields["value"])
+        while (catalog := self._lines.next(file_format.CATALOG, lambda one: CatalogInfo(**one["value"]))) is not None:
+            yield catalog
 
     def databases(self, selection: Selection) -> Iterator[DatabaseInfo]:
-        while (fields := self._lines.next(file_format.DATABASE)) is not None:
-            database = file_format.database_of(fields["value"])
+        while (database := self._lines.next(file_format.DATABASE, _database_of)) is not None:
             if selection.has_database(database.name):
                 yield database
 
@@ -45,14 +45,13 @@ class FileSource:
 
     def tables(self, selection: Selection) -> Iterator[SourceTable]:
         while self._lines.kind is not None:
-            fields = self._lines.next(file_format.TABLE)
-            if fields is None:  # what is left of a table that was not asked for
+            table = self._lines.next(file_format.TABLE, lambda one: file_format.table_of(one["value"]))
+            if table is None:  # what is left of a table that was not asked for
                 self._lines.skip()
                 continue
-            table = file_format.table_of(fields["value"])
             if selection.has_table(table.database, table.name):
-                writes = self._lines.next(file_format.WRITES)
-                yield _FileTable(table, None if writes is None else file_format.writes_of(writes), self._lines)
+                writes = self._lines.next(file_format.WRITES, file_format.writes_of)
+                yield _FileTable(table, writes, self._lines)
 
     def changed(self, known: Mapping[str, TableWrites]) -> Iterator[SourceTable]:
         return iter(())
@@ -74,8 +73,8 @@ class _FileTable:
 
     def partitions(self) -> Iterator[Sequence[Partition]]:
         batch: list[Partition] = []
-        while (fields := self._lines.next(file_format.PARTITION)) is not None:
-            batch.append(file_format.partition_of(fields["value"]))
+        while (partition := self._lines.next(file_format.PARTITION, _partition_of)) is not None:
+            batch.append(partition)
             if len(batch) == PARTITIONS_PER_BATCH:
                 yield batch
                 batch = []
@@ -86,23 +85,42 @@ class _FileTable:
 class _Lines:
     """Lines with a look at the kind of the next one (`kind`, None at the end)."""
 
-    def __init__(self, lines: Iterator[tuple[str, dict[str, Any]]]) -> None:
-        self._lines = lines
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines = file_format.read(path)
+        self._number = 0
+        """Lines before the next one."""
         self.kind: str | None = None
         self._fields: dict[str, Any] = {}
         self.skip()
 
     def skip(self) -> None:
+        self._number += 1
         self.kind, self._fields = next(self._lines, (None, {}))
 
-    def next(self, kind: str) -> dict[str, Any] | None:
-        """The fields of the next line if it is of this kind, else None."""
+    def next(self, kind: str, made: Callable[[dict[str, Any]], T]) -> T | None:
+        """What is made of the next line if it is of this kind, else None."""
         if self.kind != kind:
             return None
-        fields = self._fields
+        try:
+            one = made(self._fields)
+        except file_format.UNFIT as error:
+            raise file_format.damaged(self._path, self._number, error) from error
         self.skip()
-        return fields
+        return one
 
     def entries(self) -> Iterator[Entry]:
-        while (fields := self.next(file_format.ENTRY)) is not None:
-            yield Entry(fields["of"], fields["key"], fields["value"])
+        while (entry := self.next(file_format.ENTRY, _entry_of)) is not None:
+            yield entry
+
+
+def _database_of(fields: dict[str, Any]) -> DatabaseInfo:
+    return file_format.database_of(fields["value"])
+
+
+def _partition_of(fields: dict[str, Any]) -> Partition:
+    return file_format.partition_of(fields["value"])
+
+
+def _entry_of(fields: dict[str, Any]) -> Entry:
+    return Entry(fields["of"], fields["key"], fields["value"])
