@@ -26,7 +26,7 @@ from hive_acid.spark.plans.read_plan import (
     footers_asked,
     reach_by,
     scans_for,
-    why_not_kept,
+    why_not_cached,
     why_not_looked_up,
 )
 from hive_acid.spark.plans.telling import heard_plans, tell, text_of
@@ -105,10 +105,10 @@ def test_the_largest_files_are_asked_for_a_condition() -> None:
 
 
 def test_an_analysed_plan_is_kept_of_tables_with_few_files() -> None:
-    limits = Limits(known_frame_files=3)
-    assert why_not_kept(over_connect=False, files=3, limits=limits) is None
-    assert "4 files, more than 3" in (why_not_kept(over_connect=False, files=4, limits=limits) or "")
-    assert "Connect" in (why_not_kept(over_connect=True, files=0, limits=limits) or "")
+    limits = Limits(cached_plan_files=3)
+    assert why_not_cached(over_connect=False, files=3, limits=limits) is None
+    assert "4 files, more than 3" in (why_not_cached(over_connect=False, files=4, limits=limits) or "")
+    assert "Connect" in (why_not_cached(over_connect=True, files=0, limits=limits) or "")
     assert analysis_of(unchanged=True).way is Analysis.KEPT
     assert analysis_of(unchanged=False).way is Analysis.ANEW
 

@@ -37,8 +37,8 @@ class Limits:
     broadcast_bytes: int = 64 * _MB
     """Up to this size delete files, and a MERGE's source, are broadcast: some twenty million keys (data-path.md §2)."""
 
-    known_frame_files: int = 1000
-    """Of tables with more files no plan is kept: what Spark knows of each of them would stay in its memory."""
+    cached_plan_files: int = 1000
+    """Of tables with more files no plan is cached: what Spark knows of each of them would stay in its memory."""
 
     # --- changing ------------------------------------------------------------------------------
 

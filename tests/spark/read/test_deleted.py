@@ -80,7 +80,7 @@ def test_what_is_deleted_later_is_seen_later(changed, acid):
 
 
 def test_deletes_are_joined_where_they_cannot_be_looked_up(changed, acid, monkeypatch):
-    with monkeypatch.context() as without, limited(acid, known_frame_files=-1):
+    with monkeypatch.context() as without, limited(acid, cached_plan_files=-1):
         without.setattr(deleted, "SHARED", deleted.DeleteFiles())
         without.setitem(sys.modules, "pyarrow", None)
         found = acid.table("d.t")

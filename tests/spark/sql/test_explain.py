@@ -85,7 +85,7 @@ def test_a_query_says_how_deleted_rows_are_left_out(numbers, told):
     assert "scans: one for each kind of files" in plan
     numbers.limits = Limits(delete_events=9, broadcast_bytes=1)
     assert "deletes: shuffled join: 10 delete events, more than 9" in told("SELECT * FROM d.t")
-    numbers.limits = Limits(deletes_reach_files=-1, known_frame_files=-1)
+    numbers.limits = Limits(deletes_reach_files=-1, cached_plan_files=-1)
     plan = told("SELECT * FROM d.t")
     assert "reach: by write ids" in plan
     assert "analysed plan: made anew: 2 files, more than -1" in plan

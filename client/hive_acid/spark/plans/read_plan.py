@@ -167,17 +167,17 @@ def footers_asked(unknown: Iterable[int], limits: Limits) -> int:
     return asked
 
 
-def why_not_kept(*, over_connect: bool, files: int, limits: Limits) -> str | None:
-    """Why the analysed plan of a table is not kept; None if it is."""
+def why_not_cached(*, over_connect: bool, files: int, limits: Limits) -> str | None:
+    """Why the analysed plan of a table is not cached; None if it is."""
     if over_connect:
         return "over Connect a plan is words until it runs"
-    if files > limits.known_frame_files:
-        return f"{counted(files, 'file')}, more than {limits.known_frame_files:,}"
+    if files > limits.cached_plan_files:
+        return f"{counted(files, 'file')}, more than {limits.cached_plan_files:,}"
     return None
 
 
 def analysis_of(*, unchanged: bool) -> Choice[Analysis]:
-    """Where the analysed plan of a table comes from that is kept; `unchanged` says that one of this state is there."""
+    """Where the analysed plan of a table comes from; `unchanged` says that one of this state is cached."""
     if unchanged:
         return Choice(Analysis.KEPT, "table, snapshot and settings are those of the read before")
     return Choice(Analysis.ANEW, "no plan of this state of the table is kept")

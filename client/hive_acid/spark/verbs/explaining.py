@@ -29,7 +29,7 @@ class Explaining(ReadVerbs):
 
     def __init__(self, acid: ReadVerbs) -> None:
         super().__init__(acid._context, acid._blocks, acid.manager)
-        self._known_frames = acid._known_frames
+        self._plan_cache = acid._plan_cache
         self._refuse_without_transactions()
 
     def _change(

@@ -16,9 +16,9 @@ from hive_acid.spark.conditions.predicates import Predicate, predicate_of
 from hive_acid.spark.jvm.session_settings import SessionSettings
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.counting import known_rows
-from hive_acid.spark.read.known_frames import KnownFrames
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.read.narrowing import Family, Narrowing
+from hive_acid.spark.read.plan_cache import PlanCache
 from hive_acid.spark.read.skipping import narrowed
 from hive_acid.spark.read.table_frame import ROW_ID, has_row_ids, read_table
 from hive_acid.spark.snapshots.blocks import Blocks
@@ -37,7 +37,7 @@ class ReadVerbs(TableVerbs):
 
     def __init__(self, where: Context, blocks: Blocks, manager: TransactionManager) -> None:
         super().__init__(where, blocks, manager)
-        self._known_frames = KnownFrames()
+        self._plan_cache = PlanCache()
 
     @overload
     def table(self, name: str | Table, *, row_id: bool = False) -> AcidTable: ...
@@ -110,7 +110,7 @@ class ReadVerbs(TableVerbs):
             if not table.is_full_acid:
                 return insert_only.read_table(self.spark, some, wanted=wanted)
             if wanted is None:
-                return self._known_frames.table(self.spark, some, row_id=row_id)
+                return self._plan_cache.table(self.spark, some, row_id=row_id)
             return read_table(self.spark, some, row_id=row_id, wanted=wanted)
 
         settings = SessionSettings.of(self.spark)

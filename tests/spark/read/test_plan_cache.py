@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from hive_acid.spark.limits import Limits
-from hive_acid.spark.read import known_frames
+from hive_acid.spark.read import plan_cache
 from tests.spark.conftest import OVER_CONNECT
 from tests.spark.snapshots.test_leases import named, until_none_is_named
 
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.skipif(OVER_CONNECT, reason="a frame of Connect is word
 def made(monkeypatch):
     """The tables whose frames were made from nothing."""
     seen = []
-    read = known_frames.planned_table
+    read = plan_cache.planned_table
 
     def watched(spark, state, **words):
         seen.append(state.table.name)
         return read(spark, state, **words)
 
-    monkeypatch.setattr(known_frames, "planned_table", watched)
+    monkeypatch.setattr(plan_cache, "planned_table", watched)
     return seen
 
 
@@ -119,13 +119,13 @@ def test_each_frame_keeps_its_snapshot_and_what_is_known_keeps_none(acid, table,
 
 
 def test_few_are_kept_and_none_of_many_files(acid, table, made, monkeypatch):
-    monkeypatch.setattr(known_frames, "_KEPT", 2)
+    monkeypatch.setattr(plan_cache, "_MOST_PLANS", 2)
     for name in ("a", "b"):
         acid.create_table(f"d.{name}", {"k": "int"})
     for name in ("t", "a", "t", "b", "t", "a"):
         acid.table(f"d.{name}")
     assert made == ["t", "a", "b", "a"]
-    acid.limits = Limits(known_frame_files=0)
+    acid.limits = Limits(cached_plan_files=0)
     acid.table(table)
     acid.table(table)
     assert made == ["t", "a", "b", "a", "t", "t"]

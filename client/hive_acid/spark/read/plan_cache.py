@@ -1,4 +1,4 @@
-"""Frames of tables that have not changed: what was analysed once is not analysed again.
+"""The analysed-plan cache: of a table that has not changed Spark does not analyse the frame again.
 
 To make a frame takes Spark and the calls to its JVM longer than to plan and run a small query on it. A second frame
 of the same state of a table therefore begins with the first one's plan, and only names its columns anew: to Spark they
@@ -16,17 +16,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.spark.jvm.session_settings import SessionSettings
 from hive_acid.spark.plans.choice import Choice
-from hive_acid.spark.plans.read_plan import Analysis, ReadPlan, analysis_of, why_not_kept
+from hive_acid.spark.plans.read_plan import Analysis, ReadPlan, analysis_of, why_not_cached
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.read.table_frame import planned_table
 
-_KEPT = 16
+_MOST_PLANS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """A frame in the JVM, the names of its columns there, its plan, and all that it was made of.
+class _Cached:
+    """A frame in the JVM with its analysed plan, the names of its columns there, our plan, and all that it was made of.
 
     `settings` are those of the Spark session, which its analysis may have followed.
     """
@@ -39,36 +39,36 @@ class _Known:
     plan: ReadPlan
 
 
-class KnownFrames:
-    """The last frames of the tables that were read last, for all threads of a session."""
+class PlanCache:
+    """The plans of the tables that were read last, for all threads of a session."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, bool], _Known] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, bool], _Cached] = OrderedDict()
         self._lock = threading.Lock()
 
     def table(self, spark: SparkSession, state: TableState, *, row_id: bool) -> DataFrame:
         """As `read_table` of all rows."""
         session = vars(spark).get("_jsparkSession")
         number = sum(len(found.data_files) for found in state.partitions)
-        if why := why_not_kept(over_connect=session is None, files=number, limits=state.limits):
+        if why := why_not_cached(over_connect=session is None, files=number, limits=state.limits):
             frame, plan = planned_table(spark, state, row_id=row_id, analysis=Choice(Analysis.ANEW, why))
             tell(plan)
             return frame
         key = state.table.full_name, row_id
         settings = SessionSettings.of(spark)
         with self._lock:
-            known = self._known.get(key)
-        if known is not None and known.session is session and known.state == state and known.settings.are(settings):
-            frame = DataFrame(known.frame.toDF(known.names), spark)
-            tell(replace(known.plan, analysis=analysis_of(unchanged=True)))
+            cached = self._cached.get(key)
+        if cached is not None and cached.session is session and cached.state == state and cached.settings.are(settings):
+            frame = DataFrame(cached.frame.toDF(cached.names), spark)
+            tell(replace(cached.plan, analysis=analysis_of(unchanged=True)))
         else:
             frame, plan = planned_table(spark, state, row_id=row_id, analysis=analysis_of(unchanged=False))
             made: Any = frame
-            known = _Known(session, settings, state, made._jdf, made._jseq(frame.columns), plan)
+            cached = _Cached(session, settings, state, made._jdf, made._jseq(frame.columns), plan)
             tell(plan)
         with self._lock:
-            self._known[key] = known
-            self._known.move_to_end(key)
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
+            self._cached[key] = cached
+            self._cached.move_to_end(key)
+            while len(self._cached) > _MOST_PLANS:
+                self._cached.popitem(last=False)
         return frame
