@@ -27,7 +27,7 @@ from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.plans.change_plan import ChangeFacts, DeletedBy, InsteadPlan, SourceJoin, change_plan, deleted_by
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.telling import tell
-from hive_acid.spark.read.steady import early, steady
+from hive_acid.spark.read.literal_hoisting import early_condition, with_hoisted_literals
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
 from hive_acid.spark.values.key_texts import key_text
@@ -139,7 +139,7 @@ def chosen(statement: Statement, where: Expression | None, target_alias: str | N
     """
     table = statement.table
     alias = target_alias or table.name
-    asked = early(where, table, alias) if isinstance(where, str) else None
+    asked = early_condition(where, table, alias) if isinstance(where, str) else None
     wanted = predicate_of(where, table, target_alias)
     with column_errors(table):
         target = statement.target(wanted=wanted, chosen=where is not None, early=asked)
@@ -155,7 +155,7 @@ def _chosen_of_delete(
     """
     table = statement.table
     alias = target_alias or table.name
-    may_fail = not isinstance(where, str) or early(where, table, alias) is None
+    may_fail = not isinstance(where, str) or early_condition(where, table, alias) is None
     left_out = deleted_by(may_fail=may_fail, limits=statement.context.limits)
     if left_out.way is DeletedBy.CLIENT:
         found, left_out = statement.target_with_deleted(predicate_of(where, table, target_alias))
@@ -170,7 +170,8 @@ def _where(target: DataFrame, where: Expression | None, table: Table, alias: str
         return target
     with column_errors(table):
         meant = without_blanks(where, table, alias)
-        return analysed(filtered(target, steady(meant, table, alias) if isinstance(meant, str) else meant))
+        hoisted = with_hoisted_literals(meant, table, alias) if isinstance(meant, str) else meant
+        return analysed(filtered(target, hoisted))
 
 
 def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, Choice[SourceJoin]]:

@@ -40,8 +40,8 @@ from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.read_plan import LeftOut
 from hive_acid.spark.plans.tasks import FILES_PER_PARTITION, Tasks
 from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
+from hive_acid.spark.read.literal_hoisting import with_literals_put_back
 from hive_acid.spark.read.skipping import chosen_partitions, without_hopeless_files
-from hive_acid.spark.read.steady import without_hiding
 from hive_acid.spark.read.table_frame import deleted_from, partition_columns, read_rows
 from hive_acid.spark.values.hashing import check_version
 from hive_acid.spark.values.timezone import ZoneGuard
@@ -101,7 +101,7 @@ def _refuse_long_names(table: Table, error: Exception) -> None:
 
 def _without_our_names(words: str) -> str:
     """Spark's words on a statement without the columns that it does not know of."""
-    return _OUR_NAMES.sub("", without_hiding(words)).replace("[, ", "[")
+    return _OUR_NAMES.sub("", with_literals_put_back(words)).replace("[, ", "[")
 
 
 def analysed(frame: DataFrame) -> DataFrame:

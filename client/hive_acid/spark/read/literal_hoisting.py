@@ -1,4 +1,4 @@
-"""Conditions in a form of which Spark generates the same code whatever numbers are in them.
+"""Literal hoisting: conditions in a form of which Spark generates the same code whatever numbers are in them.
 
 Spark writes numbers into the Java that it generates, and a class that differs in one is compiled by Janino and then by
 the JVM again: for ``id = 17`` after ``id = 16`` that is half of the cost of a small statement. So the numbers of a
@@ -21,13 +21,13 @@ _, _COLUMN, _ = KEY_COLUMNS
 _OPERATORS = frozenset({"and", "or", "not", "between"})
 _WORDS = _OPERATORS | {"is", "null", "true", "false"}
 _COMPARISONS = frozenset({"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="})
-_HIDDEN = re.compile(r"array\((\d+)\)\[coalesce\(\(\w+ & 0\), 0\)\]")
+_HOISTED = re.compile(r"array\((\d+)\)\[coalesce\(\(\w+ & 0\), 0\)\]")
 _TOKEN = re.compile(
     r"\s+|[A-Za-z_]\w*|\d{1,9}(?![\w.])|<=>|<>|<=|>=|!=|==|[=<>%+*()-]|\.(?=[A-Za-z_`])|`\w+`", re.ASCII
 )
 
 
-def steady(condition: str, table: Table, alias: str) -> str:
+def with_hoisted_literals(condition: str, table: Table, alias: str) -> str:
     """`condition`, SQL text about the frame of `read_rows`, with its numbers out of the code; or just as it is.
 
     Only comparisons and sums of whole numbers are changed: they mean the same, and their types stay. `alias` may stand
@@ -37,15 +37,15 @@ def steady(condition: str, table: Table, alias: str) -> str:
     columns = _whole_numbers(table.all_columns)
     if not tokens or not _is_plain(tokens, columns, alias.lower()) or not _compares(tokens):
         return condition
-    return "".join(_hidden(token, _COLUMN) if token.isdecimal() else token for token in tokens)
+    return "".join(_hoisted(token, _COLUMN) if token.isdecimal() else token for token in tokens)
 
 
-def early(condition: str, table: Table, alias: str) -> str | None:
+def early_condition(condition: str, table: Table, alias: str) -> str | None:
     """The same condition over the columns of `scan`, to be asked before it is known which rows are deleted.
 
     None if it cannot be: it is then asked of rows that are gone, and for those it must not fail. So it may only compare
-    columns, and remainders of them, with each other and with numbers. Written as `steady` has it, it is the same to
-    Spark, which asks once.
+    columns, and remainders of them, with each other and with numbers. Written as `with_hoisted_literals` has it, it is
+    the same to Spark, which asks once.
     """
     tokens = _tokens(condition)
     if not tokens or not _is_plain(tokens, _whole_numbers(table.columns), alias.lower()):
@@ -54,7 +54,7 @@ def early(condition: str, table: Table, alias: str) -> str | None:
         return None
     seen = _without_blanks(tokens)
     return " ".join(
-        _hidden(token, KEY[1]) if token.isdecimal() else _field(token) if _is_name(token) else token
+        _hoisted(token, KEY[1]) if token.isdecimal() else _field(token) if _is_name(token) else token
         for token, after in zip(seen, [*seen[1:], ""], strict=True)
         if token != "." and after != "."
     )
@@ -123,7 +123,7 @@ def _field(name: str) -> str:
     return field
 
 
-def _hidden(number: str, column: str) -> str:
+def _hoisted(number: str, column: str) -> str:
     """The number in a list, at a place that takes a column to compute; Spark still moves the condition to the scan.
 
     Of a place that is null without the column Spark would conclude that it is not null, and push that, which replaces
@@ -132,6 +132,6 @@ def _hidden(number: str, column: str) -> str:
     return f"array({number})[coalesce({column} & 0, 0)]"
 
 
-def without_hiding(words: str) -> str:
-    """What Spark says of a condition of `steady`, with the numbers as they were written."""
-    return _HIDDEN.sub(r"\1", words)
+def with_literals_put_back(words: str) -> str:
+    """What Spark says of a condition of `with_hoisted_literals`, with the numbers as they were written."""
+    return _HOISTED.sub(r"\1", words)

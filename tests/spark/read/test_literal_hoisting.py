@@ -3,7 +3,7 @@
 import pytest
 
 from hive_acid.catalog.table import Column, Table
-from hive_acid.spark.read.steady import early, steady
+from hive_acid.spark.read.literal_hoisting import early_condition, with_hoisted_literals
 
 TABLE = Table(
     "d",
@@ -13,21 +13,24 @@ TABLE = Table(
 )
 
 
-def hidden(number):
+def hoisted(number):
     return f"array({number})[coalesce(__acid_bucket & 0, 0)]"
 
 
 @pytest.mark.parametrize(
     ("condition", "changed"),
     [
-        ("id = 17", f"id = {hidden(17)}"),
-        ("ID%100=20", f"ID%{hidden(100)}={hidden(20)}"),
-        ("t.id >= 5 AND NOT (`big` + -1 <=> 7)", f"t.id >= {hidden(5)} AND NOT (`big` + -{hidden(1)} <=> {hidden(7)})"),
-        ("p IS NOT NULL or id between 1 and 2", f"p IS NOT NULL or id between {hidden(1)} and {hidden(2)}"),
+        ("id = 17", f"id = {hoisted(17)}"),
+        ("ID%100=20", f"ID%{hoisted(100)}={hoisted(20)}"),
+        (
+            "t.id >= 5 AND NOT (`big` + -1 <=> 7)",
+            f"t.id >= {hoisted(5)} AND NOT (`big` + -{hoisted(1)} <=> {hoisted(7)})",
+        ),
+        ("p IS NOT NULL or id between 1 and 2", f"p IS NOT NULL or id between {hoisted(1)} and {hoisted(2)}"),
     ],
 )
-def test_numbers_of_plain_conditions_are_hidden(condition, changed):
-    assert steady(condition, TABLE, "t") == changed
+def test_numbers_of_plain_conditions_are_hoisted(condition, changed):
+    assert with_hoisted_literals(condition, TABLE, "t") == changed
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,7 @@ def test_numbers_of_plain_conditions_are_hidden(condition, changed):
     ],
 )
 def test_others_stay(condition):
-    assert steady(condition, TABLE, "t") == condition
+    assert with_hoisted_literals(condition, TABLE, "t") == condition
 
 
 def test_a_condition_is_asked_early_if_it_cannot_fail():
@@ -72,7 +75,7 @@ def test_a_condition_is_asked_early_if_it_cannot_fail():
         "t .`Big` IS NULL or not (big > +3)": f"{field('big')} IS NULL or not ( {field('big')} > + {number(3)} )",
         "id between -1 and big": f"{field('id')} between - {number(1)} and {field('big')}",
     }
-    assert {text: early(text, TABLE, "t") for text in said} == said
+    assert {text: early_condition(text, TABLE, "t") for text in said} == said
 
 
 @pytest.mark.parametrize(
@@ -81,7 +84,7 @@ def test_a_condition_is_asked_early_if_it_cannot_fail():
      "id % (1) = 0", "p = 1", "id = p", "s = '1'", "d = 1", "u.id = 1", ""],
 )  # fmt: skip
 def test_it_is_not_if_it_may_fail_or_names_a_partition(condition):
-    assert early(condition, TABLE, "t") is None
+    assert early_condition(condition, TABLE, "t") is None
 
 
 def test_they_mean_the_same(acid, spark):
@@ -94,7 +97,7 @@ def test_they_mean_the_same(acid, spark):
         "t.p = 1 AND id BETWEEN 20 AND 40",
         "id * 2 - -4 < 20 and p != 2",
     ):
-        assert steady(condition, acid.connection.table("d", "t"), "t") != condition
+        assert with_hoisted_literals(condition, acid.connection.table("d", "t"), "t") != condition
         with pytest.raises(RuntimeError, match="undone"), acid.transaction():
             expected = acid.table("d.t").alias("t").where(condition).count()
             assert 0 < acid.delete("d.t", condition) == expected
