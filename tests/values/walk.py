@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.spark.conditions.predicates import predicate_of, restricted
 from hive_acid.spark.read.listing import TableState
-from hive_acid.spark.read.skipping import narrowed
+from hive_acid.spark.read.skipping import pruned
 from tests.values.compared import can_be_merged, compared, keys
 from tests.values.conditions import Condition, Conditions
 from tests.values.findings import Findings
@@ -222,7 +222,7 @@ class Walk:
                     said = predicate_of(condition.given(as_column=at % 2 == 1), table)
                     if said is None:
                         continue
-                    paths = set(_paths(narrowed(state, said)))
+                    paths = set(_paths(pruned(state, said)))
                     kept: set[int] = {of for of, (path, _) in places.items() if path in paths}
                     self._judge("files", placed, condition, expected & kept | expected, expected & kept)
                     of_row = restricted(said, names)

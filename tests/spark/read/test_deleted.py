@@ -241,7 +241,7 @@ def test_no_more_files_are_opened_for_a_scan_than_it_may(partitioned, acid, monk
 
 def test_only_what_is_known_to_all_is_looked_up(changed, acid):
     """Delete files of partly visible directories are joined, unless all writes that are in them are visible."""
-    state = changed._narrowing.count.args[0]
+    state = changed._pushdown.count.args[0]
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
     assert deleted.look_up_of(acid.spark, [(partition, deltas)], state.write_ids, state.limits).look_up is not None
@@ -262,7 +262,7 @@ def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(a
     acid.delete("d.t", "id = 7")
     compact_table(spark, acid, "d.t", "minor")
     found = acid.table("d.t")
-    (partition,) = found._narrowing.count.args[0].partitions
+    (partition,) = found._pushdown.count.args[0].partitions
     assert [of.validity for of in partition.state.delete_deltas] == [RangeValidity.SOME]
     assert "LeftAnti" not in plan_of(found)
     assert sorted(row.id for row in found.collect()) == [i for i in range(20) if i not in (3, 7)]
@@ -270,7 +270,7 @@ def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(a
 
 def test_files_that_are_forgotten_are_read_again(changed):
     few = deleted.DeleteFiles(most_blocks=1)
-    state = changed._narrowing.count.args[0]
+    state = changed._pushdown.count.args[0]
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
     paths = [

@@ -93,15 +93,15 @@ def _value(key: catalog.Column, text: str) -> Bound | None:
     return None
 
 
-def narrowed(state: TableState, wanted: Predicate | None) -> TableState:
+def pruned(state: TableState, wanted: Predicate | None) -> TableState:
     """The state without partitions and data files in which surely no row meets the predicate."""
     if not state.skipping:
         return state
     named = set(chosen_partitions(state.table, (found.name for found in state.partitions), wanted))
     partitions = tuple(found for found in state.partitions if found.name in named)
-    pruned = len(state.partitions) - len(partitions)
-    left_out = replace(state.left_out, partitions=state.left_out.partitions + pruned)
-    return without_hopeless_files(replace(state, partitions=partitions, left_out=left_out), wanted)
+    number = len(state.partitions) - len(partitions)
+    left_out = replace(state.left_out, partitions=state.left_out.partitions + number)
+    return with_files_pruned(replace(state, partitions=partitions, left_out=left_out), wanted)
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class _Candidate(NamedTuple):
         return DataFilePath(files.join(self.partition.location, self.file.path), self.file.size, self.file.modified_ms)
 
 
-def without_hopeless_files(state: TableState, wanted: Predicate | None) -> TableState:
+def with_files_pruned(state: TableState, wanted: Predicate | None) -> TableState:
     """The state without the data files in which surely no row meets the predicate."""
     predicate = restricted(wanted, [column.name for column in state.table.columns])
     if predicate is None or not state.table.is_full_acid or not state.skipping:
@@ -130,16 +130,16 @@ def without_hopeless_files(state: TableState, wanted: Predicate | None) -> Table
     tails = tails_of([candidate.path for candidate in asked])
     if tails is None:
         return state
-    hopeless = {
+    pruned_files = {
         (candidate.partition.name, candidate.file.path)
         for candidate, tail in zip(asked, tails, strict=True)
         if not may_match(predicate, _statistics_of(state.table, tail))
     }
     before = state.left_out
-    left_out = LeftOut(before.partitions, before.files + len(hopeless), len(candidates) - number)
-    if not hopeless:
+    left_out = LeftOut(before.partitions, before.files + len(pruned_files), len(candidates) - number)
+    if not pruned_files:
         return replace(state, left_out=left_out)
-    left = tuple(_without(partition, hopeless) for partition in state.partitions)
+    left = tuple(_without(partition, pruned_files) for partition in state.partitions)
     return replace(state, partitions=left, left_out=left_out)
 
 
@@ -176,7 +176,7 @@ def touched_by_deletes(
     if tails is None:
         return Touched(list(reached), [], by(unopened=NOT_KNOWN))
     ranges = [key_ranges(tail) for tail in tails[len(data) :] if tail.rows]
-    spared = {
+    unreached_paths = {
         path
         for path, of_data in zip(data, map(key_ranges, tails[: len(data)]), strict=True)
         if not any(_overlap(of_data, of_events) for of_events in ranges)
@@ -184,13 +184,13 @@ def touched_by_deletes(
     touched: list[DataDirectory] = []
     untouched: list[DataDirectory] = []
     for found in reached:
-        of_spared = tuple(file for file in found.files if _Candidate(partition, found, file).path in spared)
-        others = tuple(file for file in found.files if file not in of_spared)
-        if of_spared and others:
+        unreached = tuple(file for file in found.files if _Candidate(partition, found, file).path in unreached_paths)
+        others = tuple(file for file in found.files if file not in unreached)
+        if unreached and others:
             touched.append(replace(found, files=others, is_whole=False))
-            untouched.append(replace(found, files=of_spared, is_whole=False))
+            untouched.append(replace(found, files=unreached, is_whole=False))
         else:
-            (untouched if of_spared else touched).append(found)
+            (untouched if unreached else touched).append(found)
     return Touched(touched, untouched, reach)
 
 
@@ -244,9 +244,9 @@ def _statistics_of(table: Table, tail: Tail) -> Callable[[str], ColumnStatistics
     return statistics
 
 
-def _without(partition: PartitionState, hopeless: set[tuple[str, str]]) -> PartitionState:
+def _without(partition: PartitionState, pruned_files: set[tuple[str, str]]) -> PartitionState:
     def left(directory: DataDirectory) -> DataDirectory:
-        kept = tuple(file for file in directory.files if (partition.name, file.path) not in hopeless)
+        kept = tuple(file for file in directory.files if (partition.name, file.path) not in pruned_files)
         return directory if len(kept) == len(directory.files) else replace(directory, files=kept, is_whole=False)
 
     state = partition.state

@@ -444,8 +444,8 @@ def _split(partitions: Iterable[PartitionState], of: TableState, *, with_deleted
         names = {found.name for found in reached}
         missed = [found for found in read if found.name not in names]
         if reached:
-            reached, spared, reach = touched_by_deletes(partition, reached, of.limits, skips=of.skipping)
-            missed += spared
+            reached, unreached, reach = touched_by_deletes(partition, reached, of.limits, skips=of.skipping)
+            missed += unreached
             split.reach.append(reach)
         split.untouched += partition.scan_directories(missed)
         split.touched += partition.scan_directories(reached)

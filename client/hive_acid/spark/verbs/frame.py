@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.table import Table
 from hive_acid.spark.change.merge import MergeBuilder
 from hive_acid.spark.conditions.expressions import Expression
-from hive_acid.spark.read.narrowing import Narrowing, NarrowingFrame, of_kind
+from hive_acid.spark.read.filter_pushdown import Pushdown, PushdownFrame, of_kind
 from hive_acid.spark.tables.statistics import TableStatistics
 from hive_acid.spark.values.specs import PartitionSpec
 from hive_acid.spark.verbs.tables import COMPACTION_TIMEOUT_MS, TableVerbs
 
 
-class AcidTable(NarrowingFrame):
+class AcidTable(PushdownFrame):
     """The rows of a table as one snapshot sees them, and the verbs that change the table.
 
     What `filter` gives is a frame without the verbs, that reads only what may meet the condition.
@@ -146,8 +146,8 @@ class AcidTable(NarrowingFrame):
         return sorted(self._acid.connection.partition_names(found)) if found.partition_keys else []
 
 
-def as_table(frame: DataFrame, acid: TableVerbs, table: Table, narrowing: Narrowing | None = None) -> AcidTable:
+def as_table(frame: DataFrame, acid: TableVerbs, table: Table, pushdown: Pushdown | None = None) -> AcidTable:
     """`frame` as the frame of `table`: a true DataFrame of its own kind, classic or Connect, with the verbs."""
     made = of_kind(AcidTable, frame)
-    made._acid, made._table, made._narrowing = acid, table, narrowing
+    made._acid, made._table, made._pushdown = acid, table, pushdown
     return made

@@ -16,10 +16,10 @@ from hive_acid.spark.conditions.predicates import Predicate, predicate_of
 from hive_acid.spark.jvm.session_settings import SessionSettings
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.counting import known_rows
+from hive_acid.spark.read.filter_pushdown import Family, Pushdown
 from hive_acid.spark.read.listing import check_transactional
-from hive_acid.spark.read.narrowing import Family, Narrowing
 from hive_acid.spark.read.plan_cache import PlanCache
-from hive_acid.spark.read.skipping import narrowed
+from hive_acid.spark.read.skipping import pruned
 from hive_acid.spark.read.table_frame import ROW_ID, has_row_ids, read_table
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.snapshots.lease import Lease
@@ -83,8 +83,8 @@ class ReadVerbs(TableVerbs):
         refuse_acid(table)
         if row_id:
             raise TableNotAcidError(f"{table.full_name} is a plain table: its rows have no {ROW_ID}")
-        narrowing = Narrowing(table, plain.reader(self._context, table), _not_known, SessionSettings.of(self.spark))
-        return as_table(narrowing.frame(), self, table, narrowing)
+        pushdown = Pushdown(table, plain.reader(self._context, table), _not_known, SessionSettings.of(self.spark))
+        return as_table(pushdown.frame(), self, table, pushdown)
 
     def _frame(
         self,
@@ -106,7 +106,7 @@ class ReadVerbs(TableVerbs):
         state = self._context.state(transaction, table, wanted=said)
 
         def read(wanted: Predicate | None) -> DataFrame:
-            some = state if wanted == said else narrowed(state, wanted)
+            some = state if wanted == said else pruned(state, wanted)
             if not table.is_full_acid:
                 return insert_only.read_table(self.spark, some, wanted=wanted)
             if wanted is None:
@@ -114,11 +114,11 @@ class ReadVerbs(TableVerbs):
             return read_table(self.spark, some, row_id=row_id, wanted=wanted)
 
         settings = SessionSettings.of(self.spark)
-        narrowing = Narrowing(table, read, partial(known_rows, state), settings, lease, family=family)
-        if where is not None and (found := narrowing.filtered(self.spark, where)) is not None:
+        pushdown = Pushdown(table, read, partial(known_rows, state), settings, lease, family=family)
+        if where is not None and (found := pushdown.filtered(self.spark, where)) is not None:
             return found
-        frame = narrowing.frame()
-        return as_table(frame, self, table, narrowing) if where is None else frame.filter(narrowing.meant(where))
+        frame = pushdown.frame()
+        return as_table(frame, self, table, pushdown) if where is None else frame.filter(pushdown.meant(where))
 
 
 def _not_known() -> None:

@@ -41,7 +41,7 @@ from hive_acid.spark.plans.read_plan import LeftOut
 from hive_acid.spark.plans.tasks import FILES_PER_PARTITION, Tasks
 from hive_acid.spark.read.listing import TableState, check_full_acid, check_transactional, table_state
 from hive_acid.spark.read.literal_hoisting import with_literals_put_back
-from hive_acid.spark.read.skipping import chosen_partitions, without_hopeless_files
+from hive_acid.spark.read.skipping import chosen_partitions, with_files_pruned
 from hive_acid.spark.read.table_frame import deleted_from, partition_columns, read_rows
 from hive_acid.spark.values.hashing import check_version
 from hive_acid.spark.values.timezone import ZoneGuard
@@ -167,7 +167,7 @@ class Context:
             partitions = self.connection.partitions_named(table, chosen)
         state = table_state(table, partitions, write_ids, transaction.snapshot, only_these=pruned > 0)
         found = replace(state, skipping=self.skipping, limits=self.limits, left_out=LeftOut(partitions=pruned))
-        return without_hopeless_files(found, wanted)
+        return with_files_pruned(found, wanted)
 
 
 class Overwrite(NamedTuple):

@@ -1,9 +1,10 @@
-"""Frames of a table that read less when they are filtered: a condition reaches the scan, which is built anew for it.
+"""Filter pushdown: frames of a table read less when they are filtered, since each condition reaches a scan of its own.
 
-What can be skipped has to be known when a scan is built: `filter` therefore builds a narrower scan of the same snapshot
-and puts the same conditions on it. To Spark its columns are others than those of the first scan. So once a frame has
-been narrowed, the columns that it is asked for (``frame.k``, ``frame["k"]``) are given by name, and mean those of
-either; and a frame whose columns have been asked for before is filtered as any other frame.
+What can be pruned has to be known when a scan is built: `filter` therefore builds another scan of the same snapshot,
+which knows of the condition, and puts the same conditions on it. To Spark its columns are others than those of the
+first scan. So once a condition has been pushed down, the columns that a frame is asked for (``frame.k``,
+``frame["k"]``) are given by name, and mean those of either; and a frame whose columns have been asked for before is
+filtered as any other frame.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from hive_acid.spark.snapshots.holding import hold
 from hive_acid.spark.snapshots.lease import Lease
 from hive_acid.spark.values.quoting import quoted
 
-Kind = TypeVar("Kind", bound=DataFrame)
+Frame = TypeVar("Frame", bound=DataFrame)
 
 _NUMBERS = itertools.count()
 
@@ -39,11 +40,11 @@ class Family:
 
     alias: str = field(default_factory=lambda: f"__acid_table_{next(_NUMBERS)}")
     columns_given: bool = False
-    narrowed: bool = False
+    has_pushed_down: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowing:
+class Pushdown:
     """How a frame came about: `read` builds a scan of what is wanted, and the conditions were put on it.
 
     `count` is how many rows there are without any condition, if that is known without reading them. `lease` keeps the
@@ -69,7 +70,7 @@ class Narrowing:
             frame = filtered(frame, condition)
         return frame
 
-    def narrowed(self, condition: object) -> Narrowing | None:
+    def with_condition(self, condition: object) -> Pushdown | None:
         """With one more condition; None if it says nothing that a scan could use."""
         if not isinstance(condition, Column | str) or self.family.columns_given:
             return None
@@ -91,17 +92,17 @@ class Narrowing:
         """The frame with one more condition, of a scan of its own; None where the one that is there does as well, and
         where the session has been set otherwise since: the frame stays what it was.
         """
-        narrowing = self.narrowed(condition)
-        if narrowing is None or not self.settings.are_those_of(spark):
+        pushdown = self.with_condition(condition)
+        if pushdown is None or not self.settings.are_those_of(spark):
             return None
         try:
-            frame = narrowing.frame()
+            frame = pushdown.frame()
         except AnalysisException:
             # It names a column in a way that only one very frame understands, or that none does.
             return None
-        self.family.narrowed = True
-        made = of_kind(NarrowingFrame, frame)
-        made._narrowing = narrowing
+        self.family.has_pushed_down = True
+        made = of_kind(PushdownFrame, frame)
+        made._pushdown = pushdown
         return made
 
     def column(self, name: str) -> Column:
@@ -128,10 +129,10 @@ class _OfRunning:
         vars(frame)[self._name] = value
 
 
-class NarrowingFrame(DataFrame):
+class PushdownFrame(DataFrame):
     """A frame whose filters decide what is read. After `spark.stop()` it raises SparkStoppedError."""
 
-    _narrowing: Narrowing | None = None
+    _pushdown: Pushdown | None = None
     _session: Any = _OfRunning()
     _sc: Any = _OfRunning()
     _jdf: Any = _OfRunning()
@@ -139,12 +140,12 @@ class NarrowingFrame(DataFrame):
     def filter(self, condition: Column | str) -> DataFrame:
         """As every frame's; what surely does not meet the condition is not read."""
         check_running(self.sparkSession)
-        if self._narrowing is None or not isinstance(condition, Column | str):
+        if self._pushdown is None or not isinstance(condition, Column | str):
             return super().filter(condition)
-        found = None if self.is_cached else self._narrowing.filtered(self.sparkSession, condition)
+        found = None if self.is_cached else self._pushdown.filtered(self.sparkSession, condition)
         if found is not None:
             return found
-        meant = self._narrowing.meant(condition)
+        meant = self._pushdown.meant(condition)
         rows: DataFrame = beside(self, meant)
         return super().filter(meant) if rows is self else rows.filter(meant)
 
@@ -156,36 +157,36 @@ class NarrowingFrame(DataFrame):
         """As every frame's; nothing is read where the files' tails tell the number."""
         check_running(self.sparkSession)
         known = None
-        if self._narrowing is not None and not self._narrowing.conditions and not self.is_cached:
-            known = self._narrowing.count()
+        if self._pushdown is not None and not self._pushdown.conditions and not self.is_cached:
+            known = self._pushdown.count()
         return super().count() if known is None else known
 
     def __getitem__(self, item: Any) -> Any:
         check_running(self.sparkSession)
-        if self._narrowing is None or not isinstance(item, int | str):
+        if self._pushdown is None or not isinstance(item, int | str):
             return super().__getitem__(item)
-        if self._narrowing.family.narrowed:
-            return self._narrowing.column(quoted(self.columns[item]) if isinstance(item, int) else item)
-        self._narrowing.family.columns_given = True
+        if self._pushdown.family.has_pushed_down:
+            return self._pushdown.column(quoted(self.columns[item]) if isinstance(item, int) else item)
+        self._pushdown.family.columns_given = True
         return super().__getitem__(item)
 
     def __getattr__(self, name: str) -> Any:
         if (session := vars(self).get("_session")) is not None:
             check_running(session)
         found: Any = super().__getattr__(name)
-        narrowing = self.__dict__.get("_narrowing")
-        if narrowing is None or not isinstance(found, Column):
+        pushdown = self.__dict__.get("_pushdown")
+        if pushdown is None or not isinstance(found, Column):
             return found
-        if narrowing.family.narrowed:
-            return narrowing.column(quoted(name))
-        narrowing.family.columns_given = True
+        if pushdown.family.has_pushed_down:
+            return pushdown.column(quoted(name))
+        pushdown.family.columns_given = True
         return found
 
 
-def of_kind(wanted: type[Kind], frame: DataFrame) -> Kind:
+def of_kind(wanted: type[Frame], frame: DataFrame) -> Frame:
     """`frame` as an object of the class `wanted` and of the class that it has."""
     name, words = wanted.__name__, {"__doc__": wanted.__doc__, "__module__": wanted.__module__}
     kind = type(name, (wanted, type(frame)), words)
-    made: Kind = object.__new__(kind)
+    made: Frame = object.__new__(kind)
     made.__dict__.update(frame.__dict__)
     return made
