@@ -103,7 +103,7 @@ def test_rows_that_are_gone_are_left_out_by_who_knows_them() -> None:
     for facts, why in (
         ({"may_fail": True}, "no condition"),
         ({"tasks": MANY}, "many tasks"),
-        ({"old_shape": True}, "updates"),
+        ({"pre_hive_3": True}, "updates"),
         ({"known": DeleteFacts(events=6)}, "6 delete events, more than 5"),
     ):
         known_of: dict[str, Any] = {"may_fail": False, "limits": LIMITS, **facts}

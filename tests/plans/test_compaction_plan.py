@@ -55,7 +55,7 @@ def test_a_little_is_merged_by_pyarrow_and_more_by_spark() -> None:
     [
         ({"delete_bytes": 51}, "not broadcast"),
         ({"checkable": False}, "pyarrow is not here"),
-        ({"old_shape": True}, "before version 3"),
+        ({"pre_hive_3": True}, "before version 3"),
         ({"unfit": "so it is"}, "so it is"),
         ({"buckets": 0}, "no file has rows"),
         ({"buckets": 5, "size_bytes": 499}, "5 buckets"),

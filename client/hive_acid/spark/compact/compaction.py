@@ -44,7 +44,7 @@ from hive_acid.spark.plans.compaction_plan import (
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.deleted import merged_events
 from hive_acid.spark.read.scan import ID_COLUMNS, KEY, ROW_COLUMN
-from hive_acid.spark.read.table_frame import delete_events, has_old_shape
+from hive_acid.spark.read.table_frame import delete_events, has_pre_hive_3_updates
 from hive_acid.spark.values.types import refuse_instants, row_type
 from hive_acid.spark.write.events import BUCKET_COLUMN, FILE_OF_ROW
 from hive_acid.write.staging import DELETE, INSERT
@@ -119,7 +119,7 @@ class _Merge(Merging):
     def _rows(self, output: str) -> int:
         job, partition = self.job, self.partition
         if job.type == MINOR:
-            if has_old_shape(self.spark, partition):
+            if has_pre_hive_3_updates(self.spark, partition):
                 raise FormatError(
                     f"{partition.location} has updates among its inserts, as Hive before version 3 wrote them: they "
                     "are merged by a major compaction"

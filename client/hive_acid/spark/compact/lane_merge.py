@@ -44,7 +44,7 @@ from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.deleted import deleted_rows
 from hive_acid.spark.read.listing import PartitionState
 from hive_acid.spark.read.scan import KEY
-from hive_acid.spark.read.table_frame import has_old_shape
+from hive_acid.spark.read.table_frame import has_pre_hive_3_updates
 from hive_acid.write.staging import INSERT, StagedFiles
 
 LOG = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class LaneMerge:
         )
         if why_not_by_bucket(facts, self._limits):
             return facts, []
-        facts = replace(facts, old_shape=has_old_shape(self._merging.spark, self._partition))
+        facts = replace(facts, pre_hive_3=has_pre_hive_3_updates(self._merging.spark, self._partition))
         if why_not_by_bucket(facts, self._limits):
             return facts, []
         found = lanes(self._partition, self._keeps, self._is_plain, self._limits)

@@ -48,7 +48,7 @@ def deleted_by(
     *,
     may_fail: bool,
     tasks: Choice[Tasks] | None = None,
-    old_shape: bool = False,
+    pre_hive_3: bool = False,
     known: DeleteFacts | None = None,
     limits: Limits,
 ) -> Choice[DeletedBy]:
@@ -60,7 +60,7 @@ def deleted_by(
         return Choice(DeletedBy.SCAN, "the statement has no condition that can be asked of rows that are gone")
     if tasks is not None and tasks.way is Tasks.MANY:
         return Choice(DeletedBy.SCAN, "the table is read in many tasks")
-    if old_shape:
+    if pre_hive_3:
         return Choice(DeletedBy.SCAN, "a partition has updates among its inserts")
     why = why_not_looked_up(known, limits) if known is not None else None
     if why is not None:

@@ -42,7 +42,7 @@ class MergeFacts:
     size_bytes: int
     delete_bytes: int
     checkable: bool = True
-    old_shape: bool = False
+    pre_hive_3: bool = False
     unfit: str | None = None
     buckets: int | None = None
     kept: int = 0
@@ -68,7 +68,7 @@ def why_not_by_bucket(facts: MergeFacts, limits: Limits) -> str | None:
         return f"{size(facts.delete_bytes)} of delete files are not broadcast, and their join leaves no order"
     if not facts.checkable:
         return "pyarrow is not here, which looks whether new files are in order"
-    if facts.old_shape:
+    if facts.pre_hive_3:
         return "there are updates among the inserts, as Hive before version 3 wrote them"
     if facts.unfit is not None:
         return facts.unfit

@@ -47,8 +47,8 @@ from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.deleted import Asked, Deleted, LookUp, deleted_rows, facts_of, look_up_of
 from hive_acid.spark.read.evolution import names_in_directories, names_in_originals
 from hive_acid.spark.read.listing import PartitionState, TableState
-from hive_acid.spark.read.old_shapes import hold_updates, latest_events, may_hold_updates
 from hive_acid.spark.read.originals import Names, OriginalFile, original_events, original_files
+from hive_acid.spark.read.pre_hive_3_deltas import hold_updates, latest_events, may_hold_updates
 from hive_acid.spark.read.scan import (
     ID_COLUMNS,
     KEY,
@@ -137,7 +137,7 @@ def read_rows(
 
 def deleted_from(spark: SparkSession, state: TableState) -> Deleted | None:
     """The rows that are deleted from each partition, in their order; None if one has updates among its inserts."""
-    if any(has_old_shape(spark, partition) for partition in state.partitions):
+    if any(has_pre_hive_3_updates(spark, partition) for partition in state.partitions):
         return None
     deletes = [(partition, partition.state.delete_deltas) for partition in state.partitions]
     return deleted_rows(deletes, state.write_ids, state.limits)
@@ -186,8 +186,8 @@ class _Place:
 
     def rows(self, plans: list[PlacePlan], *, with_ids: bool) -> list[DataFrame]:
         """The frames that together are these partitions' part of the table; how it is read is added to `plans`."""
-        of_old_shape = [partition for partition in self.partitions if has_old_shape(self._spark, partition)]
-        others = [partition for partition in self.partitions if partition not in of_old_shape]
+        pre_hive_3 = [partition for partition in self.partitions if has_pre_hive_3_updates(self._spark, partition)]
+        others = [partition for partition in self.partitions if partition not in pre_hive_3]
         split = self.reading.split(others)
         # A join with the deletes of one partition does not ask for the partition first.
         can_join = len(self.partitions) == 1 or len(split.deleted_from) > 1
@@ -216,7 +216,7 @@ class _Place:
             plans.append(
                 PlacePlan(name, len(others), reached, unreached, deletes, scans, tuple(dict.fromkeys(split.reach)))
             )
-        parts += [self._latest(partition, renamed, plans) for partition in of_old_shape]
+        parts += [self._latest(partition, renamed, plans) for partition in pre_hive_3]
         return [self._shown(events) for events in parts]
 
     def _scans(self, split: _Split, asked: Callable[[], Asked], *, can_join: bool) -> Choice[Scans] | None:
@@ -463,7 +463,7 @@ def _split(partitions: Iterable[PartitionState], of: TableState, *, with_deleted
     return split
 
 
-def has_old_shape(spark: SparkSession, partition: PartitionState) -> bool:
+def has_pre_hive_3_updates(spark: SparkSession, partition: PartitionState) -> bool:
     """Whether a partition has updates among its inserts, as Hive before version 3 wrote them."""
     asked = [found for found in partition.state.insert_deltas if may_hold_updates(found)]
     return bool(asked) and hold_updates(spark, partition.location, asked)

@@ -229,7 +229,7 @@ class Statement:
         if left_out.way is not DeletedBy.CLIENT:
             return None, left_out
         found = deleted_from(self.context.spark, state)
-        left_out = decided(old_shape=found is None, known=found.known if found else None)
+        left_out = decided(pre_hive_3=found is None, known=found.known if found else None)
         if found is None or found.rows is None:
             return None, left_out
         deleted = {

@@ -1,4 +1,4 @@
-"""Deltas as Hive wrote them before version 3: updates and deletes stand among the inserts.
+"""Pre-Hive-3 deltas, as Hive wrote them before version 3: updates and deletes stand among the inserts.
 
 An update is one event under the id of the row that it replaces, a delete one with the operation 2, both in a directory
 ``delta_…`` beside the inserts (acid-format.md §5.7); of all events of a row the last one counts. Such directories have
