@@ -24,7 +24,7 @@ from hive_acid.spark.plans.read_plan import DeleteFacts
 from hive_acid.spark.plans.tasks import Estimate, Placing, Spread, Tasks
 from hive_acid.spark.plans.telling import text_of
 
-LIMITS = Limits(broadcast_bytes=1000, collected_rows=100, collected_deletes=200, delete_events=5)
+LIMITS = Limits(broadcast_bytes=1000, driver_rows=100, driver_deletes=200, delete_events=5)
 FEW, MANY = Choice(Tasks.FEW, "small"), Choice(Tasks.MANY, "large")
 SMALL, LARGE = source_by(10, 1000, LIMITS), source_by(10, 1001, LIMITS)
 

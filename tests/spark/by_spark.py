@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hive_acid.spark import AcidSession
 
-WRITTEN = {"collected_deletes": -1, "collected_rows": -1}
+WRITTEN = {"driver_deletes": -1, "driver_rows": -1}
 """Limits by which Spark writes events, however few they are."""
 
 MERGED = {"arrow_bytes": -1}

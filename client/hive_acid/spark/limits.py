@@ -42,13 +42,13 @@ class Limits:
 
     # --- changing ------------------------------------------------------------------------------
 
-    collected_deletes: int = 200_000
+    driver_deletes: int = 200_000
     """So many rows to delete, in all partitions, are brought to the client at most: some 20 MB there."""
 
-    collected_rows: int = 100_000
-    """So many new rows are brought to the client at most, each of no more than `collected_row_bytes`: some 50 MB."""
+    driver_rows: int = 100_000
+    """So many new rows are brought to the client at most, each of no more than `driver_row_bytes`: some 50 MB."""
 
-    collected_row_bytes: int = 500
+    driver_row_bytes: int = 500
     """How long the texts of one of these may be together."""
 
     # --- compaction ----------------------------------------------------------------------------

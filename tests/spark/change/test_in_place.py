@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.spark.change.changes import change_events, deletions
-from hive_acid.spark.change.collected import _brought
+from hive_acid.spark.change.driver_write import _brought
 from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write.layout import Write
 from hive_acid.spark.write.spread import BY_SIZE
@@ -123,7 +123,7 @@ def test_files_count_by_their_size_while_many_are_read_for_a_change(acid, spark,
         seen.append(spark.conf.get(name))
         return _brought(*args)
 
-    monkeypatch.setattr("hive_acid.spark.change.collected._brought", brought)
+    monkeypatch.setattr("hive_acid.spark.change.driver_write._brought", brought)
     if own:
         spark.conf.set(name, own)
     try:

@@ -117,7 +117,7 @@ def test_a_row_matched_twice_fails_and_leaves_nothing(states, counties):
 def test_a_source_that_changes_is_merged_as_one(acid, spark, monkeypatch, by, twice):
     """At each use it would have other rows; `rand()` has a seed, by which it has the same."""
     if by == "spark":
-        acid.limits = Limits(collected_rows=-1)
+        acid.limits = Limits(driver_rows=-1)
     if twice == "speculation":  # which is for the start of a Spark
         monkeypatch.setattr(kept_rows, "_SPECULATION", "spark.hive_acid.test.speculation")
         spark.conf.set("spark.hive_acid.test.speculation", "true")

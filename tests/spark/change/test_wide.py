@@ -157,13 +157,13 @@ def story(acid, spark, columns: dict[str, str], partitioned_by: dict[str, str], 
 @pytest.mark.parametrize(
     ("kinds", "narrow", "partitioned_by", "most_rows"),
     [
-        pytest.param(TEXTS, 20, {}, Limits().collected_rows, id="written by the client"),
+        pytest.param(TEXTS, 20, {}, Limits().driver_rows, id="written by the client"),
         pytest.param(tuple(KINDS), 20, {"p": "int"}, -1, id="every kind, written by Spark"),
     ],
 )
 @pytest.mark.sampled
 def test_each_statement_costs_in_proportion_to_the_columns(acid, spark, kinds, narrow, partitioned_by, most_rows):
-    acid.limits = Limits(collected_rows=most_rows)
+    acid.limits = Limits(driver_rows=most_rows)
     few = story(acid, spark, names_of(kinds, narrow), partitioned_by, check=False)
     many = story(acid, spark, names_of(kinds, 10 * narrow), partitioned_by, check=True)
     for statement, cost in many.items():

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from hive_acid.spark.change import dml
-from hive_acid.spark.change.collected import collected
+from hive_acid.spark.change.driver_write import driver_deletes
 from hive_acid.spark.conditions.predicates import AllOf, AnyOf, Comparison, NullTest, OneOf, Operator
 from hive_acid.spark.conditions.sarg import ARGUMENT_OPTION, MOST_LEAVES, NAMES_OPTION, search_options
 from tests.spark.plans import scans
@@ -189,9 +189,9 @@ def test_a_change_skips_row_groups_before_and_behind_deletes(sorted_rows, monkey
 
     def spied(rows, *args):
         seen.extend(scans(rows))
-        return collected(rows, *args)
+        return driver_deletes(rows, *args)
 
-    monkeypatch.setattr(dml, "collected", spied)
+    monkeypatch.setattr(dml, "driver_deletes", spied)
     acid = sorted_rows
     assert acid.delete("d.t", condition) > 0
     assert acid.delete("d.t", condition) == 0

@@ -162,7 +162,7 @@ def test_a_delete_says_who_knows_what_is_gone(numbers, told):
 
 
 def test_what_a_client_gives_up_is_said_by_the_run(numbers, caplog):
-    numbers.limits = Limits(collected_deletes=2, collected_rows=2)
+    numbers.limits = Limits(driver_deletes=2, driver_rows=2)
     for text in ("DELETE FROM d.t WHERE id BETWEEN 20 AND 29", "UPDATE d.t SET text = 'x' WHERE id BETWEEN 50 AND 59"):
         shown = numbers.sql(f"EXPLAIN {text}").collect()[0].plan.partition("== ACID Plan ==\n")[2].strip()
         caplog.set_level(logging.DEBUG, OF_PLANS)
@@ -182,7 +182,7 @@ def test_a_merge_says_how_it_is_joined(source, told):
     assert plan.startswith("Read d.s\n")
     assert "source: broadcast: 3 rows" in plan
     assert CLIENT in plan
-    source.limits = Limits(collected_rows=2)
+    source.limits = Limits(driver_rows=2)
     assert "written by: a Spark job: the source has 3 rows, more than 2" in told(text)
     source.limits = Limits(broadcast_bytes=1)
     plan = told(text)

@@ -1,6 +1,6 @@
 """UPDATE and DELETE: one scan of the table, at most one shuffle of the changed rows, one job that writes events.
 
-Of a small DELETE the job only finds the rows: the client writes the events (`hive_acid.spark.change.collected`).
+Of a small DELETE the job only finds the rows: the client writes the events (`hive_acid.spark.change.driver_write`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.change.changes import Replaced, change_events, deletions
-from hive_acid.spark.change.collected import GaveUp, collected, collected_changes, why_not_written_here
+from hive_acid.spark.change.driver_write import GaveUp, driver_changes, driver_deletes, why_not_written_here
 from hive_acid.spark.change.source import Join, kept
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
@@ -76,7 +76,7 @@ def delete(
         left = rows
         if plan.by_client:
             with column_errors(table), statement.reading():
-                events = collected(rows, statement.keys, write.write_id, context.limits, known)
+                events = driver_deletes(rows, statement.keys, write.write_id, context.limits, known)
             if not isinstance(events, GaveUp):
                 return statement.change(events, {}, write).deletes
             tell(InsteadPlan(plan.verb, plan.table, events.why))
@@ -122,7 +122,7 @@ def update(
         write = statement.write()
         if plan.by_client:
             with column_errors(table), statement.reading():
-                changes = collected_changes(rows, table, write.write_id, context.limits)
+                changes = driver_changes(rows, table, write.write_id, context.limits)
             if not isinstance(changes, GaveUp):
                 return statement.change(changes.deletes, changes.inserts, write).inserts
             tell(InsteadPlan(plan.verb, plan.table, changes.why))

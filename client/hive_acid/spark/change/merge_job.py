@@ -20,8 +20,8 @@ from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, MergeCardinalityError
 from hive_acid.spark.change.changes import REPEATED, UPDATES, Replaced, Source, change_events
-from hive_acid.spark.change.collected import GaveUp, collected_changes, why_not_written_here
 from hive_acid.spark.change.dml import moved_key
+from hive_acid.spark.change.driver_write import GaveUp, driver_changes, why_not_written_here
 from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept
 from hive_acid.spark.conditions.expressions import Expression, expression
@@ -85,7 +85,7 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
         changed = found
         if plan.by_client:
             with column_errors(table), statement.reading():
-                brought = collected_changes(found, table, write.write_id, context.limits)
+                brought = driver_changes(found, table, write.write_id, context.limits)
             if not isinstance(brought, GaveUp):
                 if once:
                     _refuse_repeated(table, brought.repeated, verb)

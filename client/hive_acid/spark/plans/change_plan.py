@@ -104,19 +104,19 @@ def writer_of(facts: ChangeFacts, limits: Limits) -> Choice[Writer]:
     if why := _why_moved(facts):
         return Choice(Writer.JOB, why)
     if facts.deletes_only and not facts.merges:
-        return Choice(Writer.CLIENT, f"up to {counted(limits.collected_deletes, 'row')}; a Spark job if there are more")
+        return Choice(Writer.CLIENT, f"up to {counted(limits.driver_deletes, 'row')}; a Spark job if there are more")
     if facts.of_all_rows:
         return Choice(Writer.JOB, "nothing says that few rows are changed")
-    if facts.source_rows > limits.collected_rows:
+    if facts.source_rows > limits.driver_rows:
         return Choice(
             Writer.JOB,
-            f"the source has {counted(facts.source_rows, 'row')}, more than {limits.collected_rows:,}",
+            f"the source has {counted(facts.source_rows, 'row')}, more than {limits.driver_rows:,}",
         )
     if why := facts.unwritable():
         return Choice(Writer.JOB, why)
     return Choice(
         Writer.CLIENT,
-        f"up to {counted(limits.collected_rows, 'row')}, each with up to {size(limits.collected_row_bytes)} of texts; "
+        f"up to {counted(limits.driver_rows, 'row')}, each with up to {size(limits.driver_row_bytes)} of texts; "
         "a Spark job if there are more",
     )
 

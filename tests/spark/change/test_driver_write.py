@@ -7,7 +7,7 @@ from hive_acid.errors import ColumnError, MergeCardinalityError
 from hive_acid.format.names import HIVE_3_PROPERTY
 from hive_acid.format.orc.deletes import DeleteEvents, delete_file
 from hive_acid.format.rows import encode_bucket
-from hive_acid.spark.change import collected, dml
+from hive_acid.spark.change import dml, driver_write
 from hive_acid.spark.limits import Limits
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import check_table, location_of
@@ -104,7 +104,7 @@ def test_several_statements_of_a_transaction(acid, spark):
 
 
 def test_many_rows_are_written_by_spark(acid, spark):
-    acid.limits = Limits(collected_deletes=9)
+    acid.limits = Limits(driver_deletes=9)
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "int(id % 2) p"))
     assert acid.delete("d.t", "id < 9") == 9
@@ -143,10 +143,10 @@ def test_what_is_deleted_already_is_found_out_by_the_client(acid, spark, monkeyp
     seen = []
 
     def spied(rows, *args):
-        seen.append((rows._jdf.queryExecution().toString(), collected.collected(rows, *args)))
+        seen.append((rows._jdf.queryExecution().toString(), driver_write.driver_deletes(rows, *args)))
         return seen[-1][1]
 
-    monkeypatch.setattr(dml, "collected", spied)
+    monkeypatch.setattr(dml, "driver_deletes", spied)
     gone = [i for i in left if i % 5 == 1]
     assert acid.delete("d.t", "id % 5 = 1") == len(gone)
     assert acid.delete("d.t", "id % 5 = 1") == 0
@@ -169,7 +169,7 @@ def test_too_many_rows_are_looked_for_again(acid, spark):
     acid.create_table("d.t", {"id": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id").coalesce(1))
     assert acid.delete("d.t", "id < 60") == 60
-    acid.limits = Limits(collected_deletes=50)
+    acid.limits = Limits(driver_deletes=50)
     assert acid.delete("d.t", "id < 70") == 10
     assert ids(acid) == list(range(70, 100))
     check_table(location_of(acid, "d.t"))
@@ -339,7 +339,7 @@ def test_other_tables_are_written_by_spark(acid, spark, columns, more):
 
 
 def test_many_new_rows_are_written_by_spark(acid, spark):
-    acid.limits = Limits(collected_rows=9)
+    acid.limits = Limits(driver_rows=9)
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "int(id % 2) p"))
     assert acid.update("d.t", {"id": "-id"}, "id BETWEEN 1 AND 9") == 9
@@ -395,7 +395,7 @@ def test_a_merge_is_the_same_by_client_and_by_spark(acid, spark, clauses):
         rows = spark.range(100).selectExpr("int(id) id", "'old' v", "int(id % 2) p")
         acid.insert(name, rows.repartition(2))
         acid.delete(name, "id IN (40, 41)")
-        with limited(acid, collected_rows=-1 if name == "d.s" else 1000):
+        with limited(acid, driver_rows=-1 if name == "d.s" else 1000):
             found.append(clauses(acid.merge(name, source, "t.id = s.k")).execute())
         check_table(location_of(acid, name))
     assert found[0] == found[1]

@@ -1,4 +1,4 @@
-"""A few rows, brought to the client: a small change then needs no write by Spark.
+"""The driver-side write path: few changed rows are brought to the client, and need no write by Spark.
 
 To find a hundredth of a table's rows costs less than to have Spark write down what was found: in order, in files in
 directories of their own, by code that is compiled for it, with a process of Hadoop's for each local file. So keys and
@@ -50,7 +50,7 @@ _AS_THEY_ARE = {name: name for name in KEY_COLUMNS}
 _NUMBER_IN_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1}"
 
 
-def collected(
+def driver_deletes(
     rows: DataFrame,
     partition_keys: Sequence[str],
     write_id: int,
@@ -66,9 +66,9 @@ def collected(
     say, of which no task brings many more, or rows of a partition that `deleted` does not know.
     """
     texts = {key: _text(key) for key in partition_keys}
-    table = _brought(rows, {**_AS_THEY_ARE, **texts}, limits.collected_deletes)
+    table = _brought(rows, {**_AS_THEY_ARE, **texts}, limits.driver_deletes)
     if table is None:
-        return _too_many(limits.collected_deletes)
+        return _too_many(limits.driver_deletes)
     found = _events(table, partition_keys, write_id)
     if deleted is None:
         return found
@@ -112,7 +112,7 @@ def why_not_written_here(spark: SparkSession, table: Table) -> str | None:
     return None
 
 
-def collected_changes(rows: Replaced, table: Table, write_id: int, limits: Limits) -> Changes | GaveUp:
+def driver_changes(rows: Replaced, table: Table, write_id: int, limits: Limits) -> Changes | GaveUp:
     """The delete events and new rows by which `write_id` makes the changes of `rows`.
 
     `table` is one of which new rows can be written here. It gives up if there are more than the `limits` say, or if a
@@ -126,14 +126,14 @@ def collected_changes(rows: Replaced, table: Table, write_id: int, limits: Limit
         **_AS_THEY_ARE,
         **{name: _text(key) for name, key in keys},
         **{_KIND(kind): f"array_contains({rows.kinds}, '{kind}')" for kind in (DELETE, INSERT)},
-        **_new_row(table, rows.values, limits.collected_row_bytes),
+        **_new_row(table, rows.values, limits.driver_row_bytes),
         **{name: name for name in rows.source or ()},
     }
-    brought = _brought(rows.frame, columns, limits.collected_rows)
+    brought = _brought(rows.frame, columns, limits.driver_rows)
     if brought is None:
-        return _too_many(limits.collected_rows)
+        return _too_many(limits.driver_rows)
     if compute.any(brought.column(_IS_LONG)).as_py():
-        return GaveUp(f"the texts of a row have more than {size(limits.collected_row_bytes)}")
+        return GaveUp(f"the texts of a row have more than {size(limits.driver_row_bytes)}")
     brought = _with_texts(brought)
     if rows.source is not None:
         brought = _without_met(brought, rows.source)
