@@ -21,7 +21,7 @@ from hive_acid.spark.plans.change_plan import (
 )
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.read_plan import DeleteFacts
-from hive_acid.spark.plans.tasks import Estimate, Placing, Spread, Tasks
+from hive_acid.spark.plans.tasks import Distribution, Estimate, Placing, Tasks
 from hive_acid.spark.plans.telling import text_of
 
 LIMITS = Limits(broadcast_bytes=1000, driver_rows=100, driver_deletes=200, delete_events=5)
@@ -117,10 +117,10 @@ def test_rows_of_an_insert_go_where_the_table_wants_them() -> None:
         known = {"clustered": False, "one_file": False, "divided": False, "estimate": unasked, "cores": unasked}
         return insert_plan("INSERT into", "d.t", **{**known, "target_bytes": 100, **facts})
 
-    assert plan(clustered=True).spread is None
-    assert plan(one_file=True).spread == Spread(1, shuffled=True)
+    assert plan(clustered=True).distribution is None
+    assert plan(one_file=True).distribution == Distribution(1, shuffled=True)
     exact = Estimate(50, is_exact=True, is_placed=False)
-    assert plan(estimate=lambda: exact).spread == Spread(1, shuffled=False)
+    assert plan(estimate=lambda: exact).distribution == Distribution(1, shuffled=False)
     assert plan(estimate=lambda: exact).placing.way is Placing.IN_PLACE
 
 

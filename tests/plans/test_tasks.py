@@ -4,7 +4,7 @@ from typing import NoReturn
 
 import pytest
 
-from hive_acid.spark.plans.tasks import Estimate, Placing, Spread, Tasks, spread_of, tasks_of
+from hive_acid.spark.plans.tasks import Distribution, Estimate, Placing, Tasks, distribution_of, tasks_of
 
 MB = 1 << 20
 
@@ -37,24 +37,28 @@ def test_of_small_and_large_tables_no_cores_are_asked(sizes: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("estimate", "divided", "spread"),
+    ("estimate", "divided", "distribution"),
     [
-        (Estimate(1, is_exact=True, is_placed=False), True, Spread(1, shuffled=False)),
-        (Estimate(1, is_exact=False, is_placed=False), True, Spread(1, shuffled=False)),
-        (Estimate(None, is_exact=True, is_placed=True), True, Spread(None, shuffled=False)),
-        (Estimate(None, is_exact=False, is_placed=False), False, Spread(None, shuffled=True)),
-        (Estimate(1000 * MB, is_exact=True, is_placed=False), False, Spread(10, shuffled=False)),
-        (Estimate(1000 * MB, is_exact=True, is_placed=False), True, Spread(10, shuffled=True)),
-        (Estimate(300 * MB, is_exact=True, is_placed=False), True, Spread(3, shuffled=False)),
-        (Estimate(300 * MB, is_exact=False, is_placed=False), False, Spread(3, shuffled=True)),
-        (Estimate(20 * MB, is_exact=True, is_placed=False), True, Spread(2, shuffled=False)),
+        (Estimate(1, is_exact=True, is_placed=False), True, Distribution(1, shuffled=False)),
+        (Estimate(1, is_exact=False, is_placed=False), True, Distribution(1, shuffled=False)),
+        (Estimate(None, is_exact=True, is_placed=True), True, Distribution(None, shuffled=False)),
+        (Estimate(None, is_exact=False, is_placed=False), False, Distribution(None, shuffled=True)),
+        (Estimate(1000 * MB, is_exact=True, is_placed=False), False, Distribution(10, shuffled=False)),
+        (Estimate(1000 * MB, is_exact=True, is_placed=False), True, Distribution(10, shuffled=True)),
+        (Estimate(300 * MB, is_exact=True, is_placed=False), True, Distribution(3, shuffled=False)),
+        (Estimate(300 * MB, is_exact=False, is_placed=False), False, Distribution(3, shuffled=True)),
+        (Estimate(20 * MB, is_exact=True, is_placed=False), True, Distribution(2, shuffled=False)),
     ],
 )
-def test_rows_are_shuffled_if_that_makes_better_files(estimate: Estimate, divided: bool, spread: Spread) -> None:
-    found, placing = spread_of(estimate, divided=divided, target_bytes=100 * MB, cores=lambda: 2)
-    assert found == spread
-    assert (placing.way is Placing.SHUFFLED) is spread.shuffled
+def test_rows_are_shuffled_if_that_makes_better_files(
+    estimate: Estimate, divided: bool, distribution: Distribution
+) -> None:
+    found, placing = distribution_of(estimate, divided=divided, target_bytes=100 * MB, cores=lambda: 2)
+    assert found == distribution
+    assert (placing.way is Placing.SHUFFLED) is distribution.shuffled
 
 
 def test_rows_for_one_task_ask_for_no_cores() -> None:
-    spread_of(Estimate(16 * MB, is_exact=True, is_placed=False), divided=True, target_bytes=100 * MB, cores=unasked)
+    distribution_of(
+        Estimate(16 * MB, is_exact=True, is_placed=False), divided=True, target_bytes=100 * MB, cores=unasked
+    )

@@ -36,7 +36,7 @@ from hive_acid.spark.values.timezone import ZoneGuard
 from hive_acid.spark.verbs.multi_insert import MultiInsert
 from hive_acid.spark.verbs.reading import ReadVerbs
 from hive_acid.spark.verbs.stream import Sink, SinkMode, SinkPlan
-from hive_acid.spark.write.spread import TARGET_FILE_SIZE_BYTES
+from hive_acid.spark.write.distribution import TARGET_FILE_SIZE_BYTES
 from hive_acid.spark.write.statement import Context
 
 

@@ -9,8 +9,8 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.spark.change.changes import change_events, deletions
 from hive_acid.spark.change.driver_write import _brought
 from hive_acid.spark.values.types import row_type
+from hive_acid.spark.write.distribution import BY_SIZE
 from hive_acid.spark.write.layout import Write
-from hive_acid.spark.write.spread import BY_SIZE
 from tests.spark.checker import check_table, location_of
 from tests.spark.placed import acid_shaped, place
 from tests.spark.plans import last_write

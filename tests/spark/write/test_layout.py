@@ -4,9 +4,9 @@ import pytest
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.rows import decode_bucket
-from hive_acid.spark.plans.tasks import spread_of
+from hive_acid.spark.plans.tasks import distribution_of
+from hive_acid.spark.write.distribution import Distributor, estimated, parsed
 from hive_acid.spark.write.layout import Layout, Write
-from hive_acid.spark.write.spread import Spreader, estimated, parsed
 from tests.spark.checker import check_table, location_of
 
 ROWS = ("int(id) id", "concat('n', id) name")
@@ -67,19 +67,19 @@ def test_more_tasks_than_buckets_take_further_statements(spark):
 
 def test_rows_are_shuffled_only_where_their_number_is_not_known(spark, tmp_path):
     big = spark.range(20_000_000).selectExpr("id", "string(id) s")
-    cores = Spreader(spark, 1).cores
+    cores = Distributor(spark, 1).cores
 
-    def spread(frame, *, divided, target=256 << 20):
-        return spread_of(estimated(frame), divided=divided, target_bytes=target, cores=cores)[0]
+    def distribution(frame, *, divided, target=256 << 20):
+        return distribution_of(estimated(frame), divided=divided, target_bytes=target, cores=cores)[0]
 
-    assert spread(spark.range(10), divided=True) == (1, False)
-    assert spread(big.where("id = 7"), divided=False).shuffled
-    assert not spread(big, divided=False).shuffled
-    assert spread(big, divided=True) == (2, False)
-    assert spread(big, divided=True, target=64 << 20).shuffled
-    assert spread(big.join(spark.range(9), "id"), divided=False) == (None, True)
-    assert spread(spark.range(10).repartition(5), divided=False) == (None, False)
-    assert spread(spark.createDataFrame([(1,)], "a int").mapInPandas(lambda it: it, "a int"), divided=False) == (
+    assert distribution(spark.range(10), divided=True) == (1, False)
+    assert distribution(big.where("id = 7"), divided=False).shuffled
+    assert not distribution(big, divided=False).shuffled
+    assert distribution(big, divided=True) == (2, False)
+    assert distribution(big, divided=True, target=64 << 20).shuffled
+    assert distribution(big.join(spark.range(9), "id"), divided=False) == (None, True)
+    assert distribution(spark.range(10).repartition(5), divided=False) == (None, False)
+    assert distribution(spark.createDataFrame([(1,)], "a int").mapInPandas(lambda it: it, "a int"), divided=False) == (
         None,
         True,
     )

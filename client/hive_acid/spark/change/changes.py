@@ -44,7 +44,7 @@ REPEATED = "repeated"
 _KIND = "__acid_kind"
 """`KIND_COLUMN` beside the table's columns, one of which may be called `kind`."""
 
-_SPREAD = "__acid_spread"
+_DISTRIBUTION = "__acid_distribution"
 _TURN = "__acid_turn"
 _IS_NEW = f"{KIND_COLUMN} = '{INSERT}'"
 
@@ -108,8 +108,8 @@ def change_events(
     """Changes as events in the order and in the tasks in which they are written.
 
     Delete events meet in one task per partition and bucket, which makes their one file, and so do new rows of a
-    CLUSTERED table; other new rows are spread as they came and take the writing task's number for bucket. That is one
-    shuffle, of changed rows only.
+    CLUSTERED table; other new rows are distributed as they came and take the writing task's number for bucket. That is
+    one shuffle, of changed rows only.
 
     With `in_place` there is none, which for few rows is most of the work: each task writes the delete events that it
     has, so a bucket may have several files, which are statements of their own. That is only for changes that come in
@@ -127,9 +127,9 @@ def change_events(
         placed = changes.coalesce(FILES_PER_PARTITION)
         file = _file("spark_partition_id()", FILE_OF_ROW)
     else:
-        order.insert(len(divided_by), _SPREAD)
+        order.insert(len(divided_by), _DISTRIBUTION)
         placed = _shuffled(changes, names, _bucket(table) if hashed else "spark_partition_id()")
-        file = _file(_SPREAD if hashed else "spark_partition_id()", _SPREAD)
+        file = _file(_DISTRIBUTION if hashed else "spark_partition_id()", _DISTRIBUTION)
     counts = Observation()
     counted = {INSERT: _IS_NEW, DELETE: f"NOT {_IS_NEW}", UPDATES: f"{_IS_NEW} AND originalTransaction IS NOT NULL"}
     if once:
@@ -157,8 +157,8 @@ def change_events(
 
 def _shuffled(changes: DataFrame, names: Sequence[str], bucket: str) -> DataFrame:
     """The changes in the tasks of their files; `bucket` is that of new rows."""
-    spread = projected(changes, "*", f"if({_IS_NEW}, {bucket}, {FILE_OF_ROW}) AS {_SPREAD}")
-    return spread.repartition(KIND_COLUMN, *names, _SPREAD)
+    distributed = projected(changes, "*", f"if({_IS_NEW}, {bucket}, {FILE_OF_ROW}) AS {_DISTRIBUTION}")
+    return distributed.repartition(KIND_COLUMN, *names, _DISTRIBUTION)
 
 
 def _counted(changes: DataFrame, counts: Observation, counted: Mapping[str, str]) -> DataFrame:

@@ -29,7 +29,7 @@ from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.timezone import refuse_zone_with_gaps
 from hive_acid.spark.values.types import has_date_or_timestamp, refuse_instants, row_type
-from hive_acid.spark.write.spread import TARGET_FILE_SIZE_BYTES
+from hive_acid.spark.write.distribution import TARGET_FILE_SIZE_BYTES
 
 _ROWS = "rows"
 _TEXT = "TextInputFormat"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.choice import Choice, counted, size
 from hive_acid.spark.plans.read_plan import DeleteFacts, why_not_looked_up
-from hive_acid.spark.plans.tasks import Estimate, Placing, Spread, Tasks, spread_of
+from hive_acid.spark.plans.tasks import Distribution, Estimate, Placing, Tasks, distribution_of
 
 
 class SourceJoin(enum.Enum):
@@ -202,12 +202,12 @@ class InsteadPlan:
 
 @dataclass(frozen=True, slots=True)
 class InsertPlan:
-    """How new rows are written; `spread` is None where each bucket of a CLUSTERED table is a file."""
+    """How new rows are written; `distribution` is None where each bucket of a CLUSTERED table is a file."""
 
     verb: str
     table: str
     placing: Choice[Placing]
-    spread: Spread | None
+    distribution: Distribution | None
 
     def lines(self) -> list[str]:
         """As it is shown."""
@@ -233,9 +233,9 @@ def insert_plan(
         return InsertPlan(verb, table, Choice(Placing.SHUFFLED, "rows of a CLUSTERED table meet by bucket"), None)
     if one_file:
         why = "each file is a statement of its own, and a base has one"
-        return InsertPlan(verb, table, Choice(Placing.SHUFFLED, why), Spread(1, shuffled=True))
-    spread, placing = spread_of(estimate(), divided=divided, target_bytes=target_bytes, cores=cores)
-    return InsertPlan(verb, table, placing, spread)
+        return InsertPlan(verb, table, Choice(Placing.SHUFFLED, why), Distribution(1, shuffled=True))
+    distribution, placing = distribution_of(estimate(), divided=divided, target_bytes=target_bytes, cores=cores)
+    return InsertPlan(verb, table, placing, distribution)
 
 
 @dataclass(frozen=True, slots=True)

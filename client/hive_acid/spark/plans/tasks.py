@@ -48,29 +48,30 @@ class Estimate(NamedTuple):
     is_placed: bool
 
 
-class Spread(NamedTuple):
-    """At most `tasks` tasks (None: as many as there are), with or without a shuffle."""
+class Distribution(NamedTuple):
+    """How rows are written: by at most `tasks` tasks (None: as many as there are), with or without a shuffle."""
 
     tasks: int | None
     shuffled: bool
 
 
-def spread_of(
+def distribution_of(
     found: Estimate, *, divided: bool, target_bytes: int, cores: Callable[[], int]
-) -> tuple[Spread, Choice[Placing]]:
+) -> tuple[Distribution, Choice[Placing]]:
     """How a frame is to be written; `divided` says that its rows go to several partitions."""
     if found.is_placed:
-        return Spread(None, shuffled=False), Choice(Placing.IN_PLACE, "the query has placed them")
+        return Distribution(None, shuffled=False), Choice(Placing.IN_PLACE, "the query has placed them")
     if found.size_bytes is None:
         why = "Spark knows no size of the query's result, and chooses by what the shuffle holds"
-        return Spread(None, shuffled=True), Choice(Placing.SHUFFLED, why)
+        return Distribution(None, shuffled=True), Choice(Placing.SHUFFLED, why)
     tasks = _tasks(found.size_bytes, target_bytes, cores)
     about = f"{size(found.size_bytes)}{'' if found.is_exact else ' at most'} in {counted(tasks, 'task')}"
     if tasks > 1 and not found.is_exact:
-        return Spread(tasks, shuffled=True), Choice(Placing.SHUFFLED, about)
+        return Distribution(tasks, shuffled=True), Choice(Placing.SHUFFLED, about)
     if tasks > FILES_PER_PARTITION and divided:
-        return Spread(tasks, shuffled=True), Choice(Placing.SHUFFLED, f"{about}, of which each has all partitions")
-    return Spread(tasks, shuffled=False), Choice(Placing.IN_PLACE, about)
+        why = f"{about}, of which each has all partitions"
+        return Distribution(tasks, shuffled=True), Choice(Placing.SHUFFLED, why)
+    return Distribution(tasks, shuffled=False), Choice(Placing.IN_PLACE, about)
 
 
 def _tasks(size_bytes: int, target_bytes: int, cores: Callable[[], int]) -> int:

@@ -6,7 +6,7 @@ through all files of that bucket in the directory, in the order of their paths. 
 the ids.
 
 For names that Hive does not know it has no ids (bucket -1). A file named by Spark gets the number of Spark's task as
-its bucket, so that deletes and the first compaction are spread as the table is; any other gets bucket 0. Within a
+its bucket, so that deletes and the first compaction are distributed as the table is; any other gets bucket 0. Within a
 bucket they are counted behind the files with Hive's names, whose rows thereby have the ids that Hive gives them.
 
 Spark splits files and packs the pieces by size, so a row's number is found by a window over the place of its piece in

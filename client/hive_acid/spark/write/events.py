@@ -17,7 +17,7 @@ from hive_acid.catalog.table import Column
 from hive_acid.format import rows
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.spark.jvm.projection import projected
-from hive_acid.spark.plans.tasks import Spread
+from hive_acid.spark.plans.tasks import Distribution
 from hive_acid.spark.read.scan import ROW_COLUMN
 from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
@@ -37,7 +37,7 @@ OWN_ROW_ID = "monotonically_increasing_id() - shiftleft(cast(spark_partition_id(
 
 _SORTED_AS_NUMBERS = {"tinyint", "smallint", "int", "bigint", "date", "boolean"}
 
-_SPREAD = "__acid_spread"
+_DISTRIBUTION = "__acid_distribution"
 _ORDER = "__acid_order"
 
 
@@ -80,21 +80,23 @@ def _row_parts(parts: Sequence[str]) -> list[str]:
     return [f"{part} AS {row_part(position)}" for position, part in enumerate(parts)]
 
 
-def insert_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, spread: Spread) -> Events:
-    """Rows of `values` as insert events, in tasks as `spread` says; each task's number becomes that of its file.
+def insert_events(
+    values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, distribution: Distribution
+) -> Events:
+    """Rows of `values` as insert events, in tasks as `distribution` says; each task's number becomes that of its file.
 
     `row` are the columns of `values` that are stored, `keys` their `directory_keys`. Within a file rows
     keep the order they came in.
     """
     names = _names(keys)
     task = "spark_partition_id()"
-    if not names and not spread.shuffled:
-        placed = values if spread.tasks is None else values.coalesce(spread.tasks)
+    if not names and not distribution.shuffled:
+        placed = values if distribution.tasks is None else values.coalesce(distribution.tasks)
         return _inserts(placed, names, write, task, [], row, [quoted(name) for name in row])
     shaped = projected(
         values, *keys, *_row_parts([quoted(name) for name in row]), f"monotonically_increasing_id() AS {_ORDER}"
     )
-    return _inserts(_placed(shaped, names, spread), names, write, task, [*names, _ORDER], row)
+    return _inserts(_placed(shaped, names, distribution), names, write, task, [*names, _ORDER], row)
 
 
 def clustered_events(values: DataFrame, row: Sequence[str], keys: Sequence[str], write: Write, bucket: str) -> Events:
@@ -140,22 +142,22 @@ def _inserts(
     return Events(frame, tuple(names), INSERT, row=tuple(row))
 
 
-def _placed(shaped: DataFrame, names: Sequence[str], spread: Spread) -> DataFrame:
+def _placed(shaped: DataFrame, names: Sequence[str], distribution: Distribution) -> DataFrame:
     """Rows in the tasks that write them; after a shuffle those of a partition are together.
 
-    Without columns to spread by, Spark sorts all rows by their hash first, which takes twice the time and leaves an
-    order that compresses badly. So rows are spread by their content; a task that is run again sends each row where it
-    went before.
+    Without columns to distribute by, Spark sorts all rows by their hash first, which takes twice the time and leaves an
+    order that compresses badly. So rows are distributed by their content; a task that is run again sends each row where
+    it went before.
     """
-    if not spread.shuffled:
-        return shaped if spread.tasks is None else shaped.coalesce(spread.tasks)
-    tasks = [] if spread.tasks is None else [spread.tasks]
+    if not distribution.shuffled:
+        return shaped if distribution.tasks is None else shaped.coalesce(distribution.tasks)
+    tasks = [] if distribution.tasks is None else [distribution.tasks]
     if names:
         return shaped.hint("rebalance", *tasks, *names)
     hashed = [field.name for field in shaped.schema.fields if field.name != _ORDER and _is_hashable(field.dataType)]
     if not hashed:
         return shaped.hint("rebalance", *tasks)
-    return shaped.withColumn(_SPREAD, F.xxhash64(*hashed)).hint("rebalance", *tasks, _SPREAD)
+    return shaped.withColumn(_DISTRIBUTION, F.xxhash64(*hashed)).hint("rebalance", *tasks, _DISTRIBUTION)
 
 
 def _is_hashable(type_: t.DataType) -> bool:

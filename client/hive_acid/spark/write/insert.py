@@ -19,10 +19,10 @@ from hive_acid.spark.values.hashing import bucket_of
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared
 from hive_acid.spark.values.types import check_distinct, spark_type
+from hive_acid.spark.write.distribution import estimated
 from hive_acid.spark.write.events import Events, clustered_events, directory_keys, insert_events
 from hive_acid.spark.write.layout import Layout, Write, layout_of
 from hive_acid.spark.write.planned import Planned
-from hive_acid.spark.write.spread import estimated
 from hive_acid.spark.write.statement import Context, Statement, analysed, column_errors
 from hive_acid.write.table_write import TableWrite
 
@@ -118,8 +118,8 @@ def plan_of(
         one_file=in_one_directory and layout_of(table) is Layout.STATEMENTS,
         divided=bool(table.partition_keys),
         estimate=lambda: estimated(values),
-        target_bytes=context.spreader.target_bytes,
-        cores=context.spreader.cores,
+        target_bytes=context.distributor.target_bytes,
+        cores=context.distributor.cores,
     )
 
 
@@ -127,7 +127,7 @@ def new_rows(table: Table, values: DataFrame, write: Write, plan: InsertPlan) ->
     """Rows of `stored` as events, in the tasks of the plan."""
     row = [column.name for column in table.columns]
     keys = directory_keys(table.partition_keys)
-    if plan.spread is None:
+    if plan.distribution is None:
         bucket = bucket_of(table, {name: quoted(name) for name in table.bucket_columns})
         return clustered_events(values, row, keys, write, bucket)
-    return insert_events(values, row, keys, write, plan.spread)
+    return insert_events(values, row, keys, write, plan.distribution)

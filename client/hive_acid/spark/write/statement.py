@@ -46,9 +46,9 @@ from hive_acid.spark.read.table_frame import deleted_from, partition_columns, re
 from hive_acid.spark.values.hashing import check_version
 from hive_acid.spark.values.timezone import ZoneGuard
 from hive_acid.spark.values.types import refuse_instants, row_type
+from hive_acid.spark.write.distribution import BY_SIZE, TARGET_FILE_SIZE_BYTES, Distributor
 from hive_acid.spark.write.events import Events
 from hive_acid.spark.write.layout import Write, layout_of
-from hive_acid.spark.write.spread import BY_SIZE, TARGET_FILE_SIZE_BYTES, Spreader
 from hive_acid.spark.write.stage import SparkStaging
 from hive_acid.spark.write.upkeep import Written, keep_up
 from hive_acid.transactions.locks import read_component
@@ -114,7 +114,8 @@ def analysed(frame: DataFrame) -> DataFrame:
 class Context:
     """Where statements run: Spark, the metastore, the guard over time zones, how files are compressed and how large.
 
-    `spreader` decides in how many tasks an INSERT is written. Without `skipping` every statement reads all of a table.
+    `distributor` decides in how many tasks an INSERT is written. Without `skipping` every statement reads all of a
+    table.
     """
 
     spark: SparkSession
@@ -127,12 +128,12 @@ class Context:
     skipping: bool = True
     limits: Limits = DEFAULT
     """They may be changed between two statements."""
-    spreader: Spreader = field(init=False)
+    distributor: Distributor = field(init=False)
     definitions: Definitions = field(init=False)
 
     def __post_init__(self) -> None:
         self.definitions = Definitions(self.connection)
-        self.spreader = Spreader(self.spark, self.target_file_size_bytes)
+        self.distributor = Distributor(self.spark, self.target_file_size_bytes)
         if self.compression not in COMPRESSIONS:
             raise ValueError(f"compression '{self.compression}' is none of {', '.join(COMPRESSIONS)}")
 
@@ -250,7 +251,7 @@ class Statement:
     @property
     def tasks(self) -> Choice[Tasks]:
         """Whether the files of `target` are so few or small that each task may write files of its own."""
-        return self.context.spreader.reads_in(self._sizes)
+        return self.context.distributor.reads_in(self._sizes)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What Spark knows of the rows of an INSERT, and of how many tasks run at a time; `plans.tasks` decides by it.
+"""The write distribution of an INSERT, which `plans.tasks` decides: what Spark knows of its rows and running tasks.
 
 Spark's own estimate tells: what it explains of the cost names the nodes of the plan and the size of the result. Of one
 that keeps every row the estimate holds; of one that only drops rows it is an upper bound; of all others nothing is
@@ -51,7 +51,7 @@ _KNOWN_BELOW_BYTES = 1 << 50
 """Spark says 8 EiB where it does not know."""
 
 
-class Spreader:
+class Distributor:
     """What a Spark session is asked for a decision; `target_bytes` is how large a file should be."""
 
     def __init__(self, spark: SparkSession, target_bytes: int) -> None:
