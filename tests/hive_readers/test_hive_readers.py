@@ -125,7 +125,7 @@ def test_rows_and_their_ids(acid: AcidSession, hive: HiveReaders, write: Callabl
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.maven
-def test_compactions_that_neither_shuffle_nor_sort(acid: AcidSession, hive: HiveReaders, by_lanes: list[int]) -> None:
+def test_compactions_that_neither_shuffle_nor_sort(acid: AcidSession, hive: HiveReaders, by_bucket: list[int]) -> None:
     acid.create_table("d.t", COLUMNS)
     minor(acid)
     check_both(acid, hive)
@@ -133,7 +133,7 @@ def test_compactions_that_neither_shuffle_nor_sort(acid: AcidSession, hive: Hive
     acid.update("d.t", {"v": "v + 1"}, "id % 6 = 0")
     compact_table(acid.spark, acid, "d.t", "major")
     acid.delete("d.t", "id = 33")
-    assert sum(by_lanes) == 6, "three buckets, twice"
+    assert sum(by_bucket) == 6, "three buckets, twice"
     check_both(acid, hive)
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.filesystem import files
-from hive_acid.spark.compact import pieces
+from hive_acid.spark.compact import stripe_concatenation
 from hive_acid.spark.compact.file_order import out_of_order
 from hive_acid.spark.write.stage import SparkStaging
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
@@ -76,8 +76,8 @@ class Story:
                 raise RuntimeError("changed my mind")
         except RuntimeError:
             self.tell("aborted")
-        print(json.dumps(["files by lanes", self.compact_by_lanes()]))
-        self.tell("compacted by lanes")
+        print(json.dumps(["files by bucket", self.compact_by_bucket()]))
+        self.tell("compacted by bucket")
         acid.insert("d.t", self.frame((7, "kept", "x")))
         print(json.dumps(["written by Spark", self.compact_what_is_kept()]))
         self.tell("compacted as it is")
@@ -101,7 +101,7 @@ class Story:
         self.tell("loaded")
         acid.drop_table("d.t")
 
-    def compact_by_lanes(self) -> int:
+    def compact_by_bucket(self) -> int:
         """Without shuffle and sort, here and not by the worker, so that files are small; how many that made."""
         looked: list[str] = []
 
@@ -110,7 +110,7 @@ class Story:
             return out_of_order(paths)
 
         with pytest.MonkeyPatch.context() as patch, limited(self.acid, **MERGED, by_bucket_bytes=-1):
-            patch.setattr(pieces, "out_of_order", look)
+            patch.setattr(stripe_concatenation, "out_of_order", look)
             compact_table(self.spark, self.acid, "d.t", "minor")
         return len(looked)
 

@@ -59,19 +59,19 @@ def database_points() -> set[str]:
 
 JOB_MODULES = (
     "spark.compact.compaction",
-    "spark.compact.lane_merge",
+    "spark.compact.bucket_merge",
     "spark.compact.arrow_merge",
     "spark.write.stage",
     "write.staging",
-    "spark.compact.pieces",
-    "spark.compact.concatenate",
+    "spark.compact.stripe_concatenation",
+    "spark.compact.insert_only",
     "filesystem.joining",
 )
 """The modules of the Spark program that make files, below `hive_acid`."""
 
 JOB_UNREACHED: Mapping[str, str] = {
     "files.remove in spark.compact.arrow_merge.ArrowMerge.written": "for what pyarrow cannot do after all, which fails",
-    "files.remove in spark.compact.lane_merge.LaneMerge._by_arrow": "for large files of another version of pyarrow",
+    "files.remove in spark.compact.bucket_merge.BucketMerge._by_arrow": "for large files of another version of pyarrow",
     "files.remove in write.staging.Staging.remove": "for writers: what a compaction has made the worker removes",
     "files.remove in write.staging.Staging.undo": "for writers: what a compaction has made the worker removes",
 }

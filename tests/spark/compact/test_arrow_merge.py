@@ -19,8 +19,8 @@ from hive_acid.format.deleted import blocks_of
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.compact import arrow_merge
 from hive_acid.spark.compact.arrow_merge import ArrowMerge, _without
+from hive_acid.spark.compact.bucket_merge_plan import BucketMergePlan, Run
 from hive_acid.spark.compact.jobs import CancelledError
-from hive_acid.spark.compact.lanes import Lane, Run
 from hive_acid.spark.limits import Limits
 from tests.spark.by_spark import MERGED, WRITTEN, limited
 from tests.spark.checker import check_table, events, location_of
@@ -39,8 +39,8 @@ def merged(monkeypatch):
     numbers = []
     written = ArrowMerge.written
 
-    def told(merge, lanes, directory):
-        found = written(merge, lanes, directory)
+    def told(merge, plans, directory):
+        found = written(merge, plans, directory)
         numbers.append(None if found is None else len(found))
         return found
 
@@ -231,7 +231,7 @@ def test_files_that_overlap_are_sorted(tmp_path):
     merge = ArrowMerge(
         str(tmp_path), tails[0].types, "zlib", ALL_WRITES, frozenset(), deleted, lambda *_: None, Limits()
     )
-    (path,) = merge.written([Lane(0, (run,), 1)], str(tmp_path / "out"))
+    (path,) = merge.written([BucketMergePlan(0, (run,), 1)], str(tmp_path / "out"))
     keys = [(event.key.write_id, event.key.row_id) for event in events(Path(path.path))]
     gone = {(2, 3), (3, 0), (3, 9)}
     assert keys == [(of, n) for of in (1, 2, 3, 4) for n in range(10) if (of, n) not in gone]
@@ -329,7 +329,7 @@ def test_who_wants_the_rows_no_more_is_heard_at_once(tmp_path):
     merge = ArrowMerge(str(tmp_path), tails[0].types, "zlib", ALL_WRITES, frozenset(), {}, cancelled, limits)
     run = Run(("a",), size=1, rows=90, in_order=True, overlap=False, plain=True)
     with pytest.raises(CancelledError):
-        merge.written([Lane(0, (run,), 1)], str(tmp_path / "out"))
+        merge.written([BucketMergePlan(0, (run,), 1)], str(tmp_path / "out"))
     assert told == [(10, 0, 0), (20, 0, 0), (30, 0, 0)]
 
 

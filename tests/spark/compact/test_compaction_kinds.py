@@ -16,7 +16,7 @@ from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.filesystem.footers import DataFilePath, Footers
 from hive_acid.format.orc.patch import second_tail
 from hive_acid.format.rows import decode_bucket
-from hive_acid.spark.compact import lane_merge, pieces
+from hive_acid.spark.compact import bucket_merge, stripe_concatenation
 from hive_acid.spark.compact.file_order import out_of_order
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.limits import Limits
@@ -66,36 +66,36 @@ def looked(monkeypatch):
         numbers.append(len(paths))
         return out_of_order(paths)
 
-    monkeypatch.setattr(pieces, "out_of_order", look)
+    monkeypatch.setattr(stripe_concatenation, "out_of_order", look)
     return numbers
 
 
 @pytest.fixture
-def by_lanes(acid, looked):
+def by_bucket(acid, looked):
     """Spark writes every compaction bucket by bucket; as `looked`."""
     with limited(acid, **MERGED, by_bucket_bytes=-1, runs_per_job=2):
         yield looked
 
 
-@pytest.fixture(params=["by_arrow", "by_lanes"])
+@pytest.fixture(params=["by_arrow", "by_bucket"])
 def by_either(request, looked):
     """Compactions go bucket by bucket, by pyarrow or by Spark; as `looked`."""
-    if request.param == "by_lanes":
-        request.getfixturevalue("by_lanes")
+    if request.param == "by_bucket":
+        request.getfixturevalue("by_bucket")
     return looked
 
 
 @pytest.fixture
 def joined(acid, monkeypatch):
-    """Runs are as short as can be; the numbers of the pieces that became one file."""
+    """Runs are as short as can be; the numbers of the segments that became one file."""
     numbers = []
     acid.limits = replace(acid.limits, run_bytes=1, runs=1000)
 
     def join(of_bucket, target):
         numbers.append(len(of_bucket))
-        return pieces.join(of_bucket, target)
+        return stripe_concatenation.concatenate(of_bucket, target)
 
-    monkeypatch.setattr(lane_merge, "join", join)
+    monkeypatch.setattr(bucket_merge, "concatenate", join)
     return numbers
 
 
@@ -127,7 +127,7 @@ def test_a_bucket_in_pieces_becomes_one_file(history, spark, by_either, joined, 
         assert result.files == 3 + (kind == "minor") * len(
             list(location_of(history, "d.t").glob("delete_delta_*_v*/bucket_*"))
         )
-    assert joined, "some bucket had several pieces"
+    assert joined, "some bucket had several segments"
     assert sum(by_either) > 3
     assert sorted(map(str, old.collect())) == before
     assert history.table("d.t").where("id = 205").count() == 1, "row groups are found by the statistics of the join"
@@ -137,7 +137,7 @@ def test_a_bucket_in_pieces_becomes_one_file(history, spark, by_either, joined, 
 
 
 @pytest.mark.parametrize("kind", ["minor", "major"])
-def test_pieces_of_one_bucket_have_all_types_and_their_statistics(acid, spark, by_lanes, joined, kind):
+def test_segments_of_one_bucket_have_all_types_and_their_statistics(acid, spark, by_bucket, joined, kind):
     columns = {
         "id": "bigint", "b": "boolean", "i": "int", "d": "double", "f": "float", "s": "string", "dec": "decimal(20,4)",
         "day": "date", "t": "timestamp", "bin": "binary", "li": "array<int>", "m": "map<string,int>",
@@ -168,7 +168,7 @@ def test_pieces_of_one_bucket_have_all_types_and_their_statistics(acid, spark, b
 
 
 @pytest.fixture
-def kept(acid, monkeypatch, by_lanes):
+def kept(acid, monkeypatch, by_bucket):
     """Files stay as they are whatever the size of their stripes; the files that Spark has written."""
     written = []
     acid.limits = replace(acid.limits, kept_stripe_bytes=0, bucket_bytes=0)
@@ -183,7 +183,7 @@ def kept(acid, monkeypatch, by_lanes):
     return written
 
 
-def test_files_of_which_all_rows_stay_are_not_written_again(acid, spark, kept, by_lanes):
+def test_files_of_which_all_rows_stay_are_not_written_again(acid, spark, kept, by_bucket):
     acid.create_table("d.t", COLUMNS)
     for first in (0, 100, 200):
         insert(acid, spark, first, 100, files=3)
@@ -192,7 +192,7 @@ def test_files_of_which_all_rows_stay_are_not_written_again(acid, spark, kept, b
     (result,) = compact_table(spark, acid, "d.t", "minor")
     assert not kept
     assert (result.rows, result.deletes) == (300, 30)
-    assert by_lanes == [9], "that they are in order is looked at all the same"
+    assert by_bucket == [9], "that they are in order is looked at all the same"
     state = check_table(location_of(acid, "d.t"))
     assert sorted(len(found) for name, found in state.items() if name.startswith("delta_") and "_v" in name) == [3]
     assert content(acid) == sorted(map(str, old.collect())) == before
@@ -256,7 +256,7 @@ def test_files_that_cannot_be_joined_are_written_again(acid, spark, kept, monkey
     insert(acid, spark, 0, 10)
     insert(acid, spark, 10, 10)
     before = content(acid)
-    monkeypatch.setattr(pieces, "orc_part", cannot_be_joined_at_first(pieces.orc_part))
+    monkeypatch.setattr(stripe_concatenation, "orc_part", cannot_be_joined_at_first(stripe_concatenation.orc_part))
     (result,) = compact_table(spark, acid, "d.t", "minor")
     assert kept
     assert (result.rows, content(acid)) == (20, before)
@@ -297,7 +297,7 @@ def test_files_of_another_writer_are_found_out_in_time(acid, spark, kept, monkey
     insert(acid, spark, 30, 10)
     acid.delete("d.t", "id = 35")
     insert(acid, spark, 40, 10)
-    monkeypatch.setattr(lane_merge, "deleted_rows", lambda *_: Deleted(DeleteFacts(), [{(5, 536870912): {}}]))
+    monkeypatch.setattr(bucket_merge, "deleted_rows", lambda *_: Deleted(DeleteFacts(), [{(5, 536870912): {}}]))
     (result,) = compact_table(spark, acid, "d.t", "major")
     assert result.rows == 48
     check_table(location_of(acid, "d.t"))

@@ -2,7 +2,7 @@
 
 Most files say that their rows are in order already, so a merge is to copy them without those that are deleted, batch by
 batch. What is much, and what pyarrow does not write as Spark does, is left to Spark: see
-`hive_acid.spark.compact.lane_merge`.
+`hive_acid.spark.compact.bucket_merge`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hive_acid.format.names import bucket_file_name
 from hive_acid.format.orc.tail import OrcType, Tail, read_tail
 from hive_acid.format.rows import INSERT
 from hive_acid.format.snapshot import ValidWriteIdList
-from hive_acid.spark.compact.lanes import Lane, Run
+from hive_acid.spark.compact.bucket_merge_plan import BucketMergePlan, Run
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.read.scan import KEY, ROW_COLUMN
 from hive_acid.spark.values.timezone import UTC
@@ -121,22 +121,22 @@ class ArrowMerge:
     limits: Limits
     _done: _Done = field(default_factory=_Done)
 
-    def written(self, lanes: Sequence[Lane], directory: str) -> list[DataFilePath] | None:
-        """The files of what is not kept of `lanes`, below `directory`; None if pyarrow cannot do it after all.
+    def written(self, plans: Sequence[BucketMergePlan], directory: str) -> list[DataFilePath] | None:
+        """The files of what is not kept by `plans`, below `directory`; None if pyarrow cannot do it after all.
 
-        They are in pieces that follow each other.
+        They are segments that follow each other.
         """
         import pyarrow
 
         tasks: list[_Task] = []
         one_by_one = not files.rename_is_copy(directory)
-        for lane in lanes:
-            for runs in lane.written():
+        for plan in plans:
+            for runs in plan.written():
                 # Where a file is copied to be joined, as few as can be.
                 for together in [[run] for run in runs] if one_by_one else [runs]:
                     below = files.join(directory, str(len(tasks)))
                     files.make_directory(below)
-                    tasks.append(_Task(together, files.join(below, bucket_file_name(lane.bucket))))
+                    tasks.append(_Task(together, files.join(below, bucket_file_name(plan.bucket))))
         if not tasks:
             return []
         # The longest begin first, so that none is left alone in the end.

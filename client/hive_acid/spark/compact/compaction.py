@@ -4,9 +4,9 @@ A job says what to read and how the output is called; which directories those ar
 output appears below the job's staging directory, complete, and the metastore renames it into place.
 
 Rows are written as cheaply as their number and their files allow: bucket by bucket without a shuffle and mostly without
-a sort (`hive_acid.spark.compact.lanes`), by pyarrow if they are not many; a few in one task of Spark, or after a
-shuffle by bucket. Files with large stripes, of which nothing is deleted, become part of the new ones as they are. A few
-delete events are merged without Spark.
+a sort (`hive_acid.spark.compact.bucket_merge_plan`), by pyarrow if they are not many; a few in one task of Spark, or
+after a shuffle by bucket. Files with large stripes, of which nothing is deleted, become part of the new ones as they
+are. A few delete events are merged without Spark.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from hive_acid.compaction_job import MINOR, REBALANCE, CompactionJob, Compaction
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.format.state import DataDirectory
-from hive_acid.spark.compact.concatenate import concatenate
+from hive_acid.spark.compact.bucket_merge import BucketMerge
+from hive_acid.spark.compact.insert_only import compact_insert_only
 from hive_acid.spark.compact.job import Progress, Report, state_of, unheard
-from hive_acid.spark.compact.lane_merge import LaneMerge
 from hive_acid.spark.compact.merging import Merging
 from hive_acid.spark.compact.rebalance import rebalanced
 from hive_acid.spark.jvm.job_settings import configured
@@ -66,7 +66,7 @@ def compact(
     found = state.partitions[0].state
     with configured(spark, job.settings):
         if job.insert_only:
-            rows, deletes = concatenate(spark, job, state, report), 0
+            rows, deletes = compact_insert_only(spark, job, state, report), 0
         else:
             rows, deletes = _Merge(spark, job, state, report).run()
     made = tuple(name for name in (job.insert_output, job.delete_output) if name)
@@ -130,12 +130,12 @@ class _Merge(Merging):
             self._plan(ROWS, rebalanced_into(job.buckets))
             with rebalanced(self.spark, self.read(partition), job.buckets, job.order_by) as rows:
                 return self._placed(output, self.events(rows), INSERT, one_task=job.buckets == 1)
-        by_lanes = LaneMerge(self, partition)
-        facts, lanes = by_lanes.looked_at()
+        merge = BucketMerge(self, partition)
+        facts, buckets = merge.looked_at()
         otherwise = self._sorted(partition.state.data, raw=bool(job.raw))
         plan = self._plan(ROWS, rows_by(facts, otherwise, self.state.limits), kept=facts.kept)
         if plan.by_bucket:
-            written = by_lanes.merge(output, lanes, facts)
+            written = merge.merge(output, buckets, facts)
             if written is not None:
                 return written
             why = "what came out was not in the order of its keys"

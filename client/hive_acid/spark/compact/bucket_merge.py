@@ -1,7 +1,7 @@
 """Rows merged bucket by bucket: without a shuffle, mostly without a sort, and those of files that stay without a look.
 
-Each lane is written by tasks of its own, of this process (`hive_acid.spark.compact.arrow_merge`) or of Spark, and a
-bucket's pieces become one file; that they follow each other is not believed but looked at.
+Each bucket is written by tasks of its own, of this process (`hive_acid.spark.compact.arrow_merge`) or of Spark, and a
+bucket's segments become one file; that they follow each other is not believed but looked at.
 """
 
 from __future__ import annotations
@@ -25,11 +25,17 @@ from hive_acid.format.snapshot import RangeValidity
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.compact import arrow_merge
 from hive_acid.spark.compact.arrow_merge import ArrowMerge
+from hive_acid.spark.compact.bucket_merge_plan import (
+    BucketMergePlan,
+    Unfit,
+    bucket_merge_plans,
+    has_rows_of,
+    restricted,
+)
 from hive_acid.spark.compact.file_order import can_look
 from hive_acid.spark.compact.job import Progress
-from hive_acid.spark.compact.lanes import Lane, Unfit, has_rows_of, lanes, restricted
 from hive_acid.spark.compact.merging import Merging
-from hive_acid.spark.compact.pieces import Piece, by_bucket, join, mixed, pieces_of
+from hive_acid.spark.compact.stripe_concatenation import Segment, by_bucket, concatenate, mixed, segments_of
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.choice import Choice
@@ -68,8 +74,8 @@ class _Task(NamedTuple):
 
 
 @dataclass
-class LaneMerge:
-    """The merge of a partition's rows by lanes."""
+class BucketMerge:
+    """The merge of a partition's rows by a plan for each bucket."""
 
     _merging: Merging
     _partition: PartitionState
@@ -91,8 +97,8 @@ class LaneMerge:
         rows = deleted_rows([(self._partition, deletes)], self._merging.state.write_ids, self._limits).rows
         return None if rows is None else rows[0]
 
-    def looked_at(self) -> tuple[MergeFacts, list[Lane]]:
-        """What is known of the files, as far as it decides how they are merged, and the lanes by which that may be."""
+    def looked_at(self) -> tuple[MergeFacts, list[BucketMergePlan]]:
+        """What is known of the files, as far as it decides how they are merged, and the plans of its buckets."""
         state = self._partition.state
         facts = MergeFacts(
             sum(directory.size for directory in state.data),
@@ -104,10 +110,10 @@ class LaneMerge:
         facts = replace(facts, pre_hive_3=has_pre_hive_3_updates(self._merging.spark, self._partition))
         if why_not_by_bucket(facts, self._limits):
             return facts, []
-        found = lanes(self._partition, self._keeps, self._is_plain, self._limits)
+        found = bucket_merge_plans(self._partition, self._keeps, self._is_plain, self._limits)
         if isinstance(found, Unfit):
             return replace(facts, unfit=found.why), []
-        return _of_lanes(facts, found), found
+        return _with_plans(facts, found), found
 
     def _is_new(self, tail: Tail) -> bool:
         """Whether a file is such as would be written now.
@@ -134,59 +140,59 @@ class LaneMerge:
             and not has_rows_of(tail, self._deleted or ())
         )
 
-    def merge(self, output: str, chosen: Sequence[Lane], facts: MergeFacts) -> int | None:
-        """Write each lane without a shuffle; the number of rows, None if what came out is not as it must be."""
+    def merge(self, output: str, chosen: Sequence[BucketMergePlan], facts: MergeFacts) -> int | None:
+        """Write each bucket without a shuffle; the number of rows, None if what came out is not as it must be."""
         try:
             kept = self._kept(chosen)
         except FormatError as error:
             LOG.info("%s: all is written again: %s", self._merging.job.location, error)
-            kept, chosen = [], [lane.without_kept() for lane in chosen]
+            kept, chosen = [], [plan.without_kept() for plan in chosen]
         unlike = mixed(kept)
-        chosen = [lane.without_kept() if lane.bucket in unlike else lane for lane in chosen]
-        kept = [piece for piece in kept if piece.bucket not in unlike]
+        chosen = [plan.without_kept() if plan.bucket in unlike else plan for plan in chosen]
+        kept = [segment for segment in kept if segment.bucket not in unlike]
         written = self._by_arrow(output, chosen, kept, facts)
         if written is None:
             written = self._by_spark(output, chosen)
             if unlike := mixed([*kept, *written]):
                 # Files of another writer, or of another version of it, are not joined with ours.
-                again = [lane.of_kept() for lane in chosen if lane.bucket in unlike]
+                again = [plan.of_kept() for plan in chosen if plan.bucket in unlike]
                 written += self._by_spark(f"{output}-again", again)
-                kept = [piece for piece in kept if piece.bucket not in unlike]
+                kept = [segment for segment in kept if segment.bucket not in unlike]
         found = by_bucket([*kept, *written])
         if found is None:
             LOG.warning("%s: merged once more, with a sort", self._merging.job.location)
             self._merging.staging.remove()
             return None
-        rows = sum(piece.part.rows for of_bucket in found.values() for piece in of_bucket)
+        rows = sum(segment.part.rows for of_bucket in found.values() for segment in of_bucket)
         made = StagedFiles(INSERT, (), self._joined(found, rows))
         self._merging.publish(output, [made if found else self._merging.staging.nothing(self._merging.state.table, ())])
         return rows
 
-    def _kept(self, chosen: Sequence[Lane]) -> list[Piece]:
-        """The files of lanes that stay as they are."""
+    def _kept(self, chosen: Sequence[BucketMergePlan]) -> list[Segment]:
+        """The files of buckets that stay as they are."""
         sizes = {file.path: file.size for directory in self._partition.state.data for file in directory.files}
-        return pieces_of(
+        return segments_of(
             [
                 DataFilePath(files.join(self._partition.location, path), sizes[path])
-                for lane in chosen
-                for path in lane.kept
+                for plan in chosen
+                for path in plan.kept
             ]
         )
 
     def _by_arrow(
-        self, output: str, chosen: Sequence[Lane], kept: Sequence[Piece], facts: MergeFacts
-    ) -> list[Piece] | None:
-        """Have pyarrow write what is not kept of lanes; None if that is Spark's to do.
+        self, output: str, chosen: Sequence[BucketMergePlan], kept: Sequence[Segment], facts: MergeFacts
+    ) -> list[Segment] | None:
+        """Have pyarrow write what is not kept of buckets; None if that is Spark's to do.
 
         What is kept may be of Spark, or of another version of pyarrow: then what Spark writes is joined with it, or
         all of it is written by Spark.
         """
         if why_not_by_arrow(facts, self._limits):
             return None  # as it was planned
-        if why := why_not_by_arrow(_of_lanes(facts, chosen), self._limits):
+        if why := why_not_by_arrow(_with_plans(facts, chosen), self._limits):
             self._tell_instead(why)  # now that what was to be kept is written
             return None
-        if not all(piece.part.is_of_cpp for piece in kept):
+        if not all(segment.part.is_of_cpp for segment in kept):
             self._tell_instead("a file that is copied is of another writer")
             return None
         job = self._merging.job
@@ -205,7 +211,7 @@ class LaneMerge:
         if paths is None:
             self._tell_instead("pyarrow could not read or write a file")
             return None
-        written = pieces_of(paths)
+        written = segments_of(paths)
         if mixed([*kept, *written]):
             files.remove(directory)
             self._tell_instead("a file that is copied is of another version of pyarrow")
@@ -226,29 +232,29 @@ class LaneMerge:
     def _tell(self, rows: int, made: int, size: int) -> None:
         self._merging.report(Progress(rows, made, size, self._merging.phase))
 
-    def _by_spark(self, output: str, chosen: Sequence[Lane]) -> list[Piece]:
-        """Have Spark read and write what is not kept of lanes."""
+    def _by_spark(self, output: str, chosen: Sequence[BucketMergePlan]) -> list[Segment]:
+        """Have Spark read and write what is not kept of buckets."""
         rows = 0
         paths: list[DataFilePath] = []
         with configured(self._merging.spark, _FILE_BY_FILE):
             for number, together in enumerate(_jobs(chosen, self._limits.runs_per_job)):
                 step = f"{output}-{number}"
-                tasks = [task for lane in together for task in self._tasks(lane)]
+                tasks = [task for plan in together for task in self._tasks(plan)]
                 # The longest begin first, so that none is left alone in the end.
                 tasks.sort(key=lambda task: task.size, reverse=True)
                 frame = reduce(DataFrame.unionAll, (task.events for task in tasks))
                 rows += self._merging.write(frame, (), INSERT, step)
                 paths += self._merging.staging.paths(step)
                 self._tell(rows, len(paths), sum(path.size for path in paths))
-        return pieces_of(paths)
+        return segments_of(paths)
 
-    def _tasks(self, lane: Lane) -> list[_Task]:
-        """The events of a lane by tasks: each a run, whose files are joined then.
+    def _tasks(self, plan: BucketMergePlan) -> list[_Task]:
+        """The events of a bucket by tasks: each a run, whose files are joined then.
 
         Where a file is copied to be joined, and where its metadata speak of its own rows, as few as can be.
         """
         tasks = []
-        for runs in lane.written():
+        for runs in plan.written():
             parts = []
             for run in runs:
                 of_run = replace(self._partition, state=restricted(self._partition.state, run.paths))
@@ -261,47 +267,47 @@ class LaneMerge:
             tasks += parts
         return tasks
 
-    def _joined(self, found: Mapping[int, Sequence[Piece]], rows: int) -> dict[int, str]:
+    def _joined(self, found: Mapping[int, Sequence[Segment]], rows: int) -> dict[int, str]:
         """One file for each bucket, by its path below the staging directory."""
         staging = self._merging.staging.location
         buckets: dict[int, str] = {}
         size = 0
-        for bucket, pieces in found.items():
-            path = pieces[0].path.path
-            if len(pieces) == 1 and files.is_below(path, staging):
+        for bucket, segments in found.items():
+            path = segments[0].path.path
+            if len(segments) == 1 and files.is_below(path, staging):
                 buckets[bucket] = path.removeprefix(staging).lstrip("/")
                 continue
             buckets[bucket] = files.join(_JOINED, bucket_file_name(bucket))
-            for length in join(pieces, files.join(staging, buckets[bucket])):
+            for length in concatenate(segments, files.join(staging, buckets[bucket])):
                 size += length
                 self._merging.report(Progress(rows, len(buckets), size, "joining"))
         return buckets
 
 
-def _of_lanes(facts: MergeFacts, found: Sequence[Lane]) -> MergeFacts:
-    """What is known by the lanes as well."""
-    runs = [run for lane in found for together in lane.written() for run in together]
+def _with_plans(facts: MergeFacts, found: Sequence[BucketMergePlan]) -> MergeFacts:
+    """What is known by the plans of buckets as well."""
+    runs = [run for plan in found for together in plan.written() for run in together]
     return replace(
         facts,
         buckets=len(found),
-        kept=sum(len(lane.kept) for lane in found),
-        plain=all(lane.plain for lane in found),
+        kept=sum(len(plan.kept) for plan in found),
+        plain=all(plan.plain for plan in found),
         written_bytes=sum(run.size for run in runs),
         sorted_bytes=max((run.size for run in runs if run.overlap), default=0),
     )
 
 
-def _jobs(chosen: Sequence[Lane], most_runs: int) -> list[list[Lane]]:
-    """Lanes that are written together."""
-    jobs: list[list[Lane]] = []
+def _jobs(chosen: Sequence[BucketMergePlan], most_runs: int) -> list[list[BucketMergePlan]]:
+    """Buckets that are written together."""
+    jobs: list[list[BucketMergePlan]] = []
     left = 0
-    for lane in chosen:
-        runs = sum(map(len, lane.written()))
+    for plan in chosen:
+        runs = sum(map(len, plan.written()))
         if not runs:
             continue
         if not jobs or runs > left:
             jobs.append([])
             left = most_runs
-        jobs[-1].append(lane)
+        jobs[-1].append(plan)
         left -= runs
     return jobs

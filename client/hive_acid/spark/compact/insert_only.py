@@ -42,7 +42,7 @@ _COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".deflate": "deflate", ".snappy":
 _PART = re.compile(r"part-([0-9]+)-.*")
 
 
-def concatenate(spark: SparkSession, job: CompactionJob, state: TableState, report: Report) -> int:
+def compact_insert_only(spark: SparkSession, job: CompactionJob, state: TableState, report: Report) -> int:
     """Write the job's one directory; the number of rows.
 
     Raises UnsupportedTableError for a format that is not read and written here, and for files that would not be the

@@ -1,8 +1,9 @@
-"""Which files of a compaction need no shuffle, and mostly no sort: each bucket is read and written file after file.
+"""The bucket merge plan: which files of a compaction need no shuffle, and mostly no sort.
 
-The files of a bucket are sorted, and those of different writes seldom overlap: the base has older write ids than the
-deltas, and each delta has one of its own. So large files are read as they are, and only the small ones between them are
-sorted. A file of which all rows stay need not even be read. What lies in a file is told by the statistics in its tail.
+Each bucket is read and written file after file: its files are sorted, and those of different writes seldom overlap: the
+base has older write ids than the deltas, and each delta has one of its own. So large files are read as they are, and
+only the small ones between them are sorted. A file of which all rows stay need not even be read. What lies in a file is
+told by the statistics in its tail.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class BucketMergePlan:
     """The files of one bucket, in runs whose keys follow each other; `size` in bytes."""
 
     bucket: int
@@ -65,11 +66,11 @@ class Lane:
         """The runs that are read and written, those together between which no file is kept."""
         return [list(runs) for kept, runs in groupby(self.runs, key=lambda run: run.kept) if not kept]
 
-    def of_kept(self) -> Lane:
+    def of_kept(self) -> BucketMergePlan:
         """What is kept, to be read and written all the same."""
         return replace(self, runs=tuple(replace(run, kept=False) for run in self.runs if run.kept))
 
-    def without_kept(self) -> Lane:
+    def without_kept(self) -> BucketMergePlan:
         """The same with all of it read and written."""
         return replace(self, runs=tuple(replace(run, kept=False) for run in self.runs))
 
@@ -93,13 +94,13 @@ class Unfit(NamedTuple):
     why: str
 
 
-def lanes(
+def bucket_merge_plans(
     partition: PartitionState,
     keeps: Callable[[DataDirectory, Tail], bool],
     is_plain: Callable[[Tail], bool],
     limits: Limits,
-) -> list[Lane] | Unfit:
-    """The lanes of a partition, none if its files do not say what lies in them, or are not where they belong.
+) -> list[BucketMergePlan] | Unfit:
+    """The plans of a partition's buckets, none if its files do not say what lies in them, or are not where they belong.
 
     A file that one `keeps` may become part of the new one as it is; one that `is_plain` is read and written by pyarrow
     if it is not kept.
@@ -129,7 +130,7 @@ def lanes(
         by_bucket.setdefault(file.bucket or 0, []).append(of)
     run_bytes = max(limits.run_bytes, sum(file.size for of in by_bucket.values() for file in of) // limits.runs)
     return [
-        Lane(bucket, tuple(_runs(of, run_bytes)), sum(file.size for file in of))
+        BucketMergePlan(bucket, tuple(_runs(of, run_bytes)), sum(file.size for file in of))
         for bucket, of in sorted(by_bucket.items())
     ]
 
