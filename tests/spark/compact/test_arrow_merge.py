@@ -15,7 +15,7 @@ from pyarrow import orc
 import hive_acid.spark
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath, Footers
-from hive_acid.format.deleted import blocks_of
+from hive_acid.format.deletion_bitmap import bitmaps_of
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.compact import arrow_merge
 from hive_acid.spark.compact.arrow_merge import ArrowMerge, _without
@@ -227,7 +227,7 @@ def test_files_that_overlap_are_sorted(tmp_path):
     tails = Footers().read(ends)
     assert all(arrow_merge.is_plain(tail, Limits()) for tail in tails)
     run = Run(("a", "b"), size=1, rows=40, in_order=False, overlap=True, plain=True)
-    deleted = blocks_of([(2, BUCKET_0, [3]), (3, BUCKET_0, [0, 9])])
+    deleted = bitmaps_of([(2, BUCKET_0, [3]), (3, BUCKET_0, [0, 9])])
     merge = ArrowMerge(
         str(tmp_path), tails[0].types, "zlib", ALL_WRITES, frozenset(), deleted, lambda *_: None, Limits()
     )
@@ -376,7 +376,7 @@ def test_deleted_rows_are_left_out(sources, deleted, seed):
     noise = random.Random(seed)
     gone = {(*of, row_id) for of, row_ids in deleted.items() for row_id in row_ids}
     gone |= set(noise.sample(keys, len(keys) // 5))
-    blocks = blocks_of((write_id, bucket, [row_id]) for write_id, bucket, row_id in gone)
+    blocks = bitmaps_of((write_id, bucket, [row_id]) for write_id, bucket, row_id in gone)
     columns = [
         pa.array(of, kind)
         for of, kind in zip(zip(*keys, strict=True), (pa.int64(), pa.int32(), pa.int64()), strict=True)

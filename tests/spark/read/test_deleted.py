@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import functions as F
 
-from hive_acid.format.deleted import NO_PLACE, blocks_of, layout_of
+from hive_acid.format.deletion_bitmap import NO_PLACE, bitmaps_of, layout_of
 from hive_acid.format.rows import encode_bucket
 from hive_acid.format.snapshot import RangeValidity
 from hive_acid.spark.limits import Limits
@@ -204,7 +204,7 @@ def test_names_of_all_printable_characters_are_known(acid, spark):
 
 
 def test_partitions_that_are_not_told_apart_are_joined(partitioned, acid, monkeypatch):
-    monkeypatch.setattr("hive_acid.format.deleted._slot", lambda *_: 0)
+    monkeypatch.setattr("hive_acid.format.deletion_bitmap._slot", lambda *_: 0)
     assert "LeftAnti" in plan_of(acid.table("d.p"))
     assert keyed(acid.table("d.p")) == partitioned
 
@@ -219,7 +219,7 @@ def test_what_an_expression_finds_is_what_a_layout_has(spark):
         f"{PLACE_COLUMN} string, originalTransaction bigint, bucket int, rowId bigint",
     )
     for highest, of in ((1, 3), (1023, 4), (1024, 3), (70_000, 4)):
-        gone = blocks_of((w, b, rows) for w in writes if w <= highest for b in buckets[:of])
+        gone = bitmaps_of((w, b, rows) for w in writes if w <= highest for b in buckets[:of])
         for places in ({NO_PLACE: gone}, {"a": gone, "b": {(5, buckets[1]): {0: -1 << 1 & (1 << 4096) - 1}}}):
             layout = layout_of(places, ["c"], Limits().delete_words)
             look_up = deleted.LookUp(deleted._words(spark, layout), deleted._is_deleted(layout))

@@ -59,7 +59,7 @@ def deletions(target: DataFrame, keys: Sequence[str], row: t.StructType) -> Data
     return target.select(F.expr(f"'{DELETE}' AS {KIND_COLUMN}"), *map(F.expr, (*key_texts(keys), *_identity())), no_row)
 
 
-class Source(NamedTuple):
+class SourceColumns(NamedTuple):
     """Columns of rows that come from a source: its row's number, and whether a row of the table goes with it."""
 
     row: str
@@ -82,7 +82,7 @@ class Replaced:
     new_keys: Sequence[str]
     values: Sequence[str]
     row: str
-    source: Source | None = None
+    source: SourceColumns | None = None
 
     def changes(self) -> DataFrame:
         """As changes that `change_events` takes: one for each kind. New rows are in the order of what they replace."""

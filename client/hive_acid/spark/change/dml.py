@@ -35,7 +35,7 @@ from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write.layout import Layout, layout_of
 from hive_acid.spark.write.planned import Planned
-from hive_acid.spark.write.statement import Context, Deleted, Statement, analysed, column_errors
+from hive_acid.spark.write.statement import Context, DeletedRows, Statement, analysed, column_errors
 from hive_acid.write.staging import DELETE, INSERT
 from hive_acid.write.table_write import TableWrite
 
@@ -56,7 +56,7 @@ def delete(
     Raises ColumnError for an unknown column.
     """
     statement, table = Statement(context, begun), begun.table
-    known: Deleted | None = None
+    known: DeletedRows | None = None
     left_out = source = None
     if join is not None:
         rows, source = _matching(statement, join, where)
@@ -148,7 +148,7 @@ def chosen(statement: Statement, where: Expression | None, target_alias: str | N
 
 def _chosen_of_delete(
     statement: Statement, where: Expression | None, target_alias: str | None
-) -> tuple[DataFrame, Deleted | None, Choice[DeletedBy]]:
+) -> tuple[DataFrame, DeletedRows | None, Choice[DeletedBy]]:
     """As `chosen`, or with rows that are deleted already, and which these are: the query need not find that out then.
 
     The latter where they are known to the client, and `where` cannot fail for rows that are gone.

@@ -16,10 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import SerializationError
-from hive_acid.format.deleted import Blocks, places_left
-from hive_acid.format.deleted import Source as SourceOfRows
+from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource, places_left
 from hive_acid.format.orc.deletes import DeleteEvents
-from hive_acid.spark.change.changes import Replaced, Source
+from hive_acid.spark.change.changes import Replaced, SourceColumns
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.choice import counted, size
@@ -55,7 +54,7 @@ def driver_deletes(
     partition_keys: Sequence[str],
     write_id: int,
     limits: Limits,
-    deleted: Mapping[Values, Mapping[SourceOfRows, Blocks]] | None = None,
+    deleted: Mapping[Values, Mapping[RowSource, DeletionBitmap]] | None = None,
 ) -> Mapping[Values, DeleteEvents] | GaveUp:
     """The events by which `write_id` deletes `rows`, a frame with the hidden columns of `read_rows`.
 
@@ -156,7 +155,7 @@ def _with_texts(brought: pyarrow.Table) -> pyarrow.Table:
     return flat.rename_columns([name.removeprefix(f"{_TEXTS_OF_ROW}.") for name in flat.column_names])
 
 
-def _without_met(brought: pyarrow.Table, source: Source) -> pyarrow.Table:
+def _without_met(brought: pyarrow.Table, source: SourceColumns) -> pyarrow.Table:
     """`brought` without what would be inserted for a source row that is in a pair."""
     from pyarrow import compute
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, MergeCardinalityError
-from hive_acid.spark.change.changes import REPEATED, UPDATES, Replaced, Source, change_events
+from hive_acid.spark.change.changes import REPEATED, UPDATES, Replaced, SourceColumns, change_events
 from hive_acid.spark.change.dml import moved_key
 from hive_acid.spark.change.driver_write import GaveUp, driver_changes, why_not_written_here
 from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
@@ -137,10 +137,10 @@ class _Merge:
     def candidates(self) -> Replaced:
         """As `changed`, with new rows of which some are not to be inserted: it is to be found out of which."""
         if self._builder.not_matched:
-            return self._replaced(self._every, Source(SOURCE_ROW, _IS_PAIR))
+            return self._replaced(self._every, SourceColumns(SOURCE_ROW, _IS_PAIR))
         return self.changed()
 
-    def _replaced(self, rows: DataFrame, source: Source | None = None) -> Replaced:
+    def _replaced(self, rows: DataFrame, source: SourceColumns | None = None) -> Replaced:
         new_keys = [quoted(_new_key(key)) for key in self._table.partition_keys]
         values = [f"{_NEW_ROW}.{quoted(column.name)}" for column in self._table.columns]
         return Replaced(rows, _KINDS, self._statement.keys, new_keys, values, _NEW_ROW, source)

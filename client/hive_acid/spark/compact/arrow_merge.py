@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath, end_of, uncompressed, writer_zones
-from hive_acid.format.deleted import BLOCK_BITS, BLOCK_ROWS, Blocks, Source
+from hive_acid.format.deletion_bitmap import BLOCK_BITS, BLOCK_ROWS, DeletionBitmap, RowSource
 from hive_acid.format.names import bucket_file_name
 from hive_acid.format.orc.tail import OrcType, Tail, read_tail
 from hive_acid.format.rows import INSERT
@@ -116,7 +116,7 @@ class ArrowMerge:
     compression: str
     write_ids: ValidWriteIdList
     partly_visible: frozenset[str]
-    deleted: Mapping[Source, Blocks]
+    deleted: Mapping[RowSource, DeletionBitmap]
     told: Callable[[int, int, int], None]
     limits: Limits
     _done: _Done = field(default_factory=_Done)
@@ -256,7 +256,7 @@ def _visible(batch: pyarrow.RecordBatch, write_ids: ValidWriteIdList) -> pyarrow
     return batch.filter(compute.invert(compute.is_in(written_by, value_set=pyarrow.array(lost, written_by.type))))
 
 
-def _without(batch: pyarrow.RecordBatch, deleted: Mapping[Source, Blocks]) -> pyarrow.RecordBatch:
+def _without(batch: pyarrow.RecordBatch, deleted: Mapping[RowSource, DeletionBitmap]) -> pyarrow.RecordBatch:
     """The rows of a batch that are not deleted."""
     import pyarrow
     from pyarrow import compute
@@ -278,7 +278,7 @@ def _without(batch: pyarrow.RecordBatch, deleted: Mapping[Source, Blocks]) -> py
     return batch if is_whole else batch.filter(compute.invert(pyarrow.concat_arrays(parts)))
 
 
-def _gone(row_ids: pyarrow.Array, blocks: Blocks) -> pyarrow.Array | None:
+def _gone(row_ids: pyarrow.Array, blocks: DeletionBitmap) -> pyarrow.Array | None:
     """Which rows of one source, in the order of their ids, are among those of `blocks`; None if none is."""
     import pyarrow
     from pyarrow import compute

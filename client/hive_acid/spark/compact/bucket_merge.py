@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
-from hive_acid.format.deleted import Blocks, Source
+from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource
 from hive_acid.format.names import bucket_file_name
 from hive_acid.format.orc.file import empty_acid_file
 from hive_acid.format.orc.tail import OrcType, Tail, read_tail
@@ -91,7 +91,7 @@ class BucketMerge:
         return read_tail(empty_acid_file(columns)).types
 
     @cached_property
-    def _deleted(self) -> Mapping[Source, Blocks] | None:
+    def _deleted(self) -> Mapping[RowSource, DeletionBitmap] | None:
         """The rows that go, None if that is not known here."""
         deletes = self._partition.state.delete_deltas
         rows = deleted_rows([(self._partition, deletes)], self._merging.state.write_ids, self._limits).rows

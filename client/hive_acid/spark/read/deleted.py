@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
-from hive_acid.format.deleted import (
+from hive_acid.format.deletion_bitmap import (
     BLOCK_BITS,
     BUCKET_VERSION,
     HALF_BUCKET_BITS,
@@ -30,11 +30,11 @@ from hive_acid.format.deleted import (
     MOST_WRITE_ID_BITS,
     NO_PLACE,
     WORDS_PER_BLOCK,
-    Blocks,
+    DeletionBitmap,
     Layout,
+    RowSource,
     Run,
-    Source,
-    blocks_of,
+    bitmaps_of,
     layout_of,
     merged,
 )
@@ -61,7 +61,7 @@ _COLUMNS = ["operation", *KEY, "currentTransaction"]
 class Said(NamedTuple):
     """What a delete file says: the rows, and the writes that deleted them."""
 
-    rows: Mapping[Source, Blocks]
+    rows: Mapping[RowSource, DeletionBitmap]
     by: frozenset[int]
 
 
@@ -105,7 +105,7 @@ class DeleteFiles:
                 self._blocks -= _number_of_blocks(self._known.popitem(last=False)[1].rows)
 
 
-def _number_of_blocks(rows: Mapping[Source, Blocks]) -> int:
+def _number_of_blocks(rows: Mapping[RowSource, DeletionBitmap]) -> int:
     return sum(map(len, rows.values()))
 
 
@@ -142,7 +142,7 @@ class Deleted(NamedTuple):
     """What is known of some `Deletes`, and the rows that each of them deletes, if these were found."""
 
     known: DeleteFacts
-    rows: list[Mapping[Source, Blocks]] | None
+    rows: list[Mapping[RowSource, DeletionBitmap]] | None
 
 
 def look_up_of(
@@ -270,7 +270,7 @@ def _read(file: DataFilePath) -> Said | None:
     table = _table(file)
     if table is None:
         return None
-    return Said(blocks_of(_runs(table)), frozenset(table.column("currentTransaction").unique().to_pylist()))
+    return Said(bitmaps_of(_runs(table)), frozenset(table.column("currentTransaction").unique().to_pylist()))
 
 
 def _runs(table: pyarrow.Table) -> Iterator[Run]:

@@ -25,7 +25,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.filesystem.files import LONGEST_NAME, LONGEST_PATH
-from hive_acid.format.deleted import Blocks, Source
+from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.orc.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.orc.deletes import DeleteEvents
@@ -60,7 +60,7 @@ LOG = logging.getLogger(__name__)
 MANY_FILES, SMALL_FILES_BELOW = 64, 8
 """From so many files on, and below this part of the target size, a warning is due."""
 
-Deleted = Mapping[Values, Mapping[Source, Blocks]]
+DeletedRows = Mapping[Values, Mapping[RowSource, DeletionBitmap]]
 """The rows that are deleted, by the values of their partition."""
 
 _OUR_WORDS = "[USER_RAISED_EXCEPTION] "
@@ -219,7 +219,7 @@ class Statement:
 
     def target_with_deleted(
         self, wanted: Predicate | None
-    ) -> tuple[tuple[DataFrame, Deleted] | None, Choice[DeletedBy]]:
+    ) -> tuple[tuple[DataFrame, DeletedRows] | None, Choice[DeletedBy]]:
         """As `target`, with rows that are deleted already, and which these are, by the values of their partition.
 
         None if that is not known without a query, or if many tasks would read the table; and why.

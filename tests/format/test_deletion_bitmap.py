@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_acid.format.deleted import (
+from hive_acid.format.deletion_bitmap import (
     BLOCK_ROWS,
     NO_PLACE,
-    Blocks,
+    DeletionBitmap,
     Layout,
-    Source,
-    blocks_of,
+    RowSource,
+    bitmaps_of,
     layout_of,
     merged,
     places_left,
@@ -27,14 +27,14 @@ events = st.builds(
 )
 
 
-def layout_of_one(deleted: Mapping[Source, Blocks], most_words: int = WORDS) -> Layout | None:
+def layout_of_one(deleted: Mapping[RowSource, DeletionBitmap], most_words: int = WORDS) -> Layout | None:
     """The layout of one partition's blocks."""
     return layout_of({NO_PLACE: deleted}, (), most_words)
 
 
 def blocks(events: Any) -> Any:
     """Those of single events."""
-    return blocks_of((write_id, bucket, [row_id]) for write_id, bucket, row_id in events)
+    return bitmaps_of((write_id, bucket, [row_id]) for write_id, bucket, row_id in events)
 
 
 def holds(deleted: Any, *event: Any) -> Any:
@@ -150,7 +150,7 @@ def test_lists_of_writes_that_would_be_too_long_have_two_levels() -> None:
 
 @given(st.lists(st.integers(0, 3 * BLOCK_ROWS), max_size=200), st.lists(st.integers(0, BLOCK_ROWS), max_size=200))
 def test_rows_of_one_source_are_its_bits_in_any_order_and_number(one: Any, other: Any) -> None:
-    found = blocks_of([(1, 7, one), (2, 7, one), (1, 7, other)])
+    found = bitmaps_of([(1, 7, one), (2, 7, one), (1, 7, other)])
     rows = range(3 * BLOCK_ROWS + 2)
     assert {*rows}.difference(places_left(found, [1] * len(rows), [7] * len(rows), rows)) == {*one, *other}
     assert sum(bits.bit_count() for bits in found[2, 7].values()) == len({*one})

@@ -1,4 +1,4 @@
-"""Deleted rows as bits: what a reader needs to know of delete events to leave rows out without a join.
+"""The deletion bitmap: what a reader needs to know of delete events to leave rows out without a join.
 
 Rows of one write and bucket are numbered from 0, so those deleted are a set of small numbers. It is kept in blocks of
 `BLOCK_ROWS` bits, of which only those are there in which something is deleted.
@@ -43,19 +43,19 @@ BUCKET_VERSION = 1 << 13
 NO_PLACE = ""
 """The place of rows that are all of one partition; else it is some text."""
 
-Source = tuple[int, int]
+RowSource = tuple[int, int]
 """A write id and a bucket property: where rows of one partition that are numbered together come from."""
 
-Blocks = Mapping[int, int]
-"""The number of a block to its bits, of which the lowest is its first row."""
+DeletionBitmap = Mapping[int, int]
+"""The deleted rows of one source: the number of a block to its bits, of which the lowest is its first row."""
 
 Run = tuple[int, int, Sequence[int]]
 """Rows of one source: the write id, the bucket property, and the row ids."""
 
 
-def blocks_of(runs: Iterable[Run]) -> dict[Source, dict[int, int]]:
-    """The blocks of the rows of `runs`, of which several may be of one source."""
-    found: dict[Source, dict[int, int]] = {}
+def bitmaps_of(runs: Iterable[Run]) -> dict[RowSource, dict[int, int]]:
+    """The bitmaps of the rows of `runs`, of which several may be of one source."""
+    found: dict[RowSource, dict[int, int]] = {}
     for write_id, bucket, row_ids in runs:
         blocks = found.setdefault((write_id, bucket), {})
         ordered = sorted(row_ids)
@@ -83,7 +83,10 @@ def _bits(row_ids: Sequence[int]) -> int:
 
 
 def places_left(
-    deleted: Mapping[Source, Blocks], write_ids: Sequence[int], buckets: Sequence[int], row_ids: Sequence[int]
+    deleted: Mapping[RowSource, DeletionBitmap],
+    write_ids: Sequence[int],
+    buckets: Sequence[int],
+    row_ids: Sequence[int],
 ) -> list[int]:
     """At which places of three columns the rows are that are not deleted; quickest for rows in order."""
     left = []
@@ -99,9 +102,9 @@ def places_left(
     return left
 
 
-def merged(parts: Iterable[Mapping[Source, Blocks]]) -> dict[Source, dict[int, int]]:
+def merged(parts: Iterable[Mapping[RowSource, DeletionBitmap]]) -> dict[RowSource, dict[int, int]]:
     """All that is deleted by some of `parts`."""
-    found: dict[Source, dict[int, int]] = {}
+    found: dict[RowSource, dict[int, int]] = {}
     for part in parts:
         for source, blocks in part.items():
             known = found.setdefault(source, {})
@@ -116,7 +119,7 @@ _Node = Mapping[int, Any] | Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Blocks as a tree of arrays, in which a row's bit is found by one index after the other; null is an empty subtree.
+    """Bitmaps as a tree of arrays, in which a row's bit is found by one index after another; null is an empty subtree.
 
     The levels are those of `path`, then the blocks of a source, then the words of a block. Each index follows from a
     row alone, so the whole is one expression in which nothing stands twice, and its numbers are the same for most
@@ -161,8 +164,10 @@ class Layout:
         )
 
 
-def layout_of(deleted: Mapping[str, Mapping[Source, Blocks]], others: Sequence[str], most_words: int) -> Layout | None:
-    """The layout of the blocks of some places, or of `NO_PLACE` alone; the scan may also have rows of the `others`.
+def layout_of(
+    deleted: Mapping[str, Mapping[RowSource, DeletionBitmap]], others: Sequence[str], most_words: int
+) -> Layout | None:
+    """The layout of the bitmaps of some places, or of `NO_PLACE` alone; the scan may also have rows of the `others`.
 
     None if it has more than `most_words`, numbers that no event can have, or places that cannot be told apart.
     """
@@ -186,7 +191,7 @@ def layout_of(deleted: Mapping[str, Mapping[Source, Blocks]], others: Sequence[s
     return None
 
 
-def _tree(shape: Layout, deleted: Mapping[str, Mapping[Source, Blocks]]) -> Mapping[int, Any]:
+def _tree(shape: Layout, deleted: Mapping[str, Mapping[RowSource, DeletionBitmap]]) -> Mapping[int, Any]:
     """The tree of a layout that has only its shape yet."""
     root: dict[int, Any] = {}
     for place, of_place in deleted.items():
