@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from hive_acid.errors import FormatError, HiveAcidError
 from hive_acid.filesystem.files import FileEntry
-from hive_acid.format.names import Kind, claims_to_be_data, is_hidden, parse_directory
+from hive_acid.format.names import DirectoryKind, claims_to_be_data, is_hidden, parse_directory
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DirectoryState, directory_state
 from metastore.filework import files
@@ -104,7 +104,7 @@ def aborted_ids_in(entries: Iterable[FileEntry], write_ids: ValidWriteIdList) ->
         directory = parse_directory(name)
         if directory is None or directory.visibility_txn_id:
             continue
-        lowest = directory.max_write_id if directory.kind is Kind.BASE else directory.min_write_id
+        lowest = directory.max_write_id if directory.kind is DirectoryKind.BASE else directory.min_write_id
         held.update(write_ids.aborted_in(lowest, directory.max_write_id))
     return sorted(held)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hive_acid.format.names import Kind, parse_directory
+from hive_acid.format.names import DirectoryKind, parse_directory
 from hive_acid.format.state import DataDirectory, DirectoryState
 
 
@@ -40,8 +40,8 @@ class Place:
             *_figures(state.insert_deltas),
             *_figures(state.delete_deltas),
             writes=len({delta.directory.max_write_id for delta in state.insert_deltas + state.delete_deltas}),
-            obsolete_bases=sum(kind is Kind.BASE for kind in obsolete),
-            obsolete_deltas=sum(kind is not Kind.BASE for kind in obsolete),
+            obsolete_bases=sum(kind is DirectoryKind.BASE for kind in obsolete),
+            obsolete_deltas=sum(kind is not DirectoryKind.BASE for kind in obsolete),
         )
 
     @property

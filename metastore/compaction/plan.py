@@ -27,7 +27,7 @@ from hive_acid.format.names import (
     MAX_BUCKET,
     ORIGINALS_WRITE_ID,
     Directory,
-    Kind,
+    DirectoryKind,
     base_name,
     delete_delta_name,
     delta_name,
@@ -105,7 +105,7 @@ class CompactionPlan:
         """What it is, whatever was asked for: only a major one and a rebalance make a base."""
         if self.buckets is not None:
             return CompactionType.REBALANCE
-        is_base = self.insert_output is not None and self.insert_output.startswith(Kind.BASE.value)
+        is_base = self.insert_output is not None and self.insert_output.startswith(DirectoryKind.BASE.value)
         return CompactionType.MAJOR if is_base else CompactionType.MINOR
 
     @property
@@ -158,7 +158,7 @@ def _deltas(entries: Iterable[FileEntry], txns: ValidTxnList) -> set[Directory]:
         directory
         for directory in map(parse_directory, names)
         if directory is not None
-        and directory.kind is not Kind.BASE
+        and directory.kind is not DirectoryKind.BASE
         and (not directory.visibility_txn_id or txns.is_valid(directory.visibility_txn_id))
     }
 
@@ -321,7 +321,7 @@ def _refuse_unreadable(found: CompactionInput) -> None:
         if not raw:
             continue
         of = directory.directory
-        if of.kind is Kind.DELETE_DELTA or len(raw) < len(directory.files):
+        if of.kind is DirectoryKind.DELETE_DELTA or len(raw) < len(directory.files):
             raise CompactionRefusedError(f"{raw[0].path} is not a file with ACID columns, as it must be there")
-        if of.kind is Kind.INSERT_DELTA and of.min_write_id != of.max_write_id:
+        if of.kind is DirectoryKind.INSERT_DELTA and of.min_write_id != of.max_write_id:
             raise CompactionRefusedError(f"{raw[0].path} has no ACID columns: which write its rows are of is not known")

@@ -15,7 +15,7 @@ from zlib import crc32
 import pytest
 
 from hive_acid.filesystem import files
-from hive_acid.format.names import Directory, Kind, claims_to_be_data, parse_directory
+from hive_acid.format.names import Directory, DirectoryKind, claims_to_be_data, parse_directory
 from hive_acid.format.rows import DELETE, INSERT, RowEvent, RowId, encode_bucket, visible_rows
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.format.state import DirectoryState, directory_state
@@ -38,7 +38,7 @@ class OnDisk:
         self._deleting = {
             write_id
             for path, _ in vector.entries()
-            if (found := parse_directory(path.partition("/")[0])) and found.kind is Kind.DELETE_DELTA
+            if (found := parse_directory(path.partition("/")[0])) and found.kind is DirectoryKind.DELETE_DELTA
             for write_id in range(found.min_write_id, found.max_write_id + 1)
         }
         metadata = vector.metadata()
@@ -60,7 +60,7 @@ class OnDisk:
         return "".join(json.dumps(event) + "\n" for event in events).encode()
 
     def _events(self, directory: Directory) -> list[RowEvent]:
-        lowest = 1 if directory.kind is Kind.BASE else directory.min_write_id
+        lowest = 1 if directory.kind is DirectoryKind.BASE else directory.min_write_id
         of_writes = [
             write_id
             for write_id in range(lowest, directory.max_write_id + 1)
@@ -73,9 +73,9 @@ class OnDisk:
             for write_id in of_writes
             if write_id in self._deleting
         ]
-        if directory.kind is Kind.DELETE_DELTA:
+        if directory.kind is DirectoryKind.DELETE_DELTA:
             return deletes
-        gone = {event.key for event in deletes} if directory.kind is Kind.BASE else set()
+        gone = {event.key for event in deletes} if directory.kind is DirectoryKind.BASE else set()
         return [event for event in inserts if event.key not in gone]
 
     def state(self, txns: ValidTxnList | None = None) -> DirectoryState:

@@ -16,7 +16,7 @@ Run = Callable[[Any, str, Path], object]
 
 
 @dataclass(frozen=True)
-class Statement:
+class KilledStatement:
     """One write.
 
     What others include is killed in long runs only.
@@ -140,18 +140,18 @@ def _streamed(acid: Any, database: str, _scratch: Path) -> None:
 
 
 STATEMENTS = {
-    "insert": Statement(_insert, _flat, only_in_long_runs=True),
-    "insert into partitions": Statement(_insert_divided, _divided),
-    "update": Statement(_update, _divided, only_in_long_runs=True),
-    "delete": Statement(_delete, _flat, only_in_long_runs=True),
-    "merge": Statement(_merge, _divided),
-    "transaction": Statement(_transaction, _two_tables, ("t", "u"), only_in_long_runs=True),
-    "overwrite": Statement(_overwrite, _flat, only_in_long_runs=True, locks_out=True),
-    "overwrite of partitions": Statement(_overwrite_divided, _divided, only_in_long_runs=True, locks_out=True),
-    "multi-insert": Statement(_multi_insert, _two_tables, ("t", "u"), only_in_long_runs=True),
-    "create as": Statement(_create_as, _flat, ("t", "u"), makes_table=True),
-    "load data": Statement(_load_data, _with_a_file, only_in_long_runs=True),
-    "truncate": Statement(_truncate, _divided, only_in_long_runs=True),
-    "sink": Statement(_sink, _arriving),
-    "stream": Statement(_streamed, _divided),
+    "insert": KilledStatement(_insert, _flat, only_in_long_runs=True),
+    "insert into partitions": KilledStatement(_insert_divided, _divided),
+    "update": KilledStatement(_update, _divided, only_in_long_runs=True),
+    "delete": KilledStatement(_delete, _flat, only_in_long_runs=True),
+    "merge": KilledStatement(_merge, _divided),
+    "transaction": KilledStatement(_transaction, _two_tables, ("t", "u"), only_in_long_runs=True),
+    "overwrite": KilledStatement(_overwrite, _flat, only_in_long_runs=True, locks_out=True),
+    "overwrite of partitions": KilledStatement(_overwrite_divided, _divided, only_in_long_runs=True, locks_out=True),
+    "multi-insert": KilledStatement(_multi_insert, _two_tables, ("t", "u"), only_in_long_runs=True),
+    "create as": KilledStatement(_create_as, _flat, ("t", "u"), makes_table=True),
+    "load data": KilledStatement(_load_data, _with_a_file, only_in_long_runs=True),
+    "truncate": KilledStatement(_truncate, _divided, only_in_long_runs=True),
+    "sink": KilledStatement(_sink, _arriving),
+    "stream": KilledStatement(_streamed, _divided),
 }

@@ -16,7 +16,7 @@ from hive_acid.filesystem import files
 from hive_acid.format.names import parse_directory
 from hive_acid.spark import AcidSession
 from tests.crash.client import Clients, Outcome
-from tests.crash.statements import STATEMENTS, Statement
+from tests.crash.statements import STATEMENTS, KilledStatement
 from tests.crash.steps import ALL_STEPS
 from tests.served import Served, served
 from tests.spark.checker import check_snapshot, check_table, location_of
@@ -45,7 +45,7 @@ def world(spark: SparkSession, server: Served, clients: Clients, tmp_path: Path)
         yield World(acid, server, clients, tmp_path)
 
 
-def is_chosen(statement: Statement) -> bool:
+def is_chosen(statement: KilledStatement) -> bool:
     return ALL_STEPS or not statement.only_in_long_runs
 
 
@@ -59,7 +59,7 @@ class World:
         self._clients = clients
         self._scratch = scratch
 
-    def prepared(self, statement: Statement) -> str:
+    def prepared(self, statement: KilledStatement) -> str:
         """A new database with what the statement finds."""
         database = f"crash_{next(_names)}"
         self.acid.create_database(database, location=str(self._scratch / database))
@@ -69,7 +69,7 @@ class World:
     def run(self, name: str, database: str, last: int | None = None) -> Outcome:
         return self._clients.run(self._uri, name, database, self._scratch, last)
 
-    def content(self, statement: Statement, database: str) -> dict[str, object]:
+    def content(self, statement: KilledStatement, database: str) -> dict[str, object]:
         """Rows of each table and partition that has some, by the checker's own reader."""
         found: dict[str, object] = {}
         for table in statement.tables:
@@ -80,7 +80,7 @@ class World:
             found |= {f"{table}/{at}": sorted(event.row for event in rows) for at, rows in seen.items() if rows}
         return found
 
-    def directories(self, statement: Statement, database: str) -> set[str]:
+    def directories(self, statement: KilledStatement, database: str) -> set[str]:
         """All data and staging directories of the tables."""
         found = set()
         for table in statement.tables:
@@ -130,7 +130,7 @@ def test_kill(world: World, name: str) -> None:
             assert world.content(statement, database) == after
 
 
-def _clean_up(world: World, statement: Statement, database: str, before: Any, directories: set[str]) -> None:
+def _clean_up(world: World, statement: KilledStatement, database: str, before: Any, directories: set[str]) -> None:
     """All have died: after the time-out nothing of theirs is left."""
     world.house.time_out()
     run = world.house.clean()

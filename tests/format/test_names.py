@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_acid.format import names
-from hive_acid.format.names import Directory, Kind, parse_directory
+from hive_acid.format.names import Directory, DirectoryKind, parse_directory
 
 write_ids = st.integers(0, names.MAX_WRITE_ID)
 statement_ids = st.none() | st.integers(0, names.MAX_STATEMENT_ID)
@@ -17,12 +17,12 @@ txn_ids = st.integers(0, 10**12)
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("base_0000005", Directory(Kind.BASE, 0, 5, None, 0, "base_0000005")),
-        ("base_5_v9", Directory(Kind.BASE, 0, 5, None, 9, "base_5_v9")),
-        ("delta_0000001_0000003_v0000009", Directory(Kind.INSERT_DELTA, 1, 3, None, 9, "")),
-        ("delete_delta_2_2_0", Directory(Kind.DELETE_DELTA, 2, 2, 0, 0, "")),
-        ("delta_10000000_10000000_0000", Directory(Kind.INSERT_DELTA, 10**7, 10**7, 0, 0, "")),
-        ("delta_1_1_v0", Directory(Kind.INSERT_DELTA, 1, 1, None, 0, "")),
+        ("base_0000005", Directory(DirectoryKind.BASE, 0, 5, None, 0, "base_0000005")),
+        ("base_5_v9", Directory(DirectoryKind.BASE, 0, 5, None, 9, "base_5_v9")),
+        ("delta_0000001_0000003_v0000009", Directory(DirectoryKind.INSERT_DELTA, 1, 3, None, 9, "")),
+        ("delete_delta_2_2_0", Directory(DirectoryKind.DELETE_DELTA, 2, 2, 0, 0, "")),
+        ("delta_10000000_10000000_0000", Directory(DirectoryKind.INSERT_DELTA, 10**7, 10**7, 0, 0, "")),
+        ("delta_1_1_v0", Directory(DirectoryKind.INSERT_DELTA, 1, 1, None, 0, "")),
     ],
 )
 def test_directory_is_read_leniently(name: str, expected: Directory) -> None:
@@ -52,7 +52,7 @@ def test_other_names_are_no_directory(name: str) -> None:
 @given(write_ids, txn_ids)
 def test_base_name_round_trip(write_id: int, txn_id: int) -> None:
     name = names.base_name(write_id, txn_id)
-    assert parse_directory(name) == Directory(Kind.BASE, 0, write_id, None, txn_id, name)
+    assert parse_directory(name) == Directory(DirectoryKind.BASE, 0, write_id, None, txn_id, name)
 
 
 @given(write_ids, write_ids, statement_ids, txn_ids, st.booleans())
@@ -60,7 +60,7 @@ def test_delta_name_round_trip(one: int, other: int, statement_id: int | None, t
     lowest, highest = sorted((one, other))
     visibility = txn_id if statement_id is None else 0
     write = names.delete_delta_name if delete else names.delta_name
-    kind = Kind.DELETE_DELTA if delete else Kind.INSERT_DELTA
+    kind = DirectoryKind.DELETE_DELTA if delete else DirectoryKind.INSERT_DELTA
     name = write(lowest, highest, statement_id, visibility)
     assert parse_directory(name) == Directory(kind, lowest, highest, statement_id, visibility, name)
 

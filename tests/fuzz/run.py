@@ -44,7 +44,7 @@ class Finding:
 
 
 @dataclass
-class Report:
+class FuzzReport:
     """What a run has found."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -53,9 +53,9 @@ class Report:
     """Methods that have succeeded at least once."""
 
 
-def run(uri: str, seed: int, messages: int, place: str, only: str | None = None) -> Report:
+def run(uri: str, seed: int, messages: int, place: str, only: str | None = None) -> FuzzReport:
     """Send `messages` hostile calls over one connection; of each method about as many."""
-    report = Report()
+    report = FuzzReport()
     chance = random.Random(seed)
     address = urlsplit(uri)
     connection: Connection | None = None

@@ -11,7 +11,7 @@ import pytest
 
 from hive_acid.wire import service, ttypes
 from tests.caller import Caller
-from tests.fuzz.run import SERVED, Report, run
+from tests.fuzz.run import SERVED, FuzzReport, run
 from tests.fuzz.stage import furnish
 from tests.fuzz.values import Values
 from tests.served import Served, served
@@ -36,7 +36,7 @@ def test_no_answer_is_without_a_sentence(server: Served, tmp_path: Path) -> None
     (tmp_path / "file").write_text("")
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(run, server.uri, seed, MESSAGES // 2, str(tmp_path)) for seed in (11, 12)]
-        reports: list[Report] = [one.result() for one in runs]
+        reports: list[FuzzReport] = [one.result() for one in runs]
     findings = [str(finding) for report in reports for finding in report.findings]
     assert not findings, "\n".join(findings[:20])
     outcomes = sum((report.outcomes for report in reports), start=type(reports[0].outcomes)())

@@ -34,7 +34,7 @@ LONGEST_STORY = 12
 
 
 @dataclass(slots=True)
-class Report:
+class IsolationReport:
     """The judgement: `violations`, and how often what is allowed was seen."""
 
     violations: list[Violation] = field(default_factory=list)
@@ -60,10 +60,10 @@ class Report:
         return "\n\n".join([f"{len(self.violations)} violations: {found}", *parts])
 
 
-def check(history: Sequence[Transaction]) -> Report:
+def check(history: Sequence[Transaction]) -> IsolationReport:
     """Judge a history."""
     versions = Versions(history)
-    report = Report(versions.violations, history=history)
+    report = IsolationReport(versions.violations, history=history)
     dependencies = Dependencies(versions)
     dependencies.find_cycles(report)
     return report
@@ -97,7 +97,7 @@ class Dependencies:
         edges.setdefault(source, []).append(target)
         self._on[source, target, kind] = key
 
-    def find_cycles(self, report: Report) -> None:
+    def find_cycles(self, report: IsolationReport) -> None:
         """Add the cycles that are not allowed to a report, and count those that are."""
         certain = _union(self.ww, self.wr)
         circular = graph.components(self.ww) or graph.components(certain)
@@ -114,7 +114,7 @@ class Dependencies:
             report.allowed["long forks by Hive's two calls"] = len(graph.components(_composed(certain, self.rw)))
         report.allowed["groups in write skew"] = len(graph.components(_union(certain, self.rw)))
 
-    def _find_single(self, certain: Edges, report: Report) -> None:
+    def _find_single(self, certain: Edges, report: IsolationReport) -> None:
         """Cycles with one rw: from its target a path of ww and wr leads back to its source."""
         at = graph.topological_positions(certain, self._committed, lambda number: self._history[number].committing)
         for reader, writers in self.rw.items():

@@ -14,7 +14,7 @@ from hive_acid import connect
 from hive_acid.wire import ttypes
 from tests.isolation.caller import Caller, StuckError
 from tests.isolation.chaos import Chaos, ChaosConfig
-from tests.isolation.checker import Report, check
+from tests.isolation.checker import IsolationReport, check
 from tests.isolation.cluster import Cluster
 from tests.isolation.compactor import Compactor
 from tests.isolation.comparison import compare_servers
@@ -61,7 +61,7 @@ class Result:
     """What came of it."""
 
     config: RunConfig
-    report: Report
+    report: IsolationReport
     seconds: float
     outcomes: Counter[str]
     reasons: Counter[str]

@@ -15,7 +15,7 @@ import pyarrow.orc
 from hive_acid.filesystem import files
 from hive_acid.format.names import (
     Directory,
-    Kind,
+    DirectoryKind,
     is_spark_file,
     parse_bucket_file,
     parse_directory,
@@ -59,7 +59,7 @@ def check_table(location: Path) -> dict[str, dict[str, list[RowEvent]]]:
             assert path.read_bytes() == b"2", relative
         else:
             assert directory is not None, f"{relative} is in no data directory"
-            if parse_original_file(path.name) is not None and directory.kind is not Kind.DELETE_DELTA:
+            if parse_original_file(path.name) is not None and directory.kind is not DirectoryKind.DELETE_DELTA:
                 continue
             bucket = parse_bucket_file(path.name)
             assert bucket is not None, f"{relative} is no bucket file"
@@ -75,7 +75,7 @@ def check_table(location: Path) -> dict[str, dict[str, list[RowEvent]]]:
 
 
 def _check_events(name: str, directory: Directory, of_file: list[RowEvent]) -> None:
-    deletes = directory.kind is Kind.DELETE_DELTA
+    deletes = directory.kind is DirectoryKind.DELETE_DELTA
     for event in of_file:
         assert event.operation == (DELETE if deletes else INSERT), (name, event)
         assert (event.row is None) == deletes, (name, event)
@@ -94,7 +94,7 @@ def _check_unique(found: dict[str, dict[str, list[RowEvent]]]) -> None:
     for path, in_directory in found.items():
         partition, _, name = path.rpartition("/")
         directory = parse_directory(name)
-        if directory is None or directory.kind is not Kind.INSERT_DELTA or directory.statement_id is None:
+        if directory is None or directory.kind is not DirectoryKind.INSERT_DELTA or directory.statement_id is None:
             continue
         for of_file in in_directory.values():
             for event in of_file:

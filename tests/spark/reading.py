@@ -10,7 +10,7 @@ import pyarrow.orc
 
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
-from hive_acid.format.names import Kind, parse_directory
+from hive_acid.format.names import DirectoryKind, parse_directory
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark import AcidSession
 from hive_acid.transactions.transaction import TransactionKind
@@ -81,9 +81,9 @@ class Reader:
                     for path in _local(location).glob("*")
                     if (directory := parse_directory(path.name)) and valid.is_valid(directory.max_write_id)
                 ]
-                base = max((number for kind, number, _ in made if kind is Kind.BASE), default=0)
+                base = max((number for kind, number, _ in made if kind is DirectoryKind.BASE), default=0)
                 for kind, number, path in made:
-                    if number > base or (kind is Kind.BASE and number == base):
+                    if number > base or (kind is DirectoryKind.BASE and number == base):
                         for file in path.iterdir():
                             if file.name.startswith(("_", ".")) or not file.stat().st_size:
                                 continue

@@ -50,7 +50,7 @@ _TOKEN = re.compile(r"[0-9A-Za-z-]+")
 _DATA_PREFIXES = ("base_", "delta_", "delete_delta_")
 
 
-class Kind(enum.Enum):
+class DirectoryKind(enum.Enum):
     """The three kinds of data directories; the value is the first part of the name."""
 
     BASE = "base"
@@ -67,7 +67,7 @@ class Directory:
     read.
     """
 
-    kind: Kind
+    kind: DirectoryKind
     min_write_id: int
     max_write_id: int
     statement_id: int | None
@@ -81,9 +81,9 @@ def parse_directory(name: str) -> Directory | None:
         write_id = int(match[1])
         if write_id > MAX_WRITE_ID or (write_id < 0 and write_id != ORIGINALS_WRITE_ID):
             return None
-        return Directory(Kind.BASE, min(0, write_id), write_id, None, int(match[2] or 0), name)
+        return Directory(DirectoryKind.BASE, min(0, write_id), write_id, None, int(match[2] or 0), name)
     if match := _DELTA.fullmatch(name):
-        kind = Kind.DELETE_DELTA if match[1] else Kind.INSERT_DELTA
+        kind = DirectoryKind.DELETE_DELTA if match[1] else DirectoryKind.INSERT_DELTA
         lowest, highest = int(match[2]), int(match[3])
         if not lowest <= highest <= MAX_WRITE_ID:
             return None

@@ -29,7 +29,7 @@ from hive_acid.format.names import (
     ORIGINALS_WRITE_ID,
     VERSION_MARKER,
     Directory,
-    Kind,
+    DirectoryKind,
     claims_to_be_data,
     is_hidden,
     is_side_file,
@@ -157,8 +157,8 @@ def directory_state(
         originals = []
     return DirectoryState(
         base=sweep.data_directory(base) if base else None,
-        insert_deltas=tuple(map(sweep.data_directory, (d for d in selected if d.kind is Kind.INSERT_DELTA))),
-        delete_deltas=tuple(map(sweep.data_directory, (d for d in selected if d.kind is Kind.DELETE_DELTA))),
+        insert_deltas=tuple(map(sweep.data_directory, (d for d in selected if d.kind is DirectoryKind.INSERT_DELTA))),
+        delete_deltas=tuple(map(sweep.data_directory, (d for d in selected if d.kind is DirectoryKind.DELETE_DELTA))),
         originals=tuple(originals),
         obsolete=tuple(sorted(sweep.obsolete)),
         aborted=tuple(sorted(sweep.aborted)),
@@ -240,7 +240,7 @@ class _Sweep:
     def data_directory(self, directory: Directory) -> DataDirectory:
         content = self.found[directory]
         validity = RangeValidity.ALL
-        if directory.kind is not Kind.BASE:
+        if directory.kind is not DirectoryKind.BASE:
             validity = self.write_ids.range_validity(directory.min_write_id, directory.max_write_id)
             # A compactor's list calls the whole range valid, but rows of aborted writes still have to go.
             if self._aborted(directory) is RangeValidity.SOME:
@@ -252,7 +252,7 @@ class _Sweep:
         accepted: list[tuple[int, bool, int, Directory]] = []
         too_new: list[Directory] = []
         for base in visible:
-            if base.kind is not Kind.BASE:
+            if base.kind is not DirectoryKind.BASE:
                 continue
             write_id = base.max_write_id
             compacted = bool(base.visibility_txn_id) or (
@@ -306,7 +306,7 @@ class _Sweep:
     def _current_deltas(self, visible: Iterable[Directory]) -> list[Directory]:
         current: list[Directory] = []
         for delta in visible:
-            if delta.kind is Kind.BASE:
+            if delta.kind is DirectoryKind.BASE:
                 continue
             lowest, highest = delta.min_write_id, delta.max_write_id
             aborted = self._aborted(delta)
@@ -322,7 +322,7 @@ class _Sweep:
 
     def _belongs_to(self, delta: Directory, current: int, leader: Directory | None, previous: list[Directory]) -> bool:
         """Whether a delta is read beside its leader, which reached `current`: its twin, or a statement of one write."""
-        if leader is None or leader.kind is Kind.BASE or delta.max_write_id != current:
+        if leader is None or leader.kind is DirectoryKind.BASE or delta.max_write_id != current:
             return False
         if delta.min_write_id != leader.min_write_id:
             return False

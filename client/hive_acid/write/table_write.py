@@ -33,7 +33,7 @@ from hive_acid.errors import (
 from hive_acid.filesystem import files
 from hive_acid.format.names import (
     MAX_STATEMENT_ID,
-    Kind,
+    DirectoryKind,
     base_name,
     delete_delta_name,
     delta_name,
@@ -357,7 +357,7 @@ class TableWrite:
         for name, entries in zip(names, files.list_trees(places, max_depth=1), strict=True):
             for entry in entries:
                 found = parse_directory(entry.path.rstrip("/"))
-                if found is not None and found.kind is Kind.BASE and found.max_write_id > write_id:
+                if found is not None and found.kind is DirectoryKind.BASE and found.max_write_id > write_id:
                     raise TableChangedError(
                         f"partition {name} of {table.full_name} was dropped and made anew since transaction "
                         f"{self.transaction.id} began to write to the table: what it adds there would not be seen. Run "

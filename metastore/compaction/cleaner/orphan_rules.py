@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hive_acid.filesystem.files import FileEntry
-from hive_acid.format.names import Kind, claims_to_be_data, is_hidden, parse_directory, parse_staging
+from hive_acid.format.names import DirectoryKind, claims_to_be_data, is_hidden, parse_directory, parse_staging
 from hive_acid.format.snapshot import RangeValidity, ValidTxnList, ValidWriteIdList
 
 _STAGING_OF_OTHERS = ("_tmp", ".hive-staging", "_task_tmp", ".spark-staging")
@@ -135,7 +135,7 @@ def judge_data(name: str, evidence: Evidence) -> Judgement | None:
     if directory.visibility_txn_id:
         return _judge_compacted(directory.visibility_txn_id, evidence)
     highest = directory.max_write_id
-    lowest = highest if directory.kind is Kind.BASE else directory.min_write_id
+    lowest = highest if directory.kind is DirectoryKind.BASE else directory.min_write_id
     if lowest > evidence.last_write_id:
         if not evidence.last_write_id:
             words = f"write id {lowest}, though none was given out for this table yet"
@@ -169,7 +169,7 @@ def judge_place(path: str, unit: Unit, evidence: Evidence) -> Judgement | None:
         if directory is None:
             rows += 1
             continue
-        lowest = directory.max_write_id if directory.kind is Kind.BASE else directory.min_write_id
+        lowest = directory.max_write_id if directory.kind is DirectoryKind.BASE else directory.min_write_id
         open_ids += any(lowest <= one <= directory.max_write_id for one in evidence.write_ids.open_ids)
         rows += judge_data(name, evidence) is None
     if open_ids:

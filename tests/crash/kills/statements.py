@@ -41,7 +41,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Statement:
+class KilledStatement:
     """One kind of statement; both functions take the arguments of one by name."""
 
     run: Callable[..., object]
@@ -178,14 +178,14 @@ def streamed(content: Content, table: str, transactions: Iterable[Rows], batch: 
 
 
 STATEMENTS = {
-    "insert": Statement(insert, inserted),
-    "update": Statement(update, updated),
-    "delete": Statement(delete, deleted),
-    "merge": Statement(merge, merged),
-    "overwrite": Statement(overwrite, overwritten),
-    "load": Statement(load, loaded),
-    "truncate": Statement(truncate, truncated),
-    "transaction": Statement(transaction, transacted),
-    "multi-insert": Statement(multi_insert, multi_inserted),
-    "stream": Statement(stream, streamed),
+    "insert": KilledStatement(insert, inserted),
+    "update": KilledStatement(update, updated),
+    "delete": KilledStatement(delete, deleted),
+    "merge": KilledStatement(merge, merged),
+    "overwrite": KilledStatement(overwrite, overwritten),
+    "load": KilledStatement(load, loaded),
+    "truncate": KilledStatement(truncate, truncated),
+    "transaction": KilledStatement(transaction, transacted),
+    "multi-insert": KilledStatement(multi_insert, multi_inserted),
+    "stream": KilledStatement(stream, streamed),
 }

@@ -39,8 +39,8 @@ def slow(spark: SparkSession) -> DataFrame:
     return spark.range(0, 2, 1, 2).select("id", slept("id").alias("v"))
 
 
-Statement = Callable[[AcidSession, DataFrame], Any]
-STATEMENTS: dict[str, Statement] = {
+InterruptedStatement = Callable[[AcidSession, DataFrame], Any]
+STATEMENTS: dict[str, InterruptedStatement] = {
     "insert": lambda acid, frame: acid.insert("d.t", frame),
     "overwrite": lambda acid, frame: acid.overwrite("d.t", frame),
     "merge": lambda acid, frame: acid.merge("d.t", frame, "t.id = s.id").whenMatchedUpdateAll().execute(),

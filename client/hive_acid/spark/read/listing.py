@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from hive_acid.catalog.table import Table
 from hive_acid.errors import TableNotAcidError, UnsupportedTableError
 from hive_acid.filesystem import files
-from hive_acid.format.names import Kind, parse_bucket_file
+from hive_acid.format.names import DirectoryKind, parse_bucket_file
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import RangeValidity, ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, DataFile, DirectoryState, directory_state, stamp_of
@@ -221,9 +221,9 @@ def _readable(location: str, state: DirectoryState) -> DirectoryState:
         if not raw:
             continue
         at, of = files.join(location, raw[0].path), found.directory
-        if of.kind is Kind.DELETE_DELTA or len(raw) < len(found.files):
+        if of.kind is DirectoryKind.DELETE_DELTA or len(raw) < len(found.files):
             raise UnsupportedTableError(f"{at} has no ACID columns by its name, as all files beside it have")
-        if of.kind is Kind.INSERT_DELTA and of.min_write_id != of.max_write_id:
+        if of.kind is DirectoryKind.INSERT_DELTA and of.min_write_id != of.max_write_id:
             raise UnsupportedTableError(f"{at} has no ACID columns: which of the writes its rows are of cannot be told")
     if not any(one is not other for one, other in zip(closed, (*state.data, *state.delete_deltas), strict=True)):
         return state

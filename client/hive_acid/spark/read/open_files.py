@@ -13,7 +13,7 @@ from dataclasses import replace
 from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
-from hive_acid.format.names import Kind
+from hive_acid.format.names import DirectoryKind
 from hive_acid.format.state import DataDirectory, DataFile
 
 _SIDE_FILE = "_flush_length"
@@ -26,7 +26,12 @@ def closed_files(location: str, found: DataDirectory) -> DataDirectory:
     Raises UnsupportedTableError for a file that does not end where it was flushed last.
     """
     of = found.directory
-    if not found.unfinished or of.kind is Kind.BASE or of.min_write_id == of.max_write_id or of.visibility_txn_id:
+    if (
+        not found.unfinished
+        or of.kind is DirectoryKind.BASE
+        or of.min_write_id == of.max_write_id
+        or of.visibility_txn_id
+    ):
         return found  # nobody flushes there: a side file means nothing
     return replace(found, files=tuple(file for file in found.files if _has_rows(files.join(location, file.path), file)))
 

@@ -16,7 +16,7 @@ from pyspark.sql import types as t
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
-from hive_acid.format.names import Kind
+from hive_acid.format.names import DirectoryKind
 from hive_acid.format.rows import DELETE, INSERT
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataDirectory
@@ -27,7 +27,7 @@ _NTH = "__acid_nth"
 
 def may_hold_updates(found: DataDirectory) -> bool:
     """Whether a directory has no version marker, so that its files have to be asked."""
-    return found.directory.kind is Kind.INSERT_DELTA and not found.is_marked
+    return found.directory.kind is DirectoryKind.INSERT_DELTA and not found.is_marked
 
 
 def hold_updates(spark: SparkSession, location: str, found: Sequence[DataDirectory]) -> bool:

@@ -13,7 +13,7 @@ from hive_acid.connection import Connection
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
-from hive_acid.format.names import Kind, parse_bucket_file, parse_directory
+from hive_acid.format.names import DirectoryKind, parse_bucket_file, parse_directory
 from hive_acid.format.orc.tail import Tail
 
 _STATS = "hive.acid.stats"
@@ -51,7 +51,7 @@ def _of_directory(table: Table, partition: str, location: str) -> list[UpgradeFi
     for entry in files.list_tree(location, max_depth=2):
         top, _, name = entry.path.partition("/")
         directory = parse_directory(top)
-        if directory is None or directory.kind is not Kind.INSERT_DELTA or parse_bucket_file(name) is None:
+        if directory is None or directory.kind is not DirectoryKind.INSERT_DELTA or parse_bucket_file(name) is None:
             continue
         deltas.setdefault(top, []).append(DataFilePath(files.join(location, entry.path), entry.size, entry.modified_ms))
     found = []
