@@ -1,6 +1,7 @@
 """Spark's settings for one job: put into its session, and taken out again.
 
-Jobs of several threads may want the same one in the same session: the last of them takes it out.
+Jobs of several threads may want the same one in the same session, of one value or of several: the value of who came
+last is there, and the last who goes takes it out.
 """
 
 from __future__ import annotations
@@ -32,14 +33,16 @@ INFERRED_COLUMNS = 16
 
 @dataclass
 class _Held:
-    """A setting that some jobs have put into their session: how many, and what was there before."""
+    """A setting that some jobs have put into their session: what was there before, and their values, the last one's
+    last.
+    """
 
-    jobs: int
     own: str | None
+    values: list[str]
 
 
-_HELD: dict[tuple[str, str, str], _Held] = {}
-"""By session, key and value."""
+_HELD: dict[tuple[str, str], _Held] = {}
+"""By session and key."""
 
 _LOCK = threading.Lock()
 
@@ -67,38 +70,43 @@ def configured(spark: SparkSession, settings: Mapping[str, str], *, gives_way: b
 
 def _hold(spark: SparkSession, session: str, key: str, value: str, *, gives_way: bool) -> bool:
     """Put a setting into the session unless it is there; False if it stays without."""
-    held = _HELD.get((session, key, value))
-    if held is not None:
-        held.jobs += 1
-        return True
-    if not spark.conf.isModifiable(key):
-        LOG.info("%s is for the start of a Spark, or not known to it: this one runs already", key)
+    held = _HELD.get((session, key))
+    if held is None:
+        if not spark.conf.isModifiable(key):
+            LOG.info("%s is for the start of a Spark, or not known to it: this one runs already", key)
+            return False
+        held = _Held(spark.conf.get(key, None), [])
+    now = held.values[-1] if held.values else held.own
+    if gives_way and now is not None and value not in held.values:
         return False
-    own = spark.conf.get(key, None)
-    if gives_way and own is not None:
-        return False
-    try:
-        spark.conf.set(key, value)
-    except Exception as error:  # of the JVM, which comes as py4j's or, by way of Connect, as PySpark's own
-        raise UnsupportedTableError(f"compactor.{key} cannot be '{value}': {str(error).splitlines()[0]}") from error
-    except BaseException:  # an interrupt, before or after it was set
-        _put_back(spark, key, own)
-        raise
-    _HELD[session, key, value] = _Held(1, own)
+    if not held.values or value != now:
+        try:
+            spark.conf.set(key, value)
+        except Exception as error:  # of the JVM, which comes as py4j's or, by way of Connect, as PySpark's own
+            raise UnsupportedTableError(f"compactor.{key} cannot be '{value}': {str(error).splitlines()[0]}") from error
+        except BaseException:  # an interrupt, before or after it was set
+            _put_back(spark, key, now)
+            raise
+    held.values.append(value)
+    _HELD[session, key] = held
     return True
 
 
 def _release(spark: SparkSession, session: str, key: str, value: str) -> None:
-    held = _HELD[session, key, value]
-    held.jobs -= 1
-    if held.jobs:
+    held = _HELD[session, key]
+    last = len(held.values) - 1 - held.values[::-1].index(value)
+    is_there = last == len(held.values) - 1
+    del held.values[last]
+    if not held.values:
+        del _HELD[session, key]
+    left = held.values[-1] if held.values else held.own
+    if not is_there or (held.values and left == value):
         return
-    del _HELD[session, key, value]
     try:
-        _put_back(spark, key, held.own)
+        _put_back(spark, key, left)
     except BaseException as error:
         if not isinstance(error, Exception):  # an interrupt must not leave it there
-            _put_back(spark, key, held.own)
+            _put_back(spark, key, left)
         raise
 
 

@@ -11,9 +11,7 @@ Ids that nobody needs are asked for under names that ORC takes for theirs and Sp
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from urllib.parse import quote
@@ -28,6 +26,7 @@ from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
+from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.values.quoting import quoted
@@ -49,7 +48,6 @@ _MOST_LISTED_AT_ONCE = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _LISTED_BY_ITSELF, _MOST_LOCAL = 32, 512
 _LISTED_PER_TASK, _LEAST_LISTING_TASKS = 64, 8
-_LISTING = threading.Lock()
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]*")
 _QUOTABLE = re.compile(r"[ -&(-\[\]-~]*")
 _LOCAL = re.compile(r"\A(file:)?/+")
@@ -127,7 +125,7 @@ def _events(
         return spark.range(0).select(*(of.alias(name) for of, name in zip(nothing, names, strict=False)))
     paths = [literal_path(path) for path in _paths(spark, directories)]
     schema = t.StructType([t.StructField(*field) for field in zip((*asked, ROW_COLUMN), kinds, strict=True)])
-    with _listed_in_few_tasks(spark, paths):
+    with configured(spark, _listed_in_few_tasks(paths)):
         reader = as_of(reader_of(spark, "orc"), hash(tuple(directory.stamp for directory in directories)))
         read = reader.options(**search).schema(schema).load(paths)
     events = read.where(_never_false(map(quoted, asked)))
@@ -169,27 +167,16 @@ def _never_false(ids: Iterable[str]) -> str:
     return f"{operation} IS NULL OR {operation} <> -1 OR hash({', '.join(others)}, {ROW_COLUMN}.{_GHOST}) = 0"
 
 
-@contextmanager
-def _listed_in_few_tasks(spark: SparkSession, paths: Sequence[str]) -> Iterator[None]:
-    """Within the block Spark lists local `paths` by itself, and others in tasks of many each.
+def _listed_in_few_tasks(paths: Sequence[str]) -> dict[str, str]:
+    """The settings by which Spark lists local `paths` by itself, and others in tasks of many each.
 
-    It would have a task for each, which costs ten times what it lists. The setting is one of the whole session, so only
-    one block is open at a time.
+    It would have a task for each, which costs ten times what it lists.
     """
     if len(paths) <= _LISTED_BY_ITSELF:
-        yield
-        return
+        return {}
     if len(paths) <= _MOST_LOCAL and all(map(files.is_local, paths)):
-        setting, value = _MOST_LISTED_AT_ONCE, len(paths)
-    else:
-        setting, value = _LISTING_TASKS, max(_LEAST_LISTING_TASKS, len(paths) // _LISTED_PER_TASK)
-    with _LISTING:
-        before = spark.conf.get(setting)
-        spark.conf.set(setting, value)
-        try:
-            yield
-        finally:
-            spark.conf.set(setting, str(before))
+        return {_MOST_LISTED_AT_ONCE: str(_MOST_LOCAL)}
+    return {_LISTING_TASKS: str(max(_LEAST_LISTING_TASKS, len(paths) // _LISTED_PER_TASK))}
 
 
 def literal_path(path: str) -> str:
