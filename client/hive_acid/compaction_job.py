@@ -8,7 +8,7 @@ renames them into place.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -121,6 +121,41 @@ class CompactionResult:
             int(answer.get("input_bytes", 0)),
             tuple(answer.get("directories", ())),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    """What a job says while it runs; `job_id` names it where it runs, `figures` say how far it is: rows, files and
+    bytes_written until now, and the phase, which is what it does. Either may be absent.
+    """
+
+    job_id: str | None = None
+    figures: Mapping[str, Any] | None = None
+
+    @classmethod
+    def at(cls, rows: int, files: int, bytes_written: int, phase: str) -> JobProgress:
+        """How far a job is."""
+        return cls(figures={"rows": rows, "files": files, "bytes_written": bytes_written, "phase": phase})
+
+    def to_message(self) -> dict[str, Any]:
+        """The progress as it travels."""
+        told = {"job_id": self.job_id, "progress": self.figures}
+        return {name: value for name, value in told.items() if value is not None}
+
+    @classmethod
+    def from_message(cls, message: Mapping[str, Any]) -> JobProgress:
+        """The progress in a message."""
+        return cls(message.get("job_id"), message.get("progress"))
+
+
+TellProgress = Callable[[JobProgress], None]
+"""What takes the progress of a job. In the program that merges it raises if the job is not wanted any more; in the
+server it neither raises nor takes long.
+"""
+
+
+def unheard(progress: JobProgress) -> None:
+    """A `TellProgress` for whoever does not want to know."""
 
 
 def _as_values(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hive_acid.compaction_job import CompactionJob, CompactionResult
+from hive_acid.compaction_job import CompactionJob, CompactionResult, TellProgress, unheard
 from hive_acid.filesystem import files
 from hive_acid.format.names import (
     VERSION_CONTENT,
@@ -37,7 +37,7 @@ from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionType
 from metastore.compaction.worker.executor import CompactionExecutor
-from metastore.compaction.worker.job import CompactionJobError, TellProgress, unheard
+from metastore.compaction.worker.job import CompactionJobError
 from metastore.compaction.worker.worker import CompactionWorker
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.service import LockService

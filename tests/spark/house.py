@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from hive_acid.compaction_job import CompactionJob, CompactionResult
+from hive_acid.compaction_job import CompactionJob, CompactionResult, TellProgress, unheard
 from hive_acid.spark.compact.compaction import compact
 from hive_acid.spark.limits import DEFAULT, Limits
 from metastore.catalog.config import CatalogConfig
@@ -23,7 +23,6 @@ from metastore.compaction.models import CompactionRequest
 from metastore.compaction.queue.service import CompactionService
 from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker import job as jobs
 from metastore.compaction.worker.worker import CompactionWorker
 from metastore.housekeeping.config import HousekeepingConfig
 from metastore.housekeeping.housekeeper import AcidHouseKeeper
@@ -42,9 +41,7 @@ class SessionExecutor:
         self._spark = spark
         self.limits = Limits()
 
-    def run(
-        self, job: CompactionJob, cancelled: threading.Event, report: jobs.TellProgress = jobs.unheard
-    ) -> CompactionResult:
+    def run(self, job: CompactionJob, cancelled: threading.Event, report: TellProgress = unheard) -> CompactionResult:
         return compact(self._spark, CompactionJob.from_json(json.loads(job.to_json())), limits=self.limits)
 
     def close(self) -> None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from hive_acid.compaction_job import JobProgress
 from hive_acid.errors import HiveAcidError, MetaError
 from hive_acid.ids import TxnId
 from metastore.compaction.models import Compaction
 from metastore.compaction.queue.service import CompactionService, NotInHandError
-from metastore.compaction.worker.job import JobProgress
 from metastore.filework import files
 from metastore.store.failures import DATABASE_ERRORS
 from metastore.txn.service import TxnService

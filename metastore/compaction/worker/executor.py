@@ -9,9 +9,9 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-from hive_acid.compaction_job import CompactionJob, CompactionResult
+from hive_acid.compaction_job import CompactionJob, CompactionResult, TellProgress, unheard
 from metastore.compaction.config import CompactionConfig
-from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, TellProgress, result_in, unheard
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, result_in
 from metastore.compaction.worker.process import JobProcess
 from metastore.compaction.worker.submit import SparkSubmitExecutor, SubmitCommand
 from metastore.settings import SettingError

@@ -1,11 +1,8 @@
-"""The job of a planned compaction, what is heard of it while it runs, and how it can fail."""
+"""The job of a planned compaction, and how it can fail."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from hive_acid.compaction_job import ALL, SOME, CompactionJob, CompactionResult
 from hive_acid.format.orc.compression import compression_of
@@ -17,24 +14,6 @@ from metastore.compaction.worker import overrides
 
 _OF_FILES = ("hive_acid.", "skip.")
 """How those parameters of a table begin that say something of its files to the program."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobProgress:
-    """What a job says while it runs; `job_id` names it where it runs, `figures` are its own: rows, files,
-    bytes_written, phase. Either may be absent.
-    """
-
-    job_id: str | None = None
-    figures: Mapping[str, Any] | None = None
-
-
-TellProgress = Callable[[JobProgress], None]
-"""What takes the progress of a job; it neither raises nor takes long."""
-
-
-def unheard(progress: JobProgress) -> None:
-    """A `TellProgress` for whoever does not want to know."""
 
 
 class CompactionJobError(Exception):

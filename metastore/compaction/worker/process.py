@@ -16,7 +16,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, JobProgress, TellProgress
+from hive_acid.compaction_job import JobProgress, TellProgress
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class JobProcess:
                 raise self._died()
             if "ok" in answer:
                 return answer
-            report(JobProgress(answer.get("job_id"), answer.get("progress")))
+            report(JobProgress.from_message(answer))
 
     def _send(self, message: Message) -> None:
         line = json.dumps(message) + "\n"

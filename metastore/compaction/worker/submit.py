@@ -21,15 +21,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hive_acid
-from hive_acid.compaction_job import JOB_FILE, PROGRESS_FILE, RESULT_FILE, CompactionJob, CompactionResult
-from metastore.compaction.worker.job import (
-    BackendLostError,
-    CompactionCancelledError,
+from hive_acid.compaction_job import (
+    JOB_FILE,
+    PROGRESS_FILE,
+    RESULT_FILE,
+    CompactionJob,
+    CompactionResult,
     JobProgress,
     TellProgress,
-    result_in,
     unheard,
 )
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, result_in
 from metastore.compaction.worker.process import end_process
 from metastore.filework import files
 from metastore.settings import SettingError
@@ -214,7 +216,7 @@ class _Told:
                 return
             told = json.loads(text)
             self._last = text
-            self._report(JobProgress(told.get("job_id"), told.get("progress")))
+            self._report(JobProgress.from_message(told))
 
 
 def _sizes(settings: Mapping[str, str]) -> list[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from hive_acid.compaction_job import CompactionJob, CompactionResult
+from hive_acid.compaction_job import CompactionJob, CompactionResult, TellProgress, unheard
 from metastore.compaction.worker.executor import CompactionExecutor
-from metastore.compaction.worker.job import TellProgress, unheard
 from metastore.observe.meters import Meters
 
 

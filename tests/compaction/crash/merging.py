@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hive_acid.compaction_job import CompactionJob, CompactionResult
+from hive_acid.compaction_job import CompactionJob, CompactionResult, TellProgress, unheard
 from hive_acid.filesystem import files
 from hive_acid.format.rows import INSERT, RowEvent, encode_bucket, visible_rows
 from hive_acid.format.snapshot import ValidWriteIdList
-from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, TellProgress, unheard
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError
 from metastore.compaction.worker.submit import SparkSubmitExecutor, SubmitCommand
 from metastore.slices import Slices
 from tests.compaction.world import MergingExecutor, fail, write_directory

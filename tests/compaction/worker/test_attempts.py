@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from hive_acid.compaction_job import CompactionJob
+from hive_acid.compaction_job import CompactionJob, JobProgress, TellProgress
 from hive_acid.errors import MetaError
 from hive_acid.filesystem import files
 from hive_acid.ids import CompactionId, TxnId
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, JobProgress, TellProgress
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError
 from metastore.txn.service import TxnService
 from tests.compaction.world import World, abort, nothing_left, write_directory
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid.compaction_job import CompactionJob
+from hive_acid.compaction_job import CompactionJob, JobProgress
 from hive_acid.filesystem import files
 from metastore.compaction.config import CompactionConfig
 from metastore.compaction.worker.executor import WarmSparkExecutor, executor_for
-from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, CompactionJobError, JobProgress
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, CompactionJobError
 from metastore.compaction.worker.submit import SparkSubmitExecutor, SubmitCommand
 from metastore.settings import SettingError
 

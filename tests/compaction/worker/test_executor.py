@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid.compaction_job import CompactionJob
+from hive_acid.compaction_job import CompactionJob, JobProgress
 from metastore.compaction.worker.executor import WarmSparkExecutor
-from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, CompactionJobError, JobProgress
+from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, CompactionJobError
 
 PROGRAM = """
 import json, os, subprocess, sys, threading, time

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from hive_acid.compaction_job import CompactionJob
+from hive_acid.compaction_job import CompactionJob, JobProgress, TellProgress
 from hive_acid.errors import TxnAbortedError
 from hive_acid.filesystem import files
 from hive_acid.format.names import staging_name
 from hive_acid.ids import CompactionId, TxnId
 from metastore.compaction.models import Compaction, CompactionRequest
 from metastore.compaction.states import CompactionState, CompactionType
-from metastore.compaction.worker.job import JobProgress, TellProgress
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockAnswer, LockType
 from metastore.store.database import Database

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from hive_acid.spark.compact.job import Progress, Report
+from hive_acid.compaction_job import JobProgress, TellProgress
 from hive_acid.spark.compact.jobs import Jobs
 
 
@@ -79,7 +79,7 @@ class Lines:
             yield line
 
 
-def play(run: Callable[[Any, Mapping[str, Any], Report], dict[str, Any]], sessions: FakeSessions,
+def play(run: Callable[[Any, Mapping[str, Any], TellProgress], dict[str, Any]], sessions: FakeSessions,
          story: Callable[[Lines, io.StringIO], None]) -> list[dict[str, Any]]:  # fmt: skip
     """The answers to what `story` says."""
     lines, answers = Lines(), io.StringIO()
@@ -98,9 +98,9 @@ def ok(job: Mapping[str, Any]) -> dict[str, Any]:
 def test_jobs_run_beside_each_other_in_pools_of_their_own() -> None:
     both, sessions = threading.Barrier(3), FakeSessions()
 
-    def run(session: FakeSession, job: Mapping[str, Any], report: Report) -> dict[str, Any]:
+    def run(session: FakeSession, job: Mapping[str, Any], report: TellProgress) -> dict[str, Any]:
         both.wait(5)
-        report(Progress(1, 2, 3, "inserts"))
+        report(JobProgress.at(1, 2, 3, "inserts"))
         return ok(job)
 
     def story(lines: Lines, answers: io.StringIO) -> None:
@@ -123,12 +123,12 @@ def test_jobs_run_beside_each_other_in_pools_of_their_own() -> None:
 def test_one_job_is_cancelled() -> None:
     """What Spark runs is interrupted; between two operations the next word of the job is its last."""
 
-    def run(session: FakeSession, job: Mapping[str, Any], report: Report) -> dict[str, Any]:
+    def run(session: FakeSession, job: Mapping[str, Any], report: TellProgress) -> dict[str, Any]:
         try:
             if job["id"] == 1:
                 assert session.interrupted.wait(5)
             while job["id"] < 3:
-                report(Progress(0, 0, 0, "next"))
+                report(JobProgress.at(0, 0, 0, "next"))
                 time.sleep(0.01)
         except Exception as error:
             return {"id": job["id"], "ok": False, "error": type(error).__name__}
@@ -150,7 +150,7 @@ def test_a_spark_that_is_gone_is_told() -> None:
     """A job that fails with its Spark may be as good as any."""
     sessions = FakeSessions()
 
-    def run(session: FakeSession, job: Mapping[str, Any], report: Report) -> dict[str, Any]:
+    def run(session: FakeSession, job: Mapping[str, Any], report: TellProgress) -> dict[str, Any]:
         session.is_gone = job["id"] == 1
         return {"id": job["id"], "ok": False, "error": "it failed"}
 

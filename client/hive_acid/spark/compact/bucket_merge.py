@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 
+from hive_acid.compaction_job import JobProgress
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
@@ -33,7 +34,6 @@ from hive_acid.spark.compact.bucket_merge_plan import (
     restricted,
 )
 from hive_acid.spark.compact.file_order import can_look
-from hive_acid.spark.compact.job import Progress
 from hive_acid.spark.compact.merging import Merging
 from hive_acid.spark.compact.stripe_concatenation import Segment, by_bucket, concatenate, mixed, segments_of
 from hive_acid.spark.jvm.job_settings import configured
@@ -230,7 +230,7 @@ class BucketMerge:
         return frozenset(found.name for found in data if found.validity is not RangeValidity.ALL)
 
     def _tell(self, rows: int, made: int, size: int) -> None:
-        self._merging.report(Progress(rows, made, size, self._merging.phase))
+        self._merging.report(JobProgress.at(rows, made, size, self._merging.phase))
 
     def _by_spark(self, output: str, chosen: Sequence[BucketMergePlan]) -> list[Segment]:
         """Have Spark read and write what is not kept of buckets."""
@@ -280,7 +280,7 @@ class BucketMerge:
             buckets[bucket] = files.join(_JOINED, bucket_file_name(bucket))
             for length in concatenate(segments, files.join(staging, buckets[bucket])):
                 size += length
-                self._merging.report(Progress(rows, len(buckets), size, "joining"))
+                self._merging.report(JobProgress.at(rows, len(buckets), size, "joining"))
         return buckets
 
 

@@ -18,13 +18,21 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from hive_acid.compaction_job import MINOR, REBALANCE, CompactionJob, CompactionResult
+from hive_acid.compaction_job import (
+    MINOR,
+    REBALANCE,
+    CompactionJob,
+    CompactionResult,
+    JobProgress,
+    TellProgress,
+    unheard,
+)
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.compact.bucket_merge import BucketMerge
 from hive_acid.spark.compact.insert_only import compact_insert_only
-from hive_acid.spark.compact.job import Progress, Report, state_of, unheard
+from hive_acid.spark.compact.job import state_of
 from hive_acid.spark.compact.merging import Merging
 from hive_acid.spark.compact.rebalance import rebalanced
 from hive_acid.spark.jvm.job_settings import configured
@@ -53,7 +61,7 @@ _NTH = "__acid_nth"
 
 
 def compact(
-    spark: SparkSession, job: CompactionJob, report: Report = unheard, limits: Limits = DEFAULT
+    spark: SparkSession, job: CompactionJob, report: TellProgress = unheard, limits: Limits = DEFAULT
 ) -> CompactionResult:
     """Make the output of `job` below its staging directory; what an earlier attempt has left there is removed first.
 
@@ -61,7 +69,7 @@ def compact(
     """
     started = time.monotonic()
     files.remove(job.staging)
-    report(Progress(0, 0, 0, "listing"))
+    report(JobProgress.at(0, 0, 0, "listing"))
     state = state_of(job, limits)
     found = state.partitions[0].state
     with configured(spark, job.settings):
@@ -77,7 +85,7 @@ def compact(
         if not entry.is_directory and not entry.path.startswith(("_", "."))
     ]
     size = sum(entry.size for entry in written)
-    report(Progress(rows + deletes, len(written), size, "written"))
+    report(JobProgress.at(rows + deletes, len(written), size, "written"))
     return CompactionResult(
         rows=rows,
         deletes=deletes,
@@ -148,7 +156,7 @@ class _Merge(Merging):
         plan = CompactionPlan(self.job.type, self.job.location, what, by, kept)
         tell(plan)
         self.phase = plan.phase
-        self.report(Progress(written, 0, 0, self.phase))
+        self.report(JobProgress.at(written, 0, 0, self.phase))
         return plan
 
     def _sorted(self, directories: Sequence[DataDirectory], *, raw: bool = False) -> Choice[MergedBy]:

@@ -19,10 +19,10 @@ from typing import Any, TextIO
 
 from pyspark.sql import SparkSession
 
-from hive_acid.compaction_job import CompactionJob
+from hive_acid.compaction_job import CompactionJob, TellProgress, unheard
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.spark.compact.compaction import compact
-from hive_acid.spark.compact.job import Report, columns_of, unheard
+from hive_acid.spark.compact.job import columns_of
 from hive_acid.spark.compact.jobs import Jobs, OwnSessions, RemoteSessions, Sessions, failure
 from hive_acid.spark.compact.submitted import run_submitted
 from hive_acid.spark.jvm.java import ensure_java
@@ -76,7 +76,7 @@ def start_session(config: CompactorConfig) -> SparkSession:
 
 
 def run_job(
-    spark: SparkSession, job: Mapping[str, Any], report: Report = unheard, limits: Limits = DEFAULT
+    spark: SparkSession, job: Mapping[str, Any], report: TellProgress = unheard, limits: Limits = DEFAULT
 ) -> dict[str, Any]:
     """Run one job and answer it; a failure is an answer too. `report` takes its progress."""
     job_id = job.get("id")

@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Table
-from hive_acid.compaction_job import CompactionJob
+from hive_acid.compaction_job import CompactionJob, JobProgress, TellProgress
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.filesystem.joining import join_files
-from hive_acid.spark.compact.job import Progress, Report, columns_of
+from hive_acid.spark.compact.job import columns_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
 from hive_acid.spark.plans.compaction_plan import ROWS, CompactionPlan, MergedBy, directories_by
 from hive_acid.spark.plans.telling import tell
@@ -42,7 +42,7 @@ _COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".deflate": "deflate", ".snappy":
 _PART = re.compile(r"part-([0-9]+)-.*")
 
 
-def compact_insert_only(spark: SparkSession, job: CompactionJob, state: TableState, report: Report) -> int:
+def compact_insert_only(spark: SparkSession, job: CompactionJob, state: TableState, report: TellProgress) -> int:
     """Write the job's one directory; the number of rows.
 
     Raises UnsupportedTableError for a format that is not read and written here, and for files that would not be the
@@ -54,10 +54,10 @@ def compact_insert_only(spark: SparkSession, job: CompactionJob, state: TableSta
     by = directories_by(kind, has_times=has_date_or_timestamp(row_type(columns_of(job))))
     plan = CompactionPlan(job.type, job.location, ROWS, by)
     tell(plan)
-    report(Progress(0, 0, 0, plan.phase))
+    report(JobProgress.at(0, 0, 0, plan.phase))
 
     def report_files(rows: int, number: int, size: int) -> None:
-        report(Progress(rows, number, size, plan.phase))
+        report(JobProgress.at(rows, number, size, plan.phase))
 
     paths = [at for partition in state.partitions for at in data_files(spark, partition, state.write_ids)]
     if by.way is MergedBy.JOINED:

@@ -1,9 +1,6 @@
-"""A compaction job as Spark takes it: the table that it is to merge, and the progress that it tells."""
+"""A compaction job as Spark takes it: the table that it is to merge."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.compaction_job import CompactionJob
@@ -43,21 +40,3 @@ def state_of(job: CompactionJob, limits: Limits) -> TableState:
 def columns_of(job: CompactionJob) -> tuple[Column, ...]:
     """The columns in the files that the job is to merge."""
     return tuple(Column(name, type_) for name, type_ in job.schema)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a job is: what it has written until now, and what it does."""
-
-    rows: int
-    files: int
-    bytes_written: int
-    phase: str
-
-
-Report = Callable[[Progress], None]
-"""What takes the progress of a job. It may raise, if the job is not wanted any more."""
-
-
-def unheard(progress: Progress) -> None:
-    """A `Report` for whoever does not want to know."""

@@ -11,12 +11,12 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
 
 from pyspark.sql import SparkSession
 
-from hive_acid.spark.compact.job import Progress, Report
+from hive_acid.compaction_job import JobProgress, TellProgress
 from hive_acid.spark.values.timezone import jvm_zone
 
 _INTERRUPT_EVERY_S = 0.5
@@ -89,7 +89,7 @@ class Jobs:
         self,
         sessions: Sessions,
         answers: TextIO,
-        run: Callable[[SparkSession, Mapping[str, Any], Report], dict[str, Any]],
+        run: Callable[[SparkSession, Mapping[str, Any], TellProgress], dict[str, Any]],
     ) -> None:
         """`run` carries out a job and gives its answer, a failure too."""
         self._sessions = sessions
@@ -148,7 +148,7 @@ class Jobs:
         try:
             with self._lock:
                 running.session = session
-            self._say({"id": job_id, "job_id": name})
+            self._say({"id": job_id, **JobProgress(name).to_message()})
             answer = self._run_job(session, message, lambda progress: self._tell(job_id, running, progress))
             if not answer["ok"] and not is_alive(session):
                 answer["lost"] = True
@@ -158,10 +158,10 @@ class Jobs:
                 running.session = None
             self._sessions.end(session)
 
-    def _tell(self, job_id: object, running: _Running, progress: Progress) -> None:
+    def _tell(self, job_id: object, running: _Running, progress: JobProgress) -> None:
         if running.cancelled.is_set():
             raise CancelledError("cancelled")
-        self._say({"id": job_id, "progress": asdict(progress)})
+        self._say({"id": job_id, **progress.to_message()})
 
     def _cancel(self, job_id: object) -> None:
         with self._lock:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from hive_acid.compaction_job import CompactionJob
+from hive_acid.compaction_job import CompactionJob, TellProgress
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
-from hive_acid.spark.compact.job import Report
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, read_rows
@@ -27,7 +26,7 @@ class Merging:
     spark: SparkSession
     job: CompactionJob
     state: TableState
-    report: Report
+    report: TellProgress
     staging: SparkStaging = field(init=False)
     hive_3: bool = field(init=False)
     phase: str = field(default="", init=False)

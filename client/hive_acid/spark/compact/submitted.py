@@ -13,14 +13,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hive_acid.compaction_job import JOB_FILE, PROGRESS_FILE, RESULT_FILE
+from hive_acid.compaction_job import JOB_FILE, PROGRESS_FILE, RESULT_FILE, JobProgress, TellProgress
 from hive_acid.filesystem import files
-from hive_acid.spark.compact.job import Progress, Report
 from hive_acid.spark.values.timezone import jvm_zone
 
 _LOOK_EVERY_S = 2.0
@@ -28,7 +26,7 @@ _TELL_EVERY_S = 1.0
 _MOST_FAILED_LOOKS = 30
 
 
-def run_submitted(directory: str, run: Callable[[SparkSession, Mapping[str, Any], Report], Any]) -> int:
+def run_submitted(directory: str, run: Callable[[SparkSession, Mapping[str, Any], TellProgress], Any]) -> int:
     """Run the job in `directory`; 0 if it succeeded, for spark-submit's status."""
     job = json.loads(files.read(files.join(directory, JOB_FILE)))
     ended = threading.Event()
@@ -57,15 +55,15 @@ class _Progress:
         self._application = application
         self._told_at = 0.0
 
-    def tell(self, progress: Progress | None) -> None:
+    def tell(self, progress: JobProgress | None) -> None:
         """Write it; nobody's work depends on whether that is possible."""
         now = time.monotonic()
         if progress is not None and now < self._told_at + _TELL_EVERY_S:
             return
         self._told_at = now
-        told = {"job_id": self._application, "progress": asdict(progress) if progress is not None else None}
+        told = JobProgress(self._application, progress.figures if progress is not None else None)
         with contextlib.suppress(OSError):
-            files.write(self._place, json.dumps(told).encode())
+            files.write(self._place, json.dumps(told.to_message()).encode())
 
 
 def _watch(directory: str, ended: threading.Event) -> None:
