@@ -14,7 +14,8 @@ from hive_acid.errors import AddressError, MetastoreUnreachableError
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.opening import open_transactions
 from hive_acid.transactions.pressure import Pressure
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 
 DEFAULT_PORT = 9083

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hive_acid.connection import Connection, connect
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 
 CALLS = 60
 

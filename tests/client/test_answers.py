@@ -20,7 +20,7 @@ from hive_acid.errors import (
     TransactionClosedError,
 )
 from hive_acid.protocol import Question
-from hive_acid.transactions.transaction import TransactionKind, TransactionState
+from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
 from tests.client.meddler import Meddler, meddler
 from tests.interrupts import interrupted

@@ -11,7 +11,7 @@ import pytest
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
-from hive_acid.transactions.transaction import TransactionKind
+from hive_acid.transactions.states import TransactionKind
 from hive_acid.wire import ttypes
 from tests.client.meddler import meddler
 
@@ -21,7 +21,7 @@ BOUND_S = 10
 PROGRAM = """
 import atexit, os, signal, sys, threading, time
 from hive_acid import connect
-from hive_acid.transactions.transaction import TransactionKind
+from hive_acid.transactions.states import TransactionKind
 
 connection = connect(sys.argv[1])
 readers = [connection.begin(TransactionKind.READ, tables=["d.t"]) for _ in range(3)]

@@ -23,7 +23,8 @@ from hive_acid.connection import Connection, connect
 from hive_acid.errors import HiveAcidError, OtherProcessError
 from hive_acid.filesystem.footers import Footers
 from hive_acid.transactions.locks import Operation, read_component, write_component
-from hive_acid.transactions.transaction import Transaction, TransactionKind, TransactionState
+from hive_acid.transactions.states import TransactionKind, TransactionState
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from tests.client import processes
 from tests.forks import bounded, forked, status_of

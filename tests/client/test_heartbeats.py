@@ -13,7 +13,8 @@ import pytest
 from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import HiveAcidError, MetastoreInternalError
-from hive_acid.transactions.transaction import Transaction, TransactionKind, TransactionState
+from hive_acid.transactions.states import TransactionKind, TransactionState
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from tests.client.meddler import Meddler, meddler
 

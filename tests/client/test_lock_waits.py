@@ -24,7 +24,8 @@ from hive_acid.errors import (
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
 from hive_acid.transactions.heartbeats import Heartbeats, Leased
 from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 
 AT_ONCE_S = 2.0
 TABLE = TableReference("d", "t")

@@ -16,7 +16,7 @@ from hive_acid.errors import ColumnError, CompactionFailedError, NoSuchObjectErr
 from hive_acid.filesystem import files
 from hive_acid.ids import CompactionId
 from hive_acid.operators.execution import COMPACTION_COLUMNS, LOCK_COLUMNS, OWN_COMPACTION_COLUMNS, run_text
-from hive_acid.transactions.transaction import TransactionKind
+from hive_acid.transactions.states import TransactionKind
 from hive_acid.wire import ttypes
 from metastore.cli import main
 from metastore.compaction.config import CompactionConfig

@@ -22,7 +22,7 @@ from hive_acid.errors import (
     WriteConflictError,
 )
 from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
-from hive_acid.transactions.transaction import TransactionKind, TransactionState
+from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
 
 

@@ -24,7 +24,8 @@ from hive_acid.filesystem import files
 from hive_acid.format import avro_file
 from hive_acid.format.state import directory_state
 from hive_acid.operators.compactions import wait
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from tests.client.test_joining import avro, longs
 from tests.spark.read.test_insert_only import FORMATS, INSERT_ONLY

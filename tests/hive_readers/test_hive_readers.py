@@ -9,7 +9,7 @@ import pytest
 
 from hive_acid.format.rows import RowId
 from hive_acid.spark import AcidSession
-from hive_acid.transactions.transaction import TransactionKind
+from hive_acid.transactions.states import TransactionKind
 from tests.hive_readers.readers import HiveReaders, Snapshot
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import check_snapshot

@@ -17,8 +17,8 @@ from hive_acid.errors import (
     WriteConflictError,
 )
 from hive_acid.transactions.locks import Operation, read_component, write_component
+from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction as LibraryTransaction
-from hive_acid.transactions.transaction import TransactionKind
 from hive_acid.wire import ttypes
 from tests.isolation.attempt import Attempt
 from tests.isolation.caller import Caller

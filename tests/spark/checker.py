@@ -24,7 +24,7 @@ from hive_acid.format.names import (
 from hive_acid.format.rows import DELETE, INSERT, RowEvent, RowId, check_file, encode_bucket, visible_rows
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import DataDirectory, directory_state
-from hive_acid.transactions.transaction import TransactionKind
+from hive_acid.transactions.states import TransactionKind
 
 COLUMNS = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
 TYPES = ["int32", "int64", "int32", "int64", "int64"]

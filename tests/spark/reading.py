@@ -13,7 +13,7 @@ from hive_acid.connection import Connection
 from hive_acid.format.names import DirectoryKind, parse_directory
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark import AcidSession
-from hive_acid.transactions.transaction import TransactionKind
+from hive_acid.transactions.states import TransactionKind
 from tests.spark.checker import _local, check_snapshot
 
 Row = Mapping[str, Any]

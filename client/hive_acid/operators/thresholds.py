@@ -13,7 +13,7 @@ from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError
 from hive_acid.filesystem import files
 from hive_acid.format.state import DirectoryState, directory_state
-from hive_acid.transactions.transaction import TransactionKind
+from hive_acid.transactions.states import TransactionKind
 
 _DELTAS = "hive.compactor.delta.num.threshold"
 _PART_OF_BASE = "hive.compactor.delta.pct.threshold"

@@ -37,7 +37,8 @@ from hive_acid.streaming.layout import Layout
 from hive_acid.streaming.records import RecordWriter
 from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.opening import open_transactions
-from hive_acid.transactions.transaction import Transaction, TransactionKind, TransactionState
+from hive_acid.transactions.states import TransactionKind, TransactionState
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.same_partitions import name_there
 from hive_acid.write.table_write import Intent, TableWrite
 

@@ -14,7 +14,9 @@ from typing import Protocol
 from hive_acid.errors import HiveAcidError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId
-from hive_acid.transactions.transaction import AGENT_INFO, Owner, Transaction, TransactionKind
+from hive_acid.transactions.life import Owner
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import AGENT_INFO, Transaction
 from hive_acid.wire import ttypes
 
 

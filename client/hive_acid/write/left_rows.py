@@ -15,7 +15,8 @@ from hive_acid.filesystem import files
 from hive_acid.format.names import is_hidden
 from hive_acid.format.orc.tail import read_tail
 from hive_acid.format.state import DataFile, directory_state
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 
 _EMPTY_BELOW = 1024 * 1024
 """Files that have no row have fewer bytes, however many columns they have."""

@@ -42,7 +42,8 @@ from hive_acid.format.names import (
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.ids import WriteId
 from hive_acid.transactions.locks import Operation, overwrite_component, write_component
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.left_rows import refuse_left_rows
 from hive_acid.write.same_partitions import by_values, may_be_named_otherwise, values_of
 from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values

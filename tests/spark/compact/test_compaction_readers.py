@@ -24,7 +24,8 @@ from hive_acid.format.names import VERSION_CONTENT, VERSION_MARKER, delta_name
 from hive_acid.format.rows import INSERT, encode_bucket
 from hive_acid.format.state import DirectoryState, directory_state
 from hive_acid.transactions.locks import Operation, write_component
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 from metastore.compaction.states import CompactionState
 from tests.served import served
 from tests.spark.checker import check_table, check_visible, location_of

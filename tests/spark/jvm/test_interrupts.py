@@ -16,7 +16,8 @@ from hive_acid.errors import HiveAcidError
 from hive_acid.spark import AcidSession
 from hive_acid.spark.jvm import job_settings
 from hive_acid.spark.jvm.interrupts import cancelled_with_errors
-from hive_acid.transactions.transaction import Transaction, TransactionState
+from hive_acid.transactions.states import TransactionState
+from hive_acid.transactions.transaction import Transaction
 from tests.interrupts import interrupted
 
 pytestmark = pytest.mark.spark

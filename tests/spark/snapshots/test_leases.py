@@ -13,7 +13,8 @@ from hive_acid.errors import TableNotNamedError, UnknownMethodError
 from hive_acid.filesystem import files
 from hive_acid.spark.verbs.stream import Sink
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from hive_acid.write.staging import Staging
 from metastore.store.database import Database

@@ -23,7 +23,7 @@ import hive_acid.spark
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import HiveAcidError, MetastoreInternalError
 from hive_acid.format.names import parse_directory
-from hive_acid.transactions.transaction import TransactionKind
+from hive_acid.transactions.states import TransactionKind
 from tests.spark.reading import Reader
 from tests.spark.writers.directories import Mark, data_directories
 from tests.spark.writers.disturbances import DISTURBANCES, TABLE, Disturbance

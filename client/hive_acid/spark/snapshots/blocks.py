@@ -22,7 +22,8 @@ from hive_acid.errors import HiveAcidError, SnapshotOutdatedError, TransactionCl
 from hive_acid.spark.jvm.interrupts import cancelled_with_errors
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.snapshots.lease import Lease
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
 _BEGINNINGS = 3

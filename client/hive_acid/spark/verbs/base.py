@@ -19,7 +19,8 @@ from hive_acid.spark.limits import Limits
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.tables.plain import TURN_ON
 from hive_acid.spark.write.statement import Context
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 
 
 class SessionBase:

@@ -29,7 +29,8 @@ from hive_acid.spark.values.argument_checks import check_condition
 from hive_acid.spark.verbs.frame import AcidTable, as_table
 from hive_acid.spark.verbs.tables import TableVerbs
 from hive_acid.spark.write.statement import Context
-from hive_acid.transactions.transaction import Transaction, TransactionKind
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
 
 
 class ReadVerbs(TableVerbs):

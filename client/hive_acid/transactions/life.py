@@ -1,0 +1,320 @@
+"""The life of a transaction on its client's side: who owns it, what is called for it, and one end on every path."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Protocol, Self
+
+from hive_acid.errors import (
+    HiveAcidError,
+    MetastoreInternalError,
+    MetastoreUnreachableError,
+    NoSuchTxnError,
+    OtherProcessError,
+    TransactionClosedError,
+    TransactionExpiredError,
+    TxnAbortedError,
+    WriteConflictError,
+)
+from hive_acid.ids import TxnId, WriteId
+from hive_acid.protocol import Question
+from hive_acid.transactions.heartbeats import Heartbeats
+from hive_acid.transactions.pressure import Pressure
+from hive_acid.transactions.states import TransactionKind, TransactionState
+from hive_acid.wire import table_name, ttypes
+
+LOG = logging.getLogger(__name__)
+
+
+class Owner(Protocol):
+    """What a transaction needs of the connection that has begun it."""
+
+    user: str
+    heartbeats: Heartbeats
+    pressure: Pressure
+
+    def call(self, method: str, *args: Any) -> Any: ...
+
+    def ask(self, *questions: Question) -> list[Any]: ...
+
+
+class TransactionLife:
+    """From its beginning to its end: heartbeats, commit, abort, and what follows either."""
+
+    def __init__(
+        self, connection: Owner, txn_id: TxnId, kind: TransactionKind, tables: Iterable[str], *, may_begin_again: bool
+    ) -> None:
+        self.id = txn_id
+        self.kind = kind
+        self.state = TransactionState.OPEN
+        self._connection = connection
+        self.tables = frozenset(tables)
+        """The tables (``db.table``) that it uses, and no others; empty if it has not said."""
+        self.may_begin_again = may_begin_again
+        """Whether who runs it runs all of it anew on a SnapshotOutdatedError: then `lock` raises that."""
+        self.thread = threading.get_ident()
+        """The thread that has begun it."""
+        self.is_block = False
+        """Whether it ends where that thread leaves a ``with`` block."""
+        self._process = os.getpid()
+        self._ending = threading.Lock()  # held by who ends it, whose answer is on its way or has come
+        self._ender = 0
+        self._is_doubtful = False
+        self._ends_later = False
+        self.locked: set[str] = set()
+        """The tables (``db.table``) on which it has locks."""
+        self._expired: str | None = None
+        self._written: dict[str, WriteId] = {}
+        self._undo: list[Callable[[], None]] = []
+        self._parameter: Any = None
+        self._afterwards: list[Callable[[], None]] = []
+        self._after_abort: list[Callable[[], None]] = []
+
+    def written_as(self, database: str, table: str) -> WriteId | None:
+        """The write id for the table if it has one, also after the end of the transaction."""
+        return self._written.get(table_name(database, table))
+
+    def check_alive(self) -> None:
+        """Ask the metastore whether the transaction is open still. Raises TransactionExpiredError if not."""
+        self.check_open()
+        try:
+            self.heartbeat()
+        except (TxnAbortedError, NoSuchTxnError):
+            self.check_open()
+
+    def on_abort(self, undo: Callable[[], None]) -> None:
+        """Call `undo` if the transaction aborts, the last given first: it removes what was written."""
+        self._undo.append(undo)
+
+    def after_abort(self, do: Callable[[], None]) -> None:
+        """Run `do` once the metastore knows of the abort, and has given the transaction's locks back."""
+        self._after_abort.append(do)
+
+    def on_commit(self, do: Callable[[], None]) -> None:
+        """Call `do` once the transaction has committed, in the order given: for what must not be done before.
+
+        Nothing that it does may matter to the table: whoever is killed in between does not do it.
+        """
+        self._afterwards.append(do)
+
+    def set_with_commit(self, table_id: int, key: str, value: str) -> None:
+        """Let the commit give a table's parameter a new value, or fail and do neither (transactions.md §1.5).
+
+        `key` begins with ``_meta``; the parameter must exist, unless it tells how far a stream got
+        (`hive_acid.format.progress`). One parameter can go with a commit.
+        """
+        self.check_open()
+        self._parameter = ttypes.CommitTxnKeyValue(tableId=table_id, key=key, value=value)
+
+    def given_up(self, reason: str) -> None:
+        """The metastore has ended the transaction, as a heartbeat has learnt."""
+        if not self.is_ending:  # by its owner's wish, who may be waiting for the answer
+            self._expired = reason
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the metastore is known to have ended the transaction for want of heartbeats."""
+        return self._expired is not None
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether its end was asked for, or has come."""
+        return self._ending.locked()
+
+    @property
+    def is_held_for_reading(self) -> bool:
+        """Whether it is a snapshot that nobody has begun to end."""
+        is_open = self.state is TransactionState.OPEN and not self.is_ending and not self._ends_later
+        return is_open and self.kind is TransactionKind.READ
+
+    @property
+    def is_let_go(self) -> bool:
+        """Whether it is a snapshot that nobody reads any more, and whose end is still to come."""
+        return self.state is TransactionState.OPEN and self._ends_later
+
+    def heartbeat(self) -> None:
+        """Tell the metastore that this transaction lives."""
+        if self.state is TransactionState.OPEN:
+            self._call("heartbeat", ttypes.HeartbeatRequest(txnid=self.id))
+
+    def commit(self) -> None:
+        """Make all writes visible at once.
+
+        Raises WriteConflictError when another transaction changed the same data first: this one is then aborted and
+        its files are removed. When the answer is lost, MetastoreUnreachableError: the outcome is then unknown, and no
+        file is touched. After an interrupt `abort` asks the metastore for the outcome before it touches one.
+        """
+        self.check_open()
+        self._claim_end()
+        try:
+            request = ttypes.CommitTxnRequest(
+                txnid=self.id, keyValue=self._parameter, exclWriteEnabled=False, txn_type=self._wire_type()
+            )
+            self._connection.call("commit_txn", request)
+        except TxnAbortedError as error:
+            self._end(TransactionState.ABORTED)
+            self._run_undo()
+            self._follow(self._after_abort)
+            if "write conflict" in str(error):
+                raise WriteConflictError(
+                    f"{error}. Nothing was written; run the statement again on fresh data."
+                ) from None
+            raise TransactionExpiredError(f"transaction {self.id} was aborted before its commit: {error}") from None
+        except NoSuchTxnError as error:
+            self._end(TransactionState.ABORTED)
+            raise TransactionExpiredError(f"transaction {self.id} cannot commit: {error}") from None
+        except MetastoreUnreachableError:
+            self._end(TransactionState.UNKNOWN)
+            raise
+        except BaseException as error:
+            self._is_doubtful = isinstance(error, MetastoreInternalError) or not isinstance(error, HiveAcidError)
+            self._ending.release()
+            raise
+        self._end(TransactionState.COMMITTED)
+        self._connection.pressure.wrote(self._written)
+        self._follow(self._afterwards)
+
+    def abort(self) -> None:
+        """Undo everything; allowed again and again, and after the metastore's own abort."""
+        self._check_process()
+        if self.state is TransactionState.ABORTED:
+            return
+        if self.state is not TransactionState.OPEN:
+            raise TransactionClosedError(f"transaction {self.id} cannot be aborted: it is {self.state.value}")
+        self._claim_end()
+        if self._is_doubtful:
+            self._abort_in_doubt()
+            return
+        self._end(TransactionState.ABORTED)
+        try:
+            self._run_undo()
+        except BaseException:  # a second interrupt: files are left for the Cleaner, but no lock
+            with suppress(HiveAcidError):
+                self._call_abort()
+            raise
+        try:
+            self._call_abort()
+        except NoSuchTxnError as error:
+            raise TransactionClosedError(f"transaction {self.id} cannot be aborted: {error}") from None
+        except MetastoreUnreachableError as error:
+            LOG.warning("transaction %d stays open until its time-out: %s", self.id, error)
+        else:
+            self._follow(self._after_abort)
+
+    def _abort_in_doubt(self) -> None:
+        """Abort after a commit without an answer: files go only if it has not committed."""
+        try:
+            self._call_abort()
+        except BaseException as error:
+            self._end(TransactionState.UNKNOWN)
+            if not isinstance(error, HiveAcidError):
+                raise
+            raise TransactionClosedError(
+                f"transaction {self.id} was interrupted as it committed, and may have: {error}"
+            ) from None
+        self._end(TransactionState.ABORTED)
+        self._run_undo()
+        self._follow(self._after_abort)
+
+    def _call_abort(self) -> None:
+        self._connection.call("abort_txn", ttypes.AbortTxnRequest(txnid=self.id, txn_type=self._wire_type()))
+
+    def end_later(self) -> None:
+        """End a read-only transaction from a finaliser: soon, on the heartbeat thread."""
+        if self._process == os.getpid():
+            self._ends_later = True
+            self._connection.heartbeats.end_later(self)
+
+    def end_unfinished(self) -> None:
+        """Commit what only reads, and abort what writes, as the program ends; unless somebody is ending it."""
+        with suppress(TransactionClosedError):
+            if self.kind is TransactionKind.READ:
+                self.commit()
+            else:
+                self.abort()
+
+    def _wire_type(self) -> int:
+        kind: int = getattr(ttypes.TxnType, self.kind.value)
+        return kind
+
+    def _end(self, state: TransactionState) -> None:
+        self.state = state
+        self._connection.heartbeats.remove(self)
+
+    def _run_undo(self) -> None:
+        while self._undo:
+            undo = self._undo.pop()
+            try:
+                undo()
+            except Exception as error:  # whatever it is, such as that no thread begins any more: the abort follows
+                LOG.warning("files of aborted transaction %d are left for the Cleaner: %s", self.id, error)
+
+    def _follow(self, what: Iterable[Callable[[], None]]) -> None:
+        for do in what:
+            try:
+                do()
+            except (OSError, HiveAcidError) as error:
+                LOG.warning("transaction %d is %s, but what was to follow failed: %s", self.id, self.state.value, error)
+
+    def _claim_end(self) -> None:
+        """Be the one who ends it: of two threads, one does."""
+        me = threading.get_ident()
+        if self._ending.acquire(blocking=False):
+            self._ender = me
+        elif self._ender == me:  # who was interrupted, maybe with the answer at hand
+            self._is_doubtful = True
+        else:
+            raise TransactionClosedError(f"transaction {self.id} is being ended by another thread")
+
+    def _call(self, method: str, *request: Any) -> Any:
+        self._check_process()
+        try:
+            return self._connection.call(method, *request)
+        except (TxnAbortedError, NoSuchTxnError) as error:
+            ended = self._ended(error)
+            if method == "heartbeat":
+                raise
+            raise ended from None
+
+    def _ended(self, error: HiveAcidError) -> TransactionExpiredError:
+        """Note that the metastore has ended the transaction, as this says; returns what to raise."""
+        self.given_up(str(error))
+        return TransactionExpiredError(
+            f"transaction {self.id} has been ended by the metastore ({error}): begin another one"
+        )
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise OtherProcessError(
+                f"transaction {self.id} is of process {self._process}, which forked this one: begin another one here"
+            )
+
+    def check_open(self) -> None:
+        """Raise TransactionClosedError after its end, TransactionExpiredError if the metastore has given it up."""
+        self._check_process()
+        if self.state is not TransactionState.OPEN:
+            raise TransactionClosedError(f"transaction {self.id} is {self.state.value}: begin another one")
+        if self._expired is not None:
+            raise TransactionExpiredError(
+                f"transaction {self.id} has been ended by the metastore ({self._expired}): begin another one"
+            )
+
+    def ends_with_block(self) -> None:
+        """It ends where this thread leaves the ``with`` block that it is in."""
+        self.thread, self.is_block = threading.get_ident(), True
+
+    def __enter__(self) -> Self:
+        self.ends_with_block()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if self.state is not TransactionState.OPEN:
+            return
+        if error is None:
+            self.commit()
+        elif self._process == os.getpid():
+            self.abort()

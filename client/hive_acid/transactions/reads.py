@@ -1,0 +1,118 @@
+"""What a transaction reads: its snapshot, and the write ids of each table that it sees."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from hive_acid.errors import (
+    HiveAcidError,
+    TableChangedError,
+    TableNotNamedError,
+    TransactionClosedError,
+    UnknownMethodError,
+)
+from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
+from hive_acid.ids import TxnId
+from hive_acid.transactions.life import Owner, TransactionLife
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.wire import table_name, ttypes
+
+LOG = logging.getLogger(__name__)
+
+
+class ReadingTransaction(TransactionLife):
+    """A transaction with a snapshot, if it was not opened to add rows only."""
+
+    def __init__(
+        self,
+        connection: Owner,
+        txn_id: TxnId,
+        snapshot: ValidTxnList | None,
+        kind: TransactionKind,
+        tables: Iterable[str],
+        *,
+        may_begin_again: bool,
+    ) -> None:
+        super().__init__(connection, txn_id, kind, tables, may_begin_again=may_begin_again)
+        self._snapshot = snapshot
+        self._ids: dict[str, int] = {}
+        self._read: dict[str, ValidWriteIdList] = {}
+
+    @property
+    def snapshot(self) -> ValidTxnList:
+        """The transactions whose writes it sees. Raises TransactionClosedError if it was opened to add rows only."""
+        if self._snapshot is None:
+            raise TransactionClosedError(f"transaction {self.id} was opened to add rows only: it sees none")
+        return self._snapshot
+
+    def uses(self, database: str, table: str, table_id: int) -> None:
+        """Note which table the transaction means by a name: its snapshot and its write id are of that one.
+
+        Raises TableChangedError if it was another one before.
+        """
+        name = table_name(database, table)
+        if self._ids.setdefault(name, table_id) != table_id:
+            raise TableChangedError(
+                f"{name} is another table now than at first in transaction {self.id}: it was dropped and created "
+                "anew, or another one took its name. Begin another transaction"
+            )
+
+    def write_ids(self, database: str, table: str) -> ValidWriteIdList:
+        """The table's write ids that this transaction sees; the same at every call, its own write included.
+
+        Raises TableNotNamedError for a table that it has not named, if it has named some: files may be gone that this
+        snapshot needs.
+        """
+        name = table_name(database, table)
+        if name not in self._read:
+            self.check_open()
+            self._check_named(name)
+            request = ttypes.GetValidWriteIdsRequest(fullTableNames=[name], validTxnList=str(self.snapshot))
+            found = self._call("get_valid_write_ids", request).tblValidWriteIds[0]
+            self._read[name] = valid_write_ids(found)
+        return self._read[name]
+
+    def reads_only(self, *tables: str) -> None:
+        """Promise the metastore that the transaction uses no table (``db.table``) but these from now on.
+
+        The metastore then cleans all others; until the promise it keeps everything that the snapshot can see
+        (transactions.md §2.4). One of before Hive 4 takes no promises, and keeps everything in any case.
+        """
+        self._check_process()
+        lowest = {}
+        for name in tables:
+            database, _, table = name.rpartition(".")
+            found = self.write_ids(database, table)
+            some_open = found.open_ids or found.aborted_ids
+            lowest[table_name(database, table)] = found.min_open if some_open else found.high_water_mark + 1
+        with suppress(UnknownMethodError):
+            self._connection.call("add_write_ids_to_min_history", self.id, lowest)
+        self.tables = frozenset(lowest)
+
+    def reads_no_more(self) -> None:
+        """`reads_only` of the tables read until now, if there are any; if it fails, others are only cleaned later."""
+        if self._read and not self.tables:
+            try:
+                self.reads_only(*self._read)
+            except HiveAcidError as error:
+                LOG.info("transaction %d holds back the cleaning of all tables until its end: %s", self.id, error)
+
+    def _check_named(self, name: str) -> None:
+        if self.tables and name not in self.tables:
+            raise TableNotNamedError(
+                f"transaction {self.id} was begun for {', '.join(sorted(self.tables))} and may not use {name}, whose "
+                "files nobody keeps for it: name all its tables when it begins, acid.transaction(tables=[…]), or none"
+            )
+
+
+def valid_write_ids(found: Any) -> ValidWriteIdList:
+    return ValidWriteIdList.from_invalid(
+        found.fullTableName,
+        found.writeIdHighWaterMark,
+        found.invalidWriteIds or [],
+        found.abortedBits or b"",
+        found.minOpenWriteId,
+    )

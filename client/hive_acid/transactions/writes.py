@@ -1,0 +1,112 @@
+"""What a transaction writes: write ids, statement ids, and the directories and partitions that it has touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hive_acid.errors import TransactionClosedError, UnsupportedTableError
+from hive_acid.format.snapshot import ValidTxnList
+from hive_acid.ids import TxnId, WriteId
+from hive_acid.transactions.life import Owner
+from hive_acid.transactions.locks import Operation
+from hive_acid.transactions.reads import ReadingTransaction
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.wire import table_name, ttypes
+
+
+class WritingTransaction(ReadingTransaction):
+    """A transaction with a write id for each table that it writes to."""
+
+    def __init__(
+        self,
+        connection: Owner,
+        txn_id: TxnId,
+        snapshot: ValidTxnList | None,
+        kind: TransactionKind,
+        tables: Iterable[str],
+        *,
+        may_begin_again: bool,
+    ) -> None:
+        super().__init__(connection, txn_id, snapshot, kind, tables, may_begin_again=may_begin_again)
+        self.moved: set[str] = set()
+        """The files that have become a table's, and go from their old place with the commit."""
+        self._statements = 0
+        self._overwritten: dict[str, set[str]] = {}
+
+    def write_id(self, database: str, table: str) -> WriteId:
+        """This transaction's write id for the table, allocated at the first call."""
+        name = table_name(database, table)
+        if name not in self._written:
+            self.allocate_write_ids([self], database, table)
+        return self._written[name]
+
+    @classmethod
+    def allocate_write_ids(cls, transactions: Sequence[WritingTransaction], database: str, table: str) -> None:
+        """Allocate the write ids of all `transactions` for one table, in one call."""
+        for transaction in transactions:
+            transaction.check_open()
+        name = table_name(database, table)
+        of = {transaction.id: transaction for transaction in transactions}
+        request = ttypes.AllocateTableWriteIdsRequest(
+            dbName=database.lower(), tableName=table.lower(), txnIds=sorted(of)
+        )
+        for pair in transactions[0]._call("allocate_table_write_ids", request).txnToWriteIds:
+            of[pair.txnId]._written[name] = WriteId(pair.writeId)
+            of[pair.txnId]._read.pop(name, None)
+
+    def next_statement_id(self) -> int:
+        """0, 1, 2, … within the transaction: rows of a later statement may be deletes of an earlier one's."""
+        statement = self._statements
+        self._statements += 1
+        return statement
+
+    def note_directories(
+        self, database: str, table: str, partitions: Iterable[str], *, overwrite: bool = False
+    ) -> set[str]:
+        """Note that this transaction is about to write to `partitions` ("" is an unpartitioned table's one).
+
+        Returns those that it has overwritten before: their base is to be replaced by the new one. Raises
+        UnsupportedTableError for other writes to them, which readers would not see: a base hides all deltas of its
+        own write (acid-format.md §2.2).
+        """
+        noted = self._overwritten.setdefault(table_name(database, table), set())
+        again = noted.intersection(partitions)
+        if again and not overwrite:
+            where = ", ".join(sorted(again)) if again != {""} else "the table"
+            raise UnsupportedTableError(
+                f"this transaction has overwritten {where} of {database}.{table} already, and what it adds or changes "
+                "there now would not be seen: put it into the overwrite, or commit first"
+            )
+        if overwrite:
+            noted.update(partitions)
+        return again
+
+    def use_statement_ids(self, first: int, last: int) -> None:
+        """The statement that was given `first` has used all up to `last`; it has to be the latest one.
+
+        Raises TransactionClosedError if another one was given an id meanwhile, which would then be used twice.
+        """
+        if last > first and self._statements != first + 1:
+            raise TransactionClosedError(
+                f"transaction {self.id} ran two statements at a time, of which one needs several statement ids: run "
+                "them one after another"
+            )
+        self._statements = max(self._statements, last + 1)
+
+    def add_dynamic_partitions(self, database: str, table: str, names: Sequence[str], operation: Operation) -> None:
+        """Tell the metastore which partitions a dynamic write has touched; it checks conflicts on them at commit.
+
+        Until it is told, by an empty list if need be, the whole table counts as touched.
+        """
+        self.check_open()
+        self._call(
+            "add_dynamic_partitions",
+            ttypes.AddDynamicPartitions(
+                txnid=self.id,
+                writeid=self.write_id(database, table),
+                dbname=database,
+                tablename=table,
+                partitionnames=list(names),
+                operationType=getattr(ttypes.DataOperationType, operation.value),
+            ),
+        )
