@@ -2,27 +2,30 @@
 
 import re
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import ColumnError, InvalidOperationError
 from hive_acid.format.evolution import RENAMED, agree, is_known_by_name, stands_under
-from hive_acid.spark.read import evolution
+from hive_acid.spark import AcidSession
+from hive_acid.spark.read.legacy import evolution
 from tests.spark.checker import location_of
 from tests.spark.compaction import compact_table
 from tests.spark.placed import acid_shaped, commit_writes, place
 from tests.spark.plans import scans
 
 
-def rows(acid, *columns, name="d.t"):
+def rows(acid: AcidSession, *columns: Any, name: Any = "d.t") -> Any:
     return sorted(tuple(row) for row in acid.table(name).select(*columns).collect())
 
 
-def columns_of(acid, name="d.t"):
+def columns_of(acid: AcidSession, name: Any = "d.t") -> Any:
     return [(column.name, column.type) for column in acid.connection.table(*name.split(".")).columns]
 
 
-def test_names_by_place():
+def test_names_by_place() -> None:
     assert agree(["a", "b"], ["A"])
     assert not agree(["a", "b"], ["b"])
     assert not agree(["a"], ["a", "b"])
@@ -31,7 +34,7 @@ def test_names_by_place():
     assert not is_known_by_name(["a", "b"], ["a", "c"])
 
 
-def test_added_renamed_and_widened_columns(acid, spark):
+def test_added_renamed_and_widened_columns(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "b": "decimal(5,2)", "c": "varchar(3)"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.createDataFrame([(1, 1.5, "x", 0), (2, 2.5, "y", 1)], "id int, b double, c string, p int"))
     before = acid.table("d.t")
@@ -72,7 +75,7 @@ WIDER = {
 
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])
-def test_every_widening(acid, spark, vectorized):
+def test_every_widening(acid: AcidSession, spark: SparkSession, vectorized: Any) -> None:
     acid.create_table("d.t", {name: kinds[0] for name, kinds in WIDER.items()})
     acid.insert("d.t", spark.createDataFrame([tuple(kinds[2] for kinds in WIDER.values())], list(WIDER)))
     for name, kinds in WIDER.items():
@@ -85,7 +88,7 @@ def test_every_widening(acid, spark, vectorized):
         spark.conf.unset("spark.sql.orc.enableVectorizedReader")
 
 
-def test_names_that_were_swapped(acid, spark):
+def test_names_that_were_swapped(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"a": "int", "b": "int"})
     acid.insert("d.t", spark.createDataFrame([(1, 2)], "a int, b int"))
     for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
@@ -97,7 +100,7 @@ def test_names_that_were_swapped(acid, spark):
     assert rows(acid, "b", "a") == [(1, 2), (10, 20)]
 
 
-def test_former_names_cost_no_column_more(acid, spark):
+def test_former_names_cost_no_column_more(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "bigint", "name": "string"})
     for first in (0, 10):
         acid.insert("d.t", spark.range(first, first + 10).selectExpr("id", "concat('n', id) AS name"))
@@ -115,7 +118,9 @@ def test_former_names_cost_no_column_more(acid, spark):
         assert "Batched: true" in one.text
 
 
-def test_tails_are_looked_at_only_where_names_may_differ(acid, spark, monkeypatch):
+def test_tails_are_looked_at_only_where_names_may_differ(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = []
     monkeypatch.setattr(evolution, "_names", lambda *args, names=evolution._names, **how: (
         asked.append(len(args[1])) or names(*args, **how)
@@ -131,7 +136,7 @@ def test_tails_are_looked_at_only_where_names_may_differ(acid, spark, monkeypatc
     assert asked == [3]
 
 
-def test_a_table_renamed_elsewhere_has_no_mark(acid, spark):
+def test_a_table_renamed_elsewhere_has_no_mark(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "bigint", "title": "string"})
     at = commit_writes(acid, "d.t", 1) / "delta_0000001_0000001_0000"
     at.mkdir()
@@ -140,7 +145,7 @@ def test_a_table_renamed_elsewhere_has_no_mark(acid, spark):
     assert rows(acid, "title") == [("n0",), ("n1",), ("n2",)]
 
 
-def test_originals_are_read_by_name_until_a_column_is_renamed(acid, spark):
+def test_originals_are_read_by_name_until_a_column_is_renamed(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "bigint", "name": "string", "more": "int"})
     at = location_of(acid, "d.t")
     place(spark.range(0, 2, 1, 1).selectExpr("concat('n', id) AS name", "id"), at / "000000_0")
@@ -153,7 +158,7 @@ def test_originals_are_read_by_name_until_a_column_is_renamed(acid, spark):
     assert rows(acid, "id", "title", "more") == [(number, f"n{number}", None) for number in range(3)]
 
 
-def test_what_files_cannot_follow_is_refused(acid, spark):
+def test_what_files_cannot_follow_is_refused(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     for run, words in {
         "add": (lambda: acid.add_columns("d.t", {"ID": "int"}), "has a column 'id' already"),
@@ -174,7 +179,7 @@ def test_what_files_cannot_follow_is_refused(acid, spark):
     assert rows(acid, "id", "more") == [(1, None), (2, 5)]
 
 
-def test_a_clustering_column_keeps_its_type_and_may_get_another_name(acid, spark):
+def test_a_clustering_column_keeps_its_type_and_may_get_another_name(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, clustered_by=("id",), buckets=2)
     acid.insert("d.t", spark.createDataFrame([(1, "a"), (2, "b")], "id int, name string"))
     with pytest.raises(ColumnError, match="other buckets"):

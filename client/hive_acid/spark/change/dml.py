@@ -30,8 +30,8 @@ from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.literal_hoisting import early_condition, with_hoisted_literals
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
-from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.specs import key_text
 from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write.layout import Layout, layout_of
 from hive_acid.spark.write.planned import Planned

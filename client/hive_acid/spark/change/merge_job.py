@@ -32,8 +32,8 @@ from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, partition_columns
 from hive_acid.spark.read.undivided import beside
 from hive_acid.spark.values.assign import assign, is_stored_as_is
-from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.specs import key_text
 from hive_acid.spark.values.types import spark_type
 from hive_acid.spark.write.layout import Layout, layout_of
 from hive_acid.spark.write.planned import Planned

@@ -10,8 +10,8 @@ from hive_acid.format.snapshot import RangeValidity
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.read_plan import UNKNOWN, Counting, CountPlan, counting_by
 from hive_acid.spark.plans.telling import tell
+from hive_acid.spark.read.legacy.pre_hive_3_deltas import may_hold_updates
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
-from hive_acid.spark.read.pre_hive_3_deltas import may_hold_updates
 from hive_acid.spark.read.skipping import tails_of
 
 

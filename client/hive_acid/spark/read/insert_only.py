@@ -29,8 +29,8 @@ from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.plans.read_plan import DirectoriesPlan
 from hive_acid.spark.plans.telling import tell
+from hive_acid.spark.read.legacy.originals import path_of
 from hive_acid.spark.read.listing import PartitionState, TableState
-from hive_acid.spark.read.originals import path_of
 from hive_acid.spark.read.quoted_text import CSV_SIGNS, Signs, fields_of
 from hive_acid.spark.read.scan import PATH_COLUMN, literal_path, names_files, partition_texts
 from hive_acid.spark.read.unpushed import unpushed

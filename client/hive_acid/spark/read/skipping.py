@@ -30,8 +30,8 @@ from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.read_plan import UNKNOWN as NOT_KNOWN
 from hive_acid.spark.plans.read_plan import LeftOut, Reach, footers_asked, reach_by
+from hive_acid.spark.read.legacy.pre_hive_3_deltas import may_hold_updates
 from hive_acid.spark.read.listing import PartitionState, TableState, is_raw
-from hive_acid.spark.read.pre_hive_3_deltas import may_hold_updates
 from hive_acid.spark.read.scan import KEY, ROW_COLUMN
 
 _NO_VALUE = ColumnStatistics(0, has_null=True)

@@ -45,10 +45,10 @@ from hive_acid.spark.plans.read_plan import (
 )
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.deleted import Asked, Deleted, LookUp, deleted_rows, facts_of, look_up_of
-from hive_acid.spark.read.evolution import names_in_directories, names_in_originals
+from hive_acid.spark.read.legacy.evolution import names_in_directories, names_in_originals
+from hive_acid.spark.read.legacy.originals import Names, OriginalFile, original_events, original_files
+from hive_acid.spark.read.legacy.pre_hive_3_deltas import hold_updates, latest_events, may_hold_updates
 from hive_acid.spark.read.listing import PartitionState, TableState
-from hive_acid.spark.read.originals import Names, OriginalFile, original_events, original_files
-from hive_acid.spark.read.pre_hive_3_deltas import hold_updates, latest_events, may_hold_updates
 from hive_acid.spark.read.scan import (
     ID_COLUMNS,
     KEY,

@@ -24,8 +24,8 @@ from hive_acid.spark.read.listing import directory_of
 from hive_acid.spark.read.scan import literal_path
 from hive_acid.spark.read.unpushed import unpushed
 from hive_acid.spark.values.assign import assigned, match_columns
-from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.specs import key_text
 from hive_acid.spark.values.texts import declared, shown
 from hive_acid.spark.values.types import row_type
 from hive_acid.spark.write.statement import Context, column_errors

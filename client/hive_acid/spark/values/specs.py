@@ -1,4 +1,4 @@
-"""Static partition specifications: ``{"year": 2020, "month": "1"}`` to the values and names of partitions."""
+"""Values and names of partitions: static specifications such as ``{"year": 2020, "month": "1"}``, and keys' texts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pyspark.sql import types as t
 from hive_acid.catalog.partition_values import partition_text
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, NoSuchObjectError
+from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.values.assign import assign, sql_type, text_value
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import check_distinct, spark_type
-from hive_acid.spark.values.wall_clock import refuse_skipped
+from hive_acid.spark.values.wall_clock import refuse_skipped, wall_clock
 from hive_acid.write.same_partitions import values_of
 
 PartitionSpec = Mapping[str, object]
@@ -114,3 +115,27 @@ def matching_names(table: Table, partition: PartitionSpec, names: Iterable[str])
 
 def _words(partition: PartitionSpec) -> str:
     return ", ".join(f"{key}={value}" for key, value in partition.items())
+
+
+def key_text(key: Column, value: str) -> str:
+    """The SQL of the text that names a partition of `value`, SQL for a partition key; null for the default one.
+
+    A value that would be read as another one fails the statement: the text that stands for null in names, which Hive
+    refuses as well, bytes that are no UTF-8 or have a zero among them, which no name of a directory holds, and a time
+    in the hour that clocks go back to.
+    """
+    kind = spark_type(key.type)
+    if isinstance(kind, t.TimestampType):
+        return wall_clock(value, f"partition key {key.name}")
+    text = f"cast({value} AS string)"
+    if not isinstance(kind, t.StringType | t.BinaryType):
+        return text
+    no_name = text_value(f"bytes that are no UTF-8, or 0 among them, cannot be a value of partition key {key.name}")
+    words = f"{DEFAULT_PARTITION} is no value of partition key {key.name}: it stands for null there, so write null"
+    failure = f"raise_error({text_value(words)})"
+    # A char stands here with its whole length.
+    return (
+        f"CASE WHEN rtrim({text}) = {text_value(DEFAULT_PARTITION)} THEN {failure} "
+        f"WHEN NOT is_valid_utf8({text}) OR instr({text}, CAST(X'00' AS string)) > 0 THEN raise_error({no_name}) "
+        f"ELSE {text} END"
+    )

@@ -19,8 +19,8 @@ from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.plans.tasks import Distribution
 from hive_acid.spark.read.scan import ROW_COLUMN
-from hive_acid.spark.values.key_texts import key_text
 from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.specs import key_text
 from hive_acid.spark.write.layout import Write
 from hive_acid.write.staging import INSERT
 

@@ -23,7 +23,7 @@ from hive_acid.format.orc.file import ACID_FIELDS
 from hive_acid.format.orc.tail import Tail
 from hive_acid.format.state import DataDirectory, DataFile
 from hive_acid.spark.jvm.sources import reader_of
-from hive_acid.spark.read.originals import Names
+from hive_acid.spark.read.legacy.originals import Names
 from hive_acid.spark.read.scan import ROW_COLUMN, literal_path
 
 _MINDS_CASE = "spark.sql.caseSensitive"
