@@ -16,9 +16,13 @@ from hive_acid.spark.plans.compaction_plan import (
     directories_by,
     rebalanced_into,
     rows_by,
+    rows_fit_arrow,
+    run_bytes,
     sorted_by,
+    stripes_stay,
     why_not_by_bucket,
     why_not_merged_here,
+    why_not_opened,
 )
 from hive_acid.spark.plans.read_plan import UNKNOWN, DeleteFacts
 from hive_acid.spark.plans.telling import text_of
@@ -122,3 +126,12 @@ def test_plans_are_shown() -> None:
     ]
     assert "copied" not in text_of([replace(plan, by=SORTED)])
     assert "after all: Spark, after" in text_of([MergedInsteadPlan("major", "/w/t", SORTED)])
+
+
+def test_what_is_looked_into_kept_and_read_together_goes_by_limits() -> None:
+    limits = Limits(skipping_files=3, arrow_columns=2, arrow_row_bytes=10, kept_stripe_bytes=5, run_bytes=8, runs=4)
+    assert why_not_opened(3, limits) is None
+    assert why_not_opened(4, limits) == "4 footers would have to be read, more than 3"
+    assert [rows_fit_arrow(*of, limits) for of in ((2, 70, 7), (3, 0, 7), (2, 71, 7))] == [True, False, False]
+    assert [stripes_stay(2, size, limits) for size in (10, 9)] == [True, False]
+    assert [run_bytes(size, limits) for size in (31, 40)] == [8, 10]

@@ -27,6 +27,7 @@ from hive_acid.format.rows import INSERT
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.compact.bucket_merge_plan import BucketMergePlan, Run
 from hive_acid.spark.limits import Limits
+from hive_acid.spark.plans.compaction_plan import rows_fit_arrow
 from hive_acid.spark.read.scan import KEY, ROW_COLUMN
 from hive_acid.spark.values.timezone import UTC
 
@@ -59,7 +60,9 @@ def is_plain(tail: Tail, limits: Limits) -> bool:
         return False
     columns = tail.types[row].children
     kinds = [tail.types[column].kind for column in columns]
-    if len(columns) > limits.arrow_columns or not all(kind in _KINDS or kind in _PLAIN_TIMES for kind in kinds):
+    if not rows_fit_arrow(len(columns), 0, tail.rows, limits):
+        return False
+    if not all(kind in _KINDS or kind in _PLAIN_TIMES for kind in kinds):
         return False
     if tail.statistics(operation)[2:4] != (INSERT, INSERT):
         return False
@@ -67,7 +70,7 @@ def is_plain(tail: Tail, limits: Limits) -> bool:
         return False
     texts = [tail.statistics(column) for column, kind in zip(columns, kinds, strict=True) if kind in _TEXTS]
     sizes = [0 if of.values == 0 else of.size for of in texts]
-    return None not in sizes and sum(filter(None, sizes)) <= limits.arrow_row_bytes * tail.rows
+    return None not in sizes and rows_fit_arrow(len(columns), sum(filter(None, sizes)), tail.rows, limits)
 
 
 def _has_plain_times(tail: Tail, column: int) -> bool:

@@ -43,6 +43,7 @@ from hive_acid.spark.plans.compaction_plan import (
     MergedBy,
     MergedInsteadPlan,
     MergeFacts,
+    stripes_stay,
     why_not_by_arrow,
     why_not_by_bucket,
 )
@@ -136,7 +137,7 @@ class BucketMerge:
             self._is_new(tail)
             and directory.validity is RangeValidity.ALL
             and tail.compression == self._merging.job.compression
-            and sum(stripe.length for stripe in tail.stripes) >= len(tail.stripes) * self._limits.kept_stripe_bytes
+            and stripes_stay(len(tail.stripes), sum(stripe.length for stripe in tail.stripes), self._limits)
             and not has_rows_of(tail, self._deleted or ())
         )
 

@@ -19,7 +19,7 @@ from hive_acid.format.orc.tail import Tail
 from hive_acid.format.rows import decode_bucket
 from hive_acid.format.state import DataDirectory, DataFile, DirectoryState
 from hive_acid.spark.limits import Limits
-from hive_acid.spark.plans.choice import counted
+from hive_acid.spark.plans.compaction_plan import run_bytes, why_not_opened
 from hive_acid.spark.read.listing import PartitionState, is_raw
 from hive_acid.spark.read.skipping import key_ranges, tails_of
 
@@ -110,8 +110,8 @@ def bucket_merge_plans(
     found = [file for directory in state.data for file in directory.files]
     if state.originals or any(map(is_raw, found)):
         return Unfit("there are files without ACID columns")
-    if len(found) > limits.skipping_files:
-        return Unfit(f"{counted(len(found), 'footer')} would have to be read, more than {limits.skipping_files:,}")
+    if why := why_not_opened(len(found), limits):
+        return Unfit(why)
     if any(file.bucket is None for file in found) or any(of.unfinished for of in state.data):
         return Unfit("a file is still written, or its name tells no bucket")
     tails = tails_of(
@@ -128,9 +128,9 @@ def bucket_merge_plans(
             return Unfit("a footer does not say that its file has rows of one bucket")
         of = _File(file.path, file.size, tail.rows, *bounds, keeps(directory, tail), is_plain(tail))
         by_bucket.setdefault(file.bucket or 0, []).append(of)
-    run_bytes = max(limits.run_bytes, sum(file.size for of in by_bucket.values() for file in of) // limits.runs)
+    together = run_bytes(sum(file.size for of in by_bucket.values() for file in of), limits)
     return [
-        BucketMergePlan(bucket, tuple(_runs(of, run_bytes)), sum(file.size for file in of))
+        BucketMergePlan(bucket, tuple(_runs(of, together)), sum(file.size for file in of))
         for bucket, of in sorted(by_bucket.items())
     ]
 
@@ -175,8 +175,8 @@ def bucket_of(bounds: Iterable[Key]) -> int | None:
     return buckets.pop() if len(buckets) == 1 else None
 
 
-def _runs(of_bucket: Sequence[_File], run_bytes: int) -> list[Run]:
-    """Files with the keys of a bucket in turn, about `run_bytes` in each run, those that overlap in the same.
+def _runs(of_bucket: Sequence[_File], together: int) -> list[Run]:
+    """Files with the keys of a bucket in turn, about `together` bytes in each run, those that overlap in the same.
 
     A file is kept if it overlaps with none.
     """
@@ -190,7 +190,7 @@ def _runs(of_bucket: Sequence[_File], run_bytes: int) -> list[Run]:
             left -= size
         else:
             runs.append([group])
-            left = 0 if kept else run_bytes - size
+            left = 0 if kept else together - size
     return list(map(_run, runs))
 
 

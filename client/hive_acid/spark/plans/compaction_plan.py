@@ -51,6 +51,28 @@ class MergeFacts:
     sorted_bytes: int = 0
 
 
+def why_not_opened(footers: int, limits: Limits) -> str | None:
+    """Why the footers of so many files are not read to find out what lies in each; None if they are."""
+    if footers > limits.skipping_files:
+        return f"{counted(footers, 'footer')} would have to be read, more than {limits.skipping_files:,}"
+    return None
+
+
+def rows_fit_arrow(columns: int, text_bytes: int, rows: int, limits: Limits) -> bool:
+    """Whether pyarrow has the memory for `rows` of a file with so many columns, and so many bytes of texts in all."""
+    return columns <= limits.arrow_columns and text_bytes <= limits.arrow_row_bytes * rows
+
+
+def stripes_stay(stripes: int, size_bytes: int, limits: Limits) -> bool:
+    """Whether stripes, which have so many bytes in all, are large enough to be copied as they are."""
+    return size_bytes >= stripes * limits.kept_stripe_bytes
+
+
+def run_bytes(size_bytes: int, limits: Limits) -> int:
+    """Up to which size files are read, and sorted, together, where all have so many bytes."""
+    return max(limits.run_bytes, size_bytes // limits.runs)
+
+
 def why_not_by_arrow(facts: MergeFacts, limits: Limits) -> str | None:
     """Why pyarrow does not write what is not kept; None if it does."""
     if not facts.plain:
