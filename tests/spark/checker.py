@@ -37,7 +37,7 @@ def events(file: Path) -> list[RowEvent]:
     assert [str(column.type) for column in table.schema][:5] == TYPES, file
     found = []
     for *ids, row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        found.append(RowEvent(*ids, None if row is None else tuple(row.values())))
+        found.append(RowEvent(*ids, None if row is None else tuple(row.values())))  # type: ignore[call-arg]
     return found
 
 

@@ -21,8 +21,8 @@ class Scan(NamedTuple):
 
 def scans(frame: DataFrame) -> list[Scan]:
     """Run `frame` and return its file scans."""
-    execution: Any = frame._jdf.queryExecution()  # type: ignore[operator]
-    frame._jdf.collect()  # type: ignore[operator]
+    execution: Any = frame._jdf.queryExecution()
+    frame._jdf.collect()
     return [_scan(node) for node in _nodes(execution.executedPlan()) if node.metrics().contains("numFiles")]
 
 

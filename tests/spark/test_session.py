@@ -5,9 +5,10 @@ import gc
 import threading
 import time
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
@@ -22,29 +23,30 @@ from hive_acid.errors import (
     WriteConflictError,
 )
 from hive_acid.operators import show
+from hive_acid.spark import AcidSession
 from hive_acid.spark.verbs.frame import AcidTable
 from hive_acid.wire import ttypes
 from tests.spark.checker import check_table, location_of
 
 
 @pytest.fixture
-def numbers(acid, spark):
+def numbers(acid: AcidSession, spark: SparkSession) -> Any:
     acid.create_table("d.t", {"id": "int", "n": "int"})
     acid.insert("d.t", spark.range(10).selectExpr("int(id) id", "int(id) n"))
     return acid
 
 
-def ids(acid, name="d.t"):
+def ids(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted(row.id for row in acid.table(name).select("id").collect())
 
 
-def open_txns(acid):
+def open_txns(acid: AcidSession) -> Any:
     listing = show.transactions(acid.connection)
     state = listing.columns.index("state")
     return len([row for row in listing.rows if row[state] == "open"])
 
 
-def until(condition):
+def until(condition: Any) -> None:
     deadline = time.monotonic() + 10
     while not condition():
         assert time.monotonic() < deadline
@@ -52,7 +54,7 @@ def until(condition):
         time.sleep(0.02)
 
 
-def test_a_table_is_a_dataframe(numbers):
+def test_a_table_is_a_dataframe(numbers: Any) -> None:
     table = numbers.table("d.t")
     assert isinstance(table, DataFrame)
     assert isinstance(table, AcidTable)
@@ -61,7 +63,7 @@ def test_a_table_is_a_dataframe(numbers):
     assert numbers.table("D.T").count() == 10
 
 
-def test_one_transaction_over_several_statements_sees_its_own_writes(numbers, spark):
+def test_one_transaction_over_several_statements_sees_its_own_writes(numbers: Any, spark: SparkSession) -> None:
     with numbers.transaction() as transaction:
         numbers.insert("d.t", spark.createDataFrame([(100, 0)], "id int, n int"))
         assert ids(numbers) == [*range(10), 100]
@@ -84,10 +86,10 @@ def test_one_transaction_over_several_statements_sees_its_own_writes(numbers, sp
     ]
 
 
-def test_an_error_undoes_the_whole_transaction(numbers, spark):
+def test_an_error_undoes_the_whole_transaction(numbers: Any, spark: SparkSession) -> None:
     before = check_table(location_of(numbers, "d.t"))
 
-    def fail():
+    def fail() -> None:
         with numbers.transaction():
             numbers.insert("d.t", spark.createDataFrame([(100, 0)], "id int, n int"))
             numbers.delete("d.t", "id < 5")
@@ -100,8 +102,8 @@ def test_an_error_undoes_the_whole_transaction(numbers, spark):
     until(lambda: open_txns(numbers) == 0)
 
 
-def test_a_failed_statement_spoils_its_transaction(numbers):
-    def swallow():
+def test_a_failed_statement_spoils_its_transaction(numbers: Any) -> None:
+    def swallow() -> None:
         with numbers.transaction():
             numbers.delete("d.t", "id = 1")
             with pytest.raises(ColumnError):
@@ -114,7 +116,7 @@ def test_a_failed_statement_spoils_its_transaction(numbers):
     assert ids(numbers) == list(range(10))
 
 
-def test_blocks_do_not_nest_and_snapshots_do_not_write(numbers):
+def test_blocks_do_not_nest_and_snapshots_do_not_write(numbers: Any) -> None:
     with numbers.transaction():
         for block in (numbers.transaction, numbers.snapshot):
             with pytest.raises(TransactionClosedError, match="nest"), block():
@@ -123,10 +125,10 @@ def test_blocks_do_not_nest_and_snapshots_do_not_write(numbers):
         numbers.delete("d.t")
 
 
-def test_the_first_committer_wins(numbers, spark):
+def test_the_first_committer_wins(numbers: Any, spark: SparkSession) -> None:
     other = hive_acid.spark.session(spark, numbers.connection)
 
-    def lose():
+    def lose() -> None:
         with numbers.transaction():
             numbers.update("d.t", {"n": "100"}, "id = 1")
             assert other.update("d.t", {"n": "200"}, "id = 2") == 1
@@ -139,7 +141,7 @@ def test_the_first_committer_wins(numbers, spark):
     assert "delta_0000002_0000002_0000" not in names, "the loser leaves no files"
 
 
-def test_inserts_do_not_conflict(numbers, spark):
+def test_inserts_do_not_conflict(numbers: Any, spark: SparkSession) -> None:
     other = hive_acid.spark.session(spark, numbers.connection)
     with numbers.transaction():
         numbers.insert("d.t", spark.createDataFrame([(100, 0)], "id int, n int"))
@@ -147,7 +149,7 @@ def test_inserts_do_not_conflict(numbers, spark):
     assert ids(numbers) == [*range(10), 100, 200]
 
 
-def test_writers_of_different_partitions_do_not_conflict(acid, spark):
+def test_writers_of_different_partitions_do_not_conflict(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.p", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.p", spark.range(4).selectExpr("int(id) id", "int(id % 2) p"))
     other = hive_acid.spark.session(spark, acid.connection)
@@ -156,7 +158,7 @@ def test_writers_of_different_partitions_do_not_conflict(acid, spark):
         other.delete("d.p", "p = 1 AND id = 1")
     assert ids(acid, "d.p") == [3]
 
-    def lose():
+    def lose() -> None:
         with acid.transaction():
             acid.delete("d.p", "id = 3")
             other.update("d.p", {"id": "30"}, "p = 1")
@@ -166,7 +168,7 @@ def test_writers_of_different_partitions_do_not_conflict(acid, spark):
     assert ids(acid, "d.p") == [30]
 
 
-def test_each_thread_has_its_own_transaction(numbers, spark):
+def test_each_thread_has_its_own_transaction(numbers: Any, spark: SparkSession) -> None:
     seen = []
     with numbers.transaction():
         numbers.delete("d.t", "id < 9")
@@ -177,10 +179,10 @@ def test_each_thread_has_its_own_transaction(numbers, spark):
     assert seen == [list(range(10))]
 
 
-def test_a_task_of_asyncio_has_no_part_in_the_block_of_another(numbers, spark):
+def test_a_task_of_asyncio_has_no_part_in_the_block_of_another(numbers: Any, spark: SparkSession) -> None:
     one = spark.sql("SELECT 70 AS id, 0 AS n")
 
-    async def failing(entered, done):
+    async def failing(entered: Any, done: Any) -> None:
         with numbers.transaction():
             numbers.delete("d.t", "id < 9")
             await asyncio.gather(asyncio.create_task(within()))
@@ -188,10 +190,10 @@ def test_a_task_of_asyncio_has_no_part_in_the_block_of_another(numbers, spark):
             await done.wait()
             raise KeyError
 
-    async def within():
+    async def within() -> None:
         assert ids(numbers) == [9], "what a block begins is part of it"
 
-    async def beside(entered, done):
+    async def beside(entered: Any, done: Any) -> None:
         await entered.wait()
         for verb in (lambda: ids(numbers), lambda: numbers.insert("d.t", one), lambda: numbers.sql("DELETE FROM d.t")):
             with pytest.raises(TransactionClosedError, match="another task of asyncio"):
@@ -199,7 +201,7 @@ def test_a_task_of_asyncio_has_no_part_in_the_block_of_another(numbers, spark):
         await asyncio.to_thread(numbers.insert, "d.t", one)
         done.set()
 
-    async def both():
+    async def both() -> None:
         entered, done = asyncio.Event(), asyncio.Event()
         with pytest.raises(ExceptionGroup) as raised:
             async with asyncio.TaskGroup() as group:
@@ -213,13 +215,15 @@ def test_a_task_of_asyncio_has_no_part_in_the_block_of_another(numbers, spark):
 
 
 @pytest.mark.parametrize("how", ["alone", "block"])
-def test_a_statement_whose_session_is_closed_meanwhile_says_so(numbers, spark, monkeypatch, how):
+def test_a_statement_whose_session_is_closed_meanwhile_says_so(
+    numbers: Any, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, how: Any
+) -> None:
     """Whatever Spark says of a directory that goes while it writes."""
     writer_class = type(spark.range(1).write)  # Connect has one of its own
     save = writer_class.save
     other = hive_acid.spark.session(spark, numbers.connection.uri)
 
-    def closed_meanwhile(writer, path):
+    def closed_meanwhile(writer: Any, path: Any) -> None:
         thread = threading.Thread(target=other.close)
         thread.start()
         thread.join()
@@ -234,7 +238,7 @@ def test_a_statement_whose_session_is_closed_meanwhile_says_so(numbers, spark, m
     assert ids(numbers) == list(range(10))
 
 
-def test_a_snapshot_is_one_for_all_its_reads(numbers, spark):
+def test_a_snapshot_is_one_for_all_its_reads(numbers: Any, spark: SparkSession) -> None:
     other = hive_acid.spark.session(spark, numbers.connection)
     with numbers.snapshot():
         first = ids(numbers)
@@ -243,7 +247,7 @@ def test_a_snapshot_is_one_for_all_its_reads(numbers, spark):
     assert ids(numbers) == [5, 6, 7, 8, 9]
 
 
-def test_a_lease_lives_as_long_as_what_is_derived_from_the_frame(numbers):
+def test_a_lease_lives_as_long_as_what_is_derived_from_the_frame(numbers: Any) -> None:
     until(lambda: open_txns(numbers) == 0)
     derived = [numbers.table("d.t").where("id > 1").select("n")]
     gc.collect()
@@ -259,7 +263,7 @@ def test_a_lease_lives_as_long_as_what_is_derived_from_the_frame(numbers):
     until(lambda: open_txns(numbers) == 0)
 
 
-def test_a_snapshot_block_is_kept_by_its_frames(numbers):
+def test_a_snapshot_block_is_kept_by_its_frames(numbers: Any) -> None:
     with numbers.snapshot():
         table = numbers.table("d.t")
     gc.collect()
@@ -269,11 +273,11 @@ def test_a_snapshot_block_is_kept_by_its_frames(numbers):
     until(lambda: open_txns(numbers) == 0)
 
 
-def test_an_expired_transaction_cannot_commit(spark, metastore):
+def test_an_expired_transaction_cannot_commit(spark: SparkSession, metastore: Any) -> None:
     with hive_acid.spark.session(spark, metastore()) as acid:
         acid.create_table("t", {"id": "int"})
 
-        def expire():
+        def expire() -> None:
             with acid.transaction() as transaction:
                 acid.insert("t", spark.createDataFrame([(1,)], "id int"))
                 acid.connection.call("abort_txns", ttypes.AbortTxnsRequest(txn_ids=[transaction.id]))
@@ -284,7 +288,7 @@ def test_an_expired_transaction_cannot_commit(spark, metastore):
         assert check_table(location_of(acid, "default.t")) == {}
 
 
-def test_names_and_tables_that_are_not_there(acid, spark):
+def test_names_and_tables_that_are_not_there(acid: AcidSession, spark: SparkSession) -> None:
     with pytest.raises(NoSuchObjectError):
         acid.table("d.nothing")
     with pytest.raises(NoSuchObjectError):
@@ -294,7 +298,7 @@ def test_names_and_tables_that_are_not_there(acid, spark):
     until(lambda: open_txns(acid) == 0)
 
 
-def test_creating_tables(acid, spark):
+def test_creating_tables(acid: AcidSession, spark: SparkSession) -> None:
     fields = [("Id", t.LongType()), ("Name", t.VarcharType(3)), ("Day", t.DateType())]
     acid.create_table("d.t", t.StructType([t.StructField(*field) for field in fields]), partitioned_by=["day"])
     table = acid.connection.table("d", "t")
@@ -319,6 +323,6 @@ def test_creating_tables(acid, spark):
         acid.table("d.t")
 
 
-def test_no_metastore(spark):
+def test_no_metastore(spark: SparkSession) -> None:
     with pytest.raises(MetastoreUnreachableError):
         hive_acid.spark.session(spark, "thrift://127.0.0.1:9")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import WriteConflictError
 from hive_acid.operators import show
+from hive_acid.spark import AcidSession
 from hive_acid.transactions.locks import overwrite_component
 
 WRITERS, ROUNDS, ATTEMPTS = 3, 5, 40
@@ -24,7 +27,7 @@ BUSY = {
 
 
 @pytest.mark.slow
-def test_counters_and_tokens(spark, metastore):
+def test_counters_and_tokens(spark: SparkSession, metastore: Any) -> None:
     with hive_acid.spark.session(spark, metastore(**BUSY)) as acid:
         acid.create_database("d")
         acid.create_table("d.counter", {"id": "int", "n": "int"}, partitioned_by={"p": "int"})
@@ -32,7 +35,7 @@ def test_counters_and_tokens(spark, metastore):
         acid.insert("d.counter", spark.sql("SELECT id, 0 AS n, p FROM VALUES (0), (1) a(id), VALUES (0), (1) b(p)"))
         ended = threading.Event()
 
-        def write(writer):
+        def write(writer: Any) -> None:
             for number in range(ROUNDS):
                 for _ in range(ATTEMPTS):
                     try:
@@ -45,8 +48,9 @@ def test_counters_and_tokens(spark, metastore):
                 else:
                     raise AssertionError(f"writer {writer} never got through")
 
-        def read():
-            last, reads = {}, 0
+        def read() -> Any:
+            last: dict[Any, Any] = {}
+            reads = 0
             while not ended.is_set():
                 with acid.snapshot():
                     counters = [(row.p, row.id, row.n) for row in acid.table("d.counter").collect()]
@@ -85,12 +89,12 @@ def test_counters_and_tokens(spark, metastore):
         assert sorted((row.writer, row.round) for row in acid.table("d.token").collect()) == tokens
 
 
-def states_of_compactions(acid):
+def states_of_compactions(acid: AcidSession) -> Any:
     listing = show.compactions(acid.connection)
     return {row[listing.columns.index("state")] for row in listing.rows}
 
 
-def test_an_update_that_waited_for_a_change_begins_anew(acid, spark):
+def test_an_update_that_waited_for_a_change_begins_anew(acid: AcidSession, spark: SparkSession) -> None:
     """It has read nothing yet: so a rebalance, or an overwrite, makes it wait and not fail."""
     acid.create_table("d.t", {"id": "int", "n": "int"})
     acid.insert("d.t", spark.sql("SELECT id, 0 AS n FROM VALUES (1), (2) AS v(id)"))

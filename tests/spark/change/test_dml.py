@@ -1,20 +1,23 @@
 """UPDATE and DELETE, to the letter of Hive's own talk and beyond."""
 
 from datetime import date
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import hive_acid.spark
 from hive_acid.errors import ColumnError, MergeCardinalityError, WriteConflictError
 from hive_acid.format.hashing import bucket_number
+from hive_acid.spark import AcidSession
 from tests.spark.checker import check_table, location_of
 from tests.spark.compaction import compact_table
 
 BUCKET_0 = 536870912
 
 
-def test_the_tables_of_hives_own_talk(acid, spark):
+def test_the_tables_of_hives_own_talk(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"a": "int", "b": "string"})
     table = acid.table("d.t")
     assert table.insert(spark.createDataFrame([(100, "foo"), (200, "xyz"), (300, "bee")], "a int, b string")) == 3
@@ -42,18 +45,18 @@ def test_the_tables_of_hives_own_talk(acid, spark):
 
 
 @pytest.fixture
-def numbers(acid, spark):
+def numbers(acid: AcidSession, spark: SparkSession) -> Any:
     """Ids 0..99 in two partitions, n = id."""
     acid.create_table("d.t", {"id": "int", "n": "bigint"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "id n", "int(id % 2) p"))
     return acid
 
 
-def read(acid, name="d.t"):
+def read(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted(tuple(row) for row in acid.table(name).collect())
 
 
-def test_conditions_may_be_columns_text_or_absent(numbers, spark):
+def test_conditions_may_be_columns_text_or_absent(numbers: Any, spark: SparkSession) -> None:
     assert numbers.update("d.t", {"n": F.col("n") * 2}, F.col("id") < 10) == 10
     assert numbers.update("d.t", {"N": "n + p"}, "t.p = 1") == 50
     assert numbers.delete("d.t", F.col("t.id") >= 50) == 50
@@ -67,18 +70,18 @@ def test_conditions_may_be_columns_text_or_absent(numbers, spark):
     check_table(location_of(numbers, "d.t"))
 
 
-def test_rows_for_which_the_condition_is_unknown_stay(numbers):
+def test_rows_for_which_the_condition_is_unknown_stay(numbers: Any) -> None:
     numbers.update("d.t", {"n": "NULL"}, "id = 0")
     assert numbers.delete("d.t", "n < 1000") == 99
     assert read(numbers) == [(0, None, 0)]
 
 
-def test_several_columns_are_set_from_the_old_row(numbers):
+def test_several_columns_are_set_from_the_old_row(numbers: Any) -> None:
     assert numbers.update("d.t", {"id": "int(n)", "n": "id + 1"}, "id = 5") == 1
     assert (5, 6, 1) in read(numbers)
 
 
-def test_updated_rows_can_be_updated_and_deleted_again(numbers):
+def test_updated_rows_can_be_updated_and_deleted_again(numbers: Any) -> None:
     for _ in range(3):
         assert numbers.update("d.t", {"n": "n + 100"}, "id = 7") == 1
     assert (7, 307, 1) in read(numbers)
@@ -88,12 +91,12 @@ def test_updated_rows_can_be_updated_and_deleted_again(numbers):
     check_table(location_of(numbers, "d.t"))
 
 
-def test_a_value_is_computed_once_per_row(numbers):
+def test_a_value_is_computed_once_per_row(numbers: Any) -> None:
     numbers.update("d.t", {"n": "cast(rand() * 1000000 AS int)"})
     assert len({row[1] for row in read(numbers)}) > 50
 
 
-def test_bad_updates_are_refused_and_leave_nothing(numbers):
+def test_bad_updates_are_refused_and_leave_nothing(numbers: Any) -> None:
     before = check_table(location_of(numbers, "d.t"))
     for change, said in (
         ({"p": "'x'"}, r"d\.t\.p"),
@@ -132,7 +135,7 @@ def test_bad_updates_are_refused_and_leave_nothing(numbers):
     assert len(read(numbers)) == 100
 
 
-def test_one_file_per_bucket_whatever_the_number_of_tasks(acid, spark):
+def test_one_file_per_bucket_whatever_the_number_of_tasks(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
@@ -148,7 +151,7 @@ def test_one_file_per_bucket_whatever_the_number_of_tasks(acid, spark):
     assert [row[0] for row in read(acid)] == sorted(values)
 
 
-def test_a_row_moves_when_its_partition_column_is_updated(numbers, spark):
+def test_a_row_moves_when_its_partition_column_is_updated(numbers: Any, spark: SparkSession) -> None:
     assert numbers.update("d.t", {"p": "7 + p", "n": "-n"}, "id < 4") == 4
     assert numbers.update("d.t", {"p": "p"}, "id = 10") == 1
     assert numbers.update("d.t", {"p": F.lit(None)}, "id = 99") == 1
@@ -160,7 +163,7 @@ def test_a_row_moves_when_its_partition_column_is_updated(numbers, spark):
     assert numbers.delete("d.t", "p = 7") == 2
     other = hive_acid.spark.session(spark, numbers.connection)
 
-    def lose():
+    def lose() -> None:
         with numbers.transaction():
             numbers.update("d.t", {"p": "8"}, "id = 20")
             other.delete("d.t", "id = 22")
@@ -174,7 +177,7 @@ def test_a_row_moves_when_its_partition_column_is_updated(numbers, spark):
     assert {r.id for r in numbers.table("d.t").where("p = 8").collect()} == {1, 3, 20, 200}
 
 
-def test_update_from_a_source(numbers, spark):
+def test_update_from_a_source(numbers: Any, spark: SparkSession) -> None:
     source = spark.createDataFrame([(1, 1000, 0), (2, 2000, 9), (500, 1, 1)], "k int, v int, q int")
     assert numbers.update("d.t", {"n": "s.v + t.n", "p": "q"}, "t.id > 0", source=source, on="t.id = s.k") == 2
     assert {row for row in read(numbers) if row[1] >= 1000} == {(1, 1001, 0), (2, 2002, 9)}
@@ -191,7 +194,7 @@ def test_update_from_a_source(numbers, spark):
     check_table(location_of(numbers, "d.t"))
 
 
-def test_delete_using_a_source(numbers, spark):
+def test_delete_using_a_source(numbers: Any, spark: SparkSession) -> None:
     source = spark.range(40).selectExpr("int(id % 10) k", "id v")
     assert numbers.delete("d.t", "s.v > 10 AND t.p = 1", source=source, on="t.id = s.k") == 5
     assert numbers.delete("d.t", source=source, on=F.col("t.id") == F.col("s.k")) == 5
@@ -202,7 +205,7 @@ def test_delete_using_a_source(numbers, spark):
     check_table(location_of(numbers, "d.t"))
 
 
-def test_subqueries_in_conditions(numbers, spark):
+def test_subqueries_in_conditions(numbers: Any, spark: SparkSession) -> None:
     spark.createDataFrame([(1, 5), (2, 6), (None, 7)], "k int, v int").createOrReplaceTempView("source")
     assert numbers.delete("d.t", "EXISTS (SELECT 1 FROM source s WHERE s.k = t.id)") == 2
     assert numbers.update("d.t", {"n": "-1"}, "id = (SELECT max(v) FROM source)") == 1
@@ -217,7 +220,7 @@ def test_subqueries_in_conditions(numbers, spark):
 
 
 @pytest.mark.parametrize("by", ["the client", "a job"])
-def test_columns_may_be_called_as_those_of_events(acid, spark, by):
+def test_columns_may_be_called_as_those_of_events(acid: AcidSession, spark: SparkSession, by: Any) -> None:
     """A job writes where there is a nested column."""
     odd = ["kind", "file", "key0", "operation", "bucket", "rowid", "row", "originaltransaction", "currenttransaction"]
     odd += ["value", "s", "t", "source", "target", "row__id", "null"]
@@ -225,14 +228,14 @@ def test_columns_may_be_called_as_those_of_events(acid, spark, by):
     nested = {"nested": "array<int>"} if by == "a job" else {}
     acid.create_table("d.t", {**dict.fromkeys(names, "int"), **nested}, partitioned_by={"p": "int"})
 
-    def frame(ids, plus):
+    def frame(ids: Any, plus: Any) -> Any:
         values = [f"int(id) * 100 + {plus + place} `{name}`" for place, name in enumerate(names[1:])]
         return spark.range(*ids).selectExpr("int(id) id", *values, *(["array(1) nested"] if nested else []), "0 p")
 
     acid.insert("d.t", frame((0, 10), 0))
     rows = {row.id: {**row.asDict()} for row in frame((0, 10), 0).collect()}
 
-    def read():
+    def read() -> Any:
         return {row.id: row.asDict() for row in acid.table("d.t").collect()}
 
     for place, name in enumerate(odd):
@@ -258,7 +261,7 @@ def test_columns_may_be_called_as_those_of_events(acid, spark, by):
     assert read() == rows
 
 
-def test_rows_of_the_same_transaction_are_changed_and_deleted(numbers, spark):
+def test_rows_of_the_same_transaction_are_changed_and_deleted(numbers: Any, spark: SparkSession) -> None:
     with numbers.transaction():
         numbers.insert("d.t", spark.createDataFrame([(200, 0, 0), (201, 0, 1)], "id int, n bigint, p int"))
         assert numbers.update("d.t", {"n": "n + 1", "p": "1 - p"}, "id >= 200") == 2
@@ -270,7 +273,7 @@ def test_rows_of_the_same_transaction_are_changed_and_deleted(numbers, spark):
     check_table(location_of(numbers, "d.t"))
 
 
-def test_rows_of_a_clustered_table_are_placed_by_their_hash(acid, spark):
+def test_rows_of_a_clustered_table_are_placed_by_their_hash(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "n": "int"}, partitioned_by={"p": "int"}, clustered_by=("id",), buckets=3)
     table = acid.connection.table("d", "t")
     acid.insert("d.t", spark.range(30).selectExpr("int(id) id", "0 n", "int(id % 2) p"))
@@ -290,7 +293,7 @@ def test_rows_of_a_clustered_table_are_placed_by_their_hash(acid, spark):
 
 
 @pytest.fixture
-def nested(acid, spark):
+def nested(acid: AcidSession, spark: SparkSession) -> Any:
     """Structs in structs, one of them null, and a column with a dot in its name."""
     kind = "struct<a:int,b:string,c:struct<x:bigint,`y z`:date>>"
     acid.create_table("d.t", {"id": "int", "s": kind.replace("`", ""), "s.a": "int"})
@@ -299,8 +302,8 @@ def nested(acid, spark):
     return acid
 
 
-def test_fields_of_structs_are_set(nested, spark):
-    def structs():
+def test_fields_of_structs_are_set(nested: Any, spark: SparkSession) -> None:
+    def structs() -> Any:
         return [row.s and row.s.asDict(recursive=True) for row in nested.table("d.t").orderBy("id").collect()]
 
     assert nested.update("d.t", {"S.B": "upper(s.b)", "`s`.c.`Y z`": F.lit(date(1999, 9, 9))}, "id <> 2") == 2
@@ -320,7 +323,7 @@ def test_fields_of_structs_are_set(nested, spark):
     check_table(location_of(nested, "d.t"))
 
 
-def test_a_name_in_quotes_is_a_columns(nested):
+def test_a_name_in_quotes_is_a_columns(nested: Any) -> None:
     with pytest.raises(ColumnError, match=r"no column `s\.b`"):
         nested.sql("UPDATE d.t SET `s.b` = 'x'")
     nested.sql("UPDATE d.t SET `s.A` = 5, s.a = 6 WHERE id = 1")
@@ -333,7 +336,7 @@ def test_a_name_in_quotes_is_a_columns(nested):
     assert sorted(map(tuple, found)) == [(1, 6, 5, None), (2, None, 7, "n"), (3, 3, 8, None)]
 
 
-def test_a_merge_and_a_source_set_fields(nested, spark):
+def test_a_merge_and_a_source_set_fields(nested: Any, spark: SparkSession) -> None:
     source = spark.createDataFrame([(1, "x"), (3, "y"), (4, "z")], "id int, b string")
     merged = nested.merge("d.t", source, "t.id = s.id", target_alias="t").whenMatchedUpdate("t.id = 1", {"s.b": "s.b"})
     assert tuple(merged.whenNotMatchedBySourceUpdate(set={"s.c.x": "t.id"}).execute()) == (0, 2, 0)
@@ -359,7 +362,7 @@ def test_a_merge_and_a_source_set_fields(nested, spark):
         ({"s.c.x": "'no number'"}, "no number"),
     ],
 )
-def test_fields_that_cannot_be_set(nested, change, said):
+def test_fields_that_cannot_be_set(nested: Any, change: Any, said: Any) -> None:
     before = check_table(location_of(nested, "d.t"))
     with pytest.raises(ColumnError, match=said):
         nested.update("d.t", change)
@@ -367,7 +370,9 @@ def test_fields_that_cannot_be_set(nested, change, said):
 
 
 @pytest.mark.parametrize("condition", ["1", "v", "v + 1", "id AND v = 1", "NOT 1", "'1'"])
-def test_what_is_no_condition_is_refused_in_the_user_s_words(acid, spark, condition):
+def test_what_is_no_condition_is_refused_in_the_user_s_words(
+    acid: AcidSession, spark: SparkSession, condition: Any
+) -> None:
     acid.create_table("d.t", {"id": "int", "v": "int"})
     acid.insert("d.t", spark.sql("SELECT 1 AS id, 1 AS v"))
     for verb in (
@@ -386,7 +391,7 @@ def test_what_is_no_condition_is_refused_in_the_user_s_words(acid, spark, condit
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])
-def test_zeros_of_both_signs_are_values_of_a_partition_key(acid, spark, kind):
+def test_zeros_of_both_signs_are_values_of_a_partition_key(acid: AcidSession, spark: SparkSession, kind: Any) -> None:
     acid.create_table("d.zero", {"id": "int"}, partitioned_by={"k": kind})
     acid.insert("d.zero", spark.sql(f"SELECT 1 AS id, CAST(0 AS {kind}) AS k"))
     minus = f"CAST('-0.0' AS {kind})"

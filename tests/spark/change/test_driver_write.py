@@ -1,12 +1,17 @@
 """Changes that the client writes, without a job of Spark's: their files, and when Spark writes them after all."""
 
+from pathlib import Path
+from typing import Any
+
 import pyarrow.orc
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import ColumnError, MergeCardinalityError
 from hive_acid.format.names import HIVE_3_PROPERTY
 from hive_acid.format.orc.deletes import DeleteEvents, delete_file
 from hive_acid.format.rows import encode_bucket
+from hive_acid.spark import AcidSession
 from hive_acid.spark.change import dml, driver_write
 from hive_acid.spark.limits import Limits
 from tests.spark.by_spark import WRITTEN, limited
@@ -21,7 +26,7 @@ EVERY_TYPE = {
 }  # fmt: skip
 
 
-def written_by_spark(acid, name="d.t", directories="delete_delta_*"):
+def written_by_spark(acid: AcidSession, name: Any = "d.t", directories: Any = "delete_delta_*") -> Any:
     """The path of each delete file to whether Spark wrote it."""
     root = location_of(acid, name)
     return {
@@ -30,16 +35,16 @@ def written_by_spark(acid, name="d.t", directories="delete_delta_*"):
     }
 
 
-def new_by_spark(acid, write_id, name="d.t"):
+def new_by_spark(acid: AcidSession, write_id: Any, name: Any = "d.t") -> Any:
     """The path of each file of new rows of a write to whether Spark wrote it."""
     return written_by_spark(acid, name, f"delta_{write_id:07}_{write_id:07}_*")
 
 
-def ids(acid, name="d.t"):
+def ids(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted(row["id"] for row in acid.table(name).collect())
 
 
-def test_a_few_rows_are_deleted_without_a_write_by_spark(acid, spark):
+def test_a_few_rows_are_deleted_without_a_write_by_spark(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", EVERY_TYPE)
     nothing = [f"cast(null AS {kind}) {name}" for name, kind in EVERY_TYPE.items() if name != "id"]
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", *nothing))
@@ -53,7 +58,7 @@ def test_a_few_rows_are_deleted_without_a_write_by_spark(acid, spark):
     check_table(location_of(acid, "d.t"))
 
 
-def test_each_partition_and_bucket_has_its_file(acid, spark):
+def test_each_partition_and_bucket_has_its_file(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "string", "q": "int"})
     rows = spark.range(200).selectExpr("int(id) id", "elt(id % 4 + 1, 'a b', '', 'x%/=', null) p", "int(id % 2) q")
     acid.insert("d.t", rows.repartition(4))
@@ -70,7 +75,7 @@ def test_each_partition_and_bucket_has_its_file(acid, spark):
     check_table(location_of(acid, "d.t"))
 
 
-def test_a_clustered_table_and_one_of_statements(acid, spark):
+def test_a_clustered_table_and_one_of_statements(acid: AcidSession, spark: SparkSession) -> None:
     rows = spark.range(300).selectExpr("int(id) id")
     acid.create_table("d.t", {"id": "int"}, clustered_by=["id"], buckets=3)
     acid.create_table("d.s", {"id": "int"}, properties={"hive_acid.layout": "statements"})
@@ -84,7 +89,7 @@ def test_a_clustered_table_and_one_of_statements(acid, spark):
     assert len(written_by_spark(acid, "d.s")) == 1
 
 
-def test_several_statements_of_a_transaction(acid, spark):
+def test_several_statements_of_a_transaction(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"})
     with acid.transaction():
         acid.insert("d.t", spark.range(10).selectExpr("int(id) id"))
@@ -103,7 +108,7 @@ def test_several_statements_of_a_transaction(acid, spark):
     assert len(written_by_spark(acid)) == 2
 
 
-def test_many_rows_are_written_by_spark(acid, spark):
+def test_many_rows_are_written_by_spark(acid: AcidSession, spark: SparkSession) -> None:
     acid.limits = Limits(driver_deletes=9)
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "int(id % 2) p"))
@@ -115,10 +120,10 @@ def test_many_rows_are_written_by_spark(acid, spark):
     check_table(location_of(acid, "d.t"))
 
 
-def test_readers_find_row_groups_by_the_index(spark, tmp_path):
+def test_readers_find_row_groups_by_the_index(spark: SparkSession, tmp_path: Path) -> None:
     """ORC's own reader skips groups of rows, also in the columns of `row`, which have nothing to be skipped."""
     rows = range(0, 3 * 35_000, 3)
-    found = DeleteEvents(*([value] * len(rows) for value in (1, encode_bucket(0))), rows, [2] * len(rows))
+    found = DeleteEvents(*([value] * len(rows) for value in (1, encode_bucket(0))), rows, [2] * len(rows))  # type: ignore[call-arg]
     content = delete_file(list(EVERY_TYPE.items()), found, "none")
     # Under another name Spark's reader takes the file for a plain one, and pushes filters on its columns.
     (tmp_path / "f.orc").write_bytes(content.replace(b"originalTransaction", b"originalTransactiom"))
@@ -131,7 +136,9 @@ def test_readers_find_row_groups_by_the_index(spark, tmp_path):
     assert scan.rows == 10_000, "one group of rows"
 
 
-def test_what_is_deleted_already_is_found_out_by_the_client(acid, spark, monkeypatch):
+def test_what_is_deleted_already_is_found_out_by_the_client(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The query does not ask: so nothing is joined or looked up, in one partition as in several, and only once."""
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "string"})
     rows = spark.range(120).selectExpr("int(id) id", "elt(id % 4 + 1, 'a b', 'x%/=', 'c', null) p")
@@ -142,7 +149,7 @@ def test_what_is_deleted_already_is_found_out_by_the_client(acid, spark, monkeyp
     assert ids(acid) == sorted(left)
     seen = []
 
-    def spied(rows, *args):
+    def spied(rows: Any, *args: Any) -> Any:
         seen.append((rows._jdf.queryExecution().toString(), driver_write.driver_deletes(rows, *args)))
         return seen[-1][1]
 
@@ -155,7 +162,7 @@ def test_what_is_deleted_already_is_found_out_by_the_client(acid, spark, monkeyp
     check_table(location_of(acid, "d.t"))
 
 
-def test_what_may_fail_is_not_asked_of_rows_that_are_gone(acid, spark):
+def test_what_may_fail_is_not_asked_of_rows_that_are_gone(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "z": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "int(id % 5) z").coalesce(1))
     assert acid.delete("d.t", "z = 0") == 20
@@ -164,7 +171,7 @@ def test_what_may_fail_is_not_asked_of_rows_that_are_gone(acid, spark):
     check_table(location_of(acid, "d.t"))
 
 
-def test_too_many_rows_are_looked_for_again(acid, spark):
+def test_too_many_rows_are_looked_for_again(acid: AcidSession, spark: SparkSession) -> None:
     """A first query that also finds rows that are gone may find too many of them: then Spark leaves them out."""
     acid.create_table("d.t", {"id": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id").coalesce(1))
@@ -189,7 +196,7 @@ VALUES = """VALUES
 
 
 @pytest.fixture
-def pair(acid, spark):
+def pair(acid: AcidSession, spark: SparkSession) -> Any:
     """``d.t``, and the same in ``d.s``: the values of all types but nested ones, ten times each."""
     columns = list(SIMPLE_TYPES)
     rows = spark.sql(f"SELECT * FROM {VALUES} AS v({', '.join(columns)})").crossJoin(spark.range(10).toDF("x"))
@@ -199,11 +206,11 @@ def pair(acid, spark):
     return acid
 
 
-def rows_of(acid, name, where="true"):
+def rows_of(acid: AcidSession, name: Any, where: Any = "true") -> Any:
     return sorted(map(str, acid.table(name).where(where).collect()))
 
 
-def test_new_rows_of_all_types_are_as_spark_writes_them(pair):
+def test_new_rows_of_all_types_are_as_spark_writes_them(pair: Any) -> None:
     conditions = ["id % 10 < 3", "id IN (3, 4, 30, 34, 77)", "f > 0", "h LIKE '!%'"]
     for where in conditions:
         changed = [pair.update("d.t", {"d": "d DIV 2", "h": "concat(h, '!')"}, where)]
@@ -232,7 +239,7 @@ def test_new_rows_of_all_types_are_as_spark_writes_them(pair):
         assert rows_of(pair, "d.t", where) == rows_of(pair, "d.s", where) != [], where
 
 
-def test_what_pyarrow_cannot_write_is_written_by_spark(pair):
+def test_what_pyarrow_cannot_write_is_written_by_spark(pair: Any) -> None:
     for write_id, (column, value) in enumerate(
         (
             ("m", "timestamp'1969-12-31 23:59:57.5'"),
@@ -258,7 +265,7 @@ def test_what_pyarrow_cannot_write_is_written_by_spark(pair):
         assert row.m == far
 
 
-def test_rows_move_to_other_partitions(acid, spark):
+def test_rows_move_to_other_partitions(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "v": "string"}, partitioned_by={"p": "string", "q": "int"})
     rows = spark.range(200).selectExpr(
         "int(id) id", "'old' v", "elt(id % 4 + 1, 'a b', '', 'x%/=', null) p", "int(id % 2) q"
@@ -278,7 +285,7 @@ def test_rows_move_to_other_partitions(acid, spark):
     check_table(location_of(acid, "d.t"))
 
 
-def test_new_rows_are_in_the_order_of_the_old_ones(acid, spark):
+def test_new_rows_are_in_the_order_of_the_old_ones(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "v": "string"})
     for first in (0, 100):
         acid.insert("d.t", spark.range(first, first + 100).selectExpr("int(id) id", "'old' v").repartition(3, "id"))
@@ -293,7 +300,7 @@ def test_new_rows_are_in_the_order_of_the_old_ones(acid, spark):
     assert [(row.id, row.ROW__ID.rowId) for row in rows.collect()] == [(i, n) for n, i in enumerate(before)]
 
 
-def test_files_for_hive_3_and_of_statements(acid, spark):
+def test_files_for_hive_3_and_of_statements(acid: AcidSession, spark: SparkSession) -> None:
     for name, properties in (("d.t", {HIVE_3_PROPERTY: "true"}), ("d.s", {"hive_acid.layout": "statements"})):
         acid.create_table(name, {"id": "int"}, properties=properties)
         acid.insert(name, spark.range(30).selectExpr("int(id) id").repartition(3))
@@ -310,7 +317,7 @@ def test_files_for_hive_3_and_of_statements(acid, spark):
 
 
 @pytest.mark.parametrize("compression", ["none", "snappy", "zlib"])
-def test_new_rows_are_compressed_as_the_table_says(acid, spark, compression):
+def test_new_rows_are_compressed_as_the_table_says(acid: AcidSession, spark: SparkSession, compression: Any) -> None:
     acid.create_table("d.t", {"id": "int"}, properties={"orc.compress": compression})
     acid.insert("d.t", spark.range(30).selectExpr("int(id) id"))
     assert acid.update("d.t", {"id": "-id"}, "id = 7") == 1
@@ -328,7 +335,7 @@ def test_new_rows_are_compressed_as_the_table_says(acid, spark, compression):
         ({"id": "int", "s": "struct<a:string>"}, {}),
     ],
 )
-def test_other_tables_are_written_by_spark(acid, spark, columns, more):
+def test_other_tables_are_written_by_spark(acid: AcidSession, spark: SparkSession, columns: Any, more: Any) -> None:
     acid.create_table("d.t", columns, **more)
     nothing = [f"cast(null AS {kind}) {name}" for name, kind in columns.items() if name != "id"]
     acid.insert("d.t", spark.range(30).selectExpr("int(id) id", *nothing))
@@ -338,7 +345,7 @@ def test_other_tables_are_written_by_spark(acid, spark, columns, more):
     check_table(location_of(acid, "d.t"))
 
 
-def test_many_new_rows_are_written_by_spark(acid, spark):
+def test_many_new_rows_are_written_by_spark(acid: AcidSession, spark: SparkSession) -> None:
     acid.limits = Limits(driver_rows=9)
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "int(id % 2) p"))
@@ -350,14 +357,14 @@ def test_many_new_rows_are_written_by_spark(acid, spark):
     check_table(location_of(acid, "d.t"))
 
 
-def test_an_update_of_nothing_writes_nothing(acid, spark):
+def test_an_update_of_nothing_writes_nothing(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(10).selectExpr("int(id) id", "int(id % 2) p"))
     assert acid.update("d.t", {"id": "-id"}, "id = 77") == 0
     assert new_by_spark(acid, 2) == written_by_spark(acid) == {}
 
 
-def test_a_value_that_does_not_fit_changes_nothing(acid, spark):
+def test_a_value_that_does_not_fit_changes_nothing(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "b": "tinyint"})
     acid.insert("d.t", spark.range(10).selectExpr("int(id) id", "tinyint(1) b"))
     with pytest.raises(ColumnError, match="tinyint"):
@@ -387,7 +394,7 @@ MERGED = {
 
 @pytest.mark.parametrize("clauses", MERGED.values(), ids=MERGED)
 @pytest.mark.sampled
-def test_a_merge_is_the_same_by_client_and_by_spark(acid, spark, clauses):
+def test_a_merge_is_the_same_by_client_and_by_spark(acid: AcidSession, spark: SparkSession, clauses: Any) -> None:
     source = spark.sql("SELECT int(id) k, concat('w', id) w FROM range(30, 130, 2) UNION ALL SELECT null, 'null'")
     found = []
     for name in ("d.t", "d.s"):
@@ -405,7 +412,7 @@ def test_a_merge_is_the_same_by_client_and_by_spark(acid, spark, clauses):
     assert all(new_by_spark(acid, 3, "d.s").values())
 
 
-def test_a_merge_that_matches_twice_is_refused_by_the_client(acid, spark):
+def test_a_merge_that_matches_twice_is_refused_by_the_client(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "v": "string"})
     acid.insert("d.t", spark.range(10).selectExpr("int(id) id", "'old' v"))
     source = spark.sql("SELECT * FROM VALUES (1, 'a'), (1, 'b'), (2, 'c'), (20, 'd'), (20, 'e') AS v(id, v)")

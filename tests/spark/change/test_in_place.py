@@ -1,11 +1,15 @@
 """Changes that are written by the tasks that read the rows: their plans, their files, and what is read after."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column, Table
+from hive_acid.spark import AcidSession
 from hive_acid.spark.change.changes import change_events, deletions
 from hive_acid.spark.change.driver_write import _brought
 from hive_acid.spark.values.types import row_type
@@ -17,7 +21,7 @@ from tests.spark.plans import last_write
 
 
 @contextmanager
-def a_task_for_each_file(spark):
+def a_task_for_each_file(spark: SparkSession) -> Iterator[None]:
     """Within the block Spark does not read several files in one task."""
     names = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
     for name in names:
@@ -29,12 +33,12 @@ def a_task_for_each_file(spark):
             spark.conf.unset(name)
 
 
-def ids(acid, name="d.t"):
+def ids(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted(row["id"] for row in acid.table(name).collect())
 
 
 @pytest.mark.usefixtures("written_by_spark")
-def test_few_rows_are_changed_in_one_stage(acid, spark):
+def test_few_rows_are_changed_in_one_stage(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "v": "string"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "'old' v"))
     assert acid.update("d.t", {"v": "'new'"}, "id % 10 = 3") == 10
@@ -50,7 +54,7 @@ def test_few_rows_are_changed_in_one_stage(acid, spark):
 
 
 @pytest.mark.usefixtures("written_by_spark")
-def test_each_task_deletes_from_the_bucket_that_it_reads(acid, spark):
+def test_each_task_deletes_from_the_bucket_that_it_reads(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "v": "string"})
     for first in (0, 10, 20):
         acid.insert("d.t", spark.range(first, first + 10, 1, 1).selectExpr("int(id) id", "'old' v"))
@@ -67,7 +71,7 @@ def test_each_task_deletes_from_the_bucket_that_it_reads(acid, spark):
     assert acid.table("d.t").where("v = 'new'").count() == 4
 
 
-def test_rows_of_another_partition_with_the_same_ids_stay(acid, spark):
+def test_rows_of_another_partition_with_the_same_ids_stay(acid: AcidSession, spark: SparkSession) -> None:
     """As Hive numbers them: by file, not by write."""
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(4, 7).selectExpr("int(id) id", "int(id - 4) p"))
@@ -85,7 +89,7 @@ def test_rows_of_another_partition_with_the_same_ids_stay(acid, spark):
     assert ids(acid) == [0, 2, 3, 4, 5, 6, 10, 12, 13, 23]
 
 
-def commit_later(acid):
+def commit_later(acid: AcidSession) -> Any:
     """Give out the second write id of ``d.t``; returns the table's directory."""
     transaction = acid.connection.begin()
     assert transaction.write_id("d", "t") == 2
@@ -93,11 +97,11 @@ def commit_later(acid):
     return location_of(acid, "d.t")
 
 
-def test_the_code_of_a_change_does_not_hold_its_write_id(spark):
+def test_the_code_of_a_change_does_not_hold_its_write_id(spark: SparkSession) -> None:
     table = Table("d", "t", (Column("id", "int"),))
     target = spark.range(3).selectExpr("id __acid_write_id", "int(id) __acid_bucket", "id __acid_row_id")
 
-    def code(write_id):
+    def code(write_id: Any) -> Any:
         changes = deletions(target, [], row_type(table.columns))
         frame = change_events(changes, table, Write(write_id, 0), deletes_only=True, in_place=True).frame
         parts = frame._jdf.queryExecution().debug().codegenToSeq()
@@ -110,7 +114,9 @@ def test_the_code_of_a_change_does_not_hold_its_write_id(spark):
 
 
 @pytest.mark.parametrize("own", [None, "12345"])
-def test_files_count_by_their_size_while_many_are_read_for_a_change(acid, spark, monkeypatch, own):
+def test_files_count_by_their_size_while_many_are_read_for_a_change(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, own: Any
+) -> None:
     name = "spark.sql.files.openCostInBytes"
     default = spark.conf.get(name)
     acid.create_table("d.t", {"id": "int", "v": "int"}, partitioned_by={"p": "int"})
@@ -119,7 +125,7 @@ def test_files_count_by_their_size_while_many_are_read_for_a_change(acid, spark,
     acid.insert("d.s", spark.range(60).selectExpr("int(id) id"))
     seen = []
 
-    def brought(*args):
+    def brought(*args: Any) -> Any:
         seen.append(spark.conf.get(name))
         return _brought(*args)
 
@@ -137,7 +143,7 @@ def test_files_count_by_their_size_while_many_are_read_for_a_change(acid, spark,
     assert sorted(ids(acid)) == [*range(5, 60)]
 
 
-def test_conditions_that_take_all_rows(acid, spark):
+def test_conditions_that_take_all_rows(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "v": "int"})
     acid.insert("d.t", spark.range(50).selectExpr("int(id) id", "0 v"))
     acid.delete("d.t", F.col("id") < 5)

@@ -1,10 +1,14 @@
 """MERGE: states and counties, clause order, one source, cardinality."""
 
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import hive_acid.spark
 from hive_acid.errors import ColumnError, MergeCardinalityError, WriteConflictError
+from hive_acid.spark import AcidSession
 from hive_acid.spark.jvm import kept_rows
 from hive_acid.spark.limits import Limits
 from tests.spark.checker import check_table, location_of
@@ -12,7 +16,7 @@ from tests.spark.plans import SPARK, last_write
 
 
 @pytest.fixture
-def states(acid, spark):
+def states(acid: AcidSession, spark: SparkSession) -> Any:
     """The table of the talk on MERGE: ids 1, 2, 7 and 16."""
     acid.create_table("d.target", {"id": "int", "state": "string", "county": "string"})
     rows = [(1, "CA", "LA"), (2, "MA", "Norfolk"), (7, "MA", "Suffolk"), (16, "CA", "Orange")]
@@ -21,16 +25,16 @@ def states(acid, spark):
 
 
 @pytest.fixture
-def counties(spark):
+def counties(spark: SparkSession) -> Any:
     rows = [(1, "20.0"), (7, "80.0"), (100, "6.0")]
     return spark.createDataFrame(rows, "id int, value string")
 
 
-def read(acid, name="d.target"):
+def read(acid: AcidSession, name: Any = "d.target") -> Any:
     return sorted(tuple(row) for row in acid.table(name).collect())
 
 
-def test_states_and_counties(states, counties):
+def test_states_and_counties(states: Any, counties: Any) -> None:
     merged = (
         states.table("d.target")
         .merge(counties, "t.id = s.id")
@@ -56,7 +60,7 @@ def test_states_and_counties(states, counties):
     assert [(key.write_id, key.row_id) for key in deleted] == [(1, 0), (1, 2)]
 
 
-def test_the_first_clause_whose_condition_holds_decides(states, counties):
+def test_the_first_clause_whose_condition_holds_decides(states: Any, counties: Any) -> None:
     merged = (
         states.table("d.target")
         .merge(counties, F.col("t.id") == F.col("s.id"))
@@ -71,7 +75,7 @@ def test_the_first_clause_whose_condition_holds_decides(states, counties):
     assert read(states) == [(1, "CA", "LA!"), (2, "MA", "Norfolk"), (16, "CA", "Orange"), (101, None, "new")]
 
 
-def test_all_columns_by_name(acid, spark):
+def test_all_columns_by_name(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(6).selectExpr("int(id) id", "'old' name", "int(id % 2) p"))
     source = spark.range(4, 8).selectExpr("int(id % 2) P", "'new' NAME", "id", "'more' extra")
@@ -87,7 +91,7 @@ def test_all_columns_by_name(acid, spark):
     assert kept.execute().updated == 1
 
 
-def test_rows_move_between_partitions(acid, spark):
+def test_rows_move_between_partitions(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(6).selectExpr("int(id) id", "'old' name", "int(id % 2) p"))
     source = spark.range(3, 7).selectExpr("int(id) id", "'new' name", "if(id < 5, 9, int(id % 2)) p")
@@ -98,7 +102,7 @@ def test_rows_move_between_partitions(acid, spark):
     check_table(location_of(acid, "d.t"))
 
 
-def test_a_row_matched_twice_fails_and_leaves_nothing(states, counties):
+def test_a_row_matched_twice_fails_and_leaves_nothing(states: Any, counties: Any) -> None:
     before = check_table(location_of(states, "d.target"))
     twice = counties.union(counties.where("id = 1"))
     with pytest.raises(MergeCardinalityError, match="1 of its rows"):
@@ -114,7 +118,9 @@ def test_a_row_matched_twice_fails_and_leaves_nothing(states, counties):
 
 @pytest.mark.parametrize("twice", ["never", "speculation"])
 @pytest.mark.parametrize("by", ["client", "spark"])
-def test_a_source_that_changes_is_merged_as_one(acid, spark, monkeypatch, by, twice):
+def test_a_source_that_changes_is_merged_as_one(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, by: Any, twice: Any
+) -> None:
     """At each use it would have other rows; `rand()` has a seed, by which it has the same."""
     if by == "spark":
         acid.limits = Limits(driver_rows=-1)
@@ -135,7 +141,7 @@ def test_a_source_that_changes_is_merged_as_one(acid, spark, monkeypatch, by, tw
     assert table.where("v >= 0.5").count() == 0
 
 
-def test_insert_only_and_update_only(states, counties):
+def test_insert_only_and_update_only(states: Any, counties: Any) -> None:
     assert tuple(
         states.merge("d.target", counties, "t.id = s.id").whenNotMatchedInsert(values={"id": "s.id"}).execute()
     ) == (
@@ -150,13 +156,13 @@ def test_insert_only_and_update_only(states, counties):
     assert len(read(states)) == 5
 
 
-def test_joins_that_are_no_equation(states, counties):
+def test_joins_that_are_no_equation(states: Any, counties: Any) -> None:
     merged = states.merge("d.target", counties.where("id = 7"), "t.id > s.id").whenMatchedDelete()
     assert merged.execute().deleted == 1
     assert [row[0] for row in read(states)] == [1, 2, 7]
 
 
-def test_null_keys_match_nothing(acid, spark):
+def test_null_keys_match_nothing(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"})
     nulls = spark.createDataFrame([(None,), (1,)], "id int")
     acid.insert("d.t", nulls)
@@ -164,8 +170,8 @@ def test_null_keys_match_nothing(acid, spark):
     assert tuple(merged) == (1, 0, 1)
 
 
-def test_bad_merges_are_refused(states, counties, spark):
-    def merge(on="t.id = s.id"):
+def test_bad_merges_are_refused(states: Any, counties: Any, spark: SparkSession) -> None:
+    def merge(on: Any = "t.id = s.id") -> Any:
         return states.merge("d.target", counties, on)
 
     with pytest.raises(ColumnError, match="no clause"):
@@ -188,8 +194,8 @@ def test_bad_merges_are_refused(states, counties, spark):
     assert read(states)[0] == (1, "CA", "LA")
 
 
-def test_rows_that_no_source_row_matches(states, counties):
-    def merge():
+def test_rows_that_no_source_row_matches(states: Any, counties: Any) -> None:
+    def merge() -> Any:
         return states.merge("d.target", counties, "t.id = s.id")
 
     updated = merge().whenNotMatchedBySourceUpdate("t.id = 2", {"county": "concat(county, '?')"})
@@ -211,7 +217,7 @@ def test_rows_that_no_source_row_matches(states, counties):
     check_table(location_of(states, "d.target"))
 
 
-def test_one_source_row_may_match_many(acid, spark):
+def test_one_source_row_may_match_many(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "k": "int"})
     acid.insert("d.t", spark.range(0, 1000, 1, 3).selectExpr("int(id) id", "int(id % 5) k"))
     source = spark.createDataFrame([(0,), (1,), (7,), (None,)], "k int")
@@ -228,7 +234,7 @@ def test_one_source_row_may_match_many(acid, spark):
     )
 
 
-def test_columns_that_the_table_lacks_are_added(acid, spark):
+def test_columns_that_the_table_lacks_are_added(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(4).selectExpr("int(id) id", "'old' name", "int(id % 2) p"))
     source = spark.range(2, 6).selectExpr("int(id) id", "'x' More", "id * 2 AS twice", "int(id % 2) p")
@@ -255,7 +261,7 @@ def test_columns_that_the_table_lacks_are_added(acid, spark):
 
 
 @pytest.mark.usefixtures("written_by_spark")
-def test_only_what_can_match_is_read(acid, spark):
+def test_only_what_can_match_is_read(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "v": "string", "w": "string"}, partitioned_by={"p": "int"})
     for first in (0, 100, 200):
         acid.insert(
@@ -282,7 +288,7 @@ def test_only_what_can_match_is_read(acid, spark):
 
 
 @pytest.mark.usefixtures("written_by_spark")
-def test_a_merge_sorts_its_events_once(acid, spark):
+def test_a_merge_sorts_its_events_once(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "v": "int"})
     acid.insert("d.t", spark.range(20).selectExpr("int(id) id", "0 v"))
     twice = spark.range(10, 50).selectExpr("int(id / 2) id", "int(id % 2) v")
@@ -295,7 +301,7 @@ def test_a_merge_sorts_its_events_once(acid, spark):
 
 
 @pytest.mark.usefixtures("written_by_spark")
-def test_no_row_is_shuffled_where_none_can_match_twice(acid, spark):
+def test_no_row_is_shuffled_where_none_can_match_twice(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "k": "string", "v": "int"})
     acid.insert("d.t", spark.range(20).selectExpr("int(id) id", "'k' k", "0 v"))
     source = spark.range(5, 25).selectExpr("int(id) id", "if(id = 7, null, 'k') k", "1 v")
@@ -317,18 +323,20 @@ def test_no_row_is_shuffled_where_none_can_match_twice(acid, spark):
 
 @pytest.mark.parametrize("upsert", [True, False], ids=["upsert", "only new ones"])
 @pytest.mark.parametrize("keys", [{"p": "int"}, {}], ids=["partitions", "none"])
-def test_a_row_that_two_would_insert_is_there_once(acid, spark, keys, upsert):
+def test_a_row_that_two_would_insert_is_there_once(
+    acid: AcidSession, spark: SparkSession, keys: Any, upsert: Any
+) -> None:
     """Nothing that was there has changed, and yet the second knows not what the first has inserted."""
     columns = {"id": "int", "v": "string"} | ({} if keys else {"p": "int"})
     acid.create_table("d.t", columns, partitioned_by=keys)
     other = hive_acid.spark.session(spark, acid.connection)
 
-    def merge(session, writer, p):
+    def merge(session: Any, writer: Any, p: Any) -> Any:
         source = spark.range(1).selectExpr("7 id", f"'{writer}' v", f"{p} p")
         builder = session.merge("d.t", source, "t.id = s.id AND t.p = s.p").whenNotMatchedInsertAll()
         return (builder.whenMatchedUpdateAll() if upsert else builder).execute()
 
-    def lose():
+    def lose() -> None:
         with acid.transaction():
             assert tuple(merge(other, "other", 1)) == (1, 0, 0)
             merge(acid, "acid", 1)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -18,6 +19,7 @@ from py4j.clientserver import ClientServerConnection
 from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import DataFrame, SparkSession
 
+from hive_acid.spark import AcidSession
 from hive_acid.spark.limits import Limits
 from tests.spark.by_spark import MERGED, limited
 from tests.spark.compaction import compact_table
@@ -71,7 +73,7 @@ def counted(spark: SparkSession, cost: Cost) -> Iterator[None]:
     """Add to `cost` what the block costs; plans are as long as they are only if the session leaves nothing out."""
     really = ClientServerConnection.send_command
 
-    def counting(connection, command):
+    def counting(connection: Any, command: Any) -> Any:
         if not command.startswith(MEMORY_COMMAND_NAME):  # of objects that Python has collected, whenever it does
             cost.calls += 1
             cost.said += len(command)
@@ -98,7 +100,9 @@ def plain_plans(spark: SparkSession) -> Iterator[None]:
     spark.conf.unset("spark.sql.debug.maxToStringFields")
 
 
-def story(acid, spark, columns: dict[str, str], partitioned_by: dict[str, str], check: bool) -> dict[str, Cost]:
+def story(
+    acid: AcidSession, spark: SparkSession, columns: dict[str, str], partitioned_by: dict[str, str], check: bool
+) -> dict[str, Cost]:
     """All statements on a table; the cost of each. With `check`, after each the rows are those of the model."""
     costs: dict[str, Cost] = {}
     acid.create_table("d.w", {"id": "bigint", **columns}, partitioned_by=partitioned_by)
@@ -162,7 +166,9 @@ def story(acid, spark, columns: dict[str, str], partitioned_by: dict[str, str], 
     ],
 )
 @pytest.mark.sampled
-def test_each_statement_costs_in_proportion_to_the_columns(acid, spark, kinds, narrow, partitioned_by, most_rows):
+def test_each_statement_costs_in_proportion_to_the_columns(
+    acid: AcidSession, spark: SparkSession, kinds: Any, narrow: Any, partitioned_by: Any, most_rows: Any
+) -> None:
     acid.limits = Limits(driver_rows=most_rows)
     few = story(acid, spark, names_of(kinds, narrow), partitioned_by, check=False)
     many = story(acid, spark, names_of(kinds, 10 * narrow), partitioned_by, check=True)
@@ -174,7 +180,7 @@ def test_each_statement_costs_in_proportion_to_the_columns(acid, spark, kinds, n
             )
 
 
-def test_400_texts_in_600_columns(acid, spark):
+def test_400_texts_in_600_columns(acid: AcidSession, spark: SparkSession) -> None:
     """What had taken all of a driver's memory."""
     columns = names_of(TEXTS, 600)
     acid.create_table("d.w", {"id": "bigint", **columns})

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath, Footers
 from hive_acid.format.deletion_bitmap import bitmaps_of
 from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.spark import AcidSession
 from hive_acid.spark.compact import arrow_merge
 from hive_acid.spark.compact.arrow_merge import ArrowMerge, _without
 from hive_acid.spark.compact.bucket_merge_plan import BucketMergePlan, Run
@@ -34,12 +38,12 @@ ALL_WRITES = ValidWriteIdList.parse("d.t:100:100::")
 
 
 @pytest.fixture
-def merged(monkeypatch):
+def merged(monkeypatch: pytest.MonkeyPatch) -> Any:
     """What pyarrow has written for each merge that was left to it: the number of files, None if it could not."""
     numbers = []
     written = ArrowMerge.written
 
-    def told(merge, plans, directory):
+    def told(merge: Any, plans: Any, directory: Any) -> Any:
         found = written(merge, plans, directory)
         numbers.append(None if found is None else len(found))
         return found
@@ -48,30 +52,30 @@ def merged(monkeypatch):
     return numbers
 
 
-def insert(acid, spark, first, rows, files=1):
+def insert(acid: AcidSession, spark: SparkSession, first: Any, rows: Any, files: Any = 1) -> None:
     frame = spark.range(first, first + rows, 1, files).selectExpr("int(id) id", "concat('n', id) name")
     acid.insert("d.t", frame.repartition(files) if files > 1 else frame)
 
 
-def content(acid, name="d.t"):
+def content(acid: AcidSession, name: Any = "d.t") -> Any:
     columns = acid.connection.table(*name.split(".")).columns
     # Bytes are no text: a client of Spark Connect would not take them for one.
     texts = [f"{'hex' if of.type == 'binary' else 'string'}(`{of.name}`) `{of.name}`" for of in columns]
     return sorted(map(str, acid.table(name, row_id=True).selectExpr("row__id", *texts).collect()))
 
 
-def made(acid, kind="major", name="d.t"):
+def made(acid: AcidSession, kind: Any = "major", name: Any = "d.t") -> Any:
     """The files of the last compaction."""
     pattern = "base_*_v*/bucket_*" if kind == "major" else "delta_*_v*/bucket_*"
     return sorted(location_of(acid, name).glob(pattern))
 
 
-def is_of_cpp(path):
+def is_of_cpp(path: Any) -> Any:
     return orc.ORCFile(path).writer == "ORC_CPP"
 
 
 @pytest.mark.parametrize("kind", ["minor", "major"])
-def test_both_write_the_same_events(acid, spark, merged, kind):
+def test_both_write_the_same_events(acid: AcidSession, spark: SparkSession, merged: Any, kind: Any) -> None:
     """Of three buckets with updates, deletes and statements of one write."""
     found = []
     for name in ("a", "b"):
@@ -115,7 +119,7 @@ ROWS = (
 )
 
 
-def test_values_of_all_types_stay(acid, spark, merged):
+def test_values_of_all_types_stay(acid: AcidSession, spark: SparkSession, merged: Any) -> None:
     acid.create_table("d.t", PLAIN)
     names = ", ".join(PLAIN)
     for row in ROWS:
@@ -149,7 +153,9 @@ def test_values_of_all_types_stay(acid, spark, merged):
     ],
 )
 @pytest.mark.sampled
-def test_what_pyarrow_does_not_keep_is_left_to_spark(acid, spark, merged, kind, value):
+def test_what_pyarrow_does_not_keep_is_left_to_spark(
+    acid: AcidSession, spark: SparkSession, merged: Any, kind: Any, value: Any
+) -> None:
     acid.create_table("d.t", {"id": "int", "v": kind})
     for number in range(3):
         acid.insert("d.t", spark.sql(f"SELECT {number} id, CAST(null AS {kind}) v"))
@@ -161,7 +167,9 @@ def test_what_pyarrow_does_not_keep_is_left_to_spark(acid, spark, merged, kind, 
     assert content(acid) == before
 
 
-def test_files_of_spark_and_of_the_client_become_one(acid, spark, merged, monkeypatch):
+def test_files_of_spark_and_of_the_client_become_one(
+    acid: AcidSession, spark: SparkSession, merged: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Spark's have notes at their texts, the client's have none; here each is a piece of its own, as large ones are."""
     acid.limits = Limits(run_bytes=1, runs=1 << 40)
     acid.create_table("d.t", COLUMNS)
@@ -176,9 +184,9 @@ def test_files_of_spark_and_of_the_client_become_one(acid, spark, merged, monkey
 
 
 @contextmanager
-def zone_of_all(spark, name):
+def zone_of_all(spark: SparkSession, name: Any) -> Iterator[None]:
     """The zone of the JVM and of its session."""
-    zones = spark._jvm.java.util.TimeZone
+    zones = spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
     zones.setDefault(zones.getTimeZone(name))
     spark.conf.set("spark.sql.session.timeZone", name)
     try:
@@ -189,7 +197,7 @@ def zone_of_all(spark, name):
 
 
 @pytest.mark.skipif(OVER_CONNECT, reason="sets the JVM's zone")
-def test_files_of_another_zone_are_left_to_spark(acid, spark, merged):
+def test_files_of_another_zone_are_left_to_spark(acid: AcidSession, spark: SparkSession, merged: Any) -> None:
     """London and UTC agree when these were written, but not all year."""
     acid.create_table("d.t", {"id": "int", "at": "timestamp"})
     with zone_of_all(spark, "Europe/London"), hive_acid.spark.session(spark, acid.connection.uri) as there:
@@ -206,7 +214,7 @@ def test_files_of_another_zone_are_left_to_spark(acid, spark, merged):
 
 
 @pytest.mark.parametrize("limit", ["arrow_bytes", "arrow_columns"])
-def test_what_is_much_is_left_to_spark(acid, spark, merged, limit):
+def test_what_is_much_is_left_to_spark(acid: AcidSession, spark: SparkSession, merged: Any, limit: Any) -> None:
     acid.limits = Limits(**{limit: 1})
     acid.create_table("d.t", COLUMNS)
     insert(acid, spark, 0, 10)
@@ -215,12 +223,12 @@ def test_what_is_much_is_left_to_spark(acid, spark, merged, limit):
     assert (result.rows, merged) == (20, [])
 
 
-def rows_of(write_ids):
+def rows_of(write_ids: Any) -> Any:
     """Ten rows of each write, as events."""
     return [(0, of, BUCKET_0, n, of, {"id": n, "name": "n"}) for of in write_ids for n in range(10)]
 
 
-def test_files_that_overlap_are_sorted(tmp_path):
+def test_files_that_overlap_are_sorted(tmp_path: Path) -> None:
     for name, write_ids in (("a", (1, 3)), ("b", (2, 4))):
         write_events(tmp_path / name, rows_of(write_ids), ROW)
     ends = [DataFilePath(str(tmp_path / name), (tmp_path / name).stat().st_size) for name in ("a", "b")]
@@ -237,7 +245,9 @@ def test_files_that_overlap_are_sorted(tmp_path):
     assert keys == [(of, n) for of in (1, 2, 3, 4) for n in range(10) if (of, n) not in gone]
 
 
-def test_files_of_pyarrow_are_kept(acid, spark, merged, monkeypatch):
+def test_files_of_pyarrow_are_kept(
+    acid: AcidSession, spark: SparkSession, merged: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And joined with what it writes; next to files of Spark that are kept Spark writes."""
     acid.limits = Limits(kept_stripe_bytes=0)
     acid.create_table("d.t", COLUMNS)
@@ -266,25 +276,25 @@ def test_files_of_pyarrow_are_kept(acid, spark, merged, monkeypatch):
     check_table(location_of(acid, "d.t"))
 
 
-def failing(batches):
+def failing(batches: Any) -> Any:
     """As `_batches`, but the disk fails behind the first one of each file."""
 
-    def read(merge, path):
+    def read(merge: Any, path: Any) -> Iterator[Any]:
         yield from batches(merge, path)
         raise OSError("the disk has gone")
 
     return read
 
 
-def one_batch_less(batches):
-    def read(merge, path):
+def one_batch_less(batches: Any) -> Any:
+    def read(merge: Any, path: Any) -> Any:
         return (batch.slice(1) for batch in batches(merge, path))
 
     return read
 
 
-def one_null(batches):
-    def read(merge, path):
+def one_null(batches: Any) -> Any:
+    def read(merge: Any, path: Any) -> Iterator[Any]:
         for batch in batches(merge, path):
             at = batch.schema.get_field_index("rowId")
             yield batch.set_column(at, "rowId", pa.array([None] * batch.num_rows, pa.int64()))
@@ -293,7 +303,9 @@ def one_null(batches):
 
 
 @pytest.mark.parametrize("fault", [failing, one_batch_less, one_null])
-def test_what_fails_is_left_to_spark(acid, spark, merged, monkeypatch, fault):
+def test_what_fails_is_left_to_spark(
+    acid: AcidSession, spark: SparkSession, merged: Any, monkeypatch: pytest.MonkeyPatch, fault: Any
+) -> None:
     monkeypatch.setattr(ArrowMerge, "_batches", fault(ArrowMerge._batches))
     acid.create_table("d.t", COLUMNS)
     for first in (0, 10, 20):
@@ -305,7 +317,7 @@ def test_what_fails_is_left_to_spark(acid, spark, merged, monkeypatch, fault):
     assert not [entry for entry in files.list_tree(str(location_of(acid, "d.t"))) if "merged" in entry.path]
 
 
-def test_all_may_be_gone(acid, spark, merged):
+def test_all_may_be_gone(acid: AcidSession, spark: SparkSession, merged: Any) -> None:
     acid.create_table("d.t", COLUMNS)
     insert(acid, spark, 0, 10)
     acid.delete("d.t", "true")
@@ -314,14 +326,14 @@ def test_all_may_be_gone(acid, spark, merged):
     check_table(location_of(acid, "d.t"))
 
 
-def test_who_wants_the_rows_no_more_is_heard_at_once(tmp_path):
+def test_who_wants_the_rows_no_more_is_heard_at_once(tmp_path: Path) -> None:
     """Between two batches, of which a file has several."""
     limits = Limits(arrow_batch_values=0, arrow_batch_rows=10)
     write_events(tmp_path / "a", rows_of(range(1, 10)), ROW)
     tails = Footers().read([DataFilePath(str(tmp_path / "a"), (tmp_path / "a").stat().st_size)])
     told = []
 
-    def cancelled(*done):
+    def cancelled(*done: Any) -> None:
         told.append(done)
         if len(told) == 3:
             raise CancelledError("cancelled")
@@ -337,7 +349,7 @@ def test_who_wants_the_rows_no_more_is_heard_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["minor", "major"])
-def test_rows_of_aborted_writes_are_left_out(acid, spark, merged, kind):
+def test_rows_of_aborted_writes_are_left_out(acid: AcidSession, spark: SparkSession, merged: Any, kind: Any) -> None:
     """Of a delta with those of other writes in it; and what has been compacted over one is merged here again."""
     acid.create_table("d.t", COLUMNS)
     location = commit_writes(acid, "d.t", 3, aborted=[2])
@@ -370,7 +382,7 @@ SOURCES = st.tuples(st.integers(1, 3), st.sampled_from([BUCKET_0, BUCKET_0 + 1])
     st.dictionaries(SOURCES, st.sets(st.integers(0, 30_000), max_size=40)),
     st.integers(0, 10_000),
 )
-def test_deleted_rows_are_left_out(sources, deleted, seed):
+def test_deleted_rows_are_left_out(sources: Any, deleted: Any, seed: Any) -> None:
     """Of runs of few rows and of many, near to each other and far apart."""
     keys = [(*of, first + n * step) for of, (first, count, step) in sorted(sources.items()) for n in range(count)]
     noise = random.Random(seed)

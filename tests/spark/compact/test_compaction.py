@@ -5,13 +5,17 @@ import os
 import subprocess
 import sys
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 import pyarrow.orc
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.compaction_job import CompactionJob
 from hive_acid.errors import FormatError
 from hive_acid.format.names import parse_directory
+from hive_acid.spark import AcidSession
 from tests.spark.checker import check_table, events, location_of
 from tests.spark.compaction import compact_table, plan
 
@@ -20,7 +24,7 @@ ABORTED = {"name": "'aborted'"}
 
 
 @pytest.fixture
-def history(acid, spark):
+def history(acid: AcidSession, spark: SparkSession) -> Any:
     """Several buckets, updates, deletes, and an aborted write in two partitions."""
     acid.create_table("d.t", COLUMNS, partitioned_by={"p": "int"})
     rows = (
@@ -45,12 +49,12 @@ def history(acid, spark):
     return acid
 
 
-def content(acid, row_id=True):
+def content(acid: AcidSession, row_id: Any = True) -> Any:
     return sorted(map(str, acid.table("d.t", row_id=row_id).collect()))
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major", "minor"]])
-def test_rows_and_their_ids_stay(history, spark, kinds):
+def test_rows_and_their_ids_stay(history: Any, spark: SparkSession, kinds: Any) -> None:
     before = content(history)
     old = history.table("d.t")
     for kind in kinds:
@@ -64,20 +68,20 @@ def test_rows_and_their_ids_stay(history, spark, kinds):
     check_table(location_of(history, "d.t"))
 
 
-def test_a_major_compaction_makes_one_sorted_base(history, spark):
+def test_a_major_compaction_makes_one_sorted_base(history: Any, spark: SparkSession) -> None:
     compact_table(spark, history, "d.t", "major")
     state = check_table(location_of(history, "d.t"))
     bases = {name: files for name, files in state.items() if "base_" in name}
-    assert sorted(parse_directory(name.rpartition("/")[2]).max_write_id for name in bases) == [5, 7]
+    assert sorted(parse_directory(name.rpartition("/")[2]).max_write_id for name in bases) == [5, 7]  # type: ignore[union-attr]
     assert all(len(files) == 3 for files in bases.values())
     assert sum(len(of_file) for files in bases.values() for of_file in files.values()) == len(content(history))
 
 
-def test_a_minor_compaction_keeps_deletes_and_drops_aborted_events(history, spark):
+def test_a_minor_compaction_keeps_deletes_and_drops_aborted_events(history: Any, spark: SparkSession) -> None:
     results = compact_table(spark, history, "d.t", "minor")
     assert all(len(result.directories) == 2 for result in results)
     state = check_table(location_of(history, "d.t"))
-    compacted = {n: f for n, f in state.items() if parse_directory(n.rpartition("/")[2]).visibility_txn_id}
+    compacted = {n: f for n, f in state.items() if parse_directory(n.rpartition("/")[2]).visibility_txn_id}  # type: ignore[union-attr]
     assert sorted(name.rpartition("_v")[0] for name in compacted) == [
         "p=0/delete_delta_0000001_0000007",
         "p=0/delta_0000001_0000007",
@@ -92,7 +96,7 @@ def test_a_minor_compaction_keeps_deletes_and_drops_aborted_events(history, spar
     assert sum(result.rows for result in results) == len(rows) > len(content(history))
 
 
-def test_nothing_left_still_makes_a_base_that_is_seen(acid, spark):
+def test_nothing_left_still_makes_a_base_that_is_seen(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"})
     acid.insert("d.t", spark.range(10).selectExpr("int(id) id"))
     acid.delete("d.t")
@@ -105,7 +109,9 @@ def test_nothing_left_still_makes_a_base_that_is_seen(acid, spark):
     assert acid.table("d.t").count() == 3
 
 
-def test_a_row_deleted_twice_has_one_event_after_a_minor_compaction(acid, spark, tmp_path):
+def test_a_row_deleted_twice_has_one_event_after_a_minor_compaction(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path
+) -> None:
     acid.create_table("d.t", {"id": "int"})
     acid.insert("d.t", spark.range(10).selectExpr("int(id) id"))
     acid.delete("d.t", "id IN (3, 5)")
@@ -126,7 +132,9 @@ def test_a_row_deleted_twice_has_one_event_after_a_minor_compaction(acid, spark,
     assert sorted(r.id for r in acid.table("d.t").collect()) == [0, 1, 2, 4, 6, 9]
 
 
-def test_timestamps_survive_whatever_the_zone_of_who_wrote_them(acid, spark, tmp_path):
+def test_timestamps_survive_whatever_the_zone_of_who_wrote_them(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path
+) -> None:
     """Wall clocks that some zones do not have, written by a process in New York, compacted by one in UTC."""
     acid.create_table("d.t", {"id": "int", "at": "timestamp"})
     clocks = ["2013-03-10 01:59:59.999999", "2013-03-10 03:00:00", "2013-11-03 01:30:00", "1883-11-18 12:00:00",
@@ -139,7 +147,7 @@ def test_timestamps_survive_whatever_the_zone_of_who_wrote_them(acid, spark, tmp
     assert [str(r.at) for r in acid.table("d.t").orderBy("id").selectExpr("string(at) at").collect()] == before
 
 
-def test_jobs_that_cannot_be_understood_are_refused():
+def test_jobs_that_cannot_be_understood_are_refused() -> None:
     good = {
         "id": 1, "type": "major", "location": "/t", "staging": "/t/_tmp_spark_1_x", "schema": [["id", "int"]],
         "write_ids": "d.t:1:9223372036854775807::", "data": [["delta_0000001_0000001_0000", "all"]], "deletes": [],
@@ -160,7 +168,7 @@ def test_jobs_that_cannot_be_understood_are_refused():
             CompactionJob.from_json({**good, **change})
 
 
-def test_the_process_answers_each_line_with_a_line(acid, spark, tmp_path):
+def test_the_process_answers_each_line_with_a_line(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
     acid.create_table("d.t", {"id": "int"})
     for i in range(3):
         acid.insert("d.t", spark.createDataFrame([(i,)], "id int"))
@@ -174,19 +182,19 @@ def test_the_process_answers_each_line_with_a_line(acid, spark, tmp_path):
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | words
         ) as process:
-            process.stdin.write("\n".join(lines) + "\n")
-            process.stdin.flush()
-            said = []
+            process.stdin.write("\n".join(lines) + "\n")  # type: ignore[arg-type, union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+            said: list[Any] = []
             while sum("ok" in answer for answer in said) < 3:
-                said.append(json.loads(process.stdout.readline()))
-            process.stdin.close()
-            assert process.stdout.read() == "", "nothing but answers"
+                said.append(json.loads(process.stdout.readline()))  # type: ignore[union-attr]
+            process.stdin.close()  # type: ignore[union-attr]
+            assert process.stdout.read() == "", "nothing but answers"  # type: ignore[union-attr]
         assert process.returncode == 0
     answers = {answer["id"]: answer for answer in said if "ok" in answer}
     assert {job_id: answer["ok"] for job_id, answer in answers.items()} == {7: True, None: False, 9: False}
     done = answers[7]
     assert (done["rows"], done["files"]) == (3, 1)
-    assert done["directories"] == [json.loads(job)["insert_output"]]
+    assert done["directories"] == [json.loads(job)["insert_output"]]  # type: ignore[arg-type]
     assert done["input_bytes"] > done["bytes"] > 0
     assert "JSONDecodeError" in answers[None]["error"]
     assert "location" in answers[9]["error"]

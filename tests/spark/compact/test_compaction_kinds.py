@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.filesystem.footers import DataFilePath, Footers
+from hive_acid.format.orc.join import orc_part
 from hive_acid.format.orc.patch import second_tail
 from hive_acid.format.rows import decode_bucket
+from hive_acid.spark import AcidSession
 from hive_acid.spark.compact import bucket_merge, stripe_concatenation
 from hive_acid.spark.compact.file_order import out_of_order
 from hive_acid.spark.jvm.job_settings import configured
@@ -33,17 +39,17 @@ from tests.spark.read.test_insert_only import create
 COLUMNS = {"id": "int", "name": "string"}
 
 
-def content(acid, row_id=True):
+def content(acid: AcidSession, row_id: Any = True) -> Any:
     return sorted(map(str, acid.table("d.t", row_id=row_id).collect()))
 
 
-def insert(acid, spark, first, rows, files=1):
+def insert(acid: AcidSession, spark: SparkSession, first: Any, rows: Any, files: Any = 1) -> None:
     frame = spark.range(first, first + rows, 1, files).selectExpr("int(id) id", "concat('n', id) name")
     acid.insert("d.t", frame.repartition(files) if files > 1 else frame)
 
 
 @pytest.fixture
-def history(acid, spark):
+def history(acid: AcidSession, spark: SparkSession) -> Any:
     """Three buckets of which one has files that overlap, updates, deletes, statements of one write."""
     acid.create_table("d.t", COLUMNS)
     for first in (0, 100, 200):
@@ -58,11 +64,11 @@ def history(acid, spark):
 
 
 @pytest.fixture
-def looked(monkeypatch):
+def looked(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The numbers of the files of each compaction that were looked at afterwards, whether they are in order."""
     numbers = []
 
-    def look(paths):
+    def look(paths: Any) -> Any:
         numbers.append(len(paths))
         return out_of_order(paths)
 
@@ -71,14 +77,14 @@ def looked(monkeypatch):
 
 
 @pytest.fixture
-def by_bucket(acid, looked):
+def by_bucket(acid: AcidSession, looked: Any) -> Iterator[Any]:
     """Spark writes every compaction bucket by bucket; as `looked`."""
     with limited(acid, **MERGED, by_bucket_bytes=-1, runs_per_job=2):
         yield looked
 
 
 @pytest.fixture(params=["by_arrow", "by_bucket"])
-def by_either(request, looked):
+def by_either(request: pytest.FixtureRequest, looked: Any) -> Any:
     """Compactions go bucket by bucket, by pyarrow or by Spark; as `looked`."""
     if request.param == "by_bucket":
         request.getfixturevalue("by_bucket")
@@ -86,12 +92,12 @@ def by_either(request, looked):
 
 
 @pytest.fixture
-def joined(acid, monkeypatch):
+def joined(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs are as short as can be; the numbers of the segments that became one file."""
     numbers = []
     acid.limits = replace(acid.limits, run_bytes=1, runs=1000)
 
-    def join(of_bucket, target):
+    def join(of_bucket: Any, target: Any) -> Any:
         numbers.append(len(of_bucket))
         return stripe_concatenation.concatenate(of_bucket, target)
 
@@ -101,7 +107,9 @@ def joined(acid, monkeypatch):
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
 @pytest.mark.sampled
-def test_bucket_by_bucket_the_same_rows_have_the_same_ids(history, spark, by_either, kinds):
+def test_bucket_by_bucket_the_same_rows_have_the_same_ids(
+    history: Any, spark: SparkSession, by_either: Any, kinds: Any
+) -> None:
     before = content(history)
     old = history.table("d.t", row_id=True)
     for kind in kinds:
@@ -117,7 +125,9 @@ def test_bucket_by_bucket_the_same_rows_have_the_same_ids(history, spark, by_eit
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
 @pytest.mark.sampled
-def test_a_bucket_in_pieces_becomes_one_file(history, spark, by_either, joined, kinds):
+def test_a_bucket_in_pieces_becomes_one_file(
+    history: Any, spark: SparkSession, by_either: Any, joined: Any, kinds: Any
+) -> None:
     before = content(history)
     old = history.table("d.t", row_id=True)
     for kind in kinds:
@@ -137,7 +147,9 @@ def test_a_bucket_in_pieces_becomes_one_file(history, spark, by_either, joined, 
 
 
 @pytest.mark.parametrize("kind", ["minor", "major"])
-def test_segments_of_one_bucket_have_all_types_and_their_statistics(acid, spark, by_bucket, joined, kind):
+def test_segments_of_one_bucket_have_all_types_and_their_statistics(
+    acid: AcidSession, spark: SparkSession, by_bucket: Any, joined: Any, kind: Any
+) -> None:
     columns = {
         "id": "bigint", "b": "boolean", "i": "int", "d": "double", "f": "float", "s": "string", "dec": "decimal(20,4)",
         "day": "date", "t": "timestamp", "bin": "binary", "li": "array<int>", "m": "map<string,int>",
@@ -168,13 +180,13 @@ def test_segments_of_one_bucket_have_all_types_and_their_statistics(acid, spark,
 
 
 @pytest.fixture
-def kept(acid, monkeypatch, by_bucket):
+def kept(acid: AcidSession, monkeypatch: pytest.MonkeyPatch, by_bucket: Any) -> Any:
     """Files stay as they are whatever the size of their stripes; the files that Spark has written."""
-    written = []
+    written: list[Any] = []
     acid.limits = replace(acid.limits, kept_stripe_bytes=0, bucket_bytes=0)
     paths = SparkStaging.paths
 
-    def told(staging, step):
+    def told(staging: Any, step: Any) -> Any:
         found = paths(staging, step)
         written.extend(path.path for path in found)
         return found
@@ -183,7 +195,9 @@ def kept(acid, monkeypatch, by_bucket):
     return written
 
 
-def test_files_of_which_all_rows_stay_are_not_written_again(acid, spark, kept, by_bucket):
+def test_files_of_which_all_rows_stay_are_not_written_again(
+    acid: AcidSession, spark: SparkSession, kept: Any, by_bucket: Any
+) -> None:
     acid.create_table("d.t", COLUMNS)
     for first in (0, 100, 200):
         insert(acid, spark, first, 100, files=3)
@@ -211,7 +225,7 @@ def test_files_of_which_all_rows_stay_are_not_written_again(acid, spark, kept, b
     check_table(location_of(acid, "d.t"))
 
 
-def test_only_files_with_deleted_rows_are_written_again(acid, spark, kept):
+def test_only_files_with_deleted_rows_are_written_again(acid: AcidSession, spark: SparkSession, kept: Any) -> None:
     acid.create_table("d.t", COLUMNS)
     for first in (0, 100, 200, 300):
         insert(acid, spark, first, 100)
@@ -225,7 +239,7 @@ def test_only_files_with_deleted_rows_are_written_again(acid, spark, kept):
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
-def test_a_history_with_files_that_are_kept(history, spark, kept, kinds):
+def test_a_history_with_files_that_are_kept(history: Any, spark: SparkSession, kept: Any, kinds: Any) -> None:
     before = content(history)
     old = history.table("d.t", row_id=True)
     for kind in kinds:
@@ -235,7 +249,7 @@ def test_a_history_with_files_that_are_kept(history, spark, kept, kinds):
     assert sorted(map(str, old.collect())) == before
 
 
-def test_files_of_another_kind_are_written_again(acid, spark, kept):
+def test_files_of_another_kind_are_written_again(acid: AcidSession, spark: SparkSession, kept: Any) -> None:
     """Of fewer columns, of another compression, of another writer; and what aborted writes have left is not kept."""
     acid.create_table("d.t", COLUMNS)
     insert(acid, spark, 0, 10)
@@ -251,22 +265,24 @@ def test_files_of_another_kind_are_written_again(acid, spark, kept):
     check_table(location_of(acid, "d.t"))
 
 
-def test_files_that_cannot_be_joined_are_written_again(acid, spark, kept, monkeypatch):
+def test_files_that_cannot_be_joined_are_written_again(
+    acid: AcidSession, spark: SparkSession, kept: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     acid.create_table("d.t", COLUMNS)
     insert(acid, spark, 0, 10)
     insert(acid, spark, 10, 10)
     before = content(acid)
-    monkeypatch.setattr(stripe_concatenation, "orc_part", cannot_be_joined_at_first(stripe_concatenation.orc_part))
+    monkeypatch.setattr(stripe_concatenation, "orc_part", cannot_be_joined_at_first(orc_part))
     (result,) = compact_table(spark, acid, "d.t", "minor")
     assert kept
     assert (result.rows, content(acid)) == (20, before)
 
 
-def cannot_be_joined_at_first(orc_part):
+def cannot_be_joined_at_first(orc_part: Any) -> Any:
     """As `orc_part`, which says of the first file that it is encrypted."""
     calls = []
 
-    def part(*args):
+    def part(*args: Any) -> Any:
         calls.append(args)
         if len(calls) == 1:
             raise FormatError("this ORC file is encrypted")
@@ -275,7 +291,9 @@ def cannot_be_joined_at_first(orc_part):
     return part
 
 
-def test_files_of_another_writer_are_found_out_in_time(acid, spark, kept, monkeypatch):
+def test_files_of_another_writer_are_found_out_in_time(
+    acid: AcidSession, spark: SparkSession, kept: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They say the same of their types, but something else of themselves."""
     acid.create_table("d.t", COLUMNS)
     for first in (0, 10, 20):
@@ -304,7 +322,7 @@ def test_files_of_another_writer_are_found_out_in_time(acid, spark, kept, monkey
 
 
 @pytest.mark.parametrize("read_here", [True, False])
-def test_delete_events_are_merged(acid, spark, read_here):
+def test_delete_events_are_merged(acid: AcidSession, spark: SparkSession, read_here: Any) -> None:
     """Of the events of one row the first stays, whoever merges them; and each keeps the write that it is of."""
     if not read_here:
         acid.limits = Limits(delete_events=0)
@@ -345,7 +363,7 @@ def test_delete_events_are_merged(acid, spark, read_here):
 
 
 @pytest.mark.parametrize("read_here", [True, False])
-def test_events_of_aborted_writes_are_left_out(acid, spark, read_here):
+def test_events_of_aborted_writes_are_left_out(acid: AcidSession, spark: SparkSession, read_here: Any) -> None:
     """Those of a directory that has committed ones as well."""
     if not read_here:
         acid.limits = Limits(delete_events=0)
@@ -366,15 +384,17 @@ def test_events_of_aborted_writes_are_left_out(acid, spark, read_here):
     assert [event.key.row_id for event in events(made / "bucket_00000")] == [3, 5, 7]
 
 
-def orc_bounds(location, pattern, name):
+def orc_bounds(location: Any, pattern: Any, name: Any) -> Any:
     """The least minimum and the greatest maximum of a column that files state."""
     paths = [path for found in location.glob(pattern) for path in found.glob("bucket_*")]
     tails = Footers().read([DataFilePath(str(path), path.stat().st_size) for path in paths])
-    found = [tail.statistics(tail.column("row", name)) for tail in tails]
-    return min(of.minimum for of in found), max(of.maximum for of in found)
+    found = [tail.statistics(tail.column("row", name)) for tail in tails]  # type: ignore[arg-type]
+    return min(of.minimum for of in found), max(of.maximum for of in found)  # type: ignore[type-var]
 
 
-def test_files_that_are_not_sorted_are_sorted_in_the_end(acid, spark, by_either):
+def test_files_that_are_not_sorted_are_sorted_in_the_end(
+    acid: AcidSession, spark: SparkSession, by_either: Any
+) -> None:
     """Another writer has broken the rule that the way without a sort depends on: its file's rows stand backwards."""
     acid.create_table("d.t", COLUMNS)
     insert(acid, spark, 0, 50)
@@ -394,10 +414,10 @@ def test_files_that_are_not_sorted_are_sorted_in_the_end(acid, spark, by_either)
     assert content(acid) == before
 
 
-def test_order_is_looked_at_from_stripe_to_stripe(tmp_path):
+def test_order_is_looked_at_from_stripe_to_stripe(tmp_path: Path) -> None:
     noise = random.Random(7)
 
-    def write(name, keys):
+    def write(name: Any, keys: Any) -> Any:
         columns = [[key[place] for key in keys] for place in range(3)]
         names = ["originalTransaction", "bucket", "rowId"]
         types = [pa.int64(), pa.int32(), pa.int64()]
@@ -422,7 +442,7 @@ def test_order_is_looked_at_from_stripe_to_stripe(tmp_path):
 
 
 @pytest.mark.parametrize(("buckets", "files"), [(None, 3), (5, 5), (1, 1)])
-def test_a_rebalance_spreads_rows_evenly(history, spark, buckets, files):
+def test_a_rebalance_spreads_rows_evenly(history: Any, spark: SparkSession, buckets: Any, files: Any) -> None:
     rows, old = content(history, row_id=False), history.table("d.t")
     write_ids = sorted(r["ROW__ID"]["writeId"] for r in history.table("d.t", row_id=True).collect())
     (result,) = compact_table(spark, history, "d.t", "rebalance", buckets=buckets)
@@ -442,7 +462,7 @@ def test_a_rebalance_spreads_rows_evenly(history, spark, buckets, files):
     )
 
 
-def test_a_rebalance_in_an_order_of_ones_own(history, spark):
+def test_a_rebalance_in_an_order_of_ones_own(history: Any, spark: SparkSession) -> None:
     rows = content(history, row_id=False)
     compact_table(spark, history, "d.t", "rebalance", buckets=4, order_by="ORDER BY name DESC, id")
     state = check_table(location_of(history, "d.t"))
@@ -455,7 +475,7 @@ def test_a_rebalance_in_an_order_of_ones_own(history, spark):
     assert "u" not in {r.name for r in history.table("d.t").collect()}
 
 
-def test_rebalances_that_cannot_be(acid, spark):
+def test_rebalances_that_cannot_be(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", COLUMNS)
     assert compact_table(spark, acid, "d.t", "rebalance") == []
     insert(acid, spark, 0, 10)
@@ -473,7 +493,7 @@ def test_rebalances_that_cannot_be(acid, spark):
 
 @pytest.mark.parametrize("kind", ["minor", "major"])
 @pytest.mark.parametrize("stored_as", ["orc", "parquet", "text"])
-def test_insert_only_tables(acid, spark, kind, stored_as):
+def test_insert_only_tables(acid: AcidSession, spark: SparkSession, kind: Any, stored_as: Any) -> None:
     create(acid, stored_as, COLUMNS)
     for first in (0, 100, 200):
         insert(acid, spark, first, 100, files=2)
@@ -496,7 +516,7 @@ def test_insert_only_tables(acid, spark, kind, stored_as):
     assert again.rows == 500
 
 
-def test_lines_of_text_are_taken_as_they_are(acid, spark):
+def test_lines_of_text_are_taken_as_they_are(acid: AcidSession, spark: SparkSession) -> None:
     """Fields beyond the table's columns, and such as are no values, would show when the table is altered."""
     create(acid, "text", {"id": "int"})
     commit_writes(acid, "d.t", 2)
@@ -511,7 +531,7 @@ def test_lines_of_text_are_taken_as_they_are(acid, spark):
     assert sorted((base / "000000_0").read_text().splitlines()) == sorted(lines)
 
 
-def test_insert_only_tables_with_moments_and_days(acid, spark):
+def test_insert_only_tables_with_moments_and_days(acid: AcidSession, spark: SparkSession) -> None:
     """They are not taken apart, so that whatever a file says of its writer's zone and calendar stays with them."""
     create(acid, "parquet", {"id": "int", "at": "array<timestamp>"})
     for first in range(3):
@@ -526,7 +546,7 @@ def test_insert_only_tables_with_moments_and_days(acid, spark):
     assert sorted(map(str, old.collect())) == before
 
 
-def test_insert_only_tables_that_are_not_compacted(acid, spark):
+def test_insert_only_tables_that_are_not_compacted(acid: AcidSession, spark: SparkSession) -> None:
     create(acid, "text", {"id": "int"}, **{"skip.header.line.count": "1"})
     commit_writes(acid, "d.t", 2)
     for number in (1, 2):
@@ -540,7 +560,7 @@ def test_insert_only_tables_that_are_not_compacted(acid, spark):
 # --- how a job is carried out --------------------------------------------------------------------
 
 
-def test_settings_are_those_of_one_job(spark):
+def test_settings_are_those_of_one_job(spark: SparkSession) -> None:
     key = "spark.sql.shuffle.partitions"
     before, ansi = spark.conf.get(key), spark.conf.get("spark.sql.ansi.enabled")
     with configured(spark, {key: "7", "spark.executor.memory": "9g", "spark.no.such": "x"}):
@@ -556,7 +576,7 @@ def test_settings_are_those_of_one_job(spark):
     assert spark.conf.get(key) == before
 
 
-def test_a_setting_stays_until_the_last_job_ends(spark):
+def test_a_setting_stays_until_the_last_job_ends(spark: SparkSession) -> None:
     key = "spark.sql.shuffle.partitions"
     before = spark.conf.get(key)
     first, second = configured(spark, {key: "7"}), configured(type(spark).active(), {key: "7"})
@@ -568,7 +588,7 @@ def test_a_setting_stays_until_the_last_job_ends(spark):
     assert spark.conf.get(key) == before
 
 
-def test_a_request_has_properties_for_what_is_written(acid, spark):
+def test_a_request_has_properties_for_what_is_written(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", COLUMNS)
     for first in (0, 100):
         insert(acid, spark, first, 100)
@@ -578,7 +598,7 @@ def test_a_request_has_properties_for_what_is_written(acid, spark):
 
 
 @pytest.mark.slow
-def test_more_deltas_than_anybody_holds_open(acid, spark):
+def test_more_deltas_than_anybody_holds_open(acid: AcidSession, spark: SparkSession) -> None:
     """They go by rounds of 500; in each they are read one after the other."""
     acid.create_table("d.t", {"id": "int"})
     acid.insert("d.t", spark.range(1).selectExpr("int(id) id"))

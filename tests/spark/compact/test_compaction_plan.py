@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from hive_acid.spark import AcidSession
 from tests.spark.by_spark import limited
 from tests.spark.checker import check_table, location_of
 from tests.spark.compaction import compact_table
@@ -14,7 +17,7 @@ OF_PLANS = "hive_acid.spark.plans"
 
 
 @pytest.fixture
-def merged(acid, spark, caplog):
+def merged(acid: AcidSession, spark: SparkSession, caplog: pytest.LogCaptureFixture) -> Any:
     """A function: what compactions of ``d.t`` say of rows and delete events, under some limits."""
     acid.create_table("d.t", {"id": "bigint", "text": "string"})
     for start in (0, 1000):
@@ -23,7 +26,7 @@ def merged(acid, spark, caplog):
     acid.delete("d.t", "id BETWEEN 40 AND 49")
     caplog.set_level(logging.DEBUG, OF_PLANS)
 
-    def merged(kind, **limits):
+    def merged(kind: Any, **limits: Any) -> Any:
         caplog.clear()
         with limited(acid, **limits):
             compact_table(spark, acid, "d.t", kind)
@@ -35,7 +38,7 @@ def merged(acid, spark, caplog):
     return merged
 
 
-def test_rows_are_merged_as_it_is_said(merged, acid):
+def test_rows_are_merged_as_it_is_said(merged: Any, acid: AcidSession) -> None:
     plan = merged("minor")
     assert "minor compaction of " in plan
     assert "rows: pyarrow, bucket by bucket: 1 bucket" in plan
@@ -46,7 +49,7 @@ def test_rows_are_merged_as_it_is_said(merged, acid):
     assert "after all" not in plan
 
 
-def test_limits_take_the_other_ways(merged, acid):
+def test_limits_take_the_other_ways(merged: Any, acid: AcidSession) -> None:
     plan = merged("minor", merged_delete_events=1, arrow_bytes=-1)
     assert "rows: Spark, in one task: " in plan
     assert "one task is enough" in plan
@@ -57,6 +60,6 @@ def test_limits_take_the_other_ways(merged, acid):
     assert "not by pyarrow: " in plan
 
 
-def test_what_is_copied_is_said(merged):
+def test_what_is_copied_is_said(merged: Any) -> None:
     plan = merged("major", kept_stripe_bytes=0)
     assert "copied as they are: 1 file" in plan

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.orc
 import pytest
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.filesystem import files
@@ -107,7 +108,7 @@ class Scene:
         """A row of a writer that has not committed; the files stay, whatever becomes of it."""
         partition = self.case.partitions[0]
         transaction: Transaction = self.acid.connection.begin()
-        transaction.lock(write_component(*NAME.split("."), Operation.INSERT, partition=partition))
+        transaction.lock(write_component(*NAME.split("."), Operation.INSERT, partition=partition))  # type: ignore[arg-type]
         write_id = transaction.write_id(*NAME.split("."))
         directory = self.location / (partition or "") / delta_name(write_id, write_id, 0)
         row = {"id": number, "name": "by hand"}
@@ -184,7 +185,9 @@ class Reader:
 
 
 @pytest.fixture
-def scene(spark, postgres_url, template, tmp_path, request) -> Iterator[Scene]:
+def scene(
+    spark: SparkSession, postgres_url: Any, template: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Scene]:
     with (
         served(postgres_url, template, tmp_path / "warehouse") as server,
         hive_acid.spark.session(spark, server.uri) as acid,

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pyarrow.orc
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.compaction_job import CompactionJob
 from hive_acid.filesystem import files
@@ -79,12 +80,12 @@ class OrcOnDisk(OnDisk):
         names = (path for path, _ in self.vector.entries() if not claims_to_be_data(path.partition("/")[0]))
         return sorted(path for path in names if parse_original_file(path.rpartition("/")[2]) == number)
 
-    def carry_out_by(self, spark, plan: CompactionPlan) -> None:
+    def carry_out_by(self, spark: SparkSession, plan: CompactionPlan) -> None:
         found = compaction_input(files.list_tree(self.location), self.write_ids, self.txns, self._metadata)
         table = TableInfo(self.location, (("id", "int"),), (), {"transactional": "true"}, {}, Storage("", "", {}, ()))
         asked = SimpleNamespace(id=7, properties={}, order_by=None, buckets=None)
         staging = files.join(self.location, "_tmp_compaction")
-        job = compaction_job(asked, table, self.location, staging, found, plan, DEFAULT_COMPRESSION).to_json()
+        job = compaction_job(asked, table, self.location, staging, found, plan, DEFAULT_COMPRESSION).to_json()  # type: ignore[arg-type]
         made = compact(spark, CompactionJob.from_json(json.loads(job))).directories
         check_output(staging, made)
         publish_output(staging, self.location, made)
@@ -106,7 +107,7 @@ def _orc(table: pa.Table) -> bytes:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_everybody_reads_on(spark, tmp_path: Path) -> None:
+def test_everybody_reads_on(spark: SparkSession, tmp_path: Path) -> None:
     compacted = 0
     for number, vector in enumerate(READABLE):
         for kind in _kinds(number):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from hive_acid.spark import AcidSession
 from hive_acid.streaming import ArrowWriter, DelimitedWriter, JsonWriter, StreamingConnection
 from metastore.compaction.states import CompactionState
 from tests.spark.checker import check_snapshot, check_table, location_of
@@ -16,7 +19,7 @@ from tests.spark.house import House
 pytestmark = pytest.mark.spark
 
 
-def test_every_type_arrives(acid):
+def test_every_type_arrives(acid: AcidSession) -> None:
     columns = {
         "i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint", "f": "float", "d": "double", "b": "boolean",
         "dec": "decimal(20,3)", "s": "string", "v": "varchar(5)", "c": "char(4)", "raw": "binary", "day": "date",
@@ -45,7 +48,7 @@ def test_every_type_arrives(acid):
     assert repr(found) == repr(rows)
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """Spark's rows and byte arrays as the plain values that they stand for."""
     if isinstance(value, bytearray):
         return bytes(value)
@@ -56,7 +59,7 @@ def _plain(value):
     return value.asDict(recursive=True) if hasattr(value, "asDict") else value
 
 
-def test_streamed_rows_are_changed_and_compacted(acid, db, tmp_path):
+def test_streamed_rows_are_changed_and_compacted(acid: AcidSession, db: Any, tmp_path: Path) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     with StreamingConnection(acid.connection, "d.t", DelimitedWriter(","), transaction_batch_size=3) as stream:
         for number in range(3):
@@ -78,7 +81,7 @@ def test_streamed_rows_are_changed_and_compacted(acid, db, tmp_path):
     assert sum(map(len, seen.values())) == len(expected)
 
 
-def test_streams_and_spark_place_rows_of_clustered_tables_alike(acid):
+def test_streams_and_spark_place_rows_of_clustered_tables_alike(acid: AcidSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, clustered_by=("name", "id"), buckets=3)
     rows = [(number, f"n{number % 5}") for number in range(60)]
     acid.insert("d.t", acid.spark.createDataFrame(rows, "id int, name string"))

@@ -1,9 +1,13 @@
 """What is no condition is refused wherever one stands, in the user's words, and changes nothing."""
 
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError
+from hive_acid.spark import AcidSession
 
 pytestmark = pytest.mark.spark
 
@@ -12,26 +16,26 @@ CONDITIONS = ("n = 1", "NOT n = 2", "b", "coalesce(b, false)", "n IN (1)", "true
 
 
 @pytest.fixture
-def table(spark, acid):
+def table(spark: SparkSession, acid: AcidSession) -> Any:
     acid.create_table("d.t", {"n": "int", "v": "string", "b": "boolean"})
     acid.insert("d.t", _rows(spark))
     return "d.t"
 
 
-def _rows(spark):
+def _rows(spark: SparkSession) -> Any:
     return spark.sql("SELECT * FROM VALUES (1, '1', true), (2, 'x', false) AS v(n, v, b)")
 
 
-def _source(spark):
+def _source(spark: SparkSession) -> Any:
     return spark.sql("SELECT * FROM VALUES (1, '1', true), (3, 'y', false) AS s(n, v, b)")
 
 
-def _of_source(condition):
+def _of_source(condition: Any) -> Any:
     """The same condition on rows of the source."""
     return condition.replace("n ", "s.n ").replace("(b", "(s.b").replace("(n)", "(s.n)").replace("(v", "(s.v")
 
 
-def _verbs(spark, acid, table, condition):
+def _verbs(spark: SparkSession, acid: AcidSession, table: Any, condition: Any) -> Any:
     source, rows = _source(spark), _rows(spark)
     of_both = {"v": "s.v", "b": "t.b", "n + 1": "s.n + 1"}.get(condition, _of_source(condition))
     merge = lambda: acid.merge(table, source, "t.n = s.n")  # noqa: E731 - one of many
@@ -55,7 +59,9 @@ def _verbs(spark, acid, table, condition):
 
 
 @pytest.mark.parametrize("condition", NO_CONDITIONS)
-def test_what_is_no_condition_changes_nothing(spark, acid, table, condition):
+def test_what_is_no_condition_changes_nothing(
+    spark: SparkSession, acid: AcidSession, table: Any, condition: Any
+) -> None:
     before = sorted(acid.table(table).collect())
     for name, verb in _verbs(spark, acid, table, condition).items():
         with pytest.raises(ColumnError) as refused:
@@ -65,7 +71,7 @@ def test_what_is_no_condition_changes_nothing(spark, acid, table, condition):
     assert sorted(acid.table(table).collect()) == before
 
 
-def test_columns_are_asked_as_well(spark, acid, table):
+def test_columns_are_asked_as_well(spark: SparkSession, acid: AcidSession, table: Any) -> None:
     source = _source(spark)
     for one in (F.lit("1"), F.col("v"), F.lit(1), F.concat(F.col("v"), F.lit(""))):
         with pytest.raises(ColumnError, match="is true or false, and"):
@@ -78,7 +84,7 @@ def test_columns_are_asked_as_well(spark, acid, table):
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_conditions_are_taken(acid, table, condition):
+def test_conditions_are_taken(acid: AcidSession, table: Any, condition: Any) -> None:
     assert [row.n for row in acid.table(table, where=condition).collect()] in ([1], [1, 2])
     with pytest.raises(ColumnError), acid.transaction():
         assert acid.update(table, {"v": "'z'"}, condition) >= 1

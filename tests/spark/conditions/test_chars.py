@@ -1,13 +1,16 @@
 """CHAR columns: blanks at the end do not count, wherever a value meets one, as in Hive and in Spark's own tables."""
 
 from functools import reduce
+from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, MergeCardinalityError, SqlError
+from hive_acid.spark import AcidSession
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.placed import BUCKET_0, commit_writes, write_events
 
@@ -62,18 +65,18 @@ BY_HIVE = {
 
 
 @pytest.fixture
-def chars(acid, spark):
+def chars(acid: AcidSession, spark: SparkSession) -> Any:
     acid.create_table("d.t", {"id": "int", "c": "char(4)", "wide": "char(6)", "name": "string"})
     rows = [(n, value, value, value) for n, value in enumerate(VALUES)]
     acid.insert("d.t", spark.createDataFrame(rows, "id int, c string, wide string, name string"))
     return acid
 
 
-def ids(frame):
+def ids(frame: Any) -> Any:
     return sorted(row.id for row in frame.select("id").collect())
 
 
-def test_conditions_are_those_of_a_table_of_sparks_own(chars, spark, tmp_path):
+def test_conditions_are_those_of_a_table_of_sparks_own(chars: Any, spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE own (id int, c char(4), wide char(6), name string) USING orc LOCATION '{tmp_path}/own'")
     try:
         chars.table("d.t").write.insertInto("own")
@@ -94,7 +97,7 @@ def test_conditions_are_those_of_a_table_of_sparks_own(chars, spark, tmp_path):
 
 
 @pytest.mark.parametrize("writer", ["here", "elsewhere"])
-def test_conditions_by_hives_rule(chars, writer):
+def test_conditions_by_hives_rule(chars: Any, writer: Any) -> None:
     if writer == "elsewhere":  # Trino and Hive, with any number of blanks
         chars.drop_table("d.t")
         chars.create_table("d.t", {"id": "int", "c": "char(4)", "wide": "char(6)", "name": "string"})
@@ -104,7 +107,7 @@ def test_conditions_by_hives_rule(chars, writer):
         rows = [{"id": n, "c": c, "wide": c, "name": name} for n, c, name in texts]
         write_events(file, [(0, 1, BUCKET_0, n, 1, of) for n, of in enumerate(rows)], row)
     for condition, values in BY_HIVE.items():
-        expected = [n for n, value in enumerate(VALUES) if value in values]
+        expected = [n for n, value in enumerate(VALUES) if value in values]  # type: ignore[operator]
         frame = chars.table("d.t")
         assert ids(frame.where(condition.replace("t.", ""))) == expected, condition
         assert ids(chars.sql(f"SELECT id FROM d.t WHERE {condition}")) == expected, condition
@@ -118,7 +121,7 @@ def test_conditions_by_hives_rule(chars, writer):
 
 
 @pytest.mark.parametrize("on", ["t.c = s.c", "s.c=t.`c` AND t.id >= 0", "column", "t.c = concat(s.c, '')"])
-def test_sources_of_texts_match(chars, spark, on):
+def test_sources_of_texts_match(chars: Any, spark: SparkSession, on: Any) -> None:
     given = [("ab", 10), ("abcd   ", 11), ("a", 12), ("zz ", 13), ("abcdefg", 14), (None, 15)]
     source = spark.createDataFrame(given, "c string, n int").where("n <> 14")
     condition = F.col("t.c") == F.col("s.c") if on == "column" else on
@@ -135,7 +138,7 @@ def test_sources_of_texts_match(chars, spark, on):
     assert chars.delete("d.t", source=source.where("n < 13"), on=condition) >= matched
 
 
-def test_two_rows_of_a_source_that_differ_in_blanks_are_one_match_too_many(chars, spark):
+def test_two_rows_of_a_source_that_differ_in_blanks_are_one_match_too_many(chars: Any, spark: SparkSession) -> None:
     source = spark.createDataFrame([("ab",), ("ab ",)], "c string")
     for by_spark in (False, True):
         with pytest.raises(MergeCardinalityError):
@@ -147,7 +150,7 @@ def test_two_rows_of_a_source_that_differ_in_blanks_are_one_match_too_many(chars
                 merging.execute()
 
 
-def test_nested_chars(acid, spark):
+def test_nested_chars(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table(
         "d.t", {"id": "int", "s": "struct<c:char(4),v:varchar(4)>", "a": "array<char(4)>", "m": "map<char(4),char(2)>"}
     )
@@ -172,7 +175,7 @@ def test_nested_chars(acid, spark):
     assert [tuple(row) for row in acid.table("d.t").where("id = 9").collect()] == [(9, None, [None], None)]
 
 
-def test_char_partition_keys(acid, spark):
+def test_char_partition_keys(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"c": "char(4)"})
     acid.insert("d.t", spark.createDataFrame([(1, "ab"), (2, "ab  "), (3, "cd"), (4, None)], "id int, c string"))
     acid.sql("INSERT INTO d.t PARTITION (c = 'ab') VALUES (5)")
@@ -192,7 +195,7 @@ def test_char_partition_keys(acid, spark):
     assert ids(acid.table("d.t")) == [4, 9]
 
 
-def test_rows_are_replaced_where_a_char_says_so(chars, spark):
+def test_rows_are_replaced_where_a_char_says_so(chars: Any, spark: SparkSession) -> None:
     row = spark.sql("SELECT 50 id, 'ab' c, '' wide, 'ab' name")
     for where in ("c = 'ab'", "c BETWEEN 'ab' AND 'ab'", "c = name AND c BETWEEN 'ab' AND 'ab '"):
         chars.overwrite("d.t", row, where=where)
@@ -200,7 +203,7 @@ def test_rows_are_replaced_where_a_char_says_so(chars, spark):
         row = row.union(row).distinct()
 
 
-def test_keys_of_streams(chars, spark):
+def test_keys_of_streams(chars: Any, spark: SparkSession) -> None:
     sink = chars.sink("d.t", keys=["c"], mode="upsert", query="q", order_by="id")
     batch = spark.createDataFrame(
         [(20, "ab", "", "new"), (21, "ab ", "", "newer")], "id int, c string, wide string, name string"
@@ -209,7 +212,7 @@ def test_keys_of_streams(chars, spark):
     assert [(row.id, row.name) for row in chars.table("d.t").where("c = 'ab'").collect()] == [(21, "newer")]
 
 
-def test_what_is_made_of_a_frame_has_its_chars(acid, spark):
+def test_what_is_made_of_a_frame_has_its_chars(acid: AcidSession, spark: SparkSession) -> None:
     """As texts they would have the blanks at their ends, and a condition would not find them."""
     acid.create_table("d.t", {"id": "int", "c": "char(4)"})
     acid.insert("d.t", spark.sql("SELECT 1 id, 'ab' c UNION ALL SELECT 2, 'abcd'"))
@@ -231,7 +234,7 @@ def test_what_is_made_of_a_frame_has_its_chars(acid, spark):
 
 @pytest.mark.parametrize("kind", ["string", "varchar(9)", "char(2)", "char(9)"])
 @pytest.mark.sampled
-def test_chars_of_a_source_meet_texts(acid, spark, kind):
+def test_chars_of_a_source_meet_texts(acid: AcidSession, spark: SparkSession, kind: Any) -> None:
     """Whichever side the CHAR is on: a MERGE would insert what is there."""
     acid.create_table("d.s", {"c": "char(4)", "n": "int"})
     acid.insert("d.s", spark.sql("SELECT 'ab' c, 1 n UNION ALL SELECT 'cd', 2"))
@@ -278,7 +281,7 @@ SUBQUERIES = {
 """Conditions with subqueries and functions, and the values for which they are true."""
 
 
-def test_names_that_need_quotes(acid, spark):
+def test_names_that_need_quotes(acid: AcidSession, spark: SparkSession) -> None:
     columns = {"id": "bigint", "a.b": "char(4)", "a b": "char(6)", "a": "struct<b:string>", "order": "char(4)"}
     acid.create_database("odd")
     acid.create_table("odd.t", columns)
@@ -287,8 +290,8 @@ def test_names_that_need_quotes(acid, spark):
     found = acid.table("odd.t").where("`a.b` = 'ab' AND `a b` = 'ab' AND a.b = 'x' AND `order` = `a.b`")
     assert [tuple(row) for row in found.collect()] == [(1, "ab  ", "ab    ", ("x",), "ab  ")]
     name = F.col("`a b`")
-    for condition in (name == F.col("`a.b`"), name.between("ab", "ab"), name.isin("ab") & (F.col("id") > 0)):
-        assert acid.table("odd.t").where(condition).count() == 1
+    for chosen in (name == F.col("`a.b`"), name.between("ab", "ab"), name.isin("ab") & (F.col("id") > 0)):
+        assert acid.table("odd.t").where(chosen).count() == 1
     given = spark.sql("SELECT 2L id, 'ab' `x y`, 'ab' `a\"b`")
     for condition in (
         't.`a b` = s.`a"b` AND t.`a.b` = s.`x y`',
@@ -301,7 +304,7 @@ def test_names_that_need_quotes(acid, spark):
     assert acid.delete("odd.t", "`a.b` = 'ab' AND `order` = `a.b`") == 1
 
 
-def test_subqueries_and_functions_of_chars(chars, spark):
+def test_subqueries_and_functions_of_chars(chars: Any, spark: SparkSession) -> None:
     """`o` is a table, and a view of it: its texts have other lengths to Spark."""
     chars.create_table("d.o", {"n": "int", "c": "char(4)", "wide": "char(6)", "k": "string"})
     rows = [(1, "ab", "ab", "ab"), (2, "abcd", "abcd", "abcd "), (9, None, None, None)]
@@ -333,7 +336,7 @@ JOINED = (
 
 
 @pytest.mark.parametrize("rows", JOINED)
-def test_chars_of_queries_meet_texts(chars, spark, rows):
+def test_chars_of_queries_meet_texts(chars: Any, spark: SparkSession, rows: Any) -> None:
     """A column of a query, or of a CTE, is the table's to whoever asks that."""
     spark.createDataFrame(list(enumerate(VALUES)), "n int, name string").createOrReplaceTempView("o")
     ctes = "WITH q AS (SELECT * FROM d.t), r(id, a) AS (SELECT id, c FROM q)"
@@ -341,7 +344,7 @@ def test_chars_of_queries_meet_texts(chars, spark, rows):
     assert ids(chars.sql(query)) == [n for n, value in enumerate(VALUES) if value is not None]
 
 
-def test_a_join_by_name_of_a_char_and_a_text_is_refused(chars, spark):
+def test_a_join_by_name_of_a_char_and_a_text_is_refused(chars: Any, spark: SparkSession) -> None:
     spark.createDataFrame([("ab",)], "c string").createOrReplaceTempView("o")
     for join in ("JOIN o USING (c)", "NATURAL JOIN o", "LEFT ANTI JOIN (SELECT c FROM o) AS x USING (c)"):
         for of in ("d.t", "(SELECT * FROM d.t) AS q"):
@@ -351,7 +354,7 @@ def test_a_join_by_name_of_a_char_and_a_text_is_refused(chars, spark):
     assert ids(chars.sql("SELECT id FROM d.t JOIN o ON t.c = o.c")) == [0]
 
 
-def test_chars_of_views_meet_those_of_tables(chars):
+def test_chars_of_views_meet_those_of_tables(chars: Any) -> None:
     """A view of a frame has the whole length of its CHAR, to Spark: without blanks on one side nothing would match."""
     chars.table("d.t").createOrReplaceTempView("v")
     some = [n for n, value in enumerate(VALUES) if value is not None]

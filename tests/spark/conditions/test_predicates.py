@@ -3,12 +3,15 @@
 import datetime as dt
 import itertools
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.format.orc.statistics import ColumnStatistics
+from hive_acid.spark import AcidSession
 from hive_acid.spark.conditions.predicates import (
     AllOf,
     AnyOf,
@@ -97,11 +100,11 @@ UNDERSTOOD = {
 
 
 @pytest.mark.parametrize("text", UNDERSTOOD)
-def test_texts(text):
+def test_texts(text: Any) -> None:
     assert predicate_of(text, TABLE) == UNDERSTOOD[text]
 
 
-def test_names_of_others_are_not_the_tables():
+def test_names_of_others_are_not_the_tables() -> None:
     assert predicate_of("t.i = 5 and i = 6", TABLE, beside=["I"]) == K
     assert predicate_of("t.i = 5", TABLE, "target") is None
     assert predicate_of("target.i = 5", TABLE, "target") == K
@@ -113,7 +116,7 @@ COLUMNS = {
     "between": (lambda: F.col("i").between(1, 9), UNDERSTOOD["i between 1 and 9"]),
     "list": (lambda: F.col("i").isin(5, 9), OneOf("i", (5, 9))),
     "nulls": (lambda: F.col("i").isNull() | ~F.col("i").isNotNull(), AnyOf((NullTest("i", True), NullTest("i", True)))),
-    "null safe": (lambda: F.col("i").eqNullSafe(None), NullTest("i", True)),
+    "null safe": (lambda: F.col("i").eqNullSafe(None), NullTest("i", True)),  # type: ignore[arg-type]
     "unknown part": (lambda: (F.col("i") == 5) & (F.rand() < 1) & F.col("s").like("a%"), K),
     "unknown alternative": (lambda: (F.col("i") == 5) | (F.rand() < 1), None),
     "text": (lambda: F.col("s") == "its (x, 5)", Comparison("s", Operator.EQUAL, "its (x, 5)")),
@@ -140,14 +143,14 @@ OF_CONNECT = {"backslash": Comparison("s", Operator.EQUAL, "a\\b")}
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_columns(spark, name):
+def test_columns(spark: SparkSession, name: Any) -> None:
     make, expected = COLUMNS[name]
     if OVER_CONNECT:
         expected = OF_CONNECT.get(name, expected)
     assert predicate_of(make(), TABLE) == expected
 
 
-def test_a_column_is_not_looked_into_where_a_name_is_odd(spark):
+def test_a_column_is_not_looked_into_where_a_name_is_odd(spark: SparkSession) -> None:
     odd = Table("d", "t", (Column("i", "int"), Column("i), 5) or >(x", "int")))
     named = F.col("`i), 5) or >(x`") == 1
     if not OVER_CONNECT:  # where a Column is a tree itself
@@ -159,7 +162,9 @@ def test_a_column_is_not_looked_into_where_a_name_is_odd(spark):
 
 
 @pytest.mark.parametrize(("name", "kind"), [("true", "boolean"), ("false", "boolean"), ("null", "boolean")])
-def test_a_column_is_not_taken_for_the_constant_that_has_its_name(acid, spark, name, kind):
+def test_a_column_is_not_taken_for_the_constant_that_has_its_name(
+    acid: AcidSession, spark: SparkSession, name: Any, kind: Any
+) -> None:
     acid.create_table("d.t", {"flag": kind, name: kind})
     rows = [(left, right) for left in (True, False, None) for right in (True, False, None)]
     frame = spark.createDataFrame(rows, f"flag {kind}, `{name}` {kind}")
@@ -203,7 +208,7 @@ OPERATORS = ["=", "<=>", "<", "<=", ">", ">="]
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
-def test_no_row_that_spark_chooses_is_refused(spark, ansi):
+def test_no_row_that_spark_chooses_is_refused(spark: SparkSession, ansi: Any) -> None:
     """Each comparison of each type with each literal, alone and negated, over values at the edges."""
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
@@ -217,7 +222,7 @@ def test_no_row_that_spark_chooses_is_refused(spark, ansi):
             texts += [f"{name} in ({', '.join(literals[:2])})", f"{name} is null", f"{name} is not null"]
             understood = [(text, found) for text in texts if (found := predicate_of(text, TABLE)) is not None]
             assert len(understood) >= 12, name
-            frame = spark.createDataFrame([(value,) for value in values], f"{name} {kind}")
+            frame = spark.createDataFrame([(value,) for value in values], f"{name} {kind}")  # type: ignore[attr-defined]
             chosen = frame.select(name, *(F.expr(text).alias(f"c{at}") for at, (text, _) in enumerate(understood)))
             for row in chosen.collect():
                 is_nan = isinstance(row[0], float) and row[0] != row[0]
@@ -229,15 +234,15 @@ def test_no_row_that_spark_chooses_is_refused(spark, ansi):
         spark.conf.unset("spark.sql.ansi.enabled")
 
 
-def test_statistics_decide():
+def test_statistics_decide() -> None:
     known = {
         "i": ColumnStatistics(10, False, 3, 7),
         "s": ColumnStatistics(0, True),
         "l": ColumnStatistics(None, True, "a", "b"),
     }.get
 
-    def matches(text):
-        return may_match(predicate_of(text, TABLE), known)
+    def matches(text: Any) -> Any:
+        return may_match(predicate_of(text, TABLE), known)  # type: ignore[arg-type]
 
     assert matches("i = 7")
     assert not matches("i = 8")
@@ -258,16 +263,16 @@ def test_statistics_decide():
     assert matches("x = 5 and day = '2020-01-01' and b")
 
 
-def test_parts():
+def test_parts() -> None:
     predicate = predicate_of("i = 5 and (s = 'x' or l = 3) and p = 1", TABLE)
-    assert columns_of(predicate) == {"i", "s", "l", "p"}
+    assert columns_of(predicate) == {"i", "s", "l", "p"}  # type: ignore[arg-type]
     assert restricted(predicate, ["p"]) == Comparison("p", Operator.EQUAL, 1)
     assert restricted(predicate, ["s"]) is None
     assert restricted(None, ["s"]) is None
     assert all_of([]) is None
 
 
-def test_values_of_python():
+def test_values_of_python() -> None:
     column = TABLE.columns[0]
     assert one_of(column, [3, None, 1, 3]) == OneOf("i", (1, 3))
     assert one_of(column, [None]) is None

@@ -2,10 +2,13 @@
 
 import base64
 import datetime as dt
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from hive_acid.spark import AcidSession
 from hive_acid.spark.change import dml
 from hive_acid.spark.change.driver_write import driver_deletes
 from hive_acid.spark.conditions.predicates import AllOf, AnyOf, Comparison, NullTest, OneOf, Operator
@@ -16,7 +19,7 @@ LONG_NAME = "a_name_" + "x" * 70
 COLUMNS = ["k", "name", "x", "flag", "day", LONG_NAME, "an odd name"]
 
 
-def compare(column, operator, value):
+def compare(column: Any, operator: Any, value: Any) -> Any:
     return Comparison(column, Operator(operator), value)
 
 
@@ -59,16 +62,16 @@ WORDS = {
 }
 
 
-def read_by_java(spark, options):
+def read_by_java(spark: SparkSession, options: Any) -> Any:
     """The argument as the JVM's Kryo reads it, and how it is written again."""
-    java = spark.sparkContext._gateway.jvm
+    java = spark.sparkContext._gateway.jvm  # type: ignore[union-attr]
     argument = java.java.util.Base64.getDecoder().decode(options[ARGUMENT_OPTION])
     kind = java.java.lang.Class.forName("org.apache.hadoop.hive.ql.io.sarg.SearchArgumentImpl")
     return java.com.esotericsoftware.kryo.Kryo().readObject(java.com.esotericsoftware.kryo.io.Input(argument), kind)
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_the_jvm_reads_what_is_meant(spark, name):
+def test_the_jvm_reads_what_is_meant(spark: SparkSession, name: Any) -> None:
     predicate, words = WORDS[name]
     options = search_options(predicate, COLUMNS)
     found = read_by_java(spark, options)
@@ -78,9 +81,9 @@ def test_the_jvm_reads_what_is_meant(spark, name):
     assert {leaves[at].getColumnName() for at in range(len(leaves))} == set(options[NAMES_OPTION].split(","))
 
 
-def test_bytes_are_those_of_java(spark):
+def test_bytes_are_those_of_java(spark: SparkSession) -> None:
     """One argument byte for byte, made by ORC's own builder."""
-    java = spark.sparkContext._gateway.jvm
+    java = spark.sparkContext._gateway.jvm  # type: ignore[union-attr]
     factory = java.org.apache.hadoop.hive.ql.io.sarg.SearchArgumentFactory
     long = java.org.apache.hadoop.hive.ql.io.sarg.PredicateLeaf.Type.LONG
     built = factory.newBuilder().equals("k", long, 5_000_000_000).build()
@@ -100,12 +103,12 @@ def test_bytes_are_those_of_java(spark):
         OneOf("name", ("a", "𝄞")), OneOf("day", (dt.date.min, dt.date.max)),
     ],
 )  # fmt: skip
-def test_what_java_has_in_another_order_is_not_asked(predicate):
+def test_what_java_has_in_another_order_is_not_asked(predicate: Any) -> None:
     """Days of the Julian calendar, and texts that are in another order as UTF-16 than as UTF-8."""
     assert search_options(predicate, COLUMNS) == {}
 
 
-def test_what_cannot_be_asked():
+def test_what_cannot_be_asked() -> None:
     assert search_options(compare("other", "=", 1), COLUMNS) == {}
     assert search_options(compare("an odd name", "=", 1), COLUMNS) == {}
     assert search_options(AnyOf(tuple(compare("k", "=", i) for i in range(MOST_LEAVES + 1))), COLUMNS) == {}
@@ -115,7 +118,7 @@ ROWS = 200_000
 
 
 @pytest.fixture
-def sorted_rows(acid, spark):
+def sorted_rows(acid: AcidSession, spark: SparkSession) -> Any:
     """20 row groups in two files, sorted by k; every other column follows it."""
     types = {"k": "bigint", "name": "string", "x": "double", "day": "date", "part": "int", "flag": "boolean"}
     acid.create_table("d.t", types)
@@ -147,11 +150,11 @@ RANGES = {
 }
 
 
-def test_row_groups_are_skipped(sorted_rows, spark):
+def test_row_groups_are_skipped(sorted_rows: Any, spark: SparkSession) -> None:
     plain = sorted_rows.table("d.t").toDF(*sorted_rows.table("d.t").columns)
     for condition, most in RANGES.items():
         frame = sorted_rows.table("d.t", where=condition)
-        (found,) = scans(frame.select("x")) or [None]
+        (found,) = scans(frame.select("x")) or [None]  # type: ignore[list-item]
         if found is not None:
             assert found.rows <= most, (condition, found.rows)
             assert "Batched: true" in found.text
@@ -162,7 +165,7 @@ def test_row_groups_are_skipped(sorted_rows, spark):
     assert sum(scan.rows for scan in scans(everything)) == ROWS
 
 
-def test_deletes_and_updates_are_seen_behind_skipping(sorted_rows):
+def test_deletes_and_updates_are_seen_behind_skipping(sorted_rows: Any) -> None:
     acid = sorted_rows
     acid.delete("d.t", "k between 150100 and 150199")
     acid.update("d.t", {"k": "k + 1000000"}, "k between 150200 and 150249")
@@ -172,7 +175,7 @@ def test_deletes_and_updates_are_seen_behind_skipping(sorted_rows):
     assert acid.table("d.t").count() == ROWS - 100
 
 
-def test_without_the_vectorised_reader(sorted_rows, spark):
+def test_without_the_vectorised_reader(sorted_rows: Any, spark: SparkSession) -> None:
     spark.conf.set("spark.sql.orc.enableVectorizedReader", "false")
     try:
         frame = sorted_rows.table("d.t", where="k between 150100 and 150300")
@@ -183,11 +186,13 @@ def test_without_the_vectorised_reader(sorted_rows, spark):
 
 
 @pytest.mark.parametrize("condition", ["k BETWEEN 60000 AND 60009", "k = 60000"])
-def test_a_change_skips_row_groups_before_and_behind_deletes(sorted_rows, monkeypatch, condition):
+def test_a_change_skips_row_groups_before_and_behind_deletes(
+    sorted_rows: Any, monkeypatch: pytest.MonkeyPatch, condition: Any
+) -> None:
     """A condition whose numbers are hidden gives Spark nothing to push, which would replace the search argument."""
     seen = []
 
-    def spied(rows, *args):
+    def spied(rows: Any, *args: Any) -> Any:
         seen.extend(scans(rows))
         return driver_deletes(rows, *args)
 

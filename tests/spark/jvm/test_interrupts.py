@@ -107,7 +107,7 @@ def test_an_interrupted_setting_does_not_stay(acid: AcidSession, spark: SparkSes
         with monkeypatch.context() as patched:
             kind = type(spark.conf)
             real = getattr(kind, method)
-            calls = []
+            calls: list[Any] = []
 
             def interrupting(conf: Any, *arguments: Any, real: Any = real, calls: Any = calls) -> None:
                 calls.append(arguments)

@@ -17,7 +17,7 @@ KEY = "spark.sql.shuffle.partitions"
 def test_jobs_that_want_other_values_leave_what_was_there(
     spark: SparkSession, values: tuple[str, ...], ends: tuple[int, ...]
 ) -> None:
-    before = spark.conf.get(KEY)
+    before = str(spark.conf.get(KEY))
     jobs = [ExitStack() for _ in values]
     for job, value in zip(jobs, values, strict=True):
         job.enter_context(configured(spark, {KEY: value}))
@@ -31,7 +31,7 @@ def test_jobs_that_want_other_values_leave_what_was_there(
 
 
 def test_who_gives_way_takes_no_other_value(spark: SparkSession) -> None:
-    before = spark.conf.get(KEY)
+    before = str(spark.conf.get(KEY))
     with configured(spark, {KEY: "31"}), configured(spark, {KEY: "32"}, gives_way=True):
         assert spark.conf.get(KEY) == "31"
     assert spark.conf.get(KEY) == before

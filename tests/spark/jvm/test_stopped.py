@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,9 @@ NEEDS_NO_SPARK = {"its end"}
 
 
 @pytest.mark.slow
-def test_everything_says_that_spark_has_stopped_and_a_new_session_works(postgres_url, template, tmp_path):
+def test_everything_says_that_spark_has_stopped_and_a_new_session_works(
+    postgres_url: Any, template: Any, tmp_path: Path
+) -> None:
     with served(postgres_url, template, tmp_path / "warehouse") as server:
         command = [sys.executable, "-m", "tests.spark.stopped", server.uri]
         # A server of Connect has a free port then, beside that of the other tests.

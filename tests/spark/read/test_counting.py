@@ -1,12 +1,16 @@
 """`count()` of a table: from the tails of its files where they tell it, else by Spark."""
 
-import pytest
+from typing import Any
 
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_acid.spark import AcidSession
 from tests.spark.compaction import compact_table
 
 
 @pytest.fixture
-def reads(spark, monkeypatch):
+def reads(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
     """How often Spark has counted."""
     asked = []
     kind = type(spark.range(0))
@@ -15,7 +19,7 @@ def reads(spark, monkeypatch):
     return asked
 
 
-def test_rows_of_clean_tables_are_not_read(acid, spark, reads):
+def test_rows_of_clean_tables_are_not_read(acid: AcidSession, spark: SparkSession, reads: Any) -> None:
     acid.create_table("d.t", {"id": "bigint"}, partitioned_by={"k": "int"})
     assert acid.table("d.t").count() == 0
     for _ in range(2):
@@ -29,7 +33,7 @@ def test_rows_of_clean_tables_are_not_read(acid, spark, reads):
     assert reads == []
 
 
-def test_whatever_else_is_asked_is_read(acid, spark, reads):
+def test_whatever_else_is_asked_is_read(acid: AcidSession, spark: SparkSession, reads: Any) -> None:
     acid.create_table("d.t", {"id": "bigint"})
     acid.insert("d.t", spark.range(100))
     reads.clear()
@@ -43,7 +47,9 @@ def test_whatever_else_is_asked_is_read(acid, spark, reads):
     assert len(reads) == 5
 
 
-def test_rows_that_are_deleted_or_not_visible_are_not_counted(acid, spark, reads):
+def test_rows_that_are_deleted_or_not_visible_are_not_counted(
+    acid: AcidSession, spark: SparkSession, reads: Any
+) -> None:
     acid.create_table("d.t", {"id": "bigint"})
     acid.insert("d.t", spark.range(100))
     with pytest.raises(ZeroDivisionError), acid.transaction():
@@ -56,7 +62,7 @@ def test_rows_that_are_deleted_or_not_visible_are_not_counted(acid, spark, reads
     assert reads == [1]
 
 
-def test_a_compaction_brings_the_tails_back(acid, spark, reads):
+def test_a_compaction_brings_the_tails_back(acid: AcidSession, spark: SparkSession, reads: Any) -> None:
     acid.create_table("d.t", {"id": "bigint"})
     acid.insert("d.t", spark.range(100))
     acid.delete("d.t", "id < 30")

@@ -2,13 +2,18 @@
 
 import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.format.deletion_bitmap import NO_PLACE, bitmaps_of, layout_of
 from hive_acid.format.rows import encode_bucket
 from hive_acid.format.snapshot import RangeValidity
+from hive_acid.spark import AcidSession
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.read import deleted
 from hive_acid.spark.read.scan import PLACE_COLUMN
@@ -20,7 +25,7 @@ ROWS = 20_000
 
 
 @pytest.fixture
-def changed(acid, spark):
+def changed(acid: AcidSession, spark: SparkSession) -> Any:
     """Rows of two writes in several files, with deletes of several writes that reach both."""
     acid.create_table("d.t", {"id": "bigint", "text": "string"})
     for first in (0, ROWS):
@@ -31,7 +36,7 @@ def changed(acid, spark):
     return acid.table("d.t")
 
 
-def left():
+def left() -> Any:
     return sorted(
         (i, "new" if i % 1000 == 5 else f"n{i}")
         for i in range(2 * ROWS)
@@ -39,15 +44,15 @@ def left():
     )
 
 
-def plan_of(frame):
+def plan_of(frame: Any) -> Any:
     return frame._jdf.queryExecution().toString()
 
 
-def rows_of(frame):
+def rows_of(frame: Any) -> Any:
     return sorted((row.id, row.text) for row in frame.collect())
 
 
-def test_a_look_up_finds_what_a_join_finds(changed, acid):
+def test_a_look_up_finds_what_a_join_finds(changed: Any, acid: AcidSession) -> None:
     assert rows_of(changed) == left()
     assert changed.count() == len(left())
     assert changed.agg(F.sum("id")).collect()[0][0] == sum(i for i, _ in left())
@@ -59,7 +64,7 @@ def test_a_look_up_finds_what_a_join_finds(changed, acid):
     assert {tuple(row["ROW__ID"]) for row in joined.collect()} == ids
 
 
-def test_the_plan_has_no_join_and_spells_nothing_out(changed):
+def test_the_plan_has_no_join_and_spells_nothing_out(changed: Any) -> None:
     plan = plan_of(changed)
     assert "LeftAnti" not in plan
     assert len(plan) < 40_000, "the bits alone would be more"
@@ -67,7 +72,7 @@ def test_the_plan_has_no_join_and_spells_nothing_out(changed):
     assert all("Batched: true" in one.text for one in scans(changed))
 
 
-def test_what_is_deleted_later_is_seen_later(changed, acid):
+def test_what_is_deleted_later_is_seen_later(changed: Any, acid: AcidSession) -> None:
     before = changed.count()
     acid.delete("d.t", "id = 1")
     assert acid.table("d.t").count() == before - 1
@@ -79,7 +84,9 @@ def test_what_is_deleted_later_is_seen_later(changed, acid):
     assert acid.table("d.t").count() == 9
 
 
-def test_deletes_are_joined_where_they_cannot_be_looked_up(changed, acid, monkeypatch):
+def test_deletes_are_joined_where_they_cannot_be_looked_up(
+    changed: Any, acid: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as without, limited(acid, cached_plan_files=-1):
         without.setattr(deleted, "SHARED", deleted.DeleteFiles())
         without.setitem(sys.modules, "pyarrow", None)
@@ -90,14 +97,16 @@ def test_deletes_are_joined_where_they_cannot_be_looked_up(changed, acid, monkey
         assert "LeftAnti" in plan_of(acid.table("d.t"))
 
 
-def test_deletes_are_looked_up_where_the_parser_knows_no_parameters(acid, spark, monkeypatch):
+def test_deletes_are_looked_up_where_the_parser_knows_no_parameters(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As those of Delta and Iceberg, which stand before Spark's."""
     acid.create_table("d.t", {"id": "bigint"})
     acid.insert("d.t", spark.range(100).coalesce(1))
     acid.delete("d.t", "id % 10 = 3")
     plain = type(spark).sql
 
-    def sql(session, text, args=None):
+    def sql(session: Any, text: Any, args: Any = None) -> Any:
         assert not args
         return plain(session, text)
 
@@ -111,7 +120,7 @@ NAMES = ["plain", "two words", "50%", None]
 
 
 @pytest.fixture
-def partitioned(acid, spark):
+def partitioned(acid: AcidSession, spark: SparkSession) -> Any:
     """Rows of eight partitions, numbered alike in all; deletes in most, of other rows in each."""
     acid.create_table("d.p", {"id": "bigint"}, partitioned_by={"name": "string", "k": "int"})
     rows = [(name, k, i) for i in range(40) for name in NAMES for k in (1, 2)]
@@ -126,13 +135,13 @@ def partitioned(acid, spark):
     }
 
 
-def keyed(frame):
+def keyed(frame: Any) -> Any:
     found = [(row.name, row.k, row.id) for row in frame.collect()]
     assert len({*found}) == len(found)
     return {*found}
 
 
-def test_deletes_in_several_partitions_are_looked_up_by_partition(partitioned, acid):
+def test_deletes_in_several_partitions_are_looked_up_by_partition(partitioned: Any, acid: AcidSession) -> None:
     found = acid.table("d.p")
     assert "LeftAnti" not in plan_of(found)
     assert not any("delete_delta" in one.text for one in scans(found))
@@ -145,20 +154,22 @@ def test_deletes_in_several_partitions_are_looked_up_by_partition(partitioned, a
     assert keyed(joined) == partitioned
 
 
-def test_rows_that_are_changed_in_several_partitions(partitioned, acid):
+def test_rows_that_are_changed_in_several_partitions(partitioned: Any, acid: AcidSession) -> None:
     acid.update("d.p", {"id": "id + 1000"}, "id % 3 = 0")
     acid.delete("d.p", "id > 1030")
     expected = {(name, k, i + 1000 if i % 3 == 0 else i) for name, k, i in partitioned}
     assert keyed(acid.table("d.p")) == {row for row in expected if row[2] <= 1030}
 
 
-def test_partitions_without_deletes_are_read_with_the_others(partitioned, acid):
+def test_partitions_without_deletes_are_read_with_the_others(partitioned: Any, acid: AcidSession) -> None:
     found = acid.table("d.p").where("name = 'two words' OR name IS NULL")
     assert keyed(found) == {row for row in partitioned if row[0] in (None, "two words")}
     assert len(scans(found)) == 1
 
 
-def test_a_condition_is_not_asked_of_rows_that_are_gone_from_several_partitions(acid, spark):
+def test_a_condition_is_not_asked_of_rows_that_are_gone_from_several_partitions(
+    acid: AcidSession, spark: SparkSession
+) -> None:
     acid.create_table("d.q", {"id": "int"}, partitioned_by={"k": "int"})
     acid.insert("d.q", spark.range(20).selectExpr("cast(id AS int) AS id", "cast(id % 4 AS int) AS k"))
     acid.delete("d.q", "id IN (0, 1, 2)")
@@ -168,11 +179,13 @@ def test_a_condition_is_not_asked_of_rows_that_are_gone_from_several_partitions(
     assert ids_of(acid.table("d.q").where("k < 3 AND 10 / (id - 3) > 1")) == [4, 5, 6, 8, 9, 10, 12]
 
 
-def ids_of(frame):
+def ids_of(frame: Any) -> Any:
     return sorted(row.id for row in frame.collect())
 
 
-def test_a_partition_that_lies_elsewhere_is_looked_up_by_itself(partitioned, acid, spark, tmp_path):
+def test_a_partition_that_lies_elsewhere_is_looked_up_by_itself(
+    partitioned: Any, acid: AcidSession, spark: SparkSession, tmp_path: Path
+) -> None:
     table = acid.connection.table("d", "p")
     acid.connection.add_partitions(table, {"name=moved/k=1": f"file:{tmp_path}/elsewhere"})
     acid.insert("d.p", spark.range(0, 20, 2).selectExpr("id", "'moved' AS name", "1 AS k"))
@@ -183,7 +196,7 @@ def test_a_partition_that_lies_elsewhere_is_looked_up_by_itself(partitioned, aci
     assert keyed(found) == partitioned | {("moved", 1, i) for i in (0, 2, 4)}
 
 
-def test_names_that_are_not_ascii_are_joined(acid, spark):
+def test_names_that_are_not_ascii_are_joined(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.r", {"id": "int"}, partitioned_by={"name": "string"})
     acid.insert("d.r", spark.range(8).selectExpr("cast(id AS int) AS id", "if(id < 4, '\u00e9t\u00e9', 'c') AS name"))
     acid.delete("d.r", "id IN (1, 5)")
@@ -192,7 +205,7 @@ def test_names_that_are_not_ascii_are_joined(acid, spark):
     assert sorted(row.id for row in found.collect()) == [0, 2, 3, 4, 6, 7]
 
 
-def test_names_of_all_printable_characters_are_known(acid, spark):
+def test_names_of_all_printable_characters_are_known(acid: AcidSession, spark: SparkSession) -> None:
     """As Spark has them, above the escapes of the metastore."""
     names = ["".join(map(chr, range(first, first + 19))) for first in range(0x20, 0x7F, 19)]
     acid.create_table("d.r", {"id": "int"}, partitioned_by={"name": "string"})
@@ -203,13 +216,15 @@ def test_names_of_all_printable_characters_are_known(acid, spark):
     assert sorted((row.name, row.id) for row in found.collect()) == sorted((name, 1) for name in names)
 
 
-def test_partitions_that_are_not_told_apart_are_joined(partitioned, acid, monkeypatch):
+def test_partitions_that_are_not_told_apart_are_joined(
+    partitioned: Any, acid: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hive_acid.format.deletion_bitmap._slot", lambda *_: 0)
     assert "LeftAnti" in plan_of(acid.table("d.p"))
     assert keyed(acid.table("d.p")) == partitioned
 
 
-def test_what_an_expression_finds_is_what_a_layout_has(spark):
+def test_what_an_expression_finds_is_what_a_layout_has(spark: SparkSession) -> None:
     """Bits of all places in a word, and rows that are near those that are deleted in any of their numbers."""
     rows = [0, 1, 62, 63, 64, 4095, 4096, 70_000]
     writes, buckets = (1, 5, 64, 1023, 1024, 70_000), [*map(encode_bucket, (0, 3, 4095)), encode_bucket(3, 1)]
@@ -222,24 +237,26 @@ def test_what_an_expression_finds_is_what_a_layout_has(spark):
         gone = bitmaps_of((w, b, rows) for w in writes if w <= highest for b in buckets[:of])
         for places in ({NO_PLACE: gone}, {"a": gone, "b": {(5, buckets[1]): {0: -1 << 1 & (1 << 4096) - 1}}}):
             layout = layout_of(places, ["c"], Limits().delete_words)
-            look_up = deleted.LookUp(deleted._words(spark, layout), deleted._is_deleted(layout))
+            look_up = deleted.LookUp(deleted._words(spark, layout), deleted._is_deleted(layout))  # type: ignore[arg-type]
             left = {tuple(row)[:4] for row in look_up.without_deleted(frame).collect()}
             assert left == {
                 (place, *event)
                 for place, *event in frame.collect()
-                if not layout.has(*event, NO_PLACE if NO_PLACE in places else place)
+                if not layout.has(*event, NO_PLACE if NO_PLACE in places else place)  # type: ignore[call-arg, union-attr]
             }
             assert len(left) < frame.count()
 
 
-def test_no_more_files_are_opened_for_a_scan_than_it_may(partitioned, acid, monkeypatch):
+def test_no_more_files_are_opened_for_a_scan_than_it_may(
+    partitioned: Any, acid: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(deleted, "SHARED", deleted.DeleteFiles())
     with limited(acid, delete_files=5):
         assert "LeftAnti" in plan_of(acid.table("d.p"))
     assert "LeftAnti" not in plan_of(acid.table("d.p"))
 
 
-def test_only_what_is_known_to_all_is_looked_up(changed, acid):
+def test_only_what_is_known_to_all_is_looked_up(changed: Any, acid: AcidSession) -> None:
     """Delete files of partly visible directories are joined, unless all writes that are in them are visible."""
     state = changed._pushdown.count.args[0]
     (partition,) = state.partitions
@@ -252,7 +269,9 @@ def test_only_what_is_known_to_all_is_looked_up(changed, acid):
     assert deleted.look_up_of(acid.spark, [(partition, some)], without_it, state.limits).look_up is None
 
 
-def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(acid, spark):
+def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(
+    acid: AcidSession, spark: SparkSession
+) -> None:
     acid.create_table("d.t", {"id": "bigint"})
     acid.insert("d.t", spark.range(20))
     acid.delete("d.t", "id = 3")
@@ -262,23 +281,23 @@ def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(a
     acid.delete("d.t", "id = 7")
     compact_table(spark, acid, "d.t", "minor")
     found = acid.table("d.t")
-    (partition,) = found._pushdown.count.args[0].partitions
+    (partition,) = found._pushdown.count.args[0].partitions  # type: ignore[union-attr]
     assert [of.validity for of in partition.state.delete_deltas] == [RangeValidity.SOME]
     assert "LeftAnti" not in plan_of(found)
     assert sorted(row.id for row in found.collect()) == [i for i in range(20) if i not in (3, 7)]
 
 
-def test_files_that_are_forgotten_are_read_again(changed):
+def test_files_that_are_forgotten_are_read_again(changed: Any) -> None:
     few = deleted.DeleteFiles(most_blocks=1)
     state = changed._pushdown.count.args[0]
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
     paths = [
-        deleted.DataFilePath(f"{partition.location}/{file.path}", file.size, file.modified_ms)
+        DataFilePath(f"{partition.location}/{file.path}", file.size, file.modified_ms)
         for found in deltas
         for file in found.files
     ]
     first = few.read(paths)
     assert first == few.read(paths) == deleted.SHARED.read(paths)
-    assert sum(bits.bit_count() for said in first for blocks in said.rows.values() for bits in blocks.values()) > 5000
-    assert [said.by for said in first] == [{found.directory.max_write_id} for found in deltas for _ in found.files]
+    assert sum(bits.bit_count() for said in first for blocks in said.rows.values() for bits in blocks.values()) > 5000  # type: ignore[union-attr]
+    assert [said.by for said in first] == [{found.directory.max_write_id} for found in deltas for _ in found.files]  # type: ignore[union-attr]

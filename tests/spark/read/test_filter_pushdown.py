@@ -1,13 +1,15 @@
 """Frames that are filtered read less, and mean what they meant when they were made."""
 
 import pytest
+from pyspark.sql import SparkSession
 
+from hive_acid.spark import AcidSession
 from tests.values.under import under
 
 pytestmark = pytest.mark.spark
 
 
-def test_a_frame_keeps_the_settings_it_was_made_under(spark, acid):
+def test_a_frame_keeps_the_settings_it_was_made_under(spark: SparkSession, acid: AcidSession) -> None:
     """As every frame of Spark's: else its times would be others once it is filtered."""
     acid.create_table("d.t", {"id": "int", "v": "string"}, partitioned_by={"q": "timestamp"})
     acid.insert("d.t", spark.sql("SELECT 1 AS id, 'a' AS v, timestamp'2024-01-01 00:00:00' AS q"))

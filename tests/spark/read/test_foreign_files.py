@@ -1,13 +1,16 @@
 """Files as other engines write them: Hive's attempts and streams, Hive before version 3, Trino's deletes."""
 
 import struct
+from typing import Any
 
 import pyarrow
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import FormatError, UnsupportedTableError
 from hive_acid.format.rows import encode_bucket
+from hive_acid.spark import AcidSession
 from tests.spark.compaction import compact_table
 from tests.spark.placed import BUCKET_0, acid_shaped, commit_writes, place, write_events
 
@@ -15,21 +18,21 @@ ROW = pyarrow.struct([("id", pyarrow.int64())])
 
 
 @pytest.fixture
-def at(acid):
+def at(acid: AcidSession) -> Any:
     """The directory of a table with ten committed writes."""
     acid.create_table("d.t", {"id": "bigint"})
     return commit_writes(acid, "d.t", 10)
 
 
-def ids(acid):
+def ids(acid: AcidSession) -> Any:
     return sorted(row.id for row in acid.table("d.t").collect())
 
 
-def inserts(write_id, first, last, bucket=BUCKET_0):
+def inserts(write_id: Any, first: Any, last: Any, bucket: Any = BUCKET_0) -> Any:
     return [(0, write_id, bucket, n - first, write_id, {"id": n}) for n in range(first, last)]
 
 
-def test_attempts_nested_directories_and_a_missing_marker(acid, at):
+def test_attempts_nested_directories_and_a_missing_marker(acid: AcidSession, at: Any) -> None:
     write_events(at / "delta_0000001_0000001_0000" / "bucket_00000_0", inserts(1, 0, 3), ROW)
     write_events(at / "delta_0000002_0000002_0000" / "HIVE_UNION_SUBDIR_1" / "bucket_00000", inserts(2, 3, 5), ROW)
     write_events(
@@ -42,7 +45,7 @@ def test_attempts_nested_directories_and_a_missing_marker(acid, at):
     assert ids(acid) == [0, 2, 3, 6]
 
 
-def test_names_of_the_six_columns_in_another_case(acid, at):
+def test_names_of_the_six_columns_in_another_case(acid: AcidSession, at: Any) -> None:
     events = pyarrow.table(
         {
             "operation": pyarrow.array([0, 0], pyarrow.int32()),
@@ -61,7 +64,7 @@ def test_names_of_the_six_columns_in_another_case(acid, at):
     assert ids(acid) == [2]
 
 
-def test_deletes_of_all_buckets_in_the_file_of_bucket_0(acid, at):
+def test_deletes_of_all_buckets_in_the_file_of_bucket_0(acid: AcidSession, at: Any) -> None:
     """As Trino writes them (acid-format.md §2.8)."""
     write_events(at / "delta_0000001_0000001_0000" / "bucket_00000", inserts(1, 0, 3), ROW)
     write_events(at / "delta_0000001_0000001_0000" / "bucket_00001", inserts(1, 3, 6, encode_bucket(1)), ROW)
@@ -71,14 +74,14 @@ def test_deletes_of_all_buckets_in_the_file_of_bucket_0(acid, at):
     assert acid.table("d.t").count() == 3
 
 
-def test_delete_events_without_the_row_column(acid, at):
+def test_delete_events_without_the_row_column(acid: AcidSession, at: Any) -> None:
     write_events(at / "delta_0000001_0000001_0000" / "bucket_00000", inserts(1, 0, 4), ROW)
     gone = [(2, 1, BUCKET_0, 2, 2)]
-    write_events(at / "delete_delta_0000002_0000002_0000" / "bucket_00000", gone, None)
+    write_events(at / "delete_delta_0000002_0000002_0000" / "bucket_00000", gone, None)  # type: ignore[arg-type]
     assert ids(acid) == [0, 1, 3]
 
 
-def test_updates_and_deletes_among_the_inserts(acid, spark, at):
+def test_updates_and_deletes_among_the_inserts(acid: AcidSession, spark: SparkSession, at: Any) -> None:
     """As Hive before version 3 writes them: no markers, buckets as they are, no statement ids."""
     write_events(at / "delta_0000001_0000001" / "bucket_00000", inserts(1, 0, 4, 0), ROW)
     write_events(at / "delta_0000001_0000001" / "bucket_00001", inserts(1, 4, 6, 1), ROW)
@@ -100,7 +103,7 @@ def test_updates_and_deletes_among_the_inserts(acid, spark, at):
     assert ids(acid) == [1, 5, 6, 71]
 
 
-def test_files_of_streams(acid, spark, at):
+def test_files_of_streams(acid: AcidSession, spark: SparkSession, at: Any) -> None:
     """A batch of writes 3 to 6 in one file, of which 3 and 4 have committed and 5 and 6 have been aborted."""
     batch = at / "delta_0000003_0000006"
     batch.mkdir()
@@ -127,7 +130,7 @@ def test_files_of_streams(acid, spark, at):
     assert ids(acid) == list(range(10))
 
 
-def test_files_that_must_not_be_there(acid, spark, at):
+def test_files_that_must_not_be_there(acid: AcidSession, spark: SparkSession, at: Any) -> None:
     directory = at / "delta_0000001_0000001_0000"
     write_events(directory / "bucket_00000", inserts(1, 0, 1), ROW)
     place(spark.range(2), directory / "000000_0")
@@ -149,9 +152,9 @@ DAYS = range(-141_470, -141_470 + len(MOMENTS))
 """From 1582-09-02 to 11-10 in a calendar without a gap."""
 
 
-def stored(directories):
+def stored(directories: Any) -> Any:
     """What pyarrow reads of the rows in the files of some directories, by id."""
-    rows = {}
+    rows: dict[Any, Any] = {}
     for directory in directories:
         for path in () if directory.name.startswith("delete") else directory.glob("bucket_*"):
             rows |= {row.pop("id"): row for row in pyarrow.orc.read_table(path).column("row").to_pylist()}
@@ -160,7 +163,9 @@ def stored(directories):
 
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("change", ["minor", "major", "update", "update by Spark", "merge"])
-def test_days_and_times_at_the_edges_stay_as_others_have_stored_them(acid, spark, change, nested, request):
+def test_days_and_times_at_the_edges_stay_as_others_have_stored_them(
+    acid: AcidSession, spark: SparkSession, change: Any, nested: Any, request: pytest.FixtureRequest
+) -> None:
     """Java's writer cannot store all of them, but its reader never gives those; so they are rewritten as they were.
 
     Days are numbers in a file, and those that two calendars share no name for are others to Spark than to their writer.
@@ -183,7 +188,7 @@ def test_days_and_times_at_the_edges_stay_as_others_have_stored_them(acid, spark
         of_write = [event for event in events if event[1] == write]
         write_events(at / f"delta_000000{write}_000000{write}_0000" / "bucket_00000", of_write, pyarrow.struct(fields))
 
-    def seen():
+    def seen() -> Any:
         frame = acid.table("d.t").selectExpr("id", "unix_micros(at)", "unix_date(day)", "* EXCEPT (id, v, at, day)")
         return sorted(map(str, frame.collect()))
 

@@ -2,13 +2,16 @@
 
 import json
 import random
+from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import FormatError, TableNotAcidError, UnsupportedTableError
+from hive_acid.spark import AcidSession
 from hive_acid.spark.read.quoted_text import Signs
 from hive_acid.wire import ttypes
 from tests.spark.checker import location_of
@@ -32,7 +35,9 @@ FORMATS = {
 }
 
 
-def create(acid, kind, columns, keys=(), serde_parameters=None, **properties):
+def create(
+    acid: AcidSession, kind: Any, columns: Any, keys: Any = (), serde_parameters: Any = None, **properties: Any
+) -> Any:
     input_format, serde = FORMATS[kind]
     table = Table(
         "d",
@@ -47,12 +52,12 @@ def create(acid, kind, columns, keys=(), serde_parameters=None, **properties):
     return location_of(acid, "d.t")
 
 
-def rows(acid):
+def rows(acid: AcidSession) -> Any:
     return sorted(tuple(row) for row in acid.table("d.t").collect())
 
 
 @pytest.mark.parametrize("kind", ["orc", "parquet", "json"])
-def test_spark_formats(acid, spark, kind):
+def test_spark_formats(acid: AcidSession, spark: SparkSession, kind: Any) -> None:
     columns = {"id": "int", "name": "string", "tags": "array<string>", "at": "timestamp"}
     at = create(acid, kind, columns)
     commit_writes(acid, "d.t", 4, aborted=(2,))
@@ -75,7 +80,7 @@ def test_spark_formats(acid, spark, kind):
         assert all("Batched: true" in one.text for one in scans(found.select("id", "name")))
 
 
-def test_partitions_and_a_base(acid, spark):
+def test_partitions_and_a_base(acid: AcidSession, spark: SparkSession) -> None:
     at = create(acid, "parquet", {"id": "int"}, {"p": "string", "q": "int"})
     commit_writes(acid, "d.t", 3)
     table = acid.connection.table("d", "t")
@@ -92,7 +97,7 @@ def test_partitions_and_a_base(acid, spark):
     assert sum(one.files for one in scans(found.where("p = 'x%y'"))) == 2
 
 
-def test_delimited_text(acid, spark):
+def test_delimited_text(acid: AcidSession, spark: SparkSession) -> None:
     columns = {"id": "int", "name": "string", "price": "decimal(6,2)", "day": "date", "data": "binary"}
     at = create(acid, "text", columns, serde_parameters={"field.delim": "|", "escape.delim": "\\"})
     commit_writes(acid, "d.t", 1)
@@ -107,7 +112,7 @@ def test_delimited_text(acid, spark):
     assert acid.table("d.t").where("name IS NULL").count() == 2
 
 
-def test_text_with_hives_defaults(acid):
+def test_text_with_hives_defaults(acid: AcidSession) -> None:
     at = create(acid, "text", {"id": "int", "name": "string"}, serde_parameters={"serialization.format": "1"})
     commit_writes(acid, "d.t", 1)
     (at / "delta_0000001_0000001_0000").mkdir()
@@ -115,7 +120,7 @@ def test_text_with_hives_defaults(acid):
     assert rows(acid) == [(1, 'say "hi", ok'), (2, None)]
 
 
-def test_properties_of_the_table_go_before_those_of_its_serde(acid):
+def test_properties_of_the_table_go_before_those_of_its_serde(acid: AcidSession) -> None:
     """As Hive has it; TBLPROPERTIES is where most say what stands for null."""
     given = {"field.delim": "|", "serialization.null.format": "-"}
     at = create(acid, "text", {"id": "int", "name": "string"}, (), given, **{"serialization.null.format": ""})
@@ -129,7 +134,9 @@ def test_properties_of_the_table_go_before_those_of_its_serde(acid):
 @pytest.mark.parametrize(
     ("name", "value"), [("serialization.encoding", "GBK"), ("serialization.last.column.takes.rest", "true")]
 )
-def test_text_that_would_be_read_as_another_is_refused(acid, spark, name, value):
+def test_text_that_would_be_read_as_another_is_refused(
+    acid: AcidSession, spark: SparkSession, name: Any, value: Any
+) -> None:
     at = create(acid, "text", {"id": "int", "name": "string"}, (), {"field.delim": "|", name: value})
     commit_writes(acid, "d.t", 1)
     (at / "delta_0000001_0000001_0000").mkdir()
@@ -140,7 +147,7 @@ def test_text_that_would_be_read_as_another_is_refused(acid, spark, name, value)
             verb()
 
 
-def test_quoted_text(acid):
+def test_quoted_text(acid: AcidSession) -> None:
     """An empty field is an empty text, what is missing is null, and each line is a row."""
     at = create(acid, "csv", {"id": "string", "name": "string"})
     commit_writes(acid, "d.t", 1)
@@ -173,9 +180,9 @@ OF_QUOTES = [
 
 
 @pytest.mark.parametrize("signs", OF_QUOTES, ids=str)
-def test_quoted_text_is_what_hives_parser_reads(acid, spark, signs):
+def test_quoted_text_is_what_hives_parser_reads(acid: AcidSession, spark: SparkSession, signs: Any) -> None:
     """Random lines beside opencsv itself, which Spark has among its libraries."""
-    create_reader, text = spark._jvm.au.com.bytecode.opencsv.CSVReader, spark._jvm.java.io.StringReader
+    create_reader, text = spark._jvm.au.com.bytecode.opencsv.CSVReader, spark._jvm.java.io.StringReader  # type: ignore[union-attr]
     chance = random.Random(" ".join(signs))
     of = [*signs, *signs[:2], signs.quote, "a", " ", "é", "\U0001f600", "b", "\u2003"]
     lines = {"".join(chance.choices(of, k=chance.randrange(9))) for _ in range(600)}
@@ -188,7 +195,7 @@ def test_quoted_text_is_what_hives_parser_reads(acid, spark, signs):
     (at / "delta_0000001_0000001_0000").mkdir()
     (at / "delta_0000001_0000001_0000" / "000000_0").write_text("".join(f"{line}\n" for line in sorted(lines)))
 
-    def read(line):
+    def read(line: Any) -> Any:
         fields = list(create_reader(text(line), *signs).readNext() or [])
         return (*fields, *[None] * 10)[:10]
 
@@ -196,7 +203,7 @@ def test_quoted_text_is_what_hives_parser_reads(acid, spark, signs):
     assert found == sorted(map(read, lines), key=str)
 
 
-def test_quoted_text_of_any_length(acid):
+def test_quoted_text_of_any_length(acid: AcidSession) -> None:
     at = create(acid, "csv", {"a": "string", "b": "string"})
     commit_writes(acid, "d.t", 1)
     (at / "delta_0000001_0000001_0000").mkdir()
@@ -206,7 +213,7 @@ def test_quoted_text_of_any_length(acid):
     assert sorted(map(tuple, found)) == [(10_001, "b"), (900_000, "b"), (1_000_000, "b")]
 
 
-def test_quoted_text_of_signs_that_hive_does_not_take(acid):
+def test_quoted_text_of_signs_that_hive_does_not_take(acid: AcidSession) -> None:
     at = create(acid, "csv", {"a": "string"}, (), {"quoteChar": "\\"})
     commit_writes(acid, "d.t", 1)
     (at / "delta_0000001_0000001_0000").mkdir()
@@ -215,7 +222,7 @@ def test_quoted_text_of_signs_that_hive_does_not_take(acid):
         acid.table("d.t").collect()
 
 
-def test_json_lines_of_another_writer(acid):
+def test_json_lines_of_another_writer(acid: AcidSession) -> None:
     at = create(acid, "json", {"id": "int", "at": "timestamp"})
     commit_writes(acid, "d.t", 1)
     (at / "delta_0000001_0000001_0000").mkdir()
@@ -226,7 +233,7 @@ def test_json_lines_of_another_writer(acid):
     ]  # fmt: skip
 
 
-def test_what_is_refused(acid, spark):
+def test_what_is_refused(acid: AcidSession, spark: SparkSession) -> None:
     at = create(acid, "orc", {"id": "int"})
     with pytest.raises(TableNotAcidError, match="its rows have no ROW__ID"):
         acid.table("d.t", row_id=True)
@@ -249,7 +256,7 @@ def test_what_is_refused(acid, spark):
         ("text", {"id": "int"}, {"skip.header.line.count": "1"}, "skip.header.line.count"),
     ],
 )
-def test_formats_that_are_not_read(acid, kind, columns, properties, words):
+def test_formats_that_are_not_read(acid: AcidSession, kind: Any, columns: Any, properties: Any, words: Any) -> None:
     at = create(acid, kind, columns, **properties)
     commit_writes(acid, "d.t", 1)
     (at / "delta_0000001_0000001_0000").mkdir()

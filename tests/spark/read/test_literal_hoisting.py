@@ -1,8 +1,12 @@
 """Conditions whose numbers are kept out of generated code: which they are, and that they mean the same."""
 
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.catalog.table import Column, Table
+from hive_acid.spark import AcidSession
 from hive_acid.spark.read.literal_hoisting import early_condition, with_hoisted_literals
 
 TABLE = Table(
@@ -13,7 +17,7 @@ TABLE = Table(
 )
 
 
-def hoisted(number):
+def hoisted(number: Any) -> Any:
     return f"array({number})[coalesce(__acid_bucket & 0, 0)]"
 
 
@@ -29,7 +33,7 @@ def hoisted(number):
         ("p IS NOT NULL or id between 1 and 2", f"p IS NOT NULL or id between {hoisted(1)} and {hoisted(2)}"),
     ],
 )
-def test_numbers_of_plain_conditions_are_hoisted(condition, changed):
+def test_numbers_of_plain_conditions_are_hoisted(condition: Any, changed: Any) -> None:
     assert with_hoisted_literals(condition, TABLE, "t") == changed
 
 
@@ -58,15 +62,15 @@ def test_numbers_of_plain_conditions_are_hoisted(condition, changed):
         "",
     ],
 )
-def test_others_stay(condition):
+def test_others_stay(condition: Any) -> None:
     assert with_hoisted_literals(condition, TABLE, "t") == condition
 
 
-def test_a_condition_is_asked_early_if_it_cannot_fail():
-    def field(name):
+def test_a_condition_is_asked_early_if_it_cannot_fail() -> None:
+    def field(name: Any) -> Any:
         return f"if(operation = -1, null, row.`{name}`)"
 
-    def number(text):
+    def number(text: Any) -> Any:
         return f"array({text})[coalesce(bucket & 0, 0)]"
 
     said = {
@@ -83,11 +87,11 @@ def test_a_condition_is_asked_early_if_it_cannot_fail():
     ["id + 1 = 2", "id - 1 = 2", "(id) - 1 = 2", "7 - 1 = id", "-id = 1", "id * 2 = 4", "id % 0 = 1", "1 % id = 0",
      "id % (1) = 0", "p = 1", "id = p", "s = '1'", "d = 1", "u.id = 1", ""],
 )  # fmt: skip
-def test_it_is_not_if_it_may_fail_or_names_a_partition(condition):
+def test_it_is_not_if_it_may_fail_or_names_a_partition(condition: Any) -> None:
     assert early_condition(condition, TABLE, "t") is None
 
 
-def test_they_mean_the_same(acid, spark):
+def test_they_mean_the_same(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "big": "bigint"}, partitioned_by={"p": "tinyint"})
     acid.insert("d.t", spark.range(100).selectExpr("int(id) id", "if(id % 7 = 0, null, id) big", "tinyint(id % 3) p"))
     for condition in (

@@ -1,13 +1,17 @@
 """Files without ACID columns in ACID tables: from before the conversion, and from LOAD DATA."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 import pyarrow.orc
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.rows import encode_bucket
+from hive_acid.spark import AcidSession
 from tests.spark.checker import location_of
 from tests.spark.compaction import compact_table
 from tests.spark.placed import acid_shaped, commit_writes, place
@@ -15,21 +19,21 @@ from tests.spark.plans import scans
 from tests.values.under import under
 
 
-def numbers(spark, first, last):
+def numbers(spark: SparkSession, first: Any, last: Any) -> Any:
     return spark.range(first, last, 1, 1).selectExpr("id", "concat('n', id) AS name")
 
 
-def row_ids(acid, name="d.t"):
+def row_ids(acid: AcidSession, name: Any = "d.t") -> Any:
     """ROW__ID by row."""
     return {row.id: tuple(row.ROW__ID) for row in acid.table(name, row_id=True).collect()}
 
 
-def ids(acid, name="d.t"):
+def ids(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted(row.id for row in acid.table(name).select("id").collect())
 
 
 @pytest.fixture
-def converted(acid, spark):
+def converted(acid: AcidSession, spark: SparkSession) -> Any:
     """A table of files with Hive's names, a Spark file and one of another name, two of them in the same bucket."""
     acid.create_table("d.t", {"id": "bigint", "name": "string"})
     at = location_of(acid, "d.t")
@@ -44,20 +48,20 @@ def converted(acid, spark):
     return acid
 
 
-def known_ids():
+def known_ids() -> Any:
     zero, one = encode_bucket(0), encode_bucket(1)
     counted = {zero: [0, 1, 2, 3, 4, 7, 8, 11], one: [5, 6, 9, 10]}
     return {row: (0, bucket, number) for bucket, rows in counted.items() for number, row in enumerate(rows)}
 
 
-def test_rows_have_the_ids_that_hive_gives_them(converted):
+def test_rows_have_the_ids_that_hive_gives_them(converted: Any) -> None:
     assert row_ids(converted) == known_ids()
     assert ids(converted) == list(range(12))
     assert converted.table("d.t").count() == 12
 
 
 @pytest.mark.slow
-def test_changes_find_them_and_a_compaction_keeps_their_ids(converted, spark):
+def test_changes_find_them_and_a_compaction_keeps_their_ids(converted: Any, spark: SparkSession) -> None:
     before = row_ids(converted)
     assert converted.delete("d.t", "id IN (1, 4, 8, 10)") == 4
     assert converted.update("d.t", {"name": "'new'"}, "id IN (6, 11)") == 2
@@ -75,7 +79,7 @@ def test_changes_find_them_and_a_compaction_keeps_their_ids(converted, spark):
     assert ids(converted) == sorted(set(left) - {0, 6})
 
 
-def test_numbers_follow_the_file_into_however_many_pieces_spark_cuts_it(acid, spark):
+def test_numbers_follow_the_file_into_however_many_pieces_spark_cuts_it(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "bigint", "name": "string"})
     at = location_of(acid, "d.t")
     wide = spark.range(0, 60_000, 1, 1).selectExpr(
@@ -100,7 +104,7 @@ def test_numbers_follow_the_file_into_however_many_pieces_spark_cuts_it(acid, sp
     assert acid.table("d.t").where("id IN (59000, 119999, 59001)").count() == 1
 
 
-def test_loaded_files_are_counted_within_their_directory(acid, spark):
+def test_loaded_files_are_counted_within_their_directory(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "bigint", "name": "string"})
     at = commit_writes(acid, "d.t", 3)
     for directory in ("delta_0000001_0000001_0002", "delta_0000002_0000002_0000"):
@@ -124,7 +128,7 @@ def test_loaded_files_are_counted_within_their_directory(acid, spark):
 
 
 @pytest.mark.parametrize("minds_case", ["true", "false"])
-def test_capitals_in_loaded_files(acid, spark, tmp_path, minds_case):
+def test_capitals_in_loaded_files(acid: AcidSession, spark: SparkSession, tmp_path: Path, minds_case: Any) -> None:
     """In a session that minds case Spark finds columns only as they are written, and an UPDATE would keep the nulls."""
     acid.create_table("d.t", {"id": "bigint", "Name": "string"}, partitioned_by={"p": "int"})
     file = tmp_path / "file"
@@ -139,7 +143,7 @@ def test_capitals_in_loaded_files(acid, spark, tmp_path, minds_case):
     assert sorted(map(tuple, acid.table("d.t").collect())) == [(2, "n2", 1), (11, "n1", 1), (19, "n9", 1)]
 
 
-def test_capitals_in_fields_of_loaded_files(acid, spark, tmp_path):
+def test_capitals_in_fields_of_loaded_files(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
     acid.create_table("d.t", {"id": "bigint", "s": "array<struct<a:int>>"})
     file = tmp_path / "file"
     spark.sql("SELECT 1L ID, array(named_struct('A', 7)) S").coalesce(1).write.orc(str(file))
@@ -152,7 +156,7 @@ def test_capitals_in_fields_of_loaded_files(acid, spark, tmp_path):
     assert [(row.id, row.s[0].a) for row in acid.table("d.t").collect()] == [(2, 7)]
 
 
-def test_partitions_of_originals(acid, spark):
+def test_partitions_of_originals(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "bigint", "name": "string"}, partitioned_by={"p": "string"})
     acid.insert("d.t", numbers(spark, 0, 4).withColumn("p", F.when(F.col("id") < 2, "a b%").otherwise("c")))
     for name, first in (("p=a b%25", 10), ("p=c", 20)):
@@ -167,7 +171,7 @@ def test_partitions_of_originals(acid, spark):
     assert {row.id: row.p for row in acid.table("d.t").where("name = 'x'").collect()} == {10: "a b%", 22: "c"}
 
 
-def test_without_ids_they_are_read_as_any_orc_file(converted, spark):
+def test_without_ids_they_are_read_as_any_orc_file(converted: Any, spark: SparkSession) -> None:
     found = converted.table("d.t").where("id > 9").select("name")
     assert "Window" not in found._jdf.queryExecution().optimizedPlan().toString()
     for one in scans(found):
@@ -178,10 +182,10 @@ def test_without_ids_they_are_read_as_any_orc_file(converted, spark):
     pruned = [
         re.search(r"ReadSchema: struct<(?:.*row:struct<)?(.*?)>", one.text.replace("\n", " ")) for one in scans(found)
     ]
-    assert sorted(one[1] for one in pruned) == ["name:string", "name:string", "name:string,__acid_ghost:boolean"]
+    assert sorted(one[1] for one in pruned) == ["name:string", "name:string", "name:string,__acid_ghost:boolean"]  # type: ignore[index]
 
 
-def test_any_compression(acid, spark):
+def test_any_compression(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "bigint", "name": "string"})
     for number, compression in enumerate(("none", "snappy", "zlib", "zstd", "lz4")):
         rows = numbers(spark, number * 100, number * 100 + 100)
@@ -190,7 +194,7 @@ def test_any_compression(acid, spark):
     assert ids(acid) == list(range(1, 500, 2))
 
 
-def test_what_is_no_plain_orc_file_is_refused(acid, spark):
+def test_what_is_no_plain_orc_file_is_refused(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "bigint", "name": "string"})
     at = location_of(acid, "d.t")
     place(acid_shaped(numbers(spark, 0, 2), 1), at / "000000_0")

@@ -1,10 +1,15 @@
 """A frame of a table that has not changed is made of the one before it, and is a frame of its own all the same."""
 
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from hive_acid.spark import AcidSession
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.read import plan_cache
+from hive_acid.spark.read.table_frame import planned_table
 from tests.spark.conftest import OVER_CONNECT
 from tests.spark.snapshots.test_leases import named, until_none_is_named
 
@@ -12,12 +17,12 @@ pytestmark = pytest.mark.skipif(OVER_CONNECT, reason="a frame of Connect is word
 
 
 @pytest.fixture
-def made(monkeypatch):
+def made(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The tables whose frames were made from nothing."""
     seen = []
-    read = plan_cache.planned_table
+    read = planned_table
 
-    def watched(spark, state, **words):
+    def watched(spark: SparkSession, state: Any, **words: Any) -> Any:
         seen.append(state.table.name)
         return read(spark, state, **words)
 
@@ -26,17 +31,17 @@ def made(monkeypatch):
 
 
 @pytest.fixture
-def table(acid, spark):
+def table(acid: AcidSession, spark: SparkSession) -> Any:
     acid.create_table("d.t", {"k": "bigint", "Odd name": "string"})
     acid.insert("d.t", spark.range(4).selectExpr("id AS k", "concat('v', id) AS `Odd name`"))
     return "d.t"
 
 
-def rows(frame):
+def rows(frame: Any) -> Any:
     return sorted(tuple(row) for row in frame.collect())
 
 
-def test_a_table_that_has_not_changed_is_not_made_anew(acid, table, made):
+def test_a_table_that_has_not_changed_is_not_made_anew(acid: AcidSession, table: Any, made: Any) -> None:
     first, second = acid.table(table), acid.table(table)
     assert made == ["t"]
     assert rows(first) == rows(second) == [(n, f"v{n}") for n in range(4)]
@@ -46,7 +51,7 @@ def test_a_table_that_has_not_changed_is_not_made_anew(acid, table, made):
     assert second.where("k > 1").count() == 2
 
 
-def test_each_change_is_seen(acid, spark, table, made):
+def test_each_change_is_seen(acid: AcidSession, spark: SparkSession, table: Any, made: Any) -> None:
     acid.table(table)
     acid.insert(table, spark.range(4, 5).selectExpr("id AS k", "'new' AS `Odd name`"))
     assert rows(acid.table(table))[4:] == [(4, "new")]
@@ -61,7 +66,7 @@ def test_each_change_is_seen(acid, spark, table, made):
     assert len(made) == 6
 
 
-def test_a_snapshot_stays_what_it_was(acid, table):
+def test_a_snapshot_stays_what_it_was(acid: AcidSession, table: Any) -> None:
     acid.table(table)
     before = acid.table(table)
     acid.delete(table, "k = 0")
@@ -70,14 +75,14 @@ def test_a_snapshot_stays_what_it_was(acid, table):
     assert [len(rows(before)), len(rows(after))] == [4, 3]
 
 
-def test_another_table_of_the_name_is_another_table(acid, spark, table):
+def test_another_table_of_the_name_is_another_table(acid: AcidSession, spark: SparkSession, table: Any) -> None:
     acid.table(table)
     acid.sql("DROP TABLE d.t PURGE")
     acid.create_table("d.t", {"k": "bigint", "Odd name": "string"})
     assert rows(acid.table(table)) == []
 
 
-def test_row_ids_have_a_frame_of_their_own(acid, table, made):
+def test_row_ids_have_a_frame_of_their_own(acid: AcidSession, table: Any, made: Any) -> None:
     assert [acid.table(table, row_id=row_id).columns[0] for row_id in (False, True, False, True)] == [
         "k",
         "ROW__ID",
@@ -85,7 +90,7 @@ def test_row_ids_have_a_frame_of_their_own(acid, table, made):
     assert len(made) == 2
 
 
-def test_frames_of_one_table_can_be_joined_by_their_columns(acid, table, made):
+def test_frames_of_one_table_can_be_joined_by_their_columns(acid: AcidSession, table: Any, made: Any) -> None:
     one, two, three = (acid.table(table) for _ in range(3))
     assert made == ["t"]
     joined = one.join(two, one["k"] == two["k"] + 1).join(three, three["k"] == two["k"] + 2)
@@ -94,9 +99,9 @@ def test_frames_of_one_table_can_be_joined_by_their_columns(acid, table, made):
     assert rows(two.select(two["k"]).subtract(one.where(F.col("k") > 0).select("k"))) == [(0,)]
 
 
-def test_other_settings_make_it_anew(acid, spark, table, made):
+def test_other_settings_make_it_anew(acid: AcidSession, spark: SparkSession, table: Any, made: Any) -> None:
     acid.table(table)
-    before = spark.conf.get("spark.sql.ansi.enabled")
+    before = str(spark.conf.get("spark.sql.ansi.enabled"))
     spark.conf.set("spark.sql.ansi.enabled", "false" if before == "true" else "true")
     try:
         acid.table(table)
@@ -105,7 +110,9 @@ def test_other_settings_make_it_anew(acid, spark, table, made):
         spark.conf.set("spark.sql.ansi.enabled", before)
 
 
-def test_each_frame_keeps_its_snapshot_and_what_is_known_keeps_none(acid, table, made, db):
+def test_each_frame_keeps_its_snapshot_and_what_is_known_keeps_none(
+    acid: AcidSession, table: Any, made: Any, db: Any
+) -> None:
     first = acid.table(table)
     second = acid.table(table)
     del first
@@ -118,7 +125,9 @@ def test_each_frame_keeps_its_snapshot_and_what_is_known_keeps_none(acid, table,
     assert third.count() == 4
 
 
-def test_few_are_kept_and_none_of_many_files(acid, table, made, monkeypatch):
+def test_few_are_kept_and_none_of_many_files(
+    acid: AcidSession, table: Any, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(plan_cache, "_MOST_PLANS", 2)
     for name in ("a", "b"):
         acid.create_table(f"d.{name}", {"k": "int"})

@@ -3,14 +3,17 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import TableNotAcidError
 from hive_acid.filesystem import files
 from hive_acid.format.names import parse_directory
 from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.spark import AcidSession
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.read.scan import ID_COLUMNS, ScanDirectory, scan
 from hive_acid.spark.read.table_frame import delete_events
@@ -23,7 +26,7 @@ LISTING = ("parallelism", "threshold")
 
 
 @pytest.fixture
-def changed(acid, spark):
+def changed(acid: AcidSession, spark: SparkSession) -> Any:
     """A table of three partitions with deletes and updates in one: ids 0..299, without every tenth, 5 renamed."""
     acid.create_table(
         "d.t",
@@ -51,7 +54,7 @@ def changed(acid, spark):
     return acid.table("d.t")
 
 
-def left(month=None):
+def left(month: Any = None) -> Any:
     return [i for i in range(300) if not (i % 3 == 1 and i % 10 == 1) and (month is None or i % 3 == month)]
 
 
@@ -80,7 +83,7 @@ PROJECTIONS = {
 
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])
-def test_every_projection(changed, spark, vectorized):
+def test_every_projection(changed: Any, spark: SparkSession, vectorized: Any) -> None:
     spark.conf.set("spark.sql.orc.enableVectorizedReader", vectorized)
     try:
         wrong = [name for name, holds in PROJECTIONS.items() if not holds(changed)]
@@ -89,7 +92,7 @@ def test_every_projection(changed, spark, vectorized):
     assert wrong == []
 
 
-def test_row_id_columns_and_keys_alone(changed, acid):
+def test_row_id_columns_and_keys_alone(changed: Any, acid: AcidSession) -> None:
     table = acid.table("d.t", row_id=True)
     assert table.columns[0] == "ROW__ID"
     assert table.select("ROW__ID.rowId").count() == len(left())
@@ -98,7 +101,7 @@ def test_row_id_columns_and_keys_alone(changed, acid):
     assert table.select("ROW__ID", "month").distinct().count() == len(left())
 
 
-def test_columns_are_pruned_and_read_in_batches(changed):
+def test_columns_are_pruned_and_read_in_batches(changed: Any) -> None:
     found = scans(changed.select("id"))
     assert found
     for one in found:
@@ -109,12 +112,12 @@ def test_columns_are_pruned_and_read_in_batches(changed):
 
 
 @pytest.fixture
-def joins(acid):
+def joins(acid: AcidSession) -> None:
     """Deletes are joined, however few they are."""
     acid.limits = Limits(delete_events=0)
 
 
-def test_a_filter_on_a_partition_column_prunes_files(joins, changed):
+def test_a_filter_on_a_partition_column_prunes_files(joins: Any, changed: Any) -> None:
     everything = sum(one.files for one in scans(changed))
     of_deletes = 2
     assert everything == 3 + 1 + of_deletes
@@ -123,7 +126,9 @@ def test_a_filter_on_a_partition_column_prunes_files(joins, changed):
     assert sum(one.rows for one in scans(changed.where("month = 0"))) <= 100
 
 
-def test_only_directories_that_deletes_reach_are_joined(joins, changed, acid, spark):
+def test_only_directories_that_deletes_reach_are_joined(
+    joins: Any, changed: Any, acid: AcidSession, spark: SparkSession
+) -> None:
     plan = changed._jdf.queryExecution().optimizedPlan().toString()
     assert plan.count("LeftAnti") == 1
     acid.create_table("d.clean", {"id": "bigint"})
@@ -134,7 +139,7 @@ def test_only_directories_that_deletes_reach_are_joined(joins, changed, acid, sp
 VALUES = ["plain", "a b", "x/y", "100%", "%41", "a+b", "é:=ü", "日本", "#?*[]{}^\\'\"", None, "\x7f", "trailing."]
 
 
-def test_partition_values_come_back_as_they_went_in(acid, spark):
+def test_partition_values_come_back_as_they_went_in(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"text": "string", "day": "date", "flag": "boolean"})
     rows = [(i, text, f"20{i:02d}-01-01", i % 2 == 0) for i, text in enumerate(VALUES)]
     frame = spark.createDataFrame(rows, "id int, text string, day string, flag boolean")
@@ -152,12 +157,12 @@ def test_partition_values_come_back_as_they_went_in(acid, spark):
     assert len(acid.table("d.t").partitions()) == len(VALUES), "changes go to the partitions that are there"
 
 
-def test_plain_partition_values_are_not_decoded_row_by_row(changed):
+def test_plain_partition_values_are_not_decoded_row_by_row(changed: Any) -> None:
     plan = changed.select("month")._jdf.queryExecution().optimizedPlan().toString()
     assert "UrlCodec" not in plan
 
 
-def test_deletes_do_not_cross_partitions(acid, spark):
+def test_deletes_do_not_cross_partitions(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.createDataFrame([(1, 1)], "id int, p int"))
     acid.insert("d.t", spark.createDataFrame([(2, 2)], "id int, p int"))
@@ -171,7 +176,7 @@ def test_deletes_do_not_cross_partitions(acid, spark):
     assert acid.table("d.t").count() == 0
 
 
-def test_no_files_give_an_empty_frame_of_the_right_schema(acid):
+def test_no_files_give_an_empty_frame_of_the_right_schema(acid: AcidSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "varchar(5)"}, partitioned_by={"p": "date"})
     table = acid.table("d.t", row_id=True)
     assert table.dtypes == [
@@ -184,7 +189,7 @@ def test_no_files_give_an_empty_frame_of_the_right_schema(acid):
     assert acid.delete("d.t") == 0
 
 
-def test_rows_of_open_and_aborted_writes_in_a_partly_visible_directory(spark, tmp_path):
+def test_rows_of_open_and_aborted_writes_in_a_partly_visible_directory(spark: SparkSession, tmp_path: Path) -> None:
     shaped = spark.range(1, 9).select(
         F.lit(0).alias("operation"),
         F.col("id").alias("originalTransaction"),
@@ -203,8 +208,8 @@ def test_rows_of_open_and_aborted_writes_in_a_partly_visible_directory(spark, tm
     write_ids = ValidWriteIdList("d.t", 7, open_ids=(3,), aborted_ids=(5, 6))
     row = spark.createDataFrame([], "k bigint").schema
 
-    def directory(name, whole):
-        return ScanDirectory(str(tmp_path / name), parse_directory(name), whole)
+    def directory(name: Any, whole: Any) -> Any:
+        return ScanDirectory(str(tmp_path / name), parse_directory(name), whole)  # type: ignore[arg-type]
 
     some = scan(spark, row, [directory("delta_0000001_0000008", False)], write_ids)
     assert sorted(r.k for r in some.select("row.k").collect()) == [1, 2, 4, 7]
@@ -220,17 +225,19 @@ def test_rows_of_open_and_aborted_writes_in_a_partly_visible_directory(spark, tm
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 @pytest.mark.parametrize("case_sensitive", ["true", "false"])
-def test_ids_that_nobody_needs_are_not_read(acid, spark, vectorized, case_sensitive):
+def test_ids_that_nobody_needs_are_not_read(
+    acid: AcidSession, spark: SparkSession, vectorized: Any, case_sensitive: Any
+) -> None:
     acid.create_table("d.t", {"id": "bigint", "operation": "string"})
     acid.insert("d.t", spark.range(10).selectExpr("id", "'x' AS operation"))
     name = "delta_0000001_0000001_0000"
     row = spark.createDataFrame([], "id bigint, operation string").schema
 
-    def found(*ids, whole=True):
-        directory = ScanDirectory(str(location_of(acid, "d.t") / name), parse_directory(name), whole)
+    def found(*ids: Any, whole: Any = True) -> Any:
+        directory = ScanDirectory(str(location_of(acid, "d.t") / name), parse_directory(name), whole)  # type: ignore[arg-type]
         return scan(spark, row, [directory], ValidWriteIdList("d.t", 1), ids=ids)
 
-    def told(events):
+    def told(events: Any) -> Any:
         """Of which ids there is anything; that of `bucket` is always read."""
         counted = events.agg(*(F.count(name).alias(name) for name in ID_COLUMNS if name != "bucket"))
         return {name for name, rows in counted.collect()[0].asDict().items() if rows}
@@ -253,7 +260,7 @@ def test_ids_that_nobody_needs_are_not_read(acid, spark, vectorized, case_sensit
         spark.conf.unset("spark.sql.caseSensitive")
 
 
-def test_a_table_is_read_without_its_ids(acid, spark):
+def test_a_table_is_read_without_its_ids(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "bigint"})
     acid.insert("d.t", spark.range(10))
     (plain,) = scans(acid.table("d.t").select("id"))
@@ -263,7 +270,7 @@ def test_a_table_is_read_without_its_ids(acid, spark):
 
 
 @pytest.mark.parametrize("name", ["a b+c", "glob{a,b}[x]*", "ünï%41"])
-def test_odd_table_locations(acid, spark, tmp_path, name):
+def test_odd_table_locations(acid: AcidSession, spark: SparkSession, tmp_path: Path, name: Any) -> None:
     (tmp_path / name).mkdir()
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"}, location=f"file:{tmp_path}/{name}/t")
     acid.insert("d.t", spark.createDataFrame([(1, 1), (2, 2)], "id int, p int"))
@@ -271,7 +278,7 @@ def test_odd_table_locations(acid, spark, tmp_path, name):
     assert sorted(tuple(r) for r in acid.table("d.t").collect()) == [(1, 1), (20, 2)]
 
 
-def test_files_that_are_no_data(acid, spark):
+def test_files_that_are_no_data(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"})
     acid.insert("d.t", spark.createDataFrame([(1,)], "id int"))
     location = f"file:{location_of(acid, 'd.t')}"
@@ -283,14 +290,16 @@ def test_files_that_are_no_data(acid, spark):
     assert acid.table("d.t").count() == 1
 
 
-def test_plain_tables_are_refused(acid):
+def test_plain_tables_are_refused(acid: AcidSession) -> None:
     acid.create_table("d.plain", {"id": "int"}, properties={"transactional": "false"})
     with pytest.raises(TableNotAcidError, match="not an ACID table"):
         acid.table("d.plain")
 
 
 @pytest.mark.parametrize(("most_local", "tasks"), [(512, []), (39, [10])])
-def test_many_directories_are_listed_in_few_tasks_and_local_ones_in_none(acid, spark, monkeypatch, most_local, tasks):
+def test_many_directories_are_listed_in_few_tasks_and_local_ones_in_none(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, most_local: Any, tasks: Any
+) -> None:
     monkeypatch.setattr("hive_acid.spark.read.scan._MOST_LOCAL", most_local)
     monkeypatch.setattr("hive_acid.spark.read.scan._LISTED_PER_TASK", 4)
     acid.create_table("d.t", {"id": "bigint"}, partitioned_by={"p": "int"})
@@ -300,8 +309,8 @@ def test_many_directories_are_listed_in_few_tasks_and_local_ones_in_none(acid, s
     table = acid.table("d.t")
     tracker = spark.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("listing")]
-    stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
-    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-    assert [stage.numTasks for stage in stages] == tasks
+    stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]  # type: ignore[union-attr]
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    assert [stage.numTasks for stage in stages] == tasks  # type: ignore[union-attr]
     assert before == [spark.conf.get(f"spark.sql.sources.parallelPartitionDiscovery.{name}") for name in LISTING]
     assert table.count() == 40

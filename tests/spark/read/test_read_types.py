@@ -5,18 +5,20 @@ import math
 
 import pyarrow
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Column
 from hive_acid.errors import ColumnError
+from hive_acid.spark import AcidSession
 from hive_acid.spark.values.types import row_type, spark_type
 from tests.spark.compaction import compact_table
 from tests.spark.placed import BUCKET_0, commit_writes, write_events
 from tests.spark.plans import SPARK, scans
 
 
-def test_instants_are_read_and_not_written(acid, spark):
+def test_instants_are_read_and_not_written(acid: AcidSession, spark: SparkSession) -> None:
     if SPARK < (4, 2):
         pytest.skip("this Spark does not know the type in ORC files")
     acid.create_table("d.t", {"id": "int", "at": "timestamp with local time zone"})
@@ -37,7 +39,7 @@ def test_instants_are_read_and_not_written(acid, spark):
     assert sorted(row.id for row in acid.table("d.t").collect()) == [1, 2]
 
 
-def test_chars_have_their_whole_length(acid):
+def test_chars_have_their_whole_length(acid: AcidSession) -> None:
     acid.create_table("d.t", {"id": "int", "c": "char(4)"})
     file = commit_writes(acid, "d.t", 1) / "delta_0000001_0000001_0000" / "bucket_00000"
     row = pyarrow.struct([("id", pyarrow.int32()), ("c", pyarrow.string())])
@@ -59,7 +61,7 @@ EARLY = [
 ]
 
 
-def test_early_dates_and_timestamps(acid, spark):
+def test_early_dates_and_timestamps(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"d": "date", "at": "timestamp", "many": "array<struct<d:date,at:timestamp>>"})
     frame = spark.createDataFrame(EARLY, "d string, at string").selectExpr("cast(d AS date)", "cast(at AS timestamp)")
     acid.insert("d.t", frame.withColumn("many", F.array(F.struct("d", "at"))))
@@ -74,7 +76,7 @@ def test_early_dates_and_timestamps(acid, spark):
             spark.conf.unset("spark.sql.orc.enableVectorizedReader")
 
 
-def test_names_that_need_quotes(acid, spark):
+def test_names_that_need_quotes(acid: AcidSession, spark: SparkSession) -> None:
     names = [
         "a.b",
         "with space",
@@ -105,7 +107,7 @@ def test_names_that_need_quotes(acid, spark):
 
 
 @pytest.mark.slow
-def test_two_thousand_columns(acid):
+def test_two_thousand_columns(acid: AcidSession) -> None:
     names = [f"c{number}" for number in range(2000)]
     acid.create_table("d.t", dict.fromkeys(names, "int"))
     file = commit_writes(acid, "d.t", 1) / "delta_0000001_0000001_0000" / "bucket_00000"
@@ -115,10 +117,10 @@ def test_two_thousand_columns(acid):
     assert sorted(tuple(row) for row in found.collect()) == [(0, 0, 0), (1, 1, 1), (2, 2, 2)]
     for one in scans(found):
         assert "c7:" not in one.text
-    assert set(acid.table("d.t").where("c1999 = 1").first()) == {1}
+    assert set(acid.table("d.t").where("c1999 = 1").first()) == {1}  # type: ignore[arg-type]
 
 
-def test_keys_that_are_no_number_or_null(acid, spark):
+def test_keys_that_are_no_number_or_null(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"f": "double", "s": "string"})
     keys = [(math.nan, "a"), (math.inf, "b"), (-0.5, None), (None, "")]
     acid.insert("d.t", spark.createDataFrame([(n, *key) for n, key in enumerate(keys)], "id int, f double, s string"))
@@ -131,6 +133,6 @@ def test_keys_that_are_no_number_or_null(acid, spark):
     assert sorted(row.id for row in acid.table("d.t").collect()) == [1, 2, 10]
 
 
-def test_unions_are_refused_by_name(acid):
+def test_unions_are_refused_by_name(acid: AcidSession) -> None:
     with pytest.raises(ColumnError, match="uniontype<int,string>"):
         spark_type("uniontype<int,string>")

@@ -3,17 +3,19 @@
 import datetime as dt
 import gc
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.orc
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import hive_acid.spark
 from hive_acid.catalog.table import Column, Table
 from hive_acid.filesystem import footers
+from hive_acid.spark import AcidSession
 from hive_acid.spark.conditions.predicates import predicate_of
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.read import skipping
@@ -27,7 +29,7 @@ PER_FILE = 100
 
 
 @pytest.fixture
-def stepped(acid, spark):
+def stepped(acid: AcidSession, spark: SparkSession) -> Any:
     """Four writes, one file each, with k in 0..99, 100..199, …, and a name that is null in the last."""
     acid.create_table("d.t", {"k": "bigint", "name": "string", "day": "date"})
     for step in range(FILES):
@@ -40,7 +42,7 @@ def stepped(acid, spark):
     return acid
 
 
-def files_of(frame):
+def files_of(frame: Any) -> Any:
     return sum(scan.files for scan in scans(frame))
 
 
@@ -58,7 +60,7 @@ CONDITIONS = {
 }
 
 
-def test_files_are_chosen_by_their_statistics(stepped):
+def test_files_are_chosen_by_their_statistics(stepped: Any) -> None:
     table = stepped.table("d.t")
     for condition, (files, rows) in CONDITIONS.items():
         frame = stepped.table("d.t", where=condition)
@@ -70,7 +72,7 @@ def test_files_are_chosen_by_their_statistics(stepped):
             assert scans(frame) == [] or files_of(frame) == 0
 
 
-def test_a_session_without_skipping_reads_everything(stepped, spark):
+def test_a_session_without_skipping_reads_everything(stepped: Any, spark: SparkSession) -> None:
     stepped.delete("d.t", "k = 110")
     with hive_acid.spark.session(spark, stepped.connection, skipping=False) as session:
         for condition, (_, rows) in CONDITIONS.items():
@@ -84,14 +86,14 @@ _LESS = ("name is not null", "name like 'n1%' and k >= 100")
 """Conditions that row 110 meets."""
 
 
-def test_no_tail_beyond_the_limit_is_opened(stepped, monkeypatch):
+def test_no_tail_beyond_the_limit_is_opened(stepped: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     stepped.limits = Limits(skipping_files=2)
     monkeypatch.setattr(skipping, "SHARED", footers.Footers())
     assert files_of(stepped.table("d.t", where="k < 0")) == FILES - 2
     assert stepped.table("d.t", where="k = 250").count() == 1
 
 
-def test_changes_read_what_they_change(stepped):
+def test_changes_read_what_they_change(stepped: Any) -> None:
     assert stepped.delete("d.t", "k between 110 and 119") == 10
     assert stepped.update("d.t", {"k": "k + 1000"}, "k = 305 or k = 5") == 2
     assert stepped.table("d.t").count() == FILES * PER_FILE - 10
@@ -113,7 +115,7 @@ def test_changes_read_what_they_change(stepped):
     }
 
 
-def test_only_files_that_deletes_may_name_are_joined(stepped):
+def test_only_files_that_deletes_may_name_are_joined(stepped: Any) -> None:
     stepped.limits = Limits(delete_events=0)
     stepped.delete("d.t", "k = 110")
     found = scans(stepped.table("d.t").select("k"))
@@ -124,7 +126,7 @@ def test_only_files_that_deletes_may_name_are_joined(stepped):
     assert stepped.table("d.t").count() == FILES * PER_FILE - 1
 
 
-def test_columns_of_a_frame_and_of_what_is_filtered_from_it(stepped):
+def test_columns_of_a_frame_and_of_what_is_filtered_from_it(stepped: Any) -> None:
     table = stepped.table("d.t")
     narrow = table.where("k between 150 and 250")
     assert isinstance(table, AcidTable)
@@ -146,7 +148,7 @@ def test_columns_of_a_frame_and_of_what_is_filtered_from_it(stepped):
         table.where("no_such_column = 1 and k = 5")
 
 
-def test_a_struct_may_have_the_name_of_its_table(acid, spark):
+def test_a_struct_may_have_the_name_of_its_table(acid: AcidSession, spark: SparkSession) -> None:
     """``t.k`` is the struct's field to a frame, and the table's column to SQL and to verbs."""
     acid.create_table("d.t", {"k": "int", "t": "struct<k:int>"})
     rows = [(k, (100 - k,)) for k in range(0, 100, 10)]
@@ -161,7 +163,7 @@ def test_a_struct_may_have_the_name_of_its_table(acid, spark):
     assert sorted(row.k for row in acid.table("d.t").collect()) == [k for k, _ in rows if k != 30]
 
 
-def test_a_frame_whose_columns_were_given_is_filtered_as_it_is(stepped):
+def test_a_frame_whose_columns_were_given_is_filtered_as_it_is(stepped: Any) -> None:
     table = stepped.table("d.t")
     column = table.k
     assert table.where("k = 250").select(column).count() == 1
@@ -169,7 +171,7 @@ def test_a_frame_whose_columns_were_given_is_filtered_as_it_is(stepped):
     assert table.where(F.col("k") == 250).join(table, "k").count() == 1
 
 
-def test_a_cached_frame_stays_cached(stepped):
+def test_a_cached_frame_stays_cached(stepped: Any) -> None:
     table = stepped.table("d.t").cache()
     try:
         assert table.count() == FILES * PER_FILE
@@ -178,7 +180,7 @@ def test_a_cached_frame_stays_cached(stepped):
         table.unpersist()
 
 
-def test_what_is_filtered_keeps_the_snapshot_and_its_lease(stepped, spark):
+def test_what_is_filtered_keeps_the_snapshot_and_its_lease(stepped: Any, spark: SparkSession) -> None:
     table = stepped.table("d.t")
     narrow = table.where("k >= 300")
     del table
@@ -193,7 +195,7 @@ def test_what_is_filtered_keeps_the_snapshot_and_its_lease(stepped, spark):
 
 
 @pytest.fixture
-def partitioned(acid, spark):
+def partitioned(acid: AcidSession, spark: SparkSession) -> Any:
     acid.create_table("d.p", {"k": "bigint"}, partitioned_by={"day": "date", "n": "int", "text": "string"})
     rows = spark.range(24).selectExpr(
         "id AS k",
@@ -205,7 +207,7 @@ def partitioned(acid, spark):
     return acid
 
 
-def test_partitions_are_chosen_by_their_names(partitioned, monkeypatch):
+def test_partitions_are_chosen_by_their_names(partitioned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     call = partitioned.connection.call
     monkeypatch.setattr(
@@ -273,13 +275,13 @@ NAMED = Table(
         ("v is null", {"v": "b"}, True),
     ],
 )
-def test_values_in_names(condition, name, is_chosen):
+def test_values_in_names(condition: Any, name: Any, is_chosen: Any) -> None:
     parts = [f"{key.name}={name.get(key.name, '__HIVE_DEFAULT_PARTITION__')}" for key in NAMED.partition_keys]
     found = chosen_partitions(NAMED, ["/".join(parts)], predicate_of(condition, NAMED))
     assert bool(found) == is_chosen
 
 
-def test_statistics_are_those_of_the_place_in_the_file(acid, spark):
+def test_statistics_are_those_of_the_place_in_the_file(acid: AcidSession, spark: SparkSession) -> None:
     """Columns that change names: what is known of a file's `a` is known of the table's `b`."""
     acid.create_table("d.t", {"a": "bigint", "b": "bigint"})
     acid.insert("d.t", spark.createDataFrame([(1, 100)], "a bigint, b bigint"))
@@ -296,9 +298,9 @@ def test_statistics_are_those_of_the_place_in_the_file(acid, spark):
     assert files_of(acid.table("d.t", where="added = 5")) == 1
 
 
-def test_a_file_that_cannot_be_looked_into_is_read(stepped, monkeypatch):
+def test_a_file_that_cannot_be_looked_into_is_read(stepped: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Refusing(footers.Footers):
-        def read(self, wanted):
+        def read(self, wanted: Any) -> None:  # type: ignore[override]
             raise OSError("no")
 
     monkeypatch.setattr(skipping, "SHARED", Refusing())
@@ -307,16 +309,16 @@ def test_a_file_that_cannot_be_looked_into_is_read(stepped, monkeypatch):
     assert stepped.table("d.t", where="k between 109 and 111").count() == 2
 
 
-def test_the_checker_sees_what_the_statistics_say(stepped):
+def test_the_checker_sees_what_the_statistics_say(stepped: Any) -> None:
     """The independent reader of the tails: pyarrow's own minimum of each file."""
     for path in sorted(location_of(stepped, "d.t").glob("delta_*/bucket_*")):
         values = pyarrow.orc.ORCFile(path).read().column("row").combine_chunks().field("k")
         found = footers.SHARED.read([footers.DataFilePath(str(path), path.stat().st_size)])[0]
-        known = found.statistics(found.column("row", "k"))
+        known = found.statistics(found.column("row", "k"))  # type: ignore[arg-type]
         assert (known.minimum, known.maximum) == (pa.compute.min(values).as_py(), pa.compute.max(values).as_py())
 
 
-def test_a_decimal_that_spark_rounds_beside_a_number_is_read(acid, spark):
+def test_a_decimal_that_spark_rounds_beside_a_number_is_read(acid: AcidSession, spark: SparkSession) -> None:
     """Without a decimal that holds all values of both types Spark gives up places behind the point."""
     values = {"v": ("0." + "0" * 37 + "1", "0." + "9" * 38), "w": ("0." + "0" * 27 + "1", "9" * 10 + "." + "9" * 28)}
     acid.create_table("d.t", {"v": "decimal(38,38)", "w": "decimal(38,28)"})

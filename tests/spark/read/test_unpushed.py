@@ -1,11 +1,13 @@
 """Filters on plain files find what Spark itself finds in the rows: ORC's own look at statistics leaves nothing out."""
 
 from functools import reduce
+from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
+from hive_acid.spark import AcidSession
 from tests.spark.plans import scans
 from tests.values.tables import DUMMY
 
@@ -34,7 +36,9 @@ CONDITIONS = (
 
 @pytest.mark.parametrize("form", ["ORC", "PARQUET"])
 @pytest.mark.parametrize("kind", ["plain", "insert_only"])
-def test_a_value_that_is_alone_in_its_file_is_found(spark, acid, kind, form):
+def test_a_value_that_is_alone_in_its_file_is_found(
+    spark: SparkSession, acid: AcidSession, kind: Any, form: Any
+) -> None:
     plainly = hive_acid.spark.session(spark, acid.connection, settings=DUMMY)
     session = plainly if kind == "plain" else acid
     properties = {"transactional": "false"} if kind == "plain" else {"transactional_properties": "insert_only"}
@@ -50,7 +54,7 @@ def test_a_value_that_is_alone_in_its_file_is_found(spark, acid, kind, form):
 
 
 @pytest.mark.parametrize("kind", ["plain", "insert_only"])
-def test_row_groups_are_left_out(spark, acid, kind):
+def test_row_groups_are_left_out(spark: SparkSession, acid: AcidSession, kind: Any) -> None:
     plainly = hive_acid.spark.session(spark, acid.connection, settings=DUMMY)
     session = plainly if kind == "plain" else acid
     properties = {"transactional": "false"} if kind == "plain" else {"transactional_properties": "insert_only"}

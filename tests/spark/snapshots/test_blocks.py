@@ -2,15 +2,20 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import TransactionClosedError
+from hive_acid.spark import AcidSession
 
 
 @pytest.mark.parametrize("kind", ["transaction", "snapshot"])
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_block_that_another_thread_has_left_is_over(acid, spark, kind, fails):
+def test_a_block_that_another_thread_has_left_is_over(
+    acid: AcidSession, spark: SparkSession, kind: Any, fails: Any
+) -> None:
     acid.create_database("db", if_not_exists=True)
     acid.create_table("db.t", {"id": "bigint"})
     table = acid.table("db.t")

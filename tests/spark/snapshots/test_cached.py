@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.filesystem import files
 from hive_acid.operators import show
+from hive_acid.spark import AcidSession
 
 PROPERTIES = {
     "full": {},
@@ -19,16 +23,16 @@ PROPERTIES = {
 
 
 @pytest.fixture(autouse=True)
-def _nothing_cached(spark):
+def _nothing_cached(spark: SparkSession) -> Iterator[None]:
     yield
     spark.catalog.clearCache()
 
 
-def read(acid):
+def read(acid: AcidSession) -> Any:
     return sorted(row.id for row in acid.table("d.t").collect())
 
 
-def until_nobody_reads(acid):
+def until_nobody_reads(acid: AcidSession) -> None:
     """What is cached outlives its frame; without a snapshot a table made anew has the place of the one before."""
     deadline = time.monotonic() + 60
     while any("open" in row for row in show.transactions(acid.connection).rows):
@@ -37,12 +41,12 @@ def until_nobody_reads(acid):
         time.sleep(0.05)
 
 
-def create(acid, kind):
-    stored = {"stored_as": "PARQUET"} if kind == "parquet" else {}
+def create(acid: AcidSession, kind: Any) -> None:
+    stored: dict[str, Any] = {"stored_as": "PARQUET"} if kind == "parquet" else {}
     acid.create_table("d.t", {"id": "int"}, properties=PROPERTIES[kind], **stored)
 
 
-def fill(acid, kind, number):
+def fill(acid: AcidSession, kind: Any, number: Any) -> None:
     frame = acid.spark.sql(f"SELECT {number} AS id")
     if kind != "originals":
         acid.insert("d.t", frame)
@@ -57,7 +61,7 @@ def fill(acid, kind, number):
 
 
 @pytest.mark.parametrize("kind", PROPERTIES)
-def test_a_table_that_is_made_anew_is_not_the_cached_one(acid, kind):
+def test_a_table_that_is_made_anew_is_not_the_cached_one(acid: AcidSession, kind: Any) -> None:
     create(acid, kind)
     fill(acid, kind, 1)
     assert acid.table("d.t").cache().count() == 1
@@ -71,7 +75,9 @@ def test_a_table_that_is_made_anew_is_not_the_cached_one(acid, kind):
 
 
 @pytest.mark.parametrize("kind", ["full", "parquet"])
-def test_what_a_transaction_overwrites_twice_is_not_the_cached_first(acid, spark, kind):
+def test_what_a_transaction_overwrites_twice_is_not_the_cached_first(
+    acid: AcidSession, spark: SparkSession, kind: Any
+) -> None:
     create(acid, kind)
     fill(acid, kind, 1)
     with acid.transaction():

@@ -1,6 +1,7 @@
 """What holds a lease by a name, and which of Spark's errors say that a snapshot's files are gone; without Spark."""
 
 import gc
+from typing import Any
 
 import pytest
 
@@ -9,12 +10,12 @@ from hive_acid.spark.snapshots.lease import Lease, View, Views
 
 
 @pytest.fixture
-def ended():
+def ended() -> Any:
     return []
 
 
-def view(name, ended, *, is_global=False):
-    return View(name, is_global, frozenset((Lease(None, lambda: ended.append(name)),)))
+def view(name: Any, ended: Any, *, is_global: Any = False) -> Any:
+    return View(name, is_global, frozenset((Lease(None, lambda: ended.append(name)),)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def view(name, ended, *, is_global=False):
         ("CREATE TEMP VIEW w AS SELECT * FROM v", False),
     ],
 )
-def test_sql_ends_the_lease_of_a_view(statement, is_over, ended):
+def test_sql_ends_the_lease_of_a_view(statement: Any, is_over: Any, ended: Any) -> None:
     views = Views(lambda found: not is_over)
     views.add(view("v", ended))
     views.ran(statement, None)
@@ -41,7 +42,7 @@ def test_sql_ends_the_lease_of_a_view(statement, is_over, ended):
     assert ended == (["v"] if is_over else [])
 
 
-def test_a_view_of_one_name_takes_the_place_of_another(ended):
+def test_a_view_of_one_name_takes_the_place_of_another(ended: Any) -> None:
     views = Views(lambda found: True)
     views.add(view("v", ended))
     views.add(view("v", ended, is_global=True))
@@ -55,7 +56,7 @@ def test_a_view_of_one_name_takes_the_place_of_another(ended):
     assert ended == ["v", "v", "v"]
 
 
-def test_which_leases_a_query_needs(ended):
+def test_which_leases_a_query_needs(ended: Any) -> None:
     views = Views(lambda found: True)
     one, other = view("v_1", ended), view("v_12", ended)
     views.add(one)
@@ -82,6 +83,6 @@ def test_which_leases_a_query_needs(ended):
         ("Table or view `delta_0000001` does not exist", None),
     ],
 )
-def test_which_errors_are_of_files_that_are_gone(words, path):
+def test_which_errors_are_of_files_that_are_gone(words: Any, path: Any) -> None:
     found = gone_file(words)
-    assert found is None if path is None else path in found
+    assert found is None if path is None else path in found  # type: ignore[operator]

@@ -3,9 +3,10 @@
 import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ class Scene:
     def open(self) -> int:
         """How many transactions are open, as the metastore knows."""
         with self.house._db.engine.connect() as connection:
-            return int(connection.execute(text("SELECT count(*) FROM txn WHERE state = 'o'")).scalar())
+            return int(connection.execute(text("SELECT count(*) FROM txn WHERE state = 'o'")).scalar())  # type: ignore[arg-type]
 
     def require_open(self, wanted: int, what: str) -> None:
         until = time.monotonic() + 20
@@ -74,7 +75,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(spark, postgres_url, template, tmp_path):
+def scene(spark: SparkSession, postgres_url: Any, template: Any, tmp_path: Path) -> Iterator[Any]:
     with served(postgres_url, template, tmp_path / "warehouse") as server, connect(server.uri) as connection:
         acid = hive_acid.spark.session(spark, connection)
         acid.create_database("d")
@@ -298,7 +299,7 @@ def test_whatever_can_read_a_snapshot_keeps_its_files_and_nothing_else_does(scen
 
 
 @pytest.mark.slow
-def test_a_running_query_keeps_what_it_joins_with(scene: Scene, tmp_path) -> None:
+def test_a_running_query_keeps_what_it_joins_with(scene: Scene, tmp_path: Path) -> None:
     """Until it ends, also where nothing in Python refers to it."""
     spark, source = scene.spark, str(tmp_path / "source")
     spark.range(2).write.parquet(source)
@@ -423,7 +424,7 @@ CLASSIC_ACTIONS: dict[str, Callable[[Any, DataFrame, str], object]] = {
 )
 @pytest.mark.sampled
 def test_rows_of_an_ended_snapshot_are_never_fewer_but_an_error_of_ours(
-    scene: Scene, kind: str, tmp_path, missing: bool
+    scene: Scene, kind: str, tmp_path: Path, missing: bool
 ) -> None:
     acid, spark = scene.acid, scene.spark
     if kind == "insert-only":

@@ -2,15 +2,20 @@
 
 import gc
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from sqlalchemy import text
 
 import hive_acid.spark
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import TableNotNamedError, UnknownMethodError
 from hive_acid.filesystem import files
+from hive_acid.spark import AcidSession
 from hive_acid.spark.verbs.stream import Sink
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
 from hive_acid.transactions.states import TransactionKind
@@ -23,7 +28,7 @@ from tests.spark.house import House
 
 
 @pytest.fixture
-def acid(spark, metastore):
+def acid(spark: SparkSession, metastore: Any) -> Iterator[Any]:
     with hive_acid.spark.session(spark, metastore()) as session:
         session.create_database("d")
         for name in ("a", "b"):
@@ -32,7 +37,7 @@ def acid(spark, metastore):
         yield session
 
 
-def named(db: Database):
+def named(db: Database) -> Any:
     """The tables that open transactions have named."""
     query = text("SELECT DISTINCT m.tbl FROM min_history_write_id m JOIN txn t USING (txn_id) WHERE t.state = 'o'")
     with db.engine.connect() as connection:
@@ -40,12 +45,12 @@ def named(db: Database):
 
 
 @contextmanager
-def calls(monkeypatch):
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Calls to the metastore meanwhile: the method and its first argument."""
-    seen = []
+    seen: list[Any] = []
     ask = Connection.ask
 
-    def watched(self, *questions):
+    def watched(self: Any, *questions: Any) -> Any:
         seen.extend((method, args[0] if args else None) for method, args in questions)
         return ask(self, *questions)
 
@@ -54,12 +59,12 @@ def calls(monkeypatch):
         yield seen
 
 
-def openings(seen):
+def openings(seen: Any) -> Any:
     """What was said with each opening of a transaction: its tables, and whether it may begin again."""
     return [(set(request.tables), request.mayBeginAgain) for method, request in seen if method == "open_txns"]
 
 
-def until_none_is_named(db, collect=gc.collect):
+def until_none_is_named(db: Any, collect: Any = gc.collect) -> None:
     until = time.monotonic() + 30
     while named(db) and time.monotonic() < until:
         collect()
@@ -70,7 +75,7 @@ def until_none_is_named(db, collect=gc.collect):
 # --- frames and blocks ----------------------------------------------------------------------------
 
 
-def test_a_frame_keeps_its_own_table_only(acid, spark, db):
+def test_a_frame_keeps_its_own_table_only(acid: AcidSession, spark: SparkSession, db: Any) -> None:
     frame = acid.table("d.a")
     assert named(db) == {"a"}
     derived = frame.where("id > 0").groupBy().count()
@@ -82,7 +87,7 @@ def test_a_frame_keeps_its_own_table_only(acid, spark, db):
     until_none_is_named(db)
 
 
-def test_a_frame_leaves_nothing_to_the_collection_of_cycles(acid, spark, db):
+def test_a_frame_leaves_nothing_to_the_collection_of_cycles(acid: AcidSession, spark: SparkSession, db: Any) -> None:
     """Its lease ends with it, whatever was tried to find out which rows are deleted."""
     acid.create_table("d.p", {"id": "bigint"}, partitioned_by={"k": "int"})
     acid.insert("d.p", spark.range(8).selectExpr("id", "int(id % 2) k"))
@@ -99,7 +104,7 @@ def test_a_frame_leaves_nothing_to_the_collection_of_cycles(acid, spark, db):
         gc.enable()
 
 
-def test_a_block_keeps_everything_until_its_end(acid, db):
+def test_a_block_keeps_everything_until_its_end(acid: AcidSession, db: Any) -> None:
     """Which tables it will read is not known: whoever has named none is waited for everywhere."""
     with acid.snapshot():
         assert acid.table("d.a").count() == 3
@@ -116,7 +121,7 @@ def test_a_block_keeps_everything_until_its_end(acid, db):
 
 
 @pytest.mark.parametrize("kind", ["snapshot", "transaction"])
-def test_a_block_that_names_its_tables_keeps_these_and_reads_no_others(acid, db, kind):
+def test_a_block_that_names_its_tables_keeps_these_and_reads_no_others(acid: AcidSession, db: Any, kind: Any) -> None:
     with getattr(acid, kind)(["d.A", acid.connection.table("d", "b")]):
         assert named(db) == {"a", "b"}
         assert acid.table("d.b").count() == 3
@@ -131,7 +136,7 @@ def test_a_block_that_names_its_tables_keeps_these_and_reads_no_others(acid, db,
 
 
 @pytest.mark.parametrize("verb", ["insert", "delete", "sql"])
-def test_a_block_changes_no_table_that_it_has_not_named(acid, spark, verb):
+def test_a_block_changes_no_table_that_it_has_not_named(acid: AcidSession, spark: SparkSession, verb: Any) -> None:
     change = {
         "insert": lambda: acid.insert("d.b", spark.range(1)),
         "delete": lambda: acid.delete("d.b", "id = 1"),
@@ -143,7 +148,7 @@ def test_a_block_changes_no_table_that_it_has_not_named(acid, spark, verb):
     assert (acid.table("d.a").count(), acid.table("d.b").count()) == (3, 3)
 
 
-def test_what_a_transaction_does_without_a_block_is_checked_too(acid):
+def test_what_a_transaction_does_without_a_block_is_checked_too(acid: AcidSession) -> None:
     with acid.connection.begin(TransactionKind.READ, tables=["d.A"]) as transaction:
         assert transaction.write_ids("d", "a").high_water_mark == 1
         with pytest.raises(TableNotNamedError):
@@ -203,14 +208,16 @@ VERBS = {
 
 
 @pytest.fixture(scope="module")
-def loadable(spark, tmp_path_factory):
+def loadable(spark: SparkSession, tmp_path_factory: Any) -> Any:
     path = str(tmp_path_factory.mktemp("loadable") / "files")
     spark.range(10, 12).coalesce(1).write.orc(path)
     return path
 
 
 @pytest.mark.slow
-def test_every_verb_names_its_tables_when_it_begins(acid, spark, loadable, monkeypatch):
+def test_every_verb_names_its_tables_when_it_begins(
+    acid: AcidSession, spark: SparkSession, loadable: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And costs no call of its own for it. A verb alone may begin again, so no rebalance has to wait for it."""
     for name, (verb, tables) in VERBS.items():
         with calls(monkeypatch) as seen:
@@ -223,7 +230,9 @@ def test_every_verb_names_its_tables_when_it_begins(acid, spark, loadable, monke
             acid.create_table("d.a", {"id": "bigint"})
 
 
-def test_a_verb_asks_for_no_write_ids_that_it_does_not_need(acid, spark, monkeypatch):
+def test_a_verb_asks_for_no_write_ids_that_it_does_not_need(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     acid.insert("d.a", spark.range(3))
     with calls(monkeypatch) as seen:
         acid.insert("d.a", spark.range(3))
@@ -233,7 +242,7 @@ def test_a_verb_asks_for_no_write_ids_that_it_does_not_need(acid, spark, monkeyp
     ]  # fmt: skip
 
 
-def test_a_sink_names_its_table(acid, spark, monkeypatch):
+def test_a_sink_names_its_table(acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     for mode, keys in (("append", []), ("upsert", ["id"])):
         sink: Sink = acid.sink("d.a", query=mode, mode=mode, keys=keys)
         with calls(monkeypatch) as seen:
@@ -242,14 +251,16 @@ def test_a_sink_names_its_table(acid, spark, monkeypatch):
     assert acid.table("d.a").count() == 5
 
 
-def test_an_import_names_its_table(acid, tmp_path, monkeypatch):
+def test_an_import_names_its_table(acid: AcidSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     acid.export_table("d.a", str(tmp_path / "x"))
     with calls(monkeypatch) as seen:
         acid.import_table(str(tmp_path / "x"), "d.c")
     assert openings(seen) == [({"d.c"}, True)]
 
 
-def test_a_stream_names_its_table_for_all_transactions_of_a_batch(acid, db, monkeypatch):
+def test_a_stream_names_its_table_for_all_transactions_of_a_batch(
+    acid: AcidSession, db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with (
         calls(monkeypatch) as seen,
         StreamingConnection(acid.connection, "d.a", DelimitedWriter(","), transaction_batch_size=3) as stream,
@@ -264,11 +275,11 @@ def test_a_stream_names_its_table_for_all_transactions_of_a_batch(acid, db, monk
 # --- other metastores -----------------------------------------------------------------------------
 
 
-def of_another_metastore(acid, monkeypatch, knows_promises):
+def of_another_metastore(acid: AcidSession, monkeypatch: pytest.MonkeyPatch, knows_promises: Any) -> Any:
     call = acid.connection.call
-    seen = []
+    seen: list[Any] = []
 
-    def answering(method, *args):
+    def answering(method: Any, *args: Any) -> Any:
         seen.append(method)
         if method == "add_write_ids_to_min_history" and not knows_promises:
             raise UnknownMethodError(f"the metastore does not serve {method}")
@@ -280,14 +291,18 @@ def of_another_metastore(acid, monkeypatch, knows_promises):
     return seen
 
 
-def test_a_metastore_that_takes_no_promises_keeps_everything(acid, db, monkeypatch):
+def test_a_metastore_that_takes_no_promises_keeps_everything(
+    acid: AcidSession, db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     of_another_metastore(acid, monkeypatch, knows_promises=False)
     frame = acid.table("d.a")
     assert frame.count() == 3
     assert named(db) == set()
 
 
-def test_hives_metastore_is_told_behind_the_opening(acid, spark, db, monkeypatch):
+def test_hives_metastore_is_told_behind_the_opening(
+    acid: AcidSession, spark: SparkSession, db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first write that may be open to the transaction, as Hive's clients say it."""
     other = acid.connection.begin()
     assert other.write_id("d", "a") == 2
@@ -302,8 +317,10 @@ def test_hives_metastore_is_told_behind_the_opening(acid, spark, db, monkeypatch
     other.abort()
 
 
-def test_the_end_of_a_transaction_that_cannot_say_what_it_uses(acid, monkeypatch):
-    def fail(self, *tables):
+def test_the_end_of_a_transaction_that_cannot_say_what_it_uses(
+    acid: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Any, *tables: Any) -> None:
         raise UnknownMethodError("no")
 
     of_another_metastore(acid, monkeypatch, knows_promises=True)
@@ -317,7 +334,7 @@ def test_the_end_of_a_transaction_that_cannot_say_what_it_uses(acid, monkeypatch
 
 
 @pytest.fixture
-def kept(spark, postgres_url, template, tmp_path):
+def kept(spark: SparkSession, postgres_url: Any, template: Any, tmp_path: Path) -> Iterator[Any]:
     """Three tables of two deltas each, in a metastore whose compactions and cleanings are the test's."""
     with served(postgres_url, template, tmp_path / "warehouse") as server, connect(server.uri) as connection:
         acid = hive_acid.spark.session(spark, connection)
@@ -329,11 +346,11 @@ def kept(spark, postgres_url, template, tmp_path):
         yield acid, House(server.db, tmp_path / "warehouse", spark)
 
 
-def deltas(acid, name):
+def deltas(acid: AcidSession, name: Any) -> Any:
     return [entry.path for entry in files.list_tree(acid.connection.table("d", name).location) if entry.is_directory]
 
 
-def compact_and_clean(house):
+def compact_and_clean(house: Any) -> None:
     for name in ("a", "b", "c"):
         house.compact(f"d.{name}", "major", [None])
     house.clean()
@@ -341,7 +358,9 @@ def compact_and_clean(house):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["snapshot", "transaction"])
-def test_the_cleaner_waits_for_what_a_block_has_named_and_for_nothing_else(kept, spark, kind):
+def test_the_cleaner_waits_for_what_a_block_has_named_and_for_nothing_else(
+    kept: Any, spark: SparkSession, kind: Any
+) -> None:
     """Real files, compactions and Cleaner: the block reads its snapshot to the end, and no table without files."""
     acid, house = kept
     with getattr(acid, kind)(["d.a", "d.b"]):
@@ -363,7 +382,7 @@ def test_the_cleaner_waits_for_what_a_block_has_named_and_for_nothing_else(kept,
 
 
 @pytest.mark.slow
-def test_the_cleaner_waits_for_a_block_that_names_nothing_with_everything(kept):
+def test_the_cleaner_waits_for_a_block_that_names_nothing_with_everything(kept: Any) -> None:
     acid, house = kept
     with acid.transaction():
         assert acid.table("d.b").count() == 6
@@ -375,14 +394,16 @@ def test_the_cleaner_waits_for_a_block_that_names_nothing_with_everything(kept):
 
 
 @pytest.mark.slow
-def test_a_long_import_holds_back_its_own_table_only(kept, spark, monkeypatch):
+def test_a_long_import_holds_back_its_own_table_only(
+    kept: Any, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As do a stream and a statement of SQL."""
     acid, house = kept
     rows = spark.range(9).coalesce(1)
-    seen = []
+    seen: list[Any] = []
     publish = Staging.publish
 
-    def slowly(self, *arguments):
+    def slowly(self: Any, *arguments: Any) -> None:
         patch.undo()  # compactions have files to publish, too
         compact_and_clean(house)
         seen.append({name for name in ("a", "b", "c") if len(deltas(acid, name)) == 1})

@@ -1,16 +1,20 @@
 """INSERT, UPDATE, DELETE, MERGE and multi-insert in SQL do what the verbs do."""
 
+from typing import Any
+
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import ColumnError, MergeCardinalityError, SqlError
+from hive_acid.spark import AcidSession
 from tests.spark.checker import check_table, location_of
 
 COLUMNS = {"id": "int", "name": "string", "n": "bigint"}
 
 
 @pytest.fixture
-def twins(acid, spark):
+def twins(acid: AcidSession, spark: SparkSession) -> Any:
     """``d.a`` for SQL and ``d.b`` for verbs, with the same rows in the same order; ``d.s`` is a source."""
     for name in ("d.a", "d.b"):
         acid.create_table(name, COLUMNS, partitioned_by={"p": "string"})
@@ -20,11 +24,11 @@ def twins(acid, spark):
     return acid
 
 
-def rows(acid, name):
+def rows(acid: AcidSession, name: Any) -> Any:
     return sorted((tuple(row) for row in acid.table(name).collect()), key=str)
 
 
-def same(acid):
+def same(acid: AcidSession) -> Any:
     """Both tables, which have to be equal, by rows and by what is in their directories."""
     sql, verbs = rows(acid, "d.a"), rows(acid, "d.b")
     assert sql == verbs
@@ -33,12 +37,12 @@ def same(acid):
     return sql
 
 
-def temporary_views(spark):
+def temporary_views(spark: SparkSession) -> Any:
     return [view.name for view in spark.catalog.listTables() if view.isTemporary]
 
 
 @pytest.mark.slow
-def test_update_and_delete(twins, spark):
+def test_update_and_delete(twins: Any, spark: SparkSession) -> None:
     sql = twins.sql
     views = temporary_views(spark)
     updated = sql(
@@ -60,7 +64,7 @@ def test_update_and_delete(twins, spark):
     assert temporary_views(spark) == views
 
 
-def test_update_and_delete_with_a_source(twins, spark):
+def test_update_and_delete_with_a_source(twins: Any, spark: SparkSession) -> None:
     source = spark.createDataFrame([(1, "x"), (4, "y"), (40, "z")], "id int, v string")
     changed = twins.sql("UPDATE d.a t SET name = s.v, n = t.n * 10 FROM d.s AS s WHERE t.id = s.id AND s.v <> 'x'")
     verb = twins.update(
@@ -77,12 +81,12 @@ def test_update_and_delete_with_a_source(twins, spark):
     same(twins)
 
 
-def test_fields_of_structs_are_set(acid):
+def test_fields_of_structs_are_set(acid: AcidSession) -> None:
     """A name may be an alias, a column or both: it is the alias where a column follows, as it is for Spark."""
     acid.sql("CREATE TABLE d.t (id int, s struct<a:int,s:struct<a:int,`b c`:string>>)")
     acid.sql("INSERT INTO d.t SELECT 1, named_struct('a', 1, 's', named_struct('a', 1, 'b c', 'x'))")
 
-    def row():
+    def row() -> Any:
         return acid.sql("SELECT s.a, s.s.a, s.s.`b c` FROM d.t WHERE id = 1").collect()
 
     acid.sql("UPDATE d.t SET s.a = 2, S.S.A = id + 2, t.s.s.`b c` = upper(s.s.`b c`)")
@@ -100,7 +104,7 @@ def test_fields_of_structs_are_set(acid):
         acid.sql("MERGE INTO d.t USING (SELECT 2 AS id) n ON t.id = n.id WHEN NOT MATCHED THEN INSERT (s.a) VALUES (1)")
 
 
-def test_merge(twins, spark):
+def test_merge(twins: Any, spark: SparkSession) -> None:
     text = """
         MERGE INTO d.a AS t USING (SELECT *, id % 2 AS odd FROM d.s) AS s ON t.id = s.id
         WHEN MATCHED AND s.v = 'x' THEN DELETE
@@ -149,7 +153,7 @@ def test_merge(twins, spark):
         spark.catalog.dropTempView("one")
 
 
-def test_insert_in_all_forms(twins, spark):
+def test_insert_in_all_forms(twins: Any, spark: SparkSession) -> None:
     sql = twins.sql
     frame = spark.sql("SELECT 100 AS id, 'k' AS name, 1L AS n, '5' AS p")
     assert sql("INSERT INTO d.a VALUES (100, 'k', 1, '5')").collect() == [(1, 1)]
@@ -182,7 +186,7 @@ def test_insert_in_all_forms(twins, spark):
     same(twins)
 
 
-def test_insert_overwrite(twins, spark):
+def test_insert_overwrite(twins: Any, spark: SparkSession) -> None:
     sql = twins.sql
     sql("INSERT OVERWRITE TABLE d.s SELECT id + 1, v FROM d.s WHERE id < 10")
     assert rows(twins, "d.s") == [(2, "x"), (5, "y")]
@@ -197,7 +201,7 @@ def test_insert_overwrite(twins, spark):
     assert len(same(twins)) == 8
 
 
-def test_replace_where(twins, spark):
+def test_replace_where(twins: Any, spark: SparkSession) -> None:
     sql = twins.sql
     text = "INSERT INTO TABLE d.a REPLACE WHERE a.id IN (SELECT id + 1 FROM d.s) AND d.a.n IS DISTINCT FROM 5"
     done = sql(f"{text} SELECT id + 1, v, -1, '0' FROM d.s WHERE id < 5")
@@ -220,7 +224,7 @@ def test_replace_where(twins, spark):
     same(twins)
 
 
-def test_insert_with_schema_evolution(acid):
+def test_insert_with_schema_evolution(acid: AcidSession) -> None:
     acid.sql("CREATE TABLE d.t (id int, name string) PARTITIONED BY (p int)")
     acid.sql("INSERT WITH SCHEMA EVOLUTION INTO d.t SELECT 1, 'a', 7, date'2020-01-01' AS day")
     acid.sql("INSERT WITH SCHEMA EVOLUTION INTO TABLE d.t BY NAME SELECT 2 AS ID, 7 AS p, 1.5 AS x")
@@ -236,7 +240,7 @@ def test_insert_with_schema_evolution(acid):
         acid.sql("INSERT WITH SCHEMA EVOLUTION OVERWRITE d.t SELECT 4, 'd'")
 
 
-def test_multi_insert_is_one_transaction_over_one_source(twins, spark):
+def test_multi_insert_is_one_transaction_over_one_source(twins: Any, spark: SparkSession) -> None:
     before = same(twins)
     counts = twins.sql("""
         FROM (SELECT id, v, rand() AS r FROM d.s) AS src
@@ -264,13 +268,13 @@ def test_multi_insert_is_one_transaction_over_one_source(twins, spark):
     assert (rows(twins, "d.a"), rows(twins, "d.s")) == (after, [(3, "one")])
 
 
-def request(name):
+def request(name: Any) -> Any:
     from hive_acid.wire import ttypes
 
     return ttypes.GetValidWriteIdsRequest(fullTableNames=[name])
 
 
-def test_a_failed_statement_leaves_nothing(twins):
+def test_a_failed_statement_leaves_nothing(twins: Any) -> None:
     before = check_table(location_of(twins, "d.a"))
     for text in (
         "UPDATE d.a SET name = 1/0 WHERE id IN (SELECT id FROM d.nothing)",

@@ -1,16 +1,21 @@
 """CREATE, ALTER, DROP, SHOW and DESCRIBE: statements that make, change and show what there is."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import AlreadyExistsError, ColumnError, InvalidOperationError, NoSuchObjectError, SqlError
+from hive_acid.spark import AcidSession
 from tests.spark.checker import check_table, location_of
 
 
-def rows(frame):
+def rows(frame: Any) -> Any:
     return sorted(tuple(row) for row in frame.collect())
 
 
-def test_a_table_is_made_as_it_says(acid, spark, tmp_path):
+def test_a_table_is_made_as_it_says(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
     acid.sql("""
         CREATE TABLE IF NOT EXISTS d.`t` (  -- a comment
             id INT COMMENT 'it''s; the key', `a col` decimal(10, 2), m map<string, array<struct<a: int, b: varchar(3)>>>
@@ -49,7 +54,7 @@ def test_a_table_is_made_as_it_says(acid, spark, tmp_path):
     assert [key.name for key in acid.connection.table("d", "plain").partition_keys] == ["p"]
 
 
-def test_create_table_as(acid, spark):
+def test_create_table_as(acid: AcidSession, spark: SparkSession) -> None:
     acid.sql("CREATE TABLE d.s AS SELECT int(id) AS id, string(id % 2) AS p FROM range(6)")
     made = acid.sql(
         "CREATE TRANSACTIONAL TABLE d.t PARTITIONED BY (p) TBLPROPERTIES ('k' = 'v') AS SELECT * FROM d.s WHERE id > 1"
@@ -85,14 +90,14 @@ def test_create_table_as(acid, spark):
         ("DROP TABLE d.s, d.t", "not understood from here"),
     ],
 )
-def test_what_cannot_be_made_is_refused(acid, text, words):
+def test_what_cannot_be_made_is_refused(acid: AcidSession, text: Any, words: Any) -> None:
     acid.create_table("d.s", {"id": "int"})
     with pytest.raises(SqlError, match=words):
         acid.sql(text)
     assert rows(acid.sql("SHOW TABLES IN d")) == [("s",)]
 
 
-def test_tables_are_altered(acid, spark):
+def test_tables_are_altered(acid: AcidSession, spark: SparkSession) -> None:
     sql = acid.sql
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     sql("INSERT INTO d.t VALUES (1, 'a', 1), (2, 'b', 2)")
@@ -137,7 +142,7 @@ def test_tables_are_altered(acid, spark):
     assert rows(sql("SHOW TABLES IN d")) == []
 
 
-def test_databases_and_what_is_in_them(acid):
+def test_databases_and_what_is_in_them(acid: AcidSession) -> None:
     sql = acid.sql
     sql("CREATE DATABASE IF NOT EXISTS e COMMENT 'second' WITH DBPROPERTIES ('k' = 'v')")
     sql("CREATE SCHEMA IF NOT EXISTS e")
@@ -163,7 +168,7 @@ def test_databases_and_what_is_in_them(acid):
         sql("USE e")
 
 
-def test_transactions_are_shown_and_aborted(acid):
+def test_transactions_are_shown_and_aborted(acid: AcidSession) -> None:
     acid.create_table("d.t", {"id": "int"})
     transaction = acid.connection.begin()
     shown = acid.sql("SHOW TRANSACTIONS").collect()
@@ -177,7 +182,7 @@ def test_transactions_are_shown_and_aborted(acid):
     ]
 
 
-def test_files_are_loaded_exported_and_imported(acid, spark, tmp_path):
+def test_files_are_loaded_exported_and_imported(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
     sql = acid.sql
     sql("CREATE TABLE d.t (id bigint)")
     spark.range(3).coalesce(1).write.orc(str(tmp_path / "in"))
@@ -190,7 +195,7 @@ def test_files_are_loaded_exported_and_imported(acid, spark, tmp_path):
     assert rows(sql("SELECT * FROM d.u")) == [(0,), (1,), (2,)]
 
 
-def test_a_plain_table_becomes_transactional(acid, spark):
+def test_a_plain_table_becomes_transactional(acid: AcidSession, spark: SparkSession) -> None:
     acid.sql("CREATE TABLE d.flat (id bigint) TBLPROPERTIES ('transactional' = 'false')")
     spark.range(3).write.mode("append").orc(acid.connection.table("d", "flat").location)
     acid.sql("ALTER TABLE d.flat SET TBLPROPERTIES ('transactional' = 'true', 'note' = 'x')")

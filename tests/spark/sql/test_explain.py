@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import logging
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import ColumnError
+from hive_acid.spark import AcidSession
 from hive_acid.spark.limits import Limits
 from tests.spark.checker import location_of
 from tests.spark.test_session import until
@@ -15,7 +19,7 @@ from tests.spark.test_session import until
 OF_PLANS = "hive_acid.spark.plans"
 
 
-def state_of(acid, db):
+def state_of(acid: AcidSession, db: Any) -> Any:
     """All that lies in the database ``d``, the write ids given, and the transactions that are open."""
     files = sorted(map(str, location_of(acid, "d.t").parent.rglob("*")))
     with db.engine.connect() as connection:
@@ -23,21 +27,21 @@ def state_of(acid, db):
     return files, ids
 
 
-def open_transactions(db):
+def open_transactions(db: Any) -> Any:
     with db.engine.connect() as connection:
         return connection.exec_driver_sql("SELECT count(*) FROM txn WHERE state = 'o'").scalar_one()
 
 
-def said(caplog):
+def said(caplog: Any) -> Any:
     return "\n\n".join(record.getMessage() for record in caplog.records if record.name == OF_PLANS)
 
 
 @pytest.fixture
-def told(acid, db, caplog):
+def told(acid: AcidSession, db: Any, caplog: pytest.LogCaptureFixture) -> Any:
     """A function: what EXPLAIN says of a statement, which is then run and says the same."""
     caplog.set_level(logging.DEBUG, OF_PLANS)
 
-    def told(text):
+    def told(text: Any) -> Any:
         acid.sql(f"EXPLAIN {text}")  # what is learnt by it is known from now on
         before = state_of(acid, db)
         caplog.clear()
@@ -55,7 +59,7 @@ def told(acid, db, caplog):
 
 
 @pytest.fixture
-def numbers(acid, spark):
+def numbers(acid: AcidSession, spark: SparkSession) -> Any:
     """``d.t`` of two files, of which one has deleted rows; ``d.p`` of three partitions."""
     acid.create_table("d.t", {"id": "bigint", "text": "string"})
     acid.insert("d.t", spark.range(0, 1000).selectExpr("id", "concat('n', id) AS text").coalesce(1))
@@ -69,7 +73,7 @@ def numbers(acid, spark):
 # --- queries -------------------------------------------------------------------------------------
 
 
-def test_a_query_says_how_deleted_rows_are_left_out(numbers, told):
+def test_a_query_says_how_deleted_rows_are_left_out(numbers: Any, told: Any) -> None:
     plan = told("SELECT * FROM d.t")
     assert "Read d.t" in plan
     assert "partitions: 1 of 1" in plan
@@ -91,7 +95,7 @@ def test_a_query_says_how_deleted_rows_are_left_out(numbers, told):
     assert "analysed plan: made anew: 2 files, more than -1" in plan
 
 
-def test_a_query_says_what_it_leaves_out(numbers, told):
+def test_a_query_says_what_it_leaves_out(numbers: Any, told: Any) -> None:
     plan = told("SELECT * FROM d.p WHERE p = 1 AND id < 100")
     assert "partitions: 1 of 3" in plan
     assert "row groups: those in which" in plan
@@ -103,7 +107,7 @@ def test_a_query_says_what_it_leaves_out(numbers, told):
     assert plan.count("Read ") == 2, "what is read twice in one way is read once"
 
 
-def test_a_query_of_other_tables_is_sparks_to_explain(acid, spark):
+def test_a_query_of_other_tables_is_sparks_to_explain(acid: AcidSession, spark: SparkSession) -> None:
     (row,) = acid.sql("EXPLAIN EXTENDED SELECT id FROM range(3)").collect()
     assert "== Physical Plan ==" in row.plan
     assert "ACID" not in row.plan
@@ -112,7 +116,7 @@ def test_a_query_of_other_tables_is_sparks_to_explain(acid, spark):
     assert "insert-only" in acid.sql("EXPLAIN SELECT * FROM d.i").collect()[0].plan
 
 
-def test_a_count_says_where_the_number_comes_from(numbers, caplog):
+def test_a_count_says_where_the_number_comes_from(numbers: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, OF_PLANS)
     assert numbers.table("d.p").count() == 30
     assert "Count d.p\n  rows: footers" in said(caplog)
@@ -125,7 +129,7 @@ def test_a_count_says_where_the_number_comes_from(numbers, caplog):
 
 
 @pytest.fixture
-def source(numbers, spark):
+def source(numbers: Any, spark: SparkSession) -> Any:
     numbers.create_table("d.s", {"id": "bigint", "text": "string"})
     numbers.insert("d.s", spark.createDataFrame([(20, "x"), (30, "y"), (4000, "z")], "id long, text string"))
     return numbers
@@ -134,7 +138,7 @@ def source(numbers, spark):
 CLIENT, IN_PLACE, SHUFFLED = "written by: the client", "Spark job: where they are", "Spark job: after a shuffle"
 
 
-def test_an_update_says_who_writes(numbers, told):
+def test_an_update_says_who_writes(numbers: Any, told: Any) -> None:
     plan = told("UPDATE d.t SET text = 'new' WHERE id = 20")
     assert plan.startswith("Read d.t\n")
     assert "\n\nUPDATE of d.t\n" in plan
@@ -149,7 +153,7 @@ def test_an_update_says_who_writes(numbers, told):
     assert SHUFFLED in plan
 
 
-def test_a_delete_says_who_knows_what_is_gone(numbers, told):
+def test_a_delete_says_who_knows_what_is_gone(numbers: Any, told: Any) -> None:
     plan = told("DELETE FROM d.t WHERE id = 20")
     assert "deletes: left to the statement" in plan
     assert "left out by: the client" in plan
@@ -161,7 +165,7 @@ def test_a_delete_says_who_knows_what_is_gone(numbers, told):
     assert "left out by: the scan: " in told("DELETE FROM d.t WHERE id = 21")
 
 
-def test_what_a_client_gives_up_is_said_by_the_run(numbers, caplog):
+def test_what_a_client_gives_up_is_said_by_the_run(numbers: Any, caplog: pytest.LogCaptureFixture) -> None:
     numbers.limits = Limits(driver_deletes=2, driver_rows=2)
     for text in ("DELETE FROM d.t WHERE id BETWEEN 20 AND 29", "UPDATE d.t SET text = 'x' WHERE id BETWEEN 50 AND 59"):
         shown = numbers.sql(f"EXPLAIN {text}").collect()[0].plan.partition("== ACID Plan ==\n")[2].strip()
@@ -173,7 +177,7 @@ def test_what_a_client_gives_up_is_said_by_the_run(numbers, caplog):
         assert "a Spark job after all: there are more than 2 rows" in said(caplog)
 
 
-def test_a_merge_says_how_it_is_joined(source, told):
+def test_a_merge_says_how_it_is_joined(source: Any, told: Any) -> None:
     text = (
         "MERGE INTO d.t USING d.s ON t.id = s.id WHEN MATCHED THEN UPDATE SET text = s.text "
         "WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.text)"
@@ -194,7 +198,7 @@ def test_a_merge_says_how_it_is_joined(source, told):
     assert "nothing says that few rows" in told(f"{text} WHEN NOT MATCHED BY SOURCE AND t.id = 70 THEN DELETE")
 
 
-def test_an_insert_says_where_its_rows_are_written(source, spark, told):
+def test_an_insert_says_where_its_rows_are_written(source: Any, spark: SparkSession, told: Any) -> None:
     assert "INSERT into d.t\n  written by: a Spark job\n  rows: where they are" in told(
         "INSERT INTO d.t VALUES (1, 'x')"
     )
@@ -212,7 +216,7 @@ def test_an_insert_says_where_its_rows_are_written(source, spark, told):
     assert "Nothing is done" in there
 
 
-def test_explain_adds_no_column_and_no_partition(source, db):
+def test_explain_adds_no_column_and_no_partition(source: Any, db: Any) -> None:
     before = state_of(source, db)
     table = source.connection.table("d", "t")
     for text in (
@@ -227,7 +231,7 @@ def test_explain_adds_no_column_and_no_partition(source, db):
     assert source.connection.partition_names(source.connection.table("d", "p")) == ["p=0", "p=1", "p=2"]
 
 
-def test_what_a_statement_may_not_do_explain_says(source):
+def test_what_a_statement_may_not_do_explain_says(source: Any) -> None:
     with pytest.raises(ColumnError, match="nothere"):
         source.sql("EXPLAIN UPDATE d.t SET nothere = 1")
     shown = source.sql("EXPLAIN INSERT INTO d.nothere VALUES (1)").collect()[0].plan
@@ -240,7 +244,7 @@ def test_what_a_statement_may_not_do_explain_says(source):
     assert source.table("d.t").where("id IN (700, 701)").count() == 1, "the block goes on, and explains only"
 
 
-def test_a_change_of_other_tables_is_sparks_to_explain(source, spark, tmp_path):
+def test_a_change_of_other_tables_is_sparks_to_explain(source: Any, spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE plain_explained (id bigint) USING parquet LOCATION '{tmp_path}/plain'")
     try:
         shown = source.sql("EXPLAIN INSERT INTO default.plain_explained SELECT id FROM d.s").collect()[0].plan

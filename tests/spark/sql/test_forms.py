@@ -1,16 +1,20 @@
 """Everyday forms of statements: CTEs before changes, VALUES with names, DEFAULT, STORED AS."""
 
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import ColumnError, SqlError, TableNotAcidError, UnsupportedTableError
+from hive_acid.spark import AcidSession
 from hive_acid.wire import ttypes
 
 ROWS = [(1, 10), (2, 20), (3, 30)]
 
 
 @pytest.fixture
-def numbers(acid, spark):
+def numbers(acid: AcidSession, spark: SparkSession) -> Any:
     """``d.t`` with the rows above, and ``d.s`` with the ids 2, 3 and 4, each with 100 times its id."""
     for name in ("d.t", "d.s"):
         acid.create_table(name, {"id": "int", "n": "int"})
@@ -19,7 +23,7 @@ def numbers(acid, spark):
     return acid
 
 
-def rows(acid, name="d.t"):
+def rows(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted((tuple(row) for row in acid.table(name).collect()), key=str)
 
 
@@ -78,7 +82,7 @@ FORMS = {
 }  # fmt: skip
 
 
-def test_forms(numbers, spark):
+def test_forms(numbers: Any, spark: SparkSession) -> None:
     default = ttypes.SQLDefaultConstraint(
         "hive", "d", "t", "n", "-(1)", "n_default", enable_cstr=True, validate_cstr=False, rely_cstr=False
     )
@@ -89,7 +93,7 @@ def test_forms(numbers, spark):
             with numbers.transaction():
                 numbers.sql(text)
                 found = rows(numbers)
-                if found != sorted(expected.items(), key=str):
+                if found != sorted(expected.items(), key=str):  # type: ignore[attr-defined]
                     wrong[text] = found
                 raise UndoneError
         except UndoneError:
@@ -116,13 +120,13 @@ def test_forms(numbers, spark):
         ("INSERT INTO d.t SELECT * FROM (SELECT 1, DEFAULT)", Exception, "DEFAULT"),
     ],
 )
-def test_what_is_no_form_of_them_is_refused(numbers, text, error, words):
+def test_what_is_no_form_of_them_is_refused(numbers: Any, text: Any, error: Any, words: Any) -> None:
     with pytest.raises(error, match=words):
         numbers.sql(text)
     assert rows(numbers) == ROWS
 
 
-def test_names_of_columns_behind_an_alias_are_not_those_of_the_table(numbers):
+def test_names_of_columns_behind_an_alias_are_not_those_of_the_table(numbers: Any) -> None:
     """A WHERE that speaks of them says nothing of the table's columns that are called so."""
     sql = numbers.sql
     assert sorted(map(tuple, sql("SELECT * FROM d.t AS s(n, id) WHERE id = 10").collect())) == [(1, 10)]
@@ -136,7 +140,7 @@ INSERT_ONLY = "TBLPROPERTIES ('transactional'='true', 'transactional_properties'
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_insert_only_tables_are_stored_in_every_format(acid, form):
+def test_insert_only_tables_are_stored_in_every_format(acid: AcidSession, form: Any) -> None:
     sql = acid.sql
     sql(f"CREATE TABLE d.t (id int, name string) PARTITIONED BY (p int) STORED AS {form} {INSERT_ONLY}")
     sql("INSERT INTO d.t VALUES (1, 'a', 1), (2, NULL, 2)")
@@ -162,7 +166,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_case_of_the_words_for_a_kind_does_not_count(acid, kind):
+def test_the_case_of_the_words_for_a_kind_does_not_count(acid: AcidSession, kind: Any) -> None:
     acid.sql(f"CREATE TABLE d.t (id int) STORED AS PARQUET TBLPROPERTIES ({kind})")
     acid.sql("INSERT INTO d.t VALUES (1)")
     assert rows(acid) == [(1,)]
@@ -175,7 +179,7 @@ def test_the_case_of_the_words_for_a_kind_does_not_count(acid, kind):
     }
 
 
-def test_plain_tables_are_stored_in_every_format(acid, spark):
+def test_plain_tables_are_stored_in_every_format(acid: AcidSession, spark: SparkSession) -> None:
     with hive_acid.spark.session(
         spark, acid.connection.uri, settings={"hive.support.concurrency": "false", "hive.txn.manager": _DUMMY}
     ) as plain:
@@ -190,7 +194,7 @@ def test_plain_tables_are_stored_in_every_format(acid, spark):
 _DUMMY = "org.apache.hadoop.hive.ql.lockmgr.DummyTxnManager"
 
 
-def test_full_acid_tables_are_orc(acid, spark):
+def test_full_acid_tables_are_orc(acid: AcidSession, spark: SparkSession) -> None:
     for text in (
         "CREATE TABLE d.x (id int) STORED AS PARQUET",
         "CREATE TABLE d.x STORED AS PARQUET AS SELECT 1 AS id",

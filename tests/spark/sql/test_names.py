@@ -1,13 +1,17 @@
 """Which columns a clause knows, and names that are given twice: no statement means something else than is written."""
 
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from random import Random
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, SqlError
+from hive_acid.spark import AcidSession
 
 TARGET = [(1, 10, "a"), (2, 20, "b"), (3, 30, "c")]
 SOURCE = [(1, 100, 7), (4, 400, 8)]
@@ -15,7 +19,7 @@ SOURCE = [(1, 100, 7), (4, 400, 8)]
 
 
 @pytest.fixture
-def pair(acid, spark):
+def pair(acid: AcidSession, spark: SparkSession) -> Any:
     acid.create_table("d.t", {"id": "int", "v": "int", "t_only": "string"})
     acid.create_table("d.s", {"id": "int", "v": "int", "s_only": "int"})
     acid.insert("d.t", spark.createDataFrame(TARGET, "id int, v int, t_only string"))
@@ -23,7 +27,7 @@ def pair(acid, spark):
     return acid
 
 
-def rows(acid, name="d.t"):
+def rows(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted(map(tuple, acid.table(name).collect()), key=str)
 
 
@@ -48,7 +52,7 @@ CLAUSES = {
 }
 
 
-def model(clause, place, name):
+def model(clause: Any, place: Any, name: Any) -> Any:
     """The rows after a MERGE of one clause with `name` in its condition or its value; None if it is refused."""
     known, unqualified = CLAUSES[clause]
     value, whose = NAMES[name]
@@ -75,7 +79,7 @@ def model(clause, place, name):
     return sorted(after, key=str)
 
 
-def by_sql(acid, clause, condition, value):
+def by_sql(acid: AcidSession, clause: Any, condition: Any, value: Any) -> None:
     also = f" AND {condition}" if condition else ""
     then = {
         "matched": f"WHEN MATCHED{also} THEN UPDATE SET v = {value}",
@@ -85,8 +89,8 @@ def by_sql(acid, clause, condition, value):
     acid.sql(f"MERGE INTO d.t AS t USING d.s AS s ON t.id = s.id {then}")
 
 
-def by_builder(wrap):
-    def run(acid, clause, condition, value):
+def by_builder(wrap: Any) -> Any:
+    def run(acid: AcidSession, clause: Any, condition: Any, value: Any) -> None:
         builder = acid.merge("d.t", acid.table("d.s"), wrap("t.id = s.id"))
         condition = wrap(condition) if condition else None
         if clause == "matched":
@@ -108,7 +112,7 @@ class UndoneError(Exception):
 
 
 @contextmanager
-def undone(acid):
+def undone(acid: AcidSession) -> Iterator[None]:
     with suppress(UndoneError), acid.transaction():
         yield
         raise UndoneError
@@ -117,7 +121,7 @@ def undone(acid):
 @pytest.mark.parametrize("clause", CLAUSES)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.sampled
-def test_what_a_clause_of_merge_knows(pair, spark, clause, way):
+def test_what_a_clause_of_merge_knows(pair: Any, spark: SparkSession, clause: Any, way: Any) -> None:
     """All names in SQL, some by the builder: the ways differ in how they are given, not in what they mean."""
     cases = [(place, name) for place in ("condition", "value") for name in NAMES]
     for place, name in cases if way == "sql" else Random(f"{clause} {way}").sample(cases, 5):
@@ -171,7 +175,7 @@ TWICE = [
 
 
 @pytest.mark.parametrize("case_sensitive", ["true", "false"])
-def test_a_name_that_is_given_twice_is_refused(pair, spark, case_sensitive):
+def test_a_name_that_is_given_twice_is_refused(pair: Any, spark: SparkSession, case_sensitive: Any) -> None:
     acid = pair
     acid.sql("CREATE TABLE d.n (id int, st struct<a:int,b:struct<c:int>>)")
     acid.sql("INSERT INTO d.n SELECT 1, named_struct('a', 1, 'b', named_struct('c', 1))")
@@ -218,7 +222,7 @@ def test_a_name_that_is_given_twice_is_refused(pair, spark, case_sensitive):
     assert (rows(acid), rows(acid, "d.n")) == before
 
 
-def test_a_struct_may_have_the_name_of_the_database(acid, spark):
+def test_a_struct_may_have_the_name_of_the_database(acid: AcidSession, spark: SparkSession) -> None:
     """As in Spark ``database.table.column`` is no name of a column of a table that has an alias: it is a field then."""
     kind = "struct<t:struct<n:int>,u:struct<n:int>>"
     acid.create_table("d.u", {"id": "int", "n": "int", "d": kind, "t": "struct<n:int>"})

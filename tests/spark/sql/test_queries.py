@@ -4,20 +4,23 @@ import gc
 import random
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import Row
+from pyspark.sql import Row, SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import ColumnError, SqlError, TransactionsOffError
+from hive_acid.spark import AcidSession
 from tests.spark.plans import scans
 from tests.spark.test_session import open_txns, until
 from tests.values.under import under
 
 
 @pytest.fixture
-def numbers(acid, spark):
+def numbers(acid: AcidSession, spark: SparkSession) -> Any:
     """``d.t`` of ids 0 to 9 in partitions by parity, ``d.u`` of three of them."""
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(10).selectExpr("int(id) id", "concat('n', id) name", "int(id % 2) p"))
@@ -26,16 +29,16 @@ def numbers(acid, spark):
     return acid
 
 
-def rows(frame):
+def rows(frame: Any) -> Any:
     return sorted(tuple(row) for row in frame.collect())
 
 
-def views(spark):
+def views(spark: SparkSession) -> Any:
     return [view.name for view in spark.catalog.listTables() if view.isTemporary]
 
 
 @pytest.mark.slow
-def test_queries_of_all_shapes(numbers, spark):
+def test_queries_of_all_shapes(numbers: Any, spark: SparkSession) -> None:
     before = views(spark)
     sql = numbers.sql
     assert rows(sql("SELECT id FROM d.t WHERE p = 1 AND id > 5")) == [(7,), (9,)]
@@ -57,7 +60,7 @@ def test_queries_of_all_shapes(numbers, spark):
     assert views(spark) == before
 
 
-def test_texts_and_names_of_ctes_are_no_tables(numbers):
+def test_texts_and_names_of_ctes_are_no_tables(numbers: Any) -> None:
     (row,) = numbers.sql(
         "SELECT 'from d.t join {d.u} where' AS `d.t`, \"d.u\" AS x /* from d.u */ FROM d.u LIMIT 1"
     ).collect()
@@ -76,7 +79,7 @@ def test_texts_and_names_of_ctes_are_no_tables(numbers):
         numbers.sql("SELECT * FROM t").collect()
 
 
-def test_a_temporary_view_goes_before_a_table(numbers, spark):
+def test_a_temporary_view_goes_before_a_table(numbers: Any, spark: SparkSession) -> None:
     numbers.sql("USE d")
     spark.range(3).createOrReplaceTempView("u")
     try:
@@ -88,7 +91,7 @@ def test_a_temporary_view_goes_before_a_table(numbers, spark):
         numbers.sql("USE default")
 
 
-def test_one_snapshot_for_a_statement_and_as_long_as_its_frame(numbers, spark):
+def test_one_snapshot_for_a_statement_and_as_long_as_its_frame(numbers: Any, spark: SparkSession) -> None:
     frame = numbers.sql("SELECT a.id FROM d.t a JOIN d.u b USING (id) WHERE EXISTS (SELECT 1 FROM d.t)")
     assert open_txns(numbers) == 1
     numbers.delete("d.t")
@@ -111,7 +114,7 @@ def test_one_snapshot_for_a_statement_and_as_long_as_its_frame(numbers, spark):
     gc.collect()
 
 
-def test_row_id_is_a_pseudo_column(numbers):
+def test_row_id_is_a_pseudo_column(numbers: Any) -> None:
     sql = numbers.sql
     assert sql("SELECT * FROM d.t").columns == ["id", "name", "p"]
     frame = sql("SELECT row__id, * FROM d.t WHERE ROW__ID.rowId = 0")
@@ -134,7 +137,7 @@ def test_row_id_is_a_pseudo_column(numbers):
             sql(refused)
 
 
-def test_a_column_that_is_called_row_id_is_meant_by_the_name(numbers):
+def test_a_column_that_is_called_row_id_is_meant_by_the_name(numbers: Any) -> None:
     sql = numbers.sql
     sql("CREATE TABLE d.r (id int, ROW__ID string, s struct<row__id:int>) PARTITIONED BY (p string)")
     sql("INSERT INTO d.r VALUES (1, 'one', named_struct('row__id', 1), 'a'), (2, NULL, NULL, 'a'), (3, 'x', NULL, 'b')")
@@ -152,7 +155,9 @@ def test_a_column_that_is_called_row_id_is_meant_by_the_name(numbers):
 
 
 @pytest.mark.parametrize("kind", ["TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])
-def test_days_and_times_as_arguments_mean_the_same_in_all_statements(acid, spark, kind):
+def test_days_and_times_as_arguments_mean_the_same_in_all_statements(
+    acid: AcidSession, spark: SparkSession, kind: Any
+) -> None:
     """Spark itself takes them by way of Java's old calendar, by which days before 1582 are others."""
     chance = random.Random(7)
     span = datetime.max - datetime(1, 1, 3)
@@ -172,14 +177,14 @@ def test_days_and_times_as_arguments_mean_the_same_in_all_statements(acid, spark
             assert acid.table("d.t").count() == len(moments) - at - 1
 
 
-def test_a_negative_zero_makes_no_comment(acid, spark):
+def test_a_negative_zero_makes_no_comment(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "x": "double"})
     acid.insert("d.t", spark.sql("SELECT 1 AS id, 1D AS x UNION ALL SELECT 2, 2D"))
     acid.sql("UPDATE d.t SET x = x-:zero, id = id-:one WHERE id = 2", {"zero": -0.0, "one": -1})
     assert rows(acid.table("d.t").orderBy("id")) == [(1, 1.0), (3, 2.0)]
 
 
-def test_arguments(numbers, spark):
+def test_arguments(numbers: Any, spark: SparkSession) -> None:
     sql = numbers.sql
     assert rows(sql("SELECT id FROM d.t WHERE id = :id AND name = :name", {"id": 3, "name": "n3"})) == [(3,)]
     assert rows(sql("SELECT id FROM d.t WHERE id = ? OR id = ?", [3, 4])) == [(3,), (4,)]
@@ -201,7 +206,7 @@ def test_arguments(numbers, spark):
         sql("SELECT id FROM d.t WHERE id = :b")
 
 
-def test_what_is_sparks_goes_to_spark(numbers, spark, tmp_path):
+def test_what_is_sparks_goes_to_spark(numbers: Any, spark: SparkSession, tmp_path: Path) -> None:
     sql = numbers.sql
     spark.range(4).createOrReplaceTempView("four")
     spark.range(2).write.parquet(str(tmp_path / "files"))
@@ -239,13 +244,13 @@ def test_what_is_sparks_goes_to_spark(numbers, spark, tmp_path):
         ("MSCK REPAIR TABLE d.t", "begins with none of"),
     ],
 )
-def test_what_is_not_understood_is_said(numbers, text, words):
+def test_what_is_not_understood_is_said(numbers: Any, text: Any, words: Any) -> None:
     with pytest.raises(SqlError, match=words):
         numbers.sql(text)
 
 
-def test_what_cannot_match_is_not_read(numbers):
-    def files_and_rows(frame):
+def test_what_cannot_match_is_not_read(numbers: Any) -> None:
+    def files_and_rows(frame: Any) -> Any:
         found = scans(frame)
         return sum(scan.files for scan in found), sum(scan.rows for scan in found)
 
@@ -258,11 +263,11 @@ def test_what_cannot_match_is_not_read(numbers):
     assert files_and_rows(beyond) == (0, 0)
 
 
-def test_threads_have_their_own_database_and_transaction(numbers):
+def test_threads_have_their_own_database_and_transaction(numbers: Any) -> None:
     numbers.create_database("e")
     numbers.sql("CREATE TABLE e.t AS SELECT 'e' AS id")
 
-    def of(database):
+    def of(database: Any) -> Any:
         numbers.sql(f"USE {database}")
         with numbers.snapshot():
             return rows(numbers.sql("SELECT max(id) FROM t"))
@@ -273,7 +278,7 @@ def test_threads_have_their_own_database_and_transaction(numbers):
         numbers.sql("SELECT * FROM t")
 
 
-def test_a_session_without_transactions(numbers):
+def test_a_session_without_transactions(numbers: Any) -> None:
     dummy = hive_acid.spark.session(numbers.spark, numbers.connection, settings={"hive.txn.manager": "DummyTxnManager"})
     dummy.sql("CREATE TABLE d.plain (id int) TBLPROPERTIES ('transactional' = 'false')")
     assert dummy.sql("INSERT INTO d.plain VALUES (1), (2)").collect() == [(2, 2)]

@@ -3,8 +3,10 @@
 import time
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import SqlError
@@ -19,18 +21,18 @@ U = Table("d", "u", (Column("id", "int"), Column("v", "int")), (Column("p", "str
 class Known:
     """Names of the tables above, in the database ``d``."""
 
-    def read(self, parts):
+    def read(self, parts: Any) -> Any:
         name = tuple(part.lower() for part in parts)
         return {("t",): T, ("u",): U, ("d", "t"): T, ("d", "u"): U}.get(name)
 
 
-def wanted(text, arguments=None):
-    rewriter = Rewriter(Known(), arguments)
+def wanted(text: Any, arguments: Any = None) -> Any:
+    rewriter = Rewriter(Known(), arguments)  # type: ignore[arg-type]
     rewriter.query(text)
     return {source.table.name: source.where for source in rewriter.sources.values()}
 
 
-def test_words_and_their_places():
+def test_words_and_their_places() -> None:
     text = "ALTER table `a``b`.c -- x\n SHOW /* y */ GROUP  BY 'it''s' r'a\\' 1.5BD x>=y"
     assert [text[token.start : token.end] for token in tokens_of(text)] == [
         *("ALTER", "table", "`a``b`", ".", "c", "SHOW", "GROUP", "BY", "'it'", "'s'", "r'a\\'", "1.5BD", "x", ">=", "y")
@@ -50,8 +52,8 @@ def test_words_and_their_places():
         cursor.expect("Z")
 
 
-def test_only_names_are_changed():
-    rewriter = Rewriter(Known())
+def test_only_names_are_changed() -> None:
+    rewriter = Rewriter(Known())  # type: ignore[arg-type]
     text = "SELECT d.t.id, x.v, '{from t}' FROM d.t /* t */ JOIN u AS x ON d.t.id = x.id, (SELECT 1 AS u) u -- from u"
     assert rewriter.query(text) == (
         "SELECT t.id, x.v, '{{from t}}' FROM ({acid_1} AS `t`) /* t */ JOIN {acid_0} AS x ON t.id = x.id,"
@@ -65,14 +67,14 @@ def test_only_names_are_changed():
         "SELECT t.id, u FROM other AS t",
         "SELECT * FROM t(1), db.t, d.t.u",
     ):
-        rewriter = Rewriter(Known())
+        rewriter = Rewriter(Known())  # type: ignore[arg-type]
         assert rewriter.query(untouched) == untouched
         assert not rewriter.sources
     ordered = "WITH t AS (SELECT * FROM t), x AS (SELECT * FROM t) SELECT * FROM t, x"
-    assert Rewriter(Known()).query(ordered).count("{acid_") == 1
+    assert Rewriter(Known()).query(ordered).count("{acid_") == 1  # type: ignore[arg-type]
 
 
-def test_expressions_are_about_their_row():
+def test_expressions_are_about_their_row() -> None:
     target = ChangedTable(T, "x")
     for text, template in (
         ("x.k + 1", "x.k + 1"),
@@ -84,7 +86,7 @@ def test_expressions_are_about_their_row():
             " `x`.__acid_row_id).rowid",
         ),
     ):
-        assert Rewriter(Known()).expression(text, target) == template
+        assert Rewriter(Known()).expression(text, target) == template  # type: ignore[arg-type]
     for refused in (
         "a b c",
         "a b",
@@ -98,7 +100,7 @@ def test_expressions_are_about_their_row():
         "DISTINCT a",
     ):
         with pytest.raises(SqlError):
-            Rewriter(Known()).expression(refused, target)
+            Rewriter(Known()).expression(refused, target)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -127,11 +129,11 @@ def test_expressions_are_about_their_row():
         ("SELECT k + 1 AS k FROM t WHERE k = 1 GROUP BY ALL HAVING k = 2", {"t": "(k = 1)"}),
     ],
 )
-def test_what_a_where_says_of_a_table(text, said):
+def test_what_a_where_says_of_a_table(text: Any, said: Any) -> None:
     assert wanted(text) == said
 
 
-def test_arguments_count_as_constants():
+def test_arguments_count_as_constants() -> None:
     text = "SELECT * FROM t WHERE k = :k AND s = :s AND id = :missing"
     assert wanted(text, {"k": 5, "s": "a"}) == {"t": "(k = 5) AND (s = 'a')"}
     assert wanted("SELECT * FROM t WHERE s >= :day", {"day": date(2024, 1, 2)}) == {
@@ -139,7 +141,7 @@ def test_arguments_count_as_constants():
     }
 
 
-def test_literals():
+def test_literals() -> None:
     assert bound("a = :x AND b = ':x' AND c:x = x.y AND d=:y", {"x": 1, "y": "it's"}) == (
         "a = 1 AND b = ':x' AND c:x = x.y AND d=CAST(X'69742773' AS STRING)"
     )
@@ -173,7 +175,7 @@ def test_literals():
         (datetime(1, 1, 1, 0, 0, 0, 1), -62135596799999999),
     ],
 )
-def test_moments_are_exact(monkeypatch, spark, moment, micros):
+def test_moments_are_exact(monkeypatch: pytest.MonkeyPatch, spark: SparkSession, moment: Any, micros: Any) -> None:
     """A float holds them by the microsecond from 1832 to 2107 only."""
     assert micros_of(spark, moment.replace(tzinfo=UTC)) == micros
     for hours in (-5, 5):
@@ -186,11 +188,11 @@ def test_moments_are_exact(monkeypatch, spark, moment, micros):
     time.tzset()
 
 
-def micros_of(spark, moment):
+def micros_of(spark: SparkSession, moment: Any) -> Any:
     return spark.sql(f"SELECT unix_micros({literal(moment)})").collect()[0][0]
 
 
-def test_numbers_of_numpy():
+def test_numbers_of_numpy() -> None:
     numpy = pytest.importorskip("numpy")
     found = [literal(of) for of in (numpy.int64(7), numpy.float64(1.5), numpy.float32(0.5), numpy.bool_(True))]
     assert found == ["7", "1.5D", "0.5D", "TRUE"]

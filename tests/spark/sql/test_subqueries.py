@@ -1,12 +1,14 @@
 """Subqueries, windows and aggregates in statements mean what plain Spark means by them on a copy, or are refused."""
 
 from functools import reduce
+from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, SqlError
+from hive_acid.spark import AcidSession
 
 pytestmark = pytest.mark.spark
 
@@ -53,7 +55,7 @@ class _GivenUpError(Exception):
 
 
 @pytest.fixture
-def tables(spark, acid):
+def tables(spark: SparkSession, acid: AcidSession) -> Any:
     """`d.t` and `d.o`, and copies of them as views, in `p_t` and `p_o`."""
     for name, rows in (("t", T), ("o", O)):
         acid.create_table(f"d.{name}", {"id": "int", "n": "int", "s": "string"})
@@ -62,7 +64,7 @@ def tables(spark, acid):
     return acid
 
 
-def _plainly(text):
+def _plainly(text: Any) -> Any:
     """The same over the copies."""
     for name in "to":
         for before in ("FROM", "JOIN"):
@@ -74,11 +76,11 @@ def _plainly(text):
     return text.replace("AS t AS x", "AS x")
 
 
-def _ours(text):
+def _ours(text: Any) -> Any:
     return _plainly(text).replace("p_", "d.")
 
 
-def test_conditions_with_subqueries(spark, tables):
+def test_conditions_with_subqueries(spark: SparkSession, tables: Any) -> None:
     """Each in a SELECT, and in a statement that changes rows; a MERGE and an overwrite may refuse some."""
     plain = [spark.sql(f"SELECT {at} AS at, id FROM p_t AS t WHERE {_plainly(of)}") for at, of in enumerate(CONDITIONS)]
     ours = [tables.sql(f"SELECT {at} AS at, id FROM d.t AS t WHERE {_ours(of)}") for at, of in enumerate(CONDITIONS)]
@@ -96,7 +98,7 @@ def test_conditions_with_subqueries(spark, tables):
         _check(tables, statements[at % len(statements)], right[at])
 
 
-def test_a_subquery_that_asks_for_the_rows_of_a_frame(spark, tables):
+def test_a_subquery_that_asks_for_the_rows_of_a_frame(spark: SparkSession, tables: Any) -> None:
     """Spark reads them a second time, and all columns of an event have to be read then, too."""
     tables.create_table("d.p", {"id": "int", "n": "int", "s": "string"}, partitioned_by={"p": "int"})
     tables.sql("INSERT INTO d.p SELECT *, id % 2 FROM d.t")
@@ -118,14 +120,14 @@ def test_a_subquery_that_asks_for_the_rows_of_a_frame(spark, tables):
                 raise _GivenUpError
 
 
-def _by_condition(frame):
-    found = {at: set() for at in range(len(CONDITIONS))}
+def _by_condition(frame: Any) -> Any:
+    found: dict[int, set[Any]] = {at: set() for at in range(len(CONDITIONS))}
     for row in frame.collect():
         found[row["at"]].add(row.id)
     return found
 
 
-def _check(tables, statement, ids):
+def _check(tables: Any, statement: Any, ids: Any) -> None:
     """Run a statement in a transaction that is given up: rows with `ids` are changed, or it is refused."""
     may_be_refused = (ColumnError, SqlError) if statement.startswith(("MERGE", "INSERT")) else ()
     try:
@@ -139,12 +141,12 @@ def _check(tables, statement, ids):
         pass
 
 
-def test_sources_of_all_kinds(spark, tables):
+def test_sources_of_all_kinds(spark: SparkSession, tables: Any) -> None:
     for query in SOURCES:
         _check_source(spark, tables, query)
 
 
-def _check_source(spark, tables, query):
+def _check_source(spark: SparkSession, tables: Any, query: Any) -> None:
     given = {row[0]: row[1] for row in spark.sql(_plainly(query)).collect()}
     before = {row[0]: row[1] for row in spark.sql("SELECT id, n FROM p_t").collect()}
     ours = _ours(query)

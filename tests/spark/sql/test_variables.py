@@ -1,12 +1,17 @@
 """``${name}`` means in our statements what it means in Spark's."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import SqlError
+from hive_acid.spark import AcidSession
 
 
 @pytest.fixture
-def named(acid, spark):
+def named(acid: AcidSession, spark: SparkSession) -> Iterator[Any]:
     acid.create_table("d.t", {"id": "int", "s": "string"})
     acid.insert("d.t", spark.createDataFrame([(1, "one"), (2, "two"), (3, "${unknown}")], "id int, s string"))
     settings = {"wanted": "two", "table_of_day": "d.t", "inner": "${wanted}"}
@@ -18,11 +23,11 @@ def named(acid, spark):
     spark.conf.unset("spark.sql.variable.substitute")
 
 
-def ids(frame):
+def ids(frame: Any) -> Any:
     return sorted(row.id for row in frame.collect())
 
 
-def test_variables_are_replaced(named, spark):
+def test_variables_are_replaced(named: Any, spark: SparkSession) -> None:
     assert ids(named.sql("SELECT id FROM ${table_of_day} WHERE s = '${hiveconf:wanted}'")) == [2]
     named.sql("UPDATE ${table_of_day} SET s = concat(s, '!') WHERE s = '${inner}'")
     assert ids(named.sql("SELECT id FROM d.t WHERE s = '${wanted}!'")) == [2]
@@ -35,13 +40,13 @@ def test_variables_are_replaced(named, spark):
     assert ids(named.table("d.t")) == [1, 2, 3]
 
 
-def test_a_parameter_is_a_value(named):
+def test_a_parameter_is_a_value(named: Any) -> None:
     assert ids(named.sql("SELECT id FROM d.t WHERE s = :text", {"text": "${unknown}"})) == [3]
     named.sql("DELETE FROM d.t WHERE s = :text", {"text": "${unknown}"})
     assert ids(named.table("d.t")) == [1, 2]
 
 
-def test_a_variable_of_itself_is_refused(named, spark):
+def test_a_variable_of_itself_is_refused(named: Any, spark: SparkSession) -> None:
     spark.conf.set("inner", "${inner}")
     with pytest.raises(SqlError, match="inner stands for itself"):
         named.sql("SELECT '${inner}' FROM d.t")

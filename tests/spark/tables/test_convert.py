@@ -1,28 +1,33 @@
 """Flat tables become transactional with the files they have, and the first compaction gives their rows ids for good."""
 
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.orc
 import pytest
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import CompactionFailedError, FormatError, MetaError, UnsupportedTableError
 from hive_acid.operators import compactions
+from hive_acid.spark import AcidSession
 from tests.spark.checker import check_table, location_of
 from tests.spark.compaction import compact_table
 
 FLAT = {"transactional": "false"}
 
 
-def read(acid, name="d.t"):
+def read(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted(tuple(row) for row in acid.table(name).collect())
 
 
-def ids(acid, name="d.t"):
+def ids(acid: AcidSession, name: Any = "d.t") -> Any:
     rows = acid.table(name, row_id=True).collect()
     return {row["id"]: tuple(row["ROW__ID"]) for row in rows}
 
 
-def remove_replaced(location):
+def remove_replaced(location: Any) -> None:
     """What the Cleaner does: files from before a base are gone."""
     for path in location.rglob("*"):
         if path.is_file() and not path.parent.name.startswith("base_"):
@@ -30,7 +35,7 @@ def remove_replaced(location):
 
 
 @pytest.fixture
-def flat(acid, spark):
+def flat(acid: AcidSession, spark: SparkSession) -> Any:
     """A table as stock Spark leaves it: files of its own names, in several tasks."""
     acid.create_table("d.t", {"id": "int", "name": "string"}, properties=FLAT)
     rows = spark.range(20, numPartitions=3).selectExpr("int(id) id", "concat('n', id) name")
@@ -38,7 +43,7 @@ def flat(acid, spark):
     return acid
 
 
-def test_conversion_changes_metadata_alone(flat):
+def test_conversion_changes_metadata_alone(flat: Any) -> None:
     location = location_of(flat, "d.t")
     before = {path: path.stat().st_mtime for path in location.iterdir()}
     (queued,) = flat.convert_table("d.t")
@@ -49,7 +54,7 @@ def test_conversion_changes_metadata_alone(flat):
     assert flat.convert_table("d.t", compact=False) == []
 
 
-def test_the_first_compaction_keeps_the_ids_that_readers_gave(flat, spark):
+def test_the_first_compaction_keeps_the_ids_that_readers_gave(flat: Any, spark: SparkSession) -> None:
     flat.convert_table("d.t", compact=False)
     known = ids(flat)
     (result,) = compact_table(spark, flat, "d.t", "major")
@@ -59,7 +64,7 @@ def test_the_first_compaction_keeps_the_ids_that_readers_gave(flat, spark):
     check_table(location_of(flat, "d.t"))
 
 
-def test_changes_before_the_first_compaction_are_merged(flat, spark):
+def test_changes_before_the_first_compaction_are_merged(flat: Any, spark: SparkSession) -> None:
     flat.convert_table("d.t", compact=False)
     known = ids(flat)
     assert flat.delete("d.t", "id % 5 = 0") == 4
@@ -81,7 +86,7 @@ def test_changes_before_the_first_compaction_are_merged(flat, spark):
     assert len(read(flat)) == 16
 
 
-def test_loaded_files_are_compacted_with_their_ids(acid, spark, tmp_path):
+def test_loaded_files_are_compacted_with_their_ids(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"})
     for place, some in enumerate(([1, 2], [3])):
         path = tmp_path / f"{place}.orc"
@@ -97,7 +102,7 @@ def test_loaded_files_are_compacted_with_their_ids(acid, spark, tmp_path):
     check_table(location_of(acid, "d.t"))
 
 
-def test_partitioned_tables_are_converted_partition_by_partition(acid, spark):
+def test_partitioned_tables_are_converted_partition_by_partition(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"}, properties=FLAT)
     location = location_of(acid, "d.t")
     for p in (1, 2):
@@ -112,7 +117,7 @@ def test_partitioned_tables_are_converted_partition_by_partition(acid, spark):
     assert read(acid) == [(2, 2), (11, 1), (12, 2)]
 
 
-def test_tables_that_cannot_be_converted(acid, tmp_path):
+def test_tables_that_cannot_be_converted(acid: AcidSession, tmp_path: Path) -> None:
     acid.create_table("d.e", {"id": "int"}, properties={**FLAT, "EXTERNAL": "TRUE"}, location=str(tmp_path / "e"))
     with pytest.raises(UnsupportedTableError, match="external table"):
         acid.convert_table("d.e")
@@ -135,7 +140,7 @@ def test_tables_that_cannot_be_converted(acid, tmp_path):
     assert not acid.connection.table("d", "odd").is_transactional
 
 
-def test_concatenate_waits_for_a_compaction_that_runs(spark, metastore):
+def test_concatenate_waits_for_a_compaction_that_runs(spark: SparkSession, metastore: Any) -> None:
     uri = metastore(**{"metastore.compactor.worker.threads": "0"})
     with hive_acid.spark.session(spark, uri) as acid:
         acid.create_database("d")

@@ -1,24 +1,27 @@
 """LOAD DATA and ADD PARTITION: files become rows as they are, and nothing of them is lost on the way."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.orc
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, TableNotAcidError, UnsupportedTableError
+from hive_acid.spark import AcidSession
 from tests.spark.checker import location_of
 from tests.spark.compaction import compact_table
 
 
-def write_orc(path: Path, ids, **columns) -> Path:
+def write_orc(path: Path, ids: Any, **columns: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     table = {"id": pa.array(ids, pa.int32()), "name": pa.array([f"n{i}" for i in ids]), **columns}
     pyarrow.orc.write_table(pa.table(table), path, compression="zlib")
     return path
 
 
-def read(acid, name="d.t"):
+def read(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted(tuple(row) for row in acid.table(name).collect())
 
 
@@ -26,17 +29,17 @@ def names_in(location: Path) -> list[str]:
     return sorted(str(path.relative_to(location)) for path in location.rglob("*") if path.is_file())
 
 
-def rows_of(*ids):
+def rows_of(*ids: Any) -> Any:
     return [(i, f"n{i}") for i in sorted(ids)]
 
 
 @pytest.fixture
-def simple(acid):
+def simple(acid: AcidSession) -> Any:
     acid.create_table("d.t", {"id": "int", "name": "string"})
     return acid
 
 
-def test_files_are_moved_under_hives_names(simple, tmp_path):
+def test_files_are_moved_under_hives_names(simple: Any, tmp_path: Path) -> None:
     given = tmp_path / "in"
     write_orc(given / "b.orc", [3, 4])
     write_orc(given / "a.orc", [1, 2])
@@ -50,7 +53,7 @@ def test_files_are_moved_under_hives_names(simple, tmp_path):
     assert ids == [(1, 536870912, 0), (1, 536870912, 1), (1, 536936448, 0), (1, 536936448, 1)]
 
 
-def test_a_copied_file_stays_and_may_be_loaded_again(simple, tmp_path):
+def test_a_copied_file_stays_and_may_be_loaded_again(simple: Any, tmp_path: Path) -> None:
     given = write_orc(tmp_path / "a.orc", [1])
     assert simple.load_data("d.t", str(given), copy=True) == 1
     assert simple.load_data("d.t", f"file://{given}", copy=True) == 1
@@ -59,7 +62,7 @@ def test_a_copied_file_stays_and_may_be_loaded_again(simple, tmp_path):
     assert not loaded.samefile(given), "a change of the user's file would change the table"
 
 
-def test_loaded_rows_are_changed_like_all_others(simple, tmp_path, spark):
+def test_loaded_rows_are_changed_like_all_others(simple: Any, tmp_path: Path, spark: SparkSession) -> None:
     simple.insert("d.t", spark.createDataFrame([(9, "n9")], "id int, name string"))
     simple.load_data("d.t", str(write_orc(tmp_path / "a.orc", [1, 2, 3])))
     assert simple.delete("d.t", "id = 2") == 1
@@ -67,7 +70,7 @@ def test_loaded_rows_are_changed_like_all_others(simple, tmp_path, spark):
     assert read(simple) == [(1, "n1"), (3, "new"), (9, "n9")]
 
 
-def test_overwrite_replaces_the_table_or_one_partition(acid, tmp_path, spark):
+def test_overwrite_replaces_the_table_or_one_partition(acid: AcidSession, tmp_path: Path, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "string"})
     acid.insert("d.t", spark.createDataFrame([(1, "n1", "a"), (2, "n2", "b")], "id int, name string, p string"))
     acid.load_data("d.t", str(write_orc(tmp_path / "a.orc", [3])), partition={"P": "a"}, overwrite=True)
@@ -80,7 +83,7 @@ def test_overwrite_replaces_the_table_or_one_partition(acid, tmp_path, spark):
     assert read(acid, "d.u") == rows_of(5)
 
 
-def test_a_failed_transaction_leaves_the_files_where_they_were(simple, tmp_path):
+def test_a_failed_transaction_leaves_the_files_where_they_were(simple: Any, tmp_path: Path) -> None:
     given = write_orc(tmp_path / "a.orc", [1])
     with pytest.raises(KeyError), simple.transaction():
         simple.load_data("d.t", str(given))
@@ -92,7 +95,7 @@ def test_a_failed_transaction_leaves_the_files_where_they_were(simple, tmp_path)
     assert read(simple) == []
 
 
-def test_a_file_is_moved_once_in_a_transaction(simple, tmp_path):
+def test_a_file_is_moved_once_in_a_transaction(simple: Any, tmp_path: Path) -> None:
     given = write_orc(tmp_path / "a.orc", [1, 2])
     simple.create_table("d.u", {"id": "int", "name": "string"})
     for again in ("d.t", "d.u"):
@@ -106,7 +109,7 @@ def test_a_file_is_moved_once_in_a_transaction(simple, tmp_path):
     assert not given.exists()
 
 
-def test_readers_with_older_snapshots_see_what_was_there(simple, tmp_path):
+def test_readers_with_older_snapshots_see_what_was_there(simple: Any, tmp_path: Path) -> None:
     simple.load_data("d.t", str(write_orc(tmp_path / "a.orc", [1])))
     before = simple.table("d.t")
     simple.load_data("d.t", str(write_orc(tmp_path / "b.orc", [2])), overwrite=True)
@@ -114,7 +117,7 @@ def test_readers_with_older_snapshots_see_what_was_there(simple, tmp_path):
     assert read(simple) == rows_of(2)
 
 
-def test_in_one_transaction_nothing_hides_below_an_overwrite(simple, tmp_path, spark):
+def test_in_one_transaction_nothing_hides_below_an_overwrite(simple: Any, tmp_path: Path, spark: SparkSession) -> None:
     with simple.transaction():
         simple.insert("d.t", spark.createDataFrame([(1, "n1")], "id int, name string"))
         simple.load_data("d.t", str(write_orc(tmp_path / "a.orc", [2])), overwrite=True)
@@ -141,7 +144,9 @@ def test_in_one_transaction_nothing_hides_below_an_overwrite(simple, tmp_path, s
         ),
     ],
 )
-def test_files_with_other_columns_are_refused(simple, tmp_path, columns, error, message):
+def test_files_with_other_columns_are_refused(
+    simple: Any, tmp_path: Path, columns: Any, error: Any, message: Any
+) -> None:
     given = tmp_path / "a.orc"
     pyarrow.orc.write_table(pa.table(columns), given)
     with pytest.raises(error, match=message):
@@ -150,13 +155,13 @@ def test_files_with_other_columns_are_refused(simple, tmp_path, columns, error, 
     assert names_in(location_of(simple, "d.t")) == []
 
 
-def test_fewer_columns_and_narrower_types_are_read(acid, tmp_path):
+def test_fewer_columns_and_narrower_types_are_read(acid: AcidSession, tmp_path: Path) -> None:
     acid.create_table("d.t", {"id": "bigint", "name": "string", "more": "double"})
     acid.load_data("d.t", str(write_orc(tmp_path / "a.orc", [1])))
     assert read(acid) == [(1, "n1", None)]
 
 
-def test_what_is_no_plain_orc_file_is_refused(simple, tmp_path, spark):
+def test_what_is_no_plain_orc_file_is_refused(simple: Any, tmp_path: Path, spark: SparkSession) -> None:
     with pytest.raises(FileNotFoundError, match="nothing"):
         simple.load_data("d.t", str(tmp_path / "nothing"))
     text = tmp_path / "text"
@@ -187,7 +192,7 @@ def test_what_is_no_plain_orc_file_is_refused(simple, tmp_path, spark):
     assert read(simple) == rows_of(1)
 
 
-def test_a_file_spelt_otherwise_is_moved_once(simple, tmp_path):
+def test_a_file_spelt_otherwise_is_moved_once(simple: Any, tmp_path: Path) -> None:
     given = write_orc(tmp_path / "a.orc", [1])
     (tmp_path / "link").symlink_to(tmp_path)
     for spelled in (f"{tmp_path}/./a.orc", f"file:{tmp_path}//a.orc", str(tmp_path / "link" / "a.orc")):
@@ -198,7 +203,7 @@ def test_a_file_spelt_otherwise_is_moved_once(simple, tmp_path):
         assert given.exists()
 
 
-def test_tables_that_take_no_files(acid, tmp_path):
+def test_tables_that_take_no_files(acid: AcidSession, tmp_path: Path) -> None:
     given = str(write_orc(tmp_path / "a.orc", [1]))
     acid.create_table("d.plain", {"id": "int", "name": "string"}, properties={"transactional": "false"})
     with pytest.raises(TableNotAcidError, match="convert_table"):
@@ -214,7 +219,7 @@ def test_tables_that_take_no_files(acid, tmp_path):
         acid.load_data("d.k", given, partition={"name": "x"})
 
 
-def test_files_of_a_clustered_table_keep_their_buckets(acid, tmp_path):
+def test_files_of_a_clustered_table_keep_their_buckets(acid: AcidSession, tmp_path: Path) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, clustered_by=["id"], buckets=2)
     for name in ("a.orc", "000002_0"):
         given = write_orc(tmp_path / name, [1])
@@ -227,7 +232,7 @@ def test_files_of_a_clustered_table_keep_their_buckets(acid, tmp_path):
     assert names_in(location_of(acid, "d.t")) == names
 
 
-def test_partitions_are_added_with_the_files_at_a_location(acid, tmp_path):
+def test_partitions_are_added_with_the_files_at_a_location(acid: AcidSession, tmp_path: Path) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"y": "int"})
     write_orc(tmp_path / "far" / "part-00000-x.snappy.orc", [1, 2])
     assert acid.add_partitions("d.t", {"y=1": str(tmp_path / "far"), "y=2": None}) == 1
@@ -243,7 +248,7 @@ def test_partitions_are_added_with_the_files_at_a_location(acid, tmp_path):
         acid.add_partitions("d.t", {"z=1": None})
 
 
-def test_files_in_a_partitions_own_directory_do_not_become_rows_in_silence(acid):
+def test_files_in_a_partitions_own_directory_do_not_become_rows_in_silence(acid: AcidSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"y": "int"})
     write_orc(location_of(acid, "d.t") / "y=1" / "000000_0", [1])
     with pytest.raises(FormatError, match="nobody knows which write"):
@@ -253,7 +258,9 @@ def test_files_in_a_partitions_own_directory_do_not_become_rows_in_silence(acid)
 
 @pytest.mark.parametrize("location", [False, True])
 @pytest.mark.parametrize("compacted", [False, True])
-def test_a_partition_comes_back_while_somebody_reads_what_was_dropped(acid, tmp_path, spark, location, compacted):
+def test_a_partition_comes_back_while_somebody_reads_what_was_dropped(
+    acid: AcidSession, tmp_path: Path, spark: SparkSession, location: Any, compacted: Any
+) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     for number in (1, 2):
         acid.insert("d.t", spark.range(number, number + 1).selectExpr("cast(id as int) id", "'old' name", "7 p"))
@@ -269,7 +276,9 @@ def test_a_partition_comes_back_while_somebody_reads_what_was_dropped(acid, tmp_
     assert read(acid) == [(3, "new", 7), *([(9, "n9", 7)] if location else [])]
 
 
-def test_files_beside_those_of_a_dropped_partition_are_somebodys(acid, tmp_path, spark):
+def test_files_beside_those_of_a_dropped_partition_are_somebodys(
+    acid: AcidSession, tmp_path: Path, spark: SparkSession
+) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.range(1, 2).selectExpr("cast(id as int) id", "'old' name", "7 p"))
     held = acid.table("d.t")
@@ -286,7 +295,7 @@ def test_files_beside_those_of_a_dropped_partition_are_somebodys(acid, tmp_path,
 
 
 @pytest.mark.parametrize("line", ['{"ID": 2}', '{"id": 2, "Id": 3}', '{"s": {"Inner": 1}}', '{"ar": [{"X": 1}]}'])
-def test_keys_of_json_are_written_as_columns_are(acid, tmp_path, line):
+def test_keys_of_json_are_written_as_columns_are(acid: AcidSession, tmp_path: Path, line: Any) -> None:
     """Hive finds them in any case, Spark does not: their values would be null."""
     columns = {"id": "int", "s": "struct<inner:int>", "ar": "array<struct<x:int>>", "m": "map<string,int>"}
     insert_only = {"transactional_properties": "insert_only"}

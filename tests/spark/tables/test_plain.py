@@ -1,6 +1,8 @@
 """A session without transactions: ACID tables are refused, plain tables work."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -21,7 +23,7 @@ def dummy(acid: AcidSession) -> AcidSession:
     return hive_acid.spark.session(acid.spark, acid.connection, settings=DUMMY)
 
 
-def rows(frame):
+def rows(frame: Any) -> Any:
     return sorted(map(tuple, frame.collect()), key=str)
 
 
@@ -88,7 +90,7 @@ def test_partitions_are_registered_and_read(dummy: AcidSession, spark: SparkSess
     assert dummy.table("d.q").where("k = 'a/b'").count() == 2
 
 
-def test_parquet_is_read_and_text_is_not(dummy: AcidSession, spark: SparkSession, tmp_path) -> None:
+def test_parquet_is_read_and_text_is_not(dummy: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
     spark.range(2).selectExpr("id").write.parquet(str(tmp_path / "files"))
     formats = {"pq": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat", "tx": "TextInputFormat"}
     for name, input_format in formats.items():
@@ -141,7 +143,7 @@ def test_with_transactions_by_default(acid: AcidSession) -> None:
 
 @pytest.mark.parametrize("keys", [{}, {"p": "string"}])
 def test_signs_in_a_plain_table_s_place_are_no_patterns(
-    dummy: AcidSession, spark: SparkSession, tmp_path, keys: dict[str, str]
+    dummy: AcidSession, spark: SparkSession, tmp_path: Path, keys: dict[str, str]
 ) -> None:
     """Spark's reader would take the place for a pattern, and others that match it for the table's."""
     one, two = (spark.sql(f"SELECT {at} AS id{', 1 AS p' if keys else ''}") for at in (1, 2))

@@ -2,19 +2,22 @@
 
 import math
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import ColumnError
+from hive_acid.spark import AcidSession
 from hive_acid.wire import ttypes
 
 
-def parameters(acid, name="t"):
+def parameters(acid: AcidSession, name: Any = "t") -> Any:
     return acid.connection.table("d", name).parameters
 
 
-def statistics(acid, columns, *, partition=None):
+def statistics(acid: AcidSession, columns: Any, *, partition: Any = None) -> Any:
     """What a reader of today is told: by column, and whether it may rely on it."""
     with acid.connection.begin() as reader:
         asked = {"dbName": "d", "tblName": "t", "colNames": columns, "engine": "hive"}
@@ -30,7 +33,7 @@ def statistics(acid, columns, *, partition=None):
     return {column.colName: column.statsData for column in found}, answer.isStatsCompliant
 
 
-def test_rows_files_and_columns_are_told_and_proved(acid, spark):
+def test_rows_files_and_columns_are_told_and_proved(acid: AcidSession, spark: SparkSession) -> None:
     columns = {
         "i": "int", "s": "varchar(9)", "d": "decimal(6,2)", "b": "boolean", "x": "double", "day": "date",
         "at": "timestamp", "bin": "binary", "l": "array<int>",
@@ -76,7 +79,7 @@ def test_rows_files_and_columns_are_told_and_proved(acid, spark):
         acid.analyze("d.t", columns=["q"])
 
 
-def test_partitions_have_statistics_of_their_own(acid, spark):
+def test_partitions_have_statistics_of_their_own(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "x": "float"}, partitioned_by={"p": "string"})
     rows = spark.range(10).selectExpr("int(id) id", "if(id = 3, float('NaN'), float(id)) x", "string(id % 2) p")
     acid.insert("d.t", rows)
@@ -94,7 +97,7 @@ def test_partitions_have_statistics_of_their_own(acid, spark):
     assert acid.analyze("d.t", partition={"p": "1"}).rows == 6
 
 
-def test_an_analysis_that_does_not_commit_proves_nothing(acid, spark):
+def test_an_analysis_that_does_not_commit_proves_nothing(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"})
     acid.insert("d.t", spark.range(3).selectExpr("int(id) id"))
     with pytest.raises(KeyError), acid.transaction():
@@ -104,7 +107,7 @@ def test_an_analysis_that_does_not_commit_proves_nothing(acid, spark):
     assert statistics(acid, ["id"]) == ({}, False)
 
 
-def test_statements_keep_the_figures_up_while_they_are_exact(acid, spark):
+def test_statements_keep_the_figures_up_while_they_are_exact(acid: AcidSession, spark: SparkSession) -> None:
     with hive_acid.spark.session(spark, acid.connection, statistics=True) as keeping:
         keeping.create_table("d.t", {"id": "int"})
         keeping.create_table("d.p", {"id": "int"}, partitioned_by={"p": "int"})
@@ -136,7 +139,7 @@ def test_statements_keep_the_figures_up_while_they_are_exact(acid, spark):
         assert parameters(acid)["numRows"] == "14"
 
 
-def is_exact(acid, name="t"):
+def is_exact(acid: AcidSession, name: Any = "t") -> Any:
     """Whether the metastore calls the basic figures exact, to a reader of today."""
     with acid.connection.begin() as reader:
         request = ttypes.GetTableRequest(dbName="d", tblName=name, validWriteIdList=str(reader.write_ids("d", name)))

@@ -3,21 +3,25 @@
 import json
 import threading
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, NoSuchObjectError
+from hive_acid.spark import AcidSession
 from hive_acid.spark.tables.export import Export
 from tests.spark.checker import check_table, location_of
 
 
-def read(acid, name):
+def read(acid: AcidSession, name: Any) -> Any:
     return sorted(tuple(row) for row in acid.table(name).collect())
 
 
 @pytest.fixture
-def filled(acid, spark):
+def filled(acid: AcidSession, spark: SparkSession) -> Any:
     columns = {"id": "int", "name": "varchar(10)", "at": "timestamp"}
     acid.create_table("d.t", columns, partitioned_by={"p": "string"}, properties={"owner_of": "x"})
     rows = spark.range(20).selectExpr(
@@ -29,7 +33,7 @@ def filled(acid, spark):
     return acid
 
 
-def test_an_import_makes_the_same_table(filled, spark, tmp_path):
+def test_an_import_makes_the_same_table(filled: Any, spark: SparkSession, tmp_path: Path) -> None:
     location = str(tmp_path / "out")
     assert filled.export_table("d.t", location) == 15
     filled.delete("d.t")
@@ -53,7 +57,7 @@ def test_an_import_makes_the_same_table(filled, spark, tmp_path):
     assert spark.read.orc(f"{location}/data").count() == 15
 
 
-def test_an_export_may_be_of_some_partitions(filled, tmp_path):
+def test_an_export_may_be_of_some_partitions(filled: Any, tmp_path: Path) -> None:
     assert filled.export_table("d.t", str(tmp_path / "one"), partition={"p": "1"}) == 5
     assert filled.export_table("d.t", str(tmp_path / "none"), partition={"p": None}) == 5
     assert json.loads((tmp_path / "one" / "_export.json").read_bytes())["partitions"] == ["p=1"]
@@ -63,7 +67,7 @@ def test_an_export_may_be_of_some_partitions(filled, tmp_path):
         filled.export_table("d.t", str(tmp_path / "x"), partition={"p": "9"})
 
 
-def test_partitions_without_rows_are_kept(filled, tmp_path):
+def test_partitions_without_rows_are_kept(filled: Any, tmp_path: Path) -> None:
     filled.add_partitions("d.t", {"p=empty": None})
     filled.delete("d.t", "p = '1'")
     filled.export_table("d.t", str(tmp_path / "x"))
@@ -71,7 +75,7 @@ def test_partitions_without_rows_are_kept(filled, tmp_path):
     assert filled.table("d.u").partitions() == filled.table("d.t").partitions()
 
 
-def test_an_export_that_has_not_ended_is_not_imported(filled, tmp_path):
+def test_an_export_that_has_not_ended_is_not_imported(filled: Any, tmp_path: Path) -> None:
     location = tmp_path / "out"
     filled.export_table("d.t", str(location))
     with pytest.raises(FileExistsError):
@@ -90,7 +94,7 @@ def test_an_export_that_has_not_ended_is_not_imported(filled, tmp_path):
     assert filled.import_table(str(location), "d.u") == 15
 
 
-def test_an_empty_table_of_the_same_columns_is_filled(filled, tmp_path, spark):
+def test_an_empty_table_of_the_same_columns_is_filled(filled: Any, tmp_path: Path, spark: SparkSession) -> None:
     location = str(tmp_path / "out")
     filled.export_table("d.t", location)
     columns = {"id": "int", "name": "varchar(10)", "at": "timestamp"}
@@ -105,14 +109,16 @@ def test_an_empty_table_of_the_same_columns_is_filled(filled, tmp_path, spark):
     assert len(read(filled, "d.same")) == 15
 
 
-def test_of_two_imports_at_a_time_one_fills_an_empty_table(filled, spark, tmp_path, monkeypatch):
+def test_of_two_imports_at_a_time_one_fills_an_empty_table(
+    filled: Any, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     location = str(tmp_path / "out")
     assert filled.export_table("d.t", location) == 15
     filled.create_table("d.u", filled.connection.table("d", "t").columns, partitioned_by={"p": "string"})
     both, outcomes = threading.Barrier(2), []
     looked = Export.is_target
 
-    def at_once(export, *where):
+    def at_once(export: Any, *where: Any) -> Any:
         found = looked(export, *where)
         if not both.broken:
             with suppress(threading.BrokenBarrierError):
@@ -122,7 +128,7 @@ def test_of_two_imports_at_a_time_one_fills_an_empty_table(filled, spark, tmp_pa
 
     monkeypatch.setattr(Export, "is_target", at_once)
 
-    def import_it():
+    def import_it() -> None:
         with hive_acid.spark.session(spark, filled.connection.uri) as acid:
             try:
                 outcomes.append(acid.import_table(location, "d.u"))

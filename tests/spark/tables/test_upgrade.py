@@ -1,12 +1,16 @@
 """Tables of Hive 2: which directories must be compacted before anybody else changes them."""
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.orc
+from pyspark.sql import SparkSession
 
+from hive_acid.spark import AcidSession
 from tests.spark.checker import COLUMNS, location_of
 
 
-def write_events(directory, operations, *, bucket=0):
+def write_events(directory: Any, operations: Any, *, bucket: Any = 0) -> None:
     """A delta as Hive 2 writes it: updates (1) and deletes (2) beside inserts, no marker, old bucket numbers."""
     directory.mkdir(parents=True, exist_ok=True)
     count = len(operations)
@@ -21,7 +25,7 @@ def write_events(directory, operations, *, bucket=0):
     pyarrow.orc.write_table(pa.table(dict(zip(COLUMNS, columns, strict=True))), directory / f"bucket_{bucket:05d}")
 
 
-def test_changes_beside_inserts_are_found(acid, spark):
+def test_changes_beside_inserts_are_found(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.t", spark.createDataFrame([(1, 1), (2, 2)], "id int, p int"))
     acid.delete("d.t", "id = 1")

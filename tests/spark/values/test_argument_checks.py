@@ -108,7 +108,7 @@ def test_arguments_of_another_kind_are_named(
     odd_ones: list[Any],
     words: str,
 ) -> None:
-    wrong = []
+    wrong: list[tuple[str, Any, Exception | None]] = []
     for name, use in uses(acid, table).items():
         for odd in odd_ones:
             try:

@@ -1,8 +1,10 @@
 """Hive's hash of bucket columns as a Spark column, against what Hive computes, and against the form in plain Python."""
 
 import random
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Column, Table
@@ -17,7 +19,7 @@ from tests.values.under import under
 MANY = 1 << 30
 
 
-def table(kinds, buckets=MANY, **parameters):
+def table(kinds: Any, buckets: Any = MANY, **parameters: Any) -> Any:
     columns = tuple(Column(f"c{place}", kind) for place, kind in enumerate(kinds))
     names = tuple(column.name for column in columns)
     return Table(
@@ -25,7 +27,7 @@ def table(kinds, buckets=MANY, **parameters):
     )
 
 
-def buckets(frame, of):
+def buckets(frame: Any, of: Any) -> Any:
     return frame.selectExpr(f"{bucket_of(of, {name: name for name in of.bucket_columns})} AS bucket")
 
 
@@ -33,7 +35,7 @@ COMMON = ["boolean", "tinyint", "smallint", "int", "bigint", "string", "char(20)
 
 
 @pytest.mark.parametrize("kinds", [COMMON, pytest.param([*HASHES.keys() - {*COMMON}], marks=pytest.mark.slow)])
-def test_buckets_are_those_of_hive(spark, kinds):
+def test_buckets_are_those_of_hive(spark: SparkSession, kinds: Any) -> None:
     """One frame with a column for each type, so that one job computes them all."""
     rows = max(len(HASHES[kind]) for kind in kinds)
     # Clients of Connect cannot send all of Hive's timestamps.
@@ -56,7 +58,7 @@ def test_buckets_are_those_of_hive(spark, kinds):
         assert [row[place] for row in found] == expected + [0] * (rows - len(expected)), kind
 
 
-def test_random_keys_agree_with_plain_python_with_and_without_ansi(spark):
+def test_random_keys_agree_with_plain_python_with_and_without_ansi(spark: SparkSession) -> None:
     dice = random.Random(20)
     letters = "abzé日😀 \u0000\u007f"
     rows = [
@@ -81,7 +83,7 @@ def test_random_keys_agree_with_plain_python_with_and_without_ansi(spark):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ansi", ["true", "false"])
-def test_hostile_values_agree_with_plain_python(spark, ansi):
+def test_hostile_values_agree_with_plain_python(spark: SparkSession, ansi: Any) -> None:
     kinds = [kind for kind in TYPES if not kind.startswith("map<")]
     values = {kind: stored(kind) for kind in kinds}
     arrays = (f"array({', '.join(value.sql for value in values[kind])})" for kind in kinds)
@@ -104,7 +106,7 @@ def test_hostile_values_agree_with_plain_python(spark, ansi):
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
-def test_many_columns_and_fields(spark, ansi):
+def test_many_columns_and_fields(spark: SparkSession, ansi: Any) -> None:
     """As many as there are: their hashes are in one another, for which Spark's parser has no stack without end."""
     texts, fields = ["string", "int"] * 32, ", ".join(f"'f{place}', id * {place}" for place in range(64))
     kinds = [*texts, f"struct<{','.join(f'f{place}:bigint' for place in range(64))}>", "string"]
@@ -112,7 +114,7 @@ def test_many_columns_and_fields(spark, ansi):
     every = [*values, f"named_struct({fields})", "string(id)"]
     frame = spark.range(20).selectExpr(*(f"{value} AS c{place}" for place, value in enumerate(every)))
 
-    def row(number):
+    def row(number: Any) -> Any:
         products = (None if number % 7 == place % 7 else number * place for place in range(64))
         found = [str(of) if of is not None and place % 2 == 0 else of for place, of in enumerate(products)]
         return [*found, {f"f{place}": number * place for place in range(64)}, str(number)]
@@ -122,19 +124,19 @@ def test_many_columns_and_fields(spark, ansi):
     assert found == [bucket_number(kinds, row(number), MANY) for number in range(20)]
 
 
-def test_the_older_hash_and_maps_are_refused(spark):
+def test_the_older_hash_and_maps_are_refused(spark: SparkSession) -> None:
     with pytest.raises(UnsupportedTableError, match="bucketing_version 1"):
         bucket_of(table(["int"], bucketing_version="1"), {"c0": "1"})
     with pytest.raises(UnsupportedTableError, match="map<int,int>"):
         bucket_of(table(["map<int,int>"]), {"c0": "NULL"})
 
 
-def test_no_python_runs(spark):
+def test_no_python_runs(spark: SparkSession) -> None:
     plan = buckets(spark.range(3).selectExpr("string(id) c0"), table(["string"], 8))
     assert "Python" not in plan._jdf.queryExecution().executedPlan().toString()
 
 
-def test_spark_s_own_hash_is_known(spark):
+def test_spark_s_own_hash_is_known(spark: SparkSession) -> None:
     """By which partitions with deleted rows are found."""
     chosen = random.Random(7)
     texts = ["", "a", "ab", "abc", "2024-01-01", "\u00e9t\u00e9 \u96ea", None]

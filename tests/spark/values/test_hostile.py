@@ -3,13 +3,15 @@
 import datetime as dt
 import itertools
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, SerializationError
+from hive_acid.spark import AcidSession
 from hive_acid.streaming import ArrowWriter, StreamingConnection
 from tests.spark.by_spark import WRITTEN, limited
 from tests.values.exact import exactly, rows_of
@@ -29,7 +31,7 @@ OPERATORS = {
 }
 
 
-def place(value):
+def place(value: Any) -> Any:
     """What compares as Spark compares the values: NaN is the greatest number, texts go by their bytes."""
     if isinstance(value, str):
         return value.encode()
@@ -37,7 +39,7 @@ def place(value):
 
 
 @pytest.fixture(scope="module")
-def groups(spark):
+def groups(spark: SparkSession) -> Any:
     """A frame in which each value has ten thousand rows of its own: what is one row group of a file."""
     rows = list(zip(range(8), DAYS, map(repr, FLOATS), TEXTS, strict=True))
     frame = spark.createDataFrame(rows, "g int, d string, x string, v string")
@@ -46,19 +48,20 @@ def groups(spark):
     return copies.repartition(1).sortWithinPartitions("g", "n").drop("n")
 
 
-def test_each_value_is_found_where_a_row_group_has_it_alone(acid, groups):
+def test_each_value_is_found_where_a_row_group_has_it_alone(acid: AcidSession, groups: Any) -> None:
     """Eight values of four types, each with every comparison: our skipping and ORC's must not lose a row."""
     acid.create_table("d.t", {"g": "int", "d": "date", "x": "double", "y": "float", "v": "string"})
     acid.insert("d.t", groups)
     days = [dt.date.fromisoformat(day) for day in DAYS]
-    of = {
+    of: dict[str, tuple[list[Any], list[tuple[str, Any]]]] = {
         "d": (days, [(f"date'{day}'", day) for day in days] + [(f"'{days[1]}'", days[1])]),
         "x": (FLOATS, [("0", 0.0), ("-0.0", -0.0), ("1.5", 1.5), ("double('NaN')", float("nan"))]),
         "v": (TEXTS, [(f"'{text}'", text) for text in TEXTS[2:7]]),
     }
     of["y"] = [-1.5, -0.0, 0.0, 1.5, 0.0, -0.0, *FLOATS[6:]], of["x"][1][:3]
     table = acid.table("d.t")
-    wanted, expected = [], []
+    wanted: list[str] = []
+    expected: list[frozenset[int]] = []
     for column, (values, literals) in of.items():
         for (literal, value), (sign, holds) in itertools.product(literals, OPERATORS.items()):
             wanted.append(f"{column} {sign} {literal}")
@@ -98,7 +101,9 @@ NESTED = {
 
 
 @pytest.mark.parametrize("by_spark", [False, True])
-def test_days_and_times_are_stored_as_they_are_or_refused(acid, spark, by_spark):
+def test_days_and_times_are_stored_as_they_are_or_refused(
+    acid: AcidSession, spark: SparkSession, by_spark: Any
+) -> None:
     acid.create_table("d.t", {"id": "int", "d": "date", "at": "timestamp", "n": "array<struct<d:date,at:timestamp>>"})
     many = max(map(len, STORED.values()))
     days, times = ([STORED[kind][n % len(STORED[kind])].sql for n in range(many)] for kind in ("date", "timestamp"))
@@ -116,7 +121,7 @@ def test_days_and_times_are_stored_as_they_are_or_refused(acid, spark, by_spark)
     assert sorted(map(exactly, rows_of(acid.table("d.t"), kinds))) == expected
 
 
-def test_every_verb_refuses_what_a_file_cannot_hold(acid, spark):
+def test_every_verb_refuses_what_a_file_cannot_hold(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "d": "date", "at": "timestamp"})
     acid.sql("INSERT INTO d.t VALUES (1, date'2020-01-01', timestamp'2020-01-01 00:00:00')")
     bad = [(value.sql, "at") for value in LOST] + [("d", value_of("timestamp", micros).sql) for micros in LATE]
@@ -139,7 +144,7 @@ def test_every_verb_refuses_what_a_file_cannot_hold(acid, spark):
 
 
 @pytest.mark.parametrize("kind", NESTED)
-def test_nested_days_and_times_are_refused(acid, spark, kind):
+def test_nested_days_and_times_are_refused(acid: AcidSession, spark: SparkSession, kind: Any) -> None:
     acid.create_table("d.t", {"v": kind})
     good, late = value_of("timestamp", -999_001).sql, value_of("timestamp", -1).sql
     assert acid.insert("d.t", spark.sql(f"SELECT {NESTED[kind].format('date_from_unix_date(-141438)', good)} v")) == 1
@@ -147,7 +152,7 @@ def test_nested_days_and_times_are_refused(acid, spark, kind):
         acid.insert("d.t", spark.sql(f"SELECT {NESTED[kind].format(LOST[0].sql, late)} v"))
 
 
-def test_insert_only_tables_refuse_them_as_well(acid, spark):
+def test_insert_only_tables_refuse_them_as_well(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.i", {"d": "date"}, properties={"transactional_properties": "insert_only"})
     with pytest.raises(ColumnError, match="cannot hold this day"):
         acid.insert("d.i", spark.sql(f"SELECT {LOST[0].sql} d"))
@@ -156,7 +161,7 @@ def test_insert_only_tables_refuse_them_as_well(acid, spark):
     assert acid.table("d.p").where(f"d = {LOST[0].sql}").count() == 1
 
 
-def test_streams_refuse_days_beyond_pythons(acid):
+def test_streams_refuse_days_beyond_pythons(acid: AcidSession) -> None:
     acid.create_table("d.t", {"id": "int", "d": "date", "at": "timestamp"}, clustered_by=["d", "at"], buckets=2)
     with StreamingConnection(acid.connection, "d.t", ArrowWriter()) as stream, stream.transaction():
         for days, micros in ((2_932_897, 0), (-719_163, 0), (0, 253_402_300_800_000_000), (LOST[0].model, 0), (0, -1)):
@@ -184,7 +189,7 @@ KEYS = {
 
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.sampled
-def test_keys_of_a_merge(acid, spark, kind):
+def test_keys_of_a_merge(acid: AcidSession, spark: SparkSession, kind: Any) -> None:
     """Every key meets itself, and nothing is inserted twice; with few keys and with many."""
     acid.create_table("d.t", {"k": kind, "n": "int"})
     rows = " UNION ALL ".join(f"SELECT cast({key} AS {kind}) k, {n} n" for n, key in enumerate(KEYS[kind]))
@@ -199,7 +204,7 @@ def test_keys_of_a_merge(acid, spark, kind):
     assert acid.delete("d.t", source=source, on="t.k = s.k") == len(KEYS[kind])
 
 
-def test_statistics_of_all_values(acid, spark):
+def test_statistics_of_all_values(acid: AcidSession, spark: SparkSession) -> None:
     columns = {f"c{n}": kind for n, kind in enumerate(SIMPLE)}
     acid.create_table("d.t", columns)
     values = [stored(kind) for kind in SIMPLE]
@@ -223,7 +228,7 @@ def test_statistics_of_all_values(acid, spark):
 EARLY = dt.date(1500, 3, 1)
 
 
-def test_days_of_all_kinds_in_conditions_of_columns(acid, spark):
+def test_days_of_all_kinds_in_conditions_of_columns(acid: AcidSession, spark: SparkSession) -> None:
     """As Columns instead of text."""
     acid.create_table("d.t", {"d": "date", "x": "double"})
     acid.insert("d.t", spark.createDataFrame([(dt.date.max, -0.0), (EARLY, 0.0)], "d date, x double"))

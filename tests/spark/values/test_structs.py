@@ -1,12 +1,14 @@
 """Fields of structs meet those of the table's column by name, at every depth, by whatever verb they come."""
 
 from random import Random
+from typing import Any
 
 import pytest
-from pyspark.sql import Row
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import types as t
 
 from hive_acid.errors import ColumnError
+from hive_acid.spark import AcidSession
 from hive_acid.spark.values.structs import matched, widened
 from hive_acid.spark.values.types import hive_type, spark_type
 from tests.spark.checker import check_table, location_of
@@ -16,7 +18,7 @@ LEAVES = [t.IntegerType(), t.StringType(), t.DoubleType()]
 NAMES = ["a", "b", "c", "d"]
 
 
-def any_type(random, depth=3):
+def any_type(random: Any, depth: Any = 3) -> Any:
     """A struct of some fields, in which there are structs, arrays of them and maps."""
     kinds = [
         any_type(random, depth - 1) if depth > 1 and random.random() < 0.6 else random.choice(LEAVES) for _ in "123"
@@ -30,7 +32,7 @@ def any_type(random, depth=3):
     )
 
 
-def any_value(random, of):
+def any_value(random: Any, of: Any) -> Any:
     if random.random() < 0.15:
         return None
     if isinstance(of, t.StructType):
@@ -43,7 +45,7 @@ def any_value(random, of):
     return {"integer": number, "string": str(number), "double": number / 8}[of.typeName()]
 
 
-def mapped(of, struct):
+def mapped(of: Any, struct: Any) -> Any:
     """A type with all its structs, from the outside, as `struct` makes them of their fields."""
     if isinstance(of, t.StructType):
         return t.StructType([t.StructField(name, mapped(kind, struct)) for name, kind in struct(of)])
@@ -52,27 +54,27 @@ def mapped(of, struct):
     return t.MapType(of.keyType, mapped(of.valueType, struct)) if isinstance(of, t.MapType) else of
 
 
-def shuffled(random, of):
+def shuffled(random: Any, of: Any) -> Any:
     """The same type with its fields in another order, some in upper case."""
 
-    def struct(one):
+    def struct(one: Any) -> Any:
         fields = [(random.choice([str.upper, str.lower])(field.name), field.dataType) for field in one.fields]
         return random.sample(fields, len(fields))
 
     return mapped(of, struct)
 
 
-def numbered(of):
+def numbered(of: Any) -> Any:
     """The same type with the names that Spark has for fields without one."""
     return mapped(of, lambda one: [(f"col{at}", field.dataType) for at, field in enumerate(one.fields, 1)])
 
 
-def fewer(random, of):
+def fewer(random: Any, of: Any) -> Any:
     """The same type with some fields less."""
     return mapped(of, lambda one: [(field.name, field.dataType) for field in random.sample(one.fields, 2)])
 
 
-def as_given(value, of, has):
+def as_given(value: Any, of: Any, has: Any) -> Any:
     """A value, in which structs are dictionaries, as Spark takes it for type `of`, whose model has type `has`."""
     if value is None or isinstance(of, t.AtomicType):
         return value
@@ -85,7 +87,7 @@ def as_given(value, of, has):
     return {key: as_given(one, of.valueType, has.valueType) for key, one in value.items()}
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """What Spark has collected, with dictionaries for structs."""
     if isinstance(value, Row):
         return {name: plain(one) for name, one in value.asDict().items()}
@@ -94,7 +96,7 @@ def plain(value):
     return {key: plain(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
-def completed(value, of, has, old=None):
+def completed(value: Any, of: Any, has: Any, old: Any = None) -> Any:
     """The model of evolution: a value of a narrower type as one of `of`; what it lacks is null or that of `old`."""
     if value is None:
         return None
@@ -113,19 +115,19 @@ def completed(value, of, has, old=None):
     return value
 
 
-def read(acid, name="d.t"):
+def read(acid: AcidSession, name: Any = "d.t") -> Any:
     return {row["id"]: plain(row["s"]) for row in acid.table(name).collect()}
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.sampled
-def test_every_verb_stores_each_field_under_its_name(acid, spark, seed):
+def test_every_verb_stores_each_field_under_its_name(acid: AcidSession, spark: SparkSession, seed: Any) -> None:
     random = Random(seed)
     kind = any_type(random)
     acid.create_table("d.t", {"id": "int", "s": hive_type(kind)})
-    expected = {}
+    expected: dict[Any, Any] = {}
 
-    def frame(of, ids):
+    def frame(of: Any, ids: Any) -> Any:
         values = {at: any_value(random, kind) for at in ids}
         expected.update(values)
         rows = [(at, as_given(value, of, kind)) for at, value in values.items()]
@@ -150,24 +152,24 @@ def test_every_verb_stores_each_field_under_its_name(acid, spark, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_fields_that_a_column_lacks_are_added(acid, spark, seed):
+def test_fields_that_a_column_lacks_are_added(acid: AcidSession, spark: SparkSession, seed: Any) -> None:
     """Old files keep their types; a narrow value has null for what it lacks, or keeps it where a row is updated."""
     random = Random(100 + seed)
     wide = any_type(random)
     narrow = fewer(random, wide)
     acid.create_table("d.t", {"id": "int", "s": hive_type(narrow)}, partitioned_by={"p": "int"})
-    expected = {}
+    expected: dict[Any, Any] = {}
 
-    def frame(of, ids):
+    def frame(of: Any, ids: Any) -> Any:
         values = {at: any_value(random, of) for at in ids}
         schema = t.StructType([t.StructField("id", t.IntegerType()), t.StructField("s", of)])
         rows = [(at, as_given(value, of, of)) for at, value in values.items()]
         return values, spark.createDataFrame(rows, schema).selectExpr("*", "id % 2 AS p")
 
-    def widest():
+    def widest() -> Any:
         return spark_type(acid.connection.table("d", "t").columns[1].type)
 
-    def store(values, of, old=None):
+    def store(values: Any, of: Any, old: Any = None) -> None:
         """Of the model: all rows in the type that the table now has, and the new ones among them."""
         now = widest()
         for at in expected:
@@ -210,7 +212,7 @@ def test_fields_that_a_column_lacks_are_added(acid, spark, seed):
     check_table(location_of(acid, "d.t"))
 
 
-def test_values_are_never_swapped(acid, spark):
+def test_values_are_never_swapped(acid: AcidSession, spark: SparkSession) -> None:
     acid.sql("CREATE TABLE d.t (id int, s struct<a:int,b:int>, l array<struct<a:int,b:int>>)")
     acid.sql("INSERT INTO d.t VALUES (1, struct(1, 2), array(struct(3, 4)))")
     acid.sql("INSERT INTO d.t SELECT 2, struct(b, a), array(struct(B, A)) FROM VALUES (1, 2) AS v(a, b)")
@@ -246,7 +248,7 @@ def test_values_are_never_swapped(acid, spark):
     ("col1 b", "a b", [0, 1]), ("a a", "a b", None), ("a A", "a b", None), ("x y", "a b", None),
     ("col2 col1", "a b", None), ("col2 col1", "col1 col2", [1, 0]), ("a", "a b", None), ("a b c", "a b", None),
 ])  # fmt: skip
-def test_places(source, target, places):
+def test_places(source: Any, target: Any, places: Any) -> None:
     structs = [t.StructType([t.StructField(name, t.IntegerType()) for name in of.split()]) for of in (source, target)]
     assert matched(*structs) == places
 
@@ -260,5 +262,5 @@ def test_places(source, target, places):
     ("struct<a:int,b:struct<c:int>>", "struct<b:struct<d:int,c:int>>", "struct<a:int,b:struct<c:int,d:int>>"),
     ("int", "struct<a:int>", "int"),
 ])  # fmt: skip
-def test_wider_types(kind, given, wider):
+def test_wider_types(kind: Any, given: Any, wider: Any) -> None:
     assert widened("x", kind, spark_type(given)) == wider

@@ -1,28 +1,32 @@
 """Timestamps are refused while Spark's session and its JVM disagree about the zone, and only then."""
 
 import datetime
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.catalog.table import Column
 from hive_acid.errors import ColumnError, TimeZoneMismatchError, UnsupportedTableError
+from hive_acid.spark import AcidSession
 from hive_acid.spark.values.timezone import ZoneGuard, has_one_offset, refuse_zone_with_gaps
 from hive_acid.spark.values.types import row_type
 from tests.spark.checker import check_table, location_of
 
 
 @pytest.fixture
-def zone(spark):
+def zone(spark: SparkSession) -> Iterator[Any]:
     """Sets the session's zone; the JVM of these tests is in UTC."""
 
-    def set_zone(name):
+    def set_zone(name: Any) -> None:
         spark.conf.set("spark.sql.session.timeZone", name)
 
     yield set_zone
     spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_tables_with_timestamps_are_refused(acid, spark, zone):
+def test_tables_with_timestamps_are_refused(acid: AcidSession, spark: SparkSession, zone: Any) -> None:
     acid.create_table("d.t", {"id": "int", "seen": "array<struct<at:timestamp>>"})
     frame = spark.sql("SELECT 1 id, array(named_struct('at', timestamp'2020-06-01 12:00:00')) seen")
     acid.insert("d.t", frame)
@@ -41,7 +45,7 @@ def test_tables_with_timestamps_are_refused(acid, spark, zone):
 
 
 @pytest.mark.parametrize("name", ["Etc/UTC", "GMT", "Z", "+00:00", "Etc/Zulu"])
-def test_other_names_of_the_same_zone_pass(acid, spark, zone, name):
+def test_other_names_of_the_same_zone_pass(acid: AcidSession, spark: SparkSession, zone: Any, name: Any) -> None:
     acid.create_table("d.t", {"at": "timestamp"})
     zone(name)
     acid.insert("d.t", spark.sql("SELECT timestamp'2020-06-01 12:00:00' at"))
@@ -49,14 +53,14 @@ def test_other_names_of_the_same_zone_pass(acid, spark, zone, name):
     assert acid.table("d.t").selectExpr("string(at)").collect()[0][0] == "2020-06-01 12:00:00"
 
 
-def test_tables_without_timestamps_do_not_care(acid, spark, zone):
+def test_tables_without_timestamps_do_not_care(acid: AcidSession, spark: SparkSession, zone: Any) -> None:
     acid.create_table("d.t", {"day": "date"})
     zone("America/New_York")
     acid.insert("d.t", spark.sql("SELECT date'2020-06-01' day"))
     assert acid.table("d.t").collect()[0].day == datetime.date(2020, 6, 1)
 
 
-def test_zones_that_differ_in_old_times_only_are_two(spark, zone):
+def test_zones_that_differ_in_old_times_only_are_two(spark: SparkSession, zone: Any) -> None:
     """Clocks of both show the same since 1890, and showed local mean time before."""
     differ = 0
     for one, other in (("Europe/London", "Europe/Isle_of_Man"), ("Africa/Addis_Ababa", "Africa/Asmara")):
@@ -75,7 +79,9 @@ def test_zones_that_differ_in_old_times_only_are_two(spark, zone):
 
 
 @pytest.mark.parametrize("kind", ["acid", "insert_only"])
-def test_a_partition_of_the_hour_that_comes_twice_is_refused(acid, spark, zone, kind):
+def test_a_partition_of_the_hour_that_comes_twice_is_refused(
+    acid: AcidSession, spark: SparkSession, zone: Any, kind: Any
+) -> None:
     """Its name would be that of the first time. (A partition's value is a wall clock of the session's zone.)"""
     zone("America/New_York")
     properties = {} if kind == "acid" else {"transactional_properties": "insert_only"}
@@ -83,13 +89,13 @@ def test_a_partition_of_the_hour_that_comes_twice_is_refused(acid, spark, zone, 
     first, second, between = 1730611800, 1730615400, 1730613600
     good = [(0, first - 3600), (1, first), (2, second + 3600)]
 
-    def frame(rows):
+    def frame(rows: Any) -> Any:
         return spark.createDataFrame(rows, "id int, s bigint").selectExpr("id", "timestamp_seconds(s) at")
 
-    def read():
+    def read() -> Any:
         return sorted(map(tuple, acid.table("d.t").selectExpr("id", "unix_seconds(at)").collect()))
 
-    changes = [
+    changes: list[Callable[[], object]] = [
         lambda: acid.insert("d.t", frame([*good, (3, second)])),
         lambda: acid.overwrite("d.t", frame([(3, second)])),
     ]
@@ -116,7 +122,9 @@ def test_a_partition_of_the_hour_that_comes_twice_is_refused(acid, spark, zone, 
         ("America/Sao_Paulo", "DATE'2018-11-04'", "DATE'2018-11-05'"),
     ],
 )
-def test_a_time_that_clocks_skip_is_refused(acid, spark, zone, name, value, later):
+def test_a_time_that_clocks_skip_is_refused(
+    acid: AcidSession, spark: SparkSession, zone: Any, name: Any, value: Any, later: Any
+) -> None:
     """As a partition's value; the JVM of these tests is in UTC, so that a column cannot have it at all."""
     zone(name)
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"at": "timestamp"})
@@ -132,7 +140,7 @@ def test_a_time_that_clocks_skip_is_refused(acid, spark, zone, name, value, late
     assert spark.sql(f"SELECT {later} = at FROM {{t}} WHERE id = 1", t=acid.table("d.t")).collect()[0][0]
 
 
-def test_zones_that_differ_in_history_only(acid, spark, zone):
+def test_zones_that_differ_in_history_only(acid: AcidSession, spark: SparkSession, zone: Any) -> None:
     """London and UTC agree half of each year."""
     acid.create_table("d.t", {"at": "timestamp"})
     zone("Europe/London")
@@ -147,11 +155,11 @@ def test_zones_that_differ_in_history_only(acid, spark, zone):
         *((name, False) for name in ("Europe/Berlin", "America/New_York", "Asia/Tokyo", "No/Where")),
     ],
 )
-def test_zones_in_which_every_wall_clock_exists(zone, has_one):
+def test_zones_in_which_every_wall_clock_exists(zone: Any, has_one: Any) -> None:
     assert has_one_offset(zone) == has_one
 
 
-def test_rows_with_timestamps_are_not_rewritten_where_clocks_are_changed(spark, zone):
+def test_rows_with_timestamps_are_not_rewritten_where_clocks_are_changed(spark: SparkSession, zone: Any) -> None:
     with_timestamp = (Column("id", "int"), Column("seen", "map<string,timestamp>"))
     refuse_zone_with_gaps(spark, with_timestamp)
     zone("Europe/Berlin")

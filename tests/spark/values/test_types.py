@@ -1,10 +1,13 @@
 """Hive's type names and Spark's."""
 
+from typing import Any
+
 import pytest
 from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Column
 from hive_acid.errors import ColumnError
+from hive_acid.spark import AcidSession
 from hive_acid.spark.values.types import has_timestamp, hive_columns, hive_type, row_type, spark_type, text_length
 
 PAIRS = {
@@ -31,7 +34,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_both_ways(name):
+def test_both_ways(name: Any) -> None:
     assert spark_type(name) == PAIRS[name]
     assert hive_type(PAIRS[name]) == name
     assert spark_type(name.upper()) == PAIRS[name]
@@ -50,7 +53,7 @@ def test_both_ways(name):
         ("struct< A : int , b:array< string > >", spark_type("struct<a:int,b:array<string>>")),
     ],
 )
-def test_other_spellings(name, type_):
+def test_other_spellings(name: Any, type_: Any) -> None:
     assert spark_type(name) == type_
 
 
@@ -60,7 +63,7 @@ def test_other_spellings(name, type_):
      "varchar", "decimal(39,0)", "decimal(3,4)", "array<int", "array<int,int>", "map<int>", "struct<a>", "struct<>",
      "array<void>"],
 )  # fmt: skip
-def test_what_is_not_supported_is_named(name):
+def test_what_is_not_supported_is_named(name: Any) -> None:
     with pytest.raises(ColumnError):
         spark_type(name)
 
@@ -70,24 +73,24 @@ def test_what_is_not_supported_is_named(name):
     [t.NullType(), t.DayTimeIntervalType(), t.YearMonthIntervalType(), t.VariantType(), t.ArrayType(t.NullType()),
      t.StringType("UNICODE_CI")],
 )  # fmt: skip
-def test_what_spark_has_and_hive_has_not(type_):
+def test_what_spark_has_and_hive_has_not(type_: Any) -> None:
     with pytest.raises(ColumnError, match="no counterpart"):
         hive_type(type_)
 
 
-def test_lengths():
+def test_lengths() -> None:
     assert text_length("varchar(10)") == ("varchar", 10)
     assert text_length("CHAR( 3 )") == ("char", 3)
     assert text_length("string") is None
 
 
-def test_timestamps_are_found_at_any_depth():
+def test_timestamps_are_found_at_any_depth() -> None:
     assert has_timestamp(spark_type("struct<a:array<map<int,timestamp>>>"))
     assert not has_timestamp(spark_type("struct<a:array<map<date,string>>>"))
     assert hive_type(t.TimestampNTZType()) == "timestamp"
 
 
-def test_names_are_lower_case_and_distinct():
+def test_names_are_lower_case_and_distinct() -> None:
     assert hive_columns({"Id": "INT"})[0].name == "id"
     assert hive_columns({"Id": "INT"})[0].type == "int"
     with pytest.raises(ColumnError, match="'id' is given twice"):
@@ -95,7 +98,7 @@ def test_names_are_lower_case_and_distinct():
 
 
 @pytest.mark.parametrize(("one", "other"), [("id", "ID"), ("i", "ı"), ("s", "ſ"), ("ς", "σ"), ("k", "\u212a")])
-def test_names_that_are_one_to_spark_are_refused(acid, one, other):
+def test_names_that_are_one_to_spark_are_refused(acid: AcidSession, one: Any, other: Any) -> None:
     """Spark compares names letter by letter, in upper case and then in lower: a table with both could not be read."""
     with pytest.raises(ColumnError, match="twice"):
         acid.create_table("d.t", {one: "int", other: "int"})
@@ -119,7 +122,7 @@ def test_names_that_are_one_to_spark_are_refused(acid, one, other):
     assert acid.table("d.t").columns == [one, "x", "p"]
 
 
-def test_names_of_our_own_columns_are_refused():
+def test_names_of_our_own_columns_are_refused() -> None:
     for name in ("__acid_new_id", "__ACID_clause"):
         with pytest.raises(ColumnError, match=f"'{name.lower()}': names that begin with __acid_ are hive-acid's own"):
             hive_columns({"id": "int", name: "int"})

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -25,16 +26,16 @@ def acid(spark: SparkSession, metastore: Callable[..., str]) -> Iterator[AcidSes
         yield session
 
 
-def ids(frame):
+def ids(frame: Any) -> Any:
     return sorted(row.id for row in frame.select("id").collect())
 
 
-def insert(acid, spark, *numbers):
+def insert(acid: AcidSession, spark: SparkSession, *numbers: Any) -> None:
     columns = [f"cast(NULL AS {kind}) {name}" for name, kind in ALL_TYPES.items() if name != "id"]
     acid.insert("d.t", spark.createDataFrame([(number,) for number in numbers], "id bigint").selectExpr("id", *columns))
 
 
-def test_an_empty_base_is_read_compacted_and_written_above(acid, spark):
+def test_an_empty_base_is_read_compacted_and_written_above(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", ALL_TYPES)
     insert(acid, spark, 1, 2)
     before = acid.table("d.t")
@@ -48,7 +49,9 @@ def test_an_empty_base_is_read_compacted_and_written_above(acid, spark):
     assert ids(before) == [1, 2]
 
 
-def test_a_reader_goes_on_when_its_table_is_dropped_made_again_and_brought_back(acid, spark):
+def test_a_reader_goes_on_when_its_table_is_dropped_made_again_and_brought_back(
+    acid: AcidSession, spark: SparkSession
+) -> None:
     acid.create_table("d.t", ALL_TYPES)
     insert(acid, spark, 1, 2)
     before = acid.table("d.t")
@@ -63,7 +66,7 @@ def test_a_reader_goes_on_when_its_table_is_dropped_made_again_and_brought_back(
     assert ids(before) == [1, 2]
 
 
-def test_the_files_of_a_partition_that_nobody_reads_go_with_it(acid, spark):
+def test_the_files_of_a_partition_that_nobody_reads_go_with_it(acid: AcidSession, spark: SparkSession) -> None:
     """The transaction that holds the lock of the drop is nobody."""
     acid.create_table("d.p", {"id": "int"}, partitioned_by={"p": "int"})
     acid.insert("d.p", spark.sql("SELECT 1 AS id, 1 AS p UNION ALL SELECT 2, 2"))

@@ -1,24 +1,28 @@
 """Multi-insert: one computation of the source, several destinations, one transaction."""
 
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, TableNotAcidError
+from hive_acid.spark import AcidSession
 from tests.spark.checker import check_table, location_of
 
 
 @pytest.fixture
-def tables(acid):
+def tables(acid: AcidSession) -> Any:
     acid.create_table("d.small", {"id": "int", "v": "double"})
     acid.create_table("d.big", {"id": "int", "v": "double"}, partitioned_by={"p": "string"})
     return acid
 
 
-def read(acid, name):
+def read(acid: AcidSession, name: Any) -> Any:
     return sorted(map(tuple, acid.table(name).collect()))
 
 
-def test_one_source_into_several_tables_and_partitions(tables, spark):
+def test_one_source_into_several_tables_and_partitions(tables: Any, spark: SparkSession) -> None:
     source = spark.range(10).selectExpr("int(id) id", "rand() v")
     counts = (
         tables.multi_insert(source)
@@ -42,7 +46,7 @@ def test_one_source_into_several_tables_and_partitions(tables, spark):
     ]  # fmt: skip
 
 
-def test_some_destinations_are_overwritten(tables, spark):
+def test_some_destinations_are_overwritten(tables: Any, spark: SparkSession) -> None:
     source = spark.range(4).selectExpr("int(id) id", "double(id) v")
     tables.multi_insert(source.withColumn("p", F.lit("a"))).into("d.big").execute()
     tables.insert("d.small", source)
@@ -61,7 +65,7 @@ def test_some_destinations_are_overwritten(tables, spark):
     assert read(tables, "d.big") == [(1, 1.0, "b")]
 
 
-def test_all_or_nothing(tables, spark):
+def test_all_or_nothing(tables: Any, spark: SparkSession) -> None:
     source = spark.range(10).selectExpr("int(id) id", "double(id) v")
     too_large = {"id": "bigint(id) * 1000000000", "v": "v", "p": "'x'"}
     unfit = tables.multi_insert(source).into("d.small").into("d.big", too_large)

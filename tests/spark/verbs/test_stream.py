@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import ColumnError, StreamFencedError, TableNotAcidError, TransactionsOffError, WriteConflictError
 from hive_acid.format.progress import last_batch
+from hive_acid.spark import AcidSession
 from hive_acid.spark.verbs import stream
 from hive_acid.spark.verbs.stream import SinkPlan
 from tests.spark.checker import check_snapshot, check_table, location_of
@@ -22,34 +25,34 @@ SCHEMA = "id int, name string, p int"
 
 
 @pytest.fixture
-def simple(acid):
+def simple(acid: AcidSession) -> Any:
     acid.create_table("d.t", {"id": "int", "name": "string"})
     return acid
 
 
 @pytest.fixture
-def divided(acid):
+def divided(acid: AcidSession) -> Any:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     return acid
 
 
-def frame(acid, rows, schema="id int, name string"):
+def frame(acid: AcidSession, rows: Any, schema: Any = "id int, name string") -> Any:
     return acid.spark.createDataFrame(rows, schema)
 
 
-def rows(acid, name="d.t"):
+def rows(acid: AcidSession, name: Any = "d.t") -> Any:
     """By the independent reader, of checked files."""
     check_table(location_of(acid, name))
     found = check_snapshot(acid, name)
     return sorted((*event.row, *([int(at.partition("=")[2])] if at else [])) for at in found for event in found[at])
 
 
-def arrive(directory: Path, name: str, *records: dict) -> None:
+def arrive(directory: Path, name: str, *records: dict[str, Any]) -> None:
     directory.mkdir(exist_ok=True)
     (directory / f"{name}.json").write_text("\n".join(map(json.dumps, records)))
 
 
-def run(acid, sink, source: Path, checkpoint: Path, schema: str = SCHEMA) -> None:
+def run(acid: AcidSession, sink: Any, source: Path, checkpoint: Path, schema: str = SCHEMA) -> None:
     """All that has arrived, one file a batch."""
     read = acid.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(source))
     writer = read.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
@@ -59,7 +62,7 @@ def run(acid, sink, source: Path, checkpoint: Path, schema: str = SCHEMA) -> Non
 # --- a query --------------------------------------------------------------------------------------
 
 
-def test_each_micro_batch_is_a_transaction(divided, tmp_path):
+def test_each_micro_batch_is_a_transaction(divided: Any, tmp_path: Path) -> None:
     arrive(tmp_path / "in", "1", {"id": 1, "name": "a", "p": 0}, {"id": 2, "name": "b", "p": 1})
     arrive(tmp_path / "in", "2", {"id": 3, "name": "c", "p": 1})
     sink = divided.sink("d.t", query="q")
@@ -77,7 +80,7 @@ def test_each_micro_batch_is_a_transaction(divided, tmp_path):
     assert [row[0] for row in rows(divided)] == [1, 2, 3, 4]
 
 
-def test_two_queries_write_to_one_table(simple, tmp_path):
+def test_two_queries_write_to_one_table(simple: Any, tmp_path: Path) -> None:
     for name, number in (("one", 1), ("two", 2)):
         for file in range(3):
             arrive(tmp_path / name, str(file), {"id": file, "name": name * number})
@@ -92,12 +95,12 @@ def test_two_queries_write_to_one_table(simple, tmp_path):
     assert rows(simple) == [(file, name) for file in range(3) for name in ("one", "twotwo")]
 
 
-def test_a_batch_that_failed_comes_again(simple, tmp_path, monkeypatch):
+def test_a_batch_that_failed_comes_again(simple: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commit has done its work, and Spark does not know: the query that starts again passes the batch by."""
     arrive(tmp_path / "in", "1", {"id": 1, "name": "a"})
     sink = simple.sink("d.t", query="q")
 
-    def dies_after(given, batch_id):
+    def dies_after(given: Any, batch_id: Any) -> None:
         sink(given, batch_id)
         raise SystemError("killed")
 
@@ -112,7 +115,7 @@ def test_a_batch_that_failed_comes_again(simple, tmp_path, monkeypatch):
 # --- batches --------------------------------------------------------------------------------------
 
 
-def test_a_batch_is_in_the_table_once(simple):
+def test_a_batch_is_in_the_table_once(simple: Any) -> None:
     sink = simple.sink("d.t", query="q")
     for batch in (0, 1):
         sink(frame(simple, [(batch, "a")]), batch)
@@ -122,14 +125,14 @@ def test_a_batch_is_in_the_table_once(simple):
     assert rows(simple) == [(0, "a"), (1, "a"), (9, "x")]
 
 
-def test_a_stream_that_counts_from_the_start_again_is_told(simple):
+def test_a_stream_that_counts_from_the_start_again_is_told(simple: Any) -> None:
     simple.sink("d.t", query="q")(frame(simple, [(1, "a")]), 5)
     with pytest.raises(StreamFencedError, match="give it a new name"):
         simple.sink("d.t", query="q")(frame(simple, [(2, "b")]), 0)
     assert rows(simple) == [(1, "a")]
 
 
-def test_of_two_drivers_one_goes_on(simple):
+def test_of_two_drivers_one_goes_on(simple: Any) -> None:
     one, other = simple.sink("d.t", query="q"), simple.sink("d.t", query="q")
     one(frame(simple, [(0, "one")]), 0)
     other(frame(simple, [(0, "other")]), 0)
@@ -139,12 +142,12 @@ def test_of_two_drivers_one_goes_on(simple):
     assert rows(simple) == [(0, "one"), (1, "other")]
 
 
-def test_two_drivers_with_one_batch_at_the_same_time(simple, monkeypatch):
+def test_two_drivers_with_one_batch_at_the_same_time(simple: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one commits when this one has looked, and before it commits: the commit itself decides."""
     other = simple.sink("d.t", query="q")
     write = SinkPlan.write
 
-    def meanwhile(plan, acid, table, given):
+    def meanwhile(plan: Any, acid: AcidSession, table: Any, given: Any) -> None:
         write(plan, acid, table, given)
         monkeypatch.setattr(SinkPlan, "write", write)
         rival = hive_acid.spark.session(acid.spark, simple.connection.uri)
@@ -157,7 +160,7 @@ def test_two_drivers_with_one_batch_at_the_same_time(simple, monkeypatch):
     assert rows(simple) == [(7, "rival")]
 
 
-def test_an_altered_table_does_not_set_a_stream_back(simple):
+def test_an_altered_table_does_not_set_a_stream_back(simple: Any) -> None:
     sink = simple.sink("d.t", query="q")
     old = simple.connection.wire_table("d", "t")
     sink(frame(simple, [(1, "a")]), 0)
@@ -171,7 +174,7 @@ def test_an_altered_table_does_not_set_a_stream_back(simple):
     assert last_batch(simple.connection.table("d", "t").parameters, "q") is None
 
 
-def test_an_empty_batch_counts(simple):
+def test_an_empty_batch_counts(simple: Any) -> None:
     sink = simple.sink("d.t", query="q")
     sink(frame(simple, []), 0)
     sink(frame(simple, [(1, "a")]), 1)
@@ -179,7 +182,7 @@ def test_an_empty_batch_counts(simple):
     assert list(check_table(location_of(simple, "d.t"))) == ["delta_0000002_0000002_0000"]
 
 
-def test_a_sink_travels(simple):
+def test_a_sink_travels(simple: Any) -> None:
     """Spark Connect pickles the function: what arrives has no socket, and connects where it is."""
     sink = simple.sink("d.t", query="q", mode="upsert", keys=["id"])
     sink(frame(simple, [(1, "a")]), 0)
@@ -188,13 +191,13 @@ def test_a_sink_travels(simple):
     arrived(frame(simple, [(1, "b")]), 1)
     assert arrived._connection is not simple.connection
     assert rows(simple) == [(1, "b")]
-    arrived._connection.close()
+    arrived._connection.close()  # type: ignore[attr-defined]
 
 
 # --- upsert and changes ---------------------------------------------------------------------------
 
 
-def test_upsert_takes_the_last_row_of_a_key(divided):
+def test_upsert_takes_the_last_row_of_a_key(divided: Any) -> None:
     sink = divided.sink("d.t", query="q", mode="upsert", keys=["ID"], order_by="at")
     schema = f"{SCHEMA}, at int"
     sink(frame(divided, [(1, "a", 0, 1), (1, "c", 0, 3), (1, "b", 0, 2), (2, "x", 1, 1)], schema), 0)
@@ -211,7 +214,7 @@ def test_upsert_takes_the_last_row_of_a_key(divided):
         ([(None, "a")], None, "a row for d.t has no id"),
     ],
 )
-def test_rows_of_which_none_is_the_last_fail_the_batch(simple, given, order_by, words):
+def test_rows_of_which_none_is_the_last_fail_the_batch(simple: Any, given: Any, order_by: Any, words: Any) -> None:
     sink = simple.sink("d.t", query="q", mode="upsert", keys=["id"], order_by=order_by)
     with pytest.raises(ColumnError, match=words):
         sink(frame(simple, given), 0)
@@ -228,7 +231,7 @@ KEYS_AS_TEXTS = {
 
 
 @pytest.mark.parametrize("kind", KEYS_AS_TEXTS)
-def test_keys_are_values_of_the_table(acid, kind):
+def test_keys_are_values_of_the_table(acid: AcidSession, kind: Any) -> None:
     """A batch of texts, as of a CSV: two texts of one value would be two rows with one key."""
     acid.create_table("d.t", {"k": kind, "n": "int"})
     texts = KEYS_AS_TEXTS[kind]
@@ -241,7 +244,7 @@ def test_keys_are_values_of_the_table(acid, kind):
         sink(frame(acid, [(1,)], "n int"), 2)
 
 
-def test_a_batch_has_the_columns_that_the_sink_names(simple):
+def test_a_batch_has_the_columns_that_the_sink_names(simple: Any) -> None:
     sink = simple.sink("d.t", query="q", mode="changes", keys=["id"], order_by="at", change_column="op")
     lacking = {"x": "no column at, its order_by and no op, its change_column", "AT": "column op", "OP": "column at"}
     for column, words in lacking.items():
@@ -251,7 +254,7 @@ def test_a_batch_has_the_columns_that_the_sink_names(simple):
 
 
 @pytest.mark.parametrize("sensitive", ["false", "true"])
-def test_names_are_meant_in_any_case(simple, spark, sensitive):
+def test_names_are_meant_in_any_case(simple: Any, spark: SparkSession, sensitive: Any) -> None:
     with under(spark, {"spark.sql.caseSensitive": sensitive}):
         changes = {"mode": "changes", "change_column": "Op", "schema_evolution": True}
         sink = simple.sink("d.t", query="q", keys=["ID"], order_by="AT", **changes)
@@ -264,7 +267,7 @@ def test_names_are_meant_in_any_case(simple, spark, sensitive):
     assert rows(simple) == [(1, "A", 3, "X")]
 
 
-def test_changes_say_what_they_are(simple):
+def test_changes_say_what_they_are(simple: Any) -> None:
     sink = simple.sink("d.t", query="q", mode="changes", keys=["id"], order_by="at", change_column="op")
     schema = "id int, name string, op string, at int"
     sink(frame(simple, [(1, "a", "insert", 1), (2, "b", "INSERT", 1), (3, "c", "insert", 1)], schema), 0)
@@ -276,7 +279,7 @@ def test_changes_say_what_they_are(simple):
     assert rows(simple) == [(1, "A"), (3, "z"), (5, "E")]
 
 
-def test_columns_that_come_later_are_added(simple):
+def test_columns_that_come_later_are_added(simple: Any) -> None:
     append = simple.sink("d.t", query="q", schema_evolution=True)
     append(frame(simple, [(1, "a")]), 0)
     append(frame(simple, [(2, "b", 7)], "id int, name string, n int"), 1)
@@ -290,7 +293,7 @@ def test_columns_that_come_later_are_added(simple):
 
 
 @pytest.mark.parametrize("mode", ["upsert", "changes"])
-def test_a_table_that_gets_a_column_does_not_stop_its_stream(simple, mode):
+def test_a_table_that_gets_a_column_does_not_stop_its_stream(simple: Any, mode: Any) -> None:
     """With schema evolution a stream goes on: the rows that it changes keep what it does not know."""
     options = {"query": "q", "mode": mode, "keys": ["id"]}
     strict, evolving = simple.sink("d.t", **options), simple.sink("d.t", **options, schema_evolution=True)
@@ -313,12 +316,12 @@ def test_a_table_that_gets_a_column_does_not_stop_its_stream(simple, mode):
         assert sorted(map(tuple, simple.table("d.t").collect())) == [(2, "B", 2002, 8), (3, "c", None, None)]
 
 
-def test_a_batch_that_meets_other_changes_is_tried_again(simple, monkeypatch):
+def test_a_batch_that_meets_other_changes_is_tried_again(simple: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "FIRST_PAUSE_S", 0.01)
     simple.insert("d.t", frame(simple, [(1, "a"), (2, "b")]))
     write, rivals = SinkPlan.write, iter(range(2))
 
-    def meanwhile(plan, acid, table, given):
+    def meanwhile(plan: Any, acid: AcidSession, table: Any, given: Any) -> None:
         write(plan, acid, table, given)
         if next(rivals, None) is not None:
             with hive_acid.spark.session(acid.spark, simple.connection.uri) as rival:
@@ -353,12 +356,12 @@ def test_a_batch_that_meets_other_changes_is_tried_again(simple, monkeypatch):
         ({"query": "q", "keys": ["id"]}, ColumnError, "takes neither keys"),
     ],
 )
-def test_a_sink_that_makes_no_sense_is_refused(simple, options, error, words):
+def test_a_sink_that_makes_no_sense_is_refused(simple: Any, options: Any, error: Any, words: Any) -> None:
     with pytest.raises(error, match=words):
         simple.sink("d.t", **options)
 
 
-def test_plain_tables_have_no_sink(acid, spark):
+def test_plain_tables_have_no_sink(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.plain", {"id": "int"}, properties={"transactional": "false"})
     acid.create_table("d.o", {"id": "int"}, properties={"transactional_properties": "insert_only"})
     with pytest.raises(TableNotAcidError):

@@ -1,16 +1,20 @@
 """CLUSTERED tables: rows lie in the bucket that Hive's hash gives, whatever writes them."""
 
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.hashing import bucket_number
 from hive_acid.format.names import parse_bucket_file
+from hive_acid.spark import AcidSession
 from tests.spark.checker import check_table, location_of
 
 COLUMNS = {"id": "int", "name": "string"}
 
 
-def check_buckets(acid, name, kinds, place, buckets=4):
+def check_buckets(acid: AcidSession, name: Any, kinds: Any, place: Any, buckets: Any = 4) -> Any:
     """Every row of the table lies in its bucket; the number of insert events."""
     rows = 0
     for directory, found in check_table(location_of(acid, name)).items():
@@ -24,7 +28,7 @@ def check_buckets(acid, name, kinds, place, buckets=4):
     return rows
 
 
-def test_every_write_keeps_rows_in_their_buckets(acid, spark):
+def test_every_write_keeps_rows_in_their_buckets(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", COLUMNS, clustered_by=["name"], buckets=4)
     table = acid.connection.table("d", "t")
     assert (table.bucket_columns, table.buckets, table.bucketing_version) == (("name",), 4, 2)
@@ -43,7 +47,7 @@ def test_every_write_keeps_rows_in_their_buckets(acid, spark):
     check_buckets(acid, "d.t", ["string"], [1])
 
 
-def test_two_bucket_columns_in_a_partitioned_table(acid, spark):
+def test_two_bucket_columns_in_a_partitioned_table(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", COLUMNS, partitioned_by={"p": "int"}, clustered_by=["id", "name"], buckets=4)
     frame = spark.range(100).selectExpr("int(id) id", "if(id % 9 = 0, null, string(id)) name", "int(id % 2) p")
     assert acid.insert("d.t", frame) == 100
@@ -51,7 +55,7 @@ def test_two_bucket_columns_in_a_partitioned_table(acid, spark):
     assert acid.table("d.t").count() == 100
 
 
-def test_the_older_hash_is_read_and_deleted_from_only(acid, spark):
+def test_the_older_hash_is_read_and_deleted_from_only(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", COLUMNS, properties={"bucketing_version": "1"})
     rows = spark.createDataFrame([(1, "a"), (2, "b")], "id int, name string")
     acid.insert("d.t", rows)
@@ -70,7 +74,7 @@ def test_the_older_hash_is_read_and_deleted_from_only(acid, spark):
     assert [tuple(row) for row in acid.table("d.t").collect()] == [(2, "b")]
 
 
-def test_definitions_that_make_no_sense(acid):
+def test_definitions_that_make_no_sense(acid: AcidSession) -> None:
     for wrong in (
         {"clustered_by": ["nothing"], "buckets": 2},
         {"clustered_by": ["id"]},

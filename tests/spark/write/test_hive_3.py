@@ -1,9 +1,14 @@
 """Tables that Apache Hive 3.1 reads as well: zlib, user metadata in every file, one key for each stripe."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pyarrow.orc
 import pytest
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
+from hive_acid.spark import AcidSession
 from tests.spark.checker import check_table, location_of
 
 KEYS = ("hive.acid.key.index", "hive.acid.stats", "hive.acid.version")
@@ -11,14 +16,14 @@ SHARED = {"hive_acid.hive31": "true"}
 
 
 @pytest.fixture
-def shared(spark, metastore):
+def shared(spark: SparkSession, metastore: Any) -> Iterator[Any]:
     with hive_acid.spark.session(spark, metastore(), compression="snappy") as acid:
         acid.create_database("d")
         acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"}, properties=SHARED)
         yield acid
 
 
-def metadata(acid):
+def metadata(acid: AcidSession) -> Any:
     """Path below the table to the file's compression and its user metadata."""
     root = location_of(acid, "d.t")
     found = {}
@@ -29,7 +34,7 @@ def metadata(acid):
     return found
 
 
-def test_every_file_says_what_hive_3_needs(shared, spark):
+def test_every_file_says_what_hive_3_needs(shared: Any, spark: SparkSession) -> None:
     rows = spark.range(100).selectExpr("int(id) id", "concat('n', id) name", "int(id % 2) p")
     shared.insert("d.t", rows)
     shared.update("d.t", {"name": "'u'"}, "id = 4")
@@ -47,7 +52,7 @@ def test_every_file_says_what_hive_3_needs(shared, spark):
     }
 
 
-def test_rows_are_as_in_other_tables(shared, spark):
+def test_rows_are_as_in_other_tables(shared: Any, spark: SparkSession) -> None:
     rows = spark.range(100).selectExpr("int(id) id", "concat('n', id) name", "int(id % 2) p")
     shared.insert("d.t", rows)
     shared.delete("d.t", "id >= 3")

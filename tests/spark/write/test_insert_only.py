@@ -2,11 +2,13 @@
 
 from decimal import Decimal
 from functools import reduce
+from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.errors import ColumnError, TableNotAcidError, TransactionClosedError, UnsupportedTableError
+from hive_acid.spark import AcidSession
 from hive_acid.wire import ttypes
 from tests.spark.checker import location_of
 from tests.values.under import under
@@ -24,7 +26,7 @@ INPUT = {
 }
 
 
-def create(acid, kind, *, keys=(), serde=None, insert_only=True):
+def create(acid: AcidSession, kind: Any, *, keys: Any = (), serde: Any = None, insert_only: Any = True) -> None:
     """A table as Hive makes it, of a format that the client has no verb for."""
     input_format, serde_name = INPUT[kind]
     fields = [ttypes.FieldSchema(name=name, type=type_) for name, _, type_ in map(_parted, COLUMNS.split(", "))]
@@ -52,22 +54,22 @@ def create(acid, kind, *, keys=(), serde=None, insert_only=True):
     )
 
 
-def _parted(column):
+def _parted(column: Any) -> Any:
     return column.partition(" ")
 
 
-def read(acid):
+def read(acid: AcidSession) -> Any:
     return sorted((tuple(row) for row in acid.table("d.t").collect()), key=str)
 
 
 @pytest.fixture
-def rows(spark):
+def rows(spark: SparkSession) -> Any:
     values = [(1, "a", Decimal("1.50")), (2, None, None), (None, "", Decimal("-0.01"))]
     return spark.createDataFrame(values, COLUMNS)
 
 
 @pytest.mark.parametrize("kind", list(INPUT))
-def test_rows_of_every_format_come_back(acid, rows, spark, kind):
+def test_rows_of_every_format_come_back(acid: AcidSession, rows: Any, spark: SparkSession, kind: Any) -> None:
     create(acid, kind)
     expected = sorted(map(tuple, rows.collect()), key=str)
     assert acid.insert("d.t", rows) == 3
@@ -81,7 +83,7 @@ def test_rows_of_every_format_come_back(acid, rows, spark, kind):
     assert names == ["base_0000003", "base_0000004", "delta_0000001_0000001_0000"]
 
 
-def test_partitions_are_written_and_overwritten_apart(acid, rows, spark):
+def test_partitions_are_written_and_overwritten_apart(acid: AcidSession, rows: Any, spark: SparkSession) -> None:
     create(acid, "orc", keys=("p", "q"))
     keyed = rows.selectExpr("*", "if(id = 1, 'x y', null) AS p", "'1' AS q")
     assert acid.insert("d.t", keyed) == 3
@@ -92,7 +94,7 @@ def test_partitions_are_written_and_overwritten_apart(acid, rows, spark):
     assert read(acid) == [(1, "a", Decimal("1.50"), "x y", "1")]
 
 
-def test_text_that_delimiters_would_cut_is_escaped_or_refused(acid, spark):
+def test_text_that_delimiters_would_cut_is_escaped_or_refused(acid: AcidSession, spark: SparkSession) -> None:
     create(acid, "text", serde={"field.delim": ",", "escape.delim": "\\"})
     odd = spark.createDataFrame([(1, "a,b\\c$1", Decimal(1)), (2, "\\", Decimal(2))], COLUMNS)
     assert acid.insert("d.t", odd) == 2
@@ -116,7 +118,9 @@ VALUES = {
 @pytest.mark.parametrize("escape", [None, "\\"])
 @pytest.mark.parametrize("delimiter", ["-", " ", "/", "1", "44", "N", "\\"])
 @pytest.mark.sampled
-def test_values_of_all_types_are_whole_or_refused(acid, spark, delimiter, escape):
+def test_values_of_all_types_are_whole_or_refused(
+    acid: AcidSession, spark: SparkSession, delimiter: Any, escape: Any
+) -> None:
     """A delimiter may be in the text of a number, a day or base64, and in what stands for null."""
     types = {name: kind for name, (kind, _) in VALUES.items()}
     acid.create_table("d.t", types, stored_as="TEXTFILE", properties=INSERT_ONLY)
@@ -146,7 +150,7 @@ def test_values_of_all_types_are_whole_or_refused(acid, spark, delimiter, escape
 
 
 @pytest.mark.parametrize("stored_as", ["TEXTFILE", "JSONFILE"])
-def test_long_texts_come_back(acid, spark, stored_as):
+def test_long_texts_come_back(acid: AcidSession, spark: SparkSession, stored_as: Any) -> None:
     """JSON's own limit is 20 million characters, and a Java regex may need a frame of its stack for each of them."""
     words = {"field.delim": ",", "escape.delim": "\\"} if stored_as == "TEXTFILE" else {}
     acid.create_table("d.t", {"id": "int", "s": "string"}, stored_as=stored_as, properties=INSERT_ONLY | words)
@@ -157,7 +161,7 @@ def test_long_texts_come_back(acid, spark, stored_as):
     assert sorted(found) == sorted(given.selectExpr(*measured).collect())
 
 
-def test_a_column_of_json_is_read_whatever_spark_calls_broken_lines(acid, spark):
+def test_a_column_of_json_is_read_whatever_spark_calls_broken_lines(acid: AcidSession, spark: SparkSession) -> None:
     row = spark.sql("SELECT 1 AS id, 'x' AS _corrupt_record, 'y' AS raw")
     acid.create_table("d.t", dict(row.dtypes), stored_as="JSONFILE", properties=INSERT_ONLY)
     acid.insert("d.t", row)
@@ -166,7 +170,7 @@ def test_a_column_of_json_is_read_whatever_spark_calls_broken_lines(acid, spark)
         assert read(acid) == [(1, "x", "y")]
 
 
-def test_text_does_not_begin_with_what_readers_leave_out(acid, spark):
+def test_text_does_not_begin_with_what_readers_leave_out(acid: AcidSession, spark: SparkSession) -> None:
     """At the beginning of a file U+FEFF is no part of its first line, to Hive either."""
     acid.create_table("d.t", {"s": "string", "u": "string"}, stored_as="TEXTFILE", properties=INSERT_ONLY)
     with pytest.raises(ColumnError, match=r"d\.t\.s begins with U\+FEFF"):
@@ -175,7 +179,7 @@ def test_text_does_not_begin_with_what_readers_leave_out(acid, spark):
     assert read(acid) == [("a\ufeff", "\ufeffb")]
 
 
-def test_rows_without_ids_are_not_changed(acid, rows):
+def test_rows_without_ids_are_not_changed(acid: AcidSession, rows: Any) -> None:
     create(acid, "orc")
     acid.insert("d.t", rows)
     for change in (
@@ -188,7 +192,7 @@ def test_rows_without_ids_are_not_changed(acid, rows):
     assert len(read(acid)) == 3
 
 
-def test_an_aborted_write_leaves_nothing(acid, rows):
+def test_an_aborted_write_leaves_nothing(acid: AcidSession, rows: Any) -> None:
     create(acid, "parquet")
     with pytest.raises(KeyError), acid.transaction():
         acid.overwrite("d.t", rows)
@@ -198,7 +202,7 @@ def test_an_aborted_write_leaves_nothing(acid, rows):
     assert list(location_of(acid, "d.t").iterdir()) == []
 
 
-def test_a_flat_table_of_any_format_becomes_insert_only(acid, rows):
+def test_a_flat_table_of_any_format_becomes_insert_only(acid: AcidSession, rows: Any) -> None:
     create(acid, "parquet", insert_only=False)
     location = location_of(acid, "d.t")
     rows.coalesce(1).write.mode("append").parquet(str(location))
@@ -230,7 +234,7 @@ MOMENTS = (
     "settings", [{}, {"spark.sql.legacy.timeParserPolicy": "LEGACY"}, {"spark.sql.ansi.enabled": "false"}]
 )
 @pytest.mark.parametrize("stored_as", ["JSONFILE", "PARQUET", "ORC"])
-def test_values_of_all_types_come_back(acid, spark, stored_as, settings):
+def test_values_of_all_types_come_back(acid: AcidSession, spark: SparkSession, stored_as: Any, settings: Any) -> None:
     """JSON lines had times by the millisecond only, and maps by others than texts could not be read."""
     acid.create_table("d.t", {"id": "int", **NESTED}, properties=INSERT_ONLY, stored_as=stored_as)
     moments = " UNION ALL ".join(f"SELECT timestamp'{moment}' at" for moment in MOMENTS)
@@ -257,7 +261,9 @@ def test_values_of_all_types_come_back(acid, spark, stored_as, settings):
 
 
 @pytest.mark.parametrize("stored_as", ["JSONFILE", "TEXTFILE"])
-def test_a_time_whose_text_is_another_one_is_refused(acid, spark, monkeypatch, stored_as):
+def test_a_time_whose_text_is_another_one_is_refused(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, stored_as: Any
+) -> None:
     """The hour that clocks go back to is there twice, and its text once."""
     acid.create_table("d.t", {"at": "timestamp"}, properties=INSERT_ONLY, stored_as=stored_as)
     monkeypatch.setattr("hive_acid.spark.values.timezone.ZoneGuard.check", lambda *_: None)
@@ -272,7 +278,7 @@ def test_a_time_whose_text_is_another_one_is_refused(acid, spark, monkeypatch, s
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_a_map_whose_keys_have_no_text_is_refused_in_json(acid, spark):
+def test_a_map_whose_keys_have_no_text_is_refused_in_json(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"m": "map<binary,int>"}, properties=INSERT_ONLY, stored_as="JSONFILE")
     with pytest.raises(UnsupportedTableError, match="a key of a map in JSON is a text"):
         acid.insert("d.t", spark.sql("SELECT map(X'00', 1) m"))

@@ -1,9 +1,15 @@
 """Where the rows of a write's tasks go: buckets of one statement, or statements with one bucket; and how many tasks."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.rows import decode_bucket
+from hive_acid.ids import WriteId
+from hive_acid.spark import AcidSession
 from hive_acid.spark.plans.tasks import distribution_of
 from hive_acid.spark.write.distribution import Distributor, estimated, parsed
 from hive_acid.spark.write.layout import Layout, Write
@@ -13,7 +19,7 @@ ROWS = ("int(id) id", "concat('n', id) name")
 STATEMENTS = {"hive_acid.layout": "statements"}
 
 
-def test_each_task_is_a_statement_where_trino_changes_rows(acid, spark):
+def test_each_task_is_a_statement_where_trino_changes_rows(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, properties=STATEMENTS)
     with acid.transaction():
         acid.insert("d.t", spark.range(90).repartition(3).selectExpr(*ROWS))
@@ -32,7 +38,7 @@ def test_each_task_is_a_statement_where_trino_changes_rows(acid, spark):
     assert rows == {i: "u" if i >= 85 else f"n{i}" for i in range(100) if i % 10}
 
 
-def test_an_overwrite_has_one_file_where_trino_changes_rows(acid, spark):
+def test_an_overwrite_has_one_file_where_trino_changes_rows(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"}, properties=STATEMENTS)
     acid.overwrite("d.t", spark.range(90).repartition(3).selectExpr(*ROWS, "int(id % 2) p"))
     assert {name: list(files) for name, files in check_table(location_of(acid, "d.t")).items()} == {
@@ -42,7 +48,7 @@ def test_an_overwrite_has_one_file_where_trino_changes_rows(acid, spark):
     assert acid.table("d.t").count() == 90
 
 
-def test_layouts_that_make_no_sense(acid, spark):
+def test_layouts_that_make_no_sense(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, properties={"hive_acid.layout": "piles"})
     acid.create_table("d.c", {"id": "int"}, properties=STATEMENTS, clustered_by=["id"], buckets=2)
     for name, said in (("d.t", "hive_acid.layout=piles"), ("d.c", "CLUSTERED BY")):
@@ -50,14 +56,14 @@ def test_layouts_that_make_no_sense(acid, spark):
             acid.insert(name, spark.range(3).selectExpr("int(id) id"))
 
 
-def test_more_tasks_than_buckets_take_further_statements(spark):
+def test_more_tasks_than_buckets_take_further_statements(spark: SparkSession) -> None:
     numbers = [0, 4095, 4096, 9000]
-    write = Write(1, 2)
+    write = Write(WriteId(1), 2)
     assert write.by_statement(dict.fromkeys(numbers, "f")) == {2: {0: "f", 4095: "f"}, 3: {0: "f"}, 4: {808: "f"}}
     frame = spark.createDataFrame([(number,) for number in numbers], "number int")
     found = frame.selectExpr(f"{write.bucket_property('number')} AS p").collect()
     assert [decode_bucket(row.p) for row in found] == [(0, 2), (4095, 2), (0, 3), (808, 4)]
-    single = Write(1, 2, Layout.STATEMENTS)
+    single = Write(WriteId(1), 2, Layout.STATEMENTS)
     assert single.by_statement({0: "a", 3: "b"}) == {2: {0: "a"}, 5: {0: "b"}}
     found = frame.limit(1).selectExpr(f"{single.bucket_property('number + 3')} AS p").collect()
     assert decode_bucket(found[0].p) == (0, 5)
@@ -65,11 +71,11 @@ def test_more_tasks_than_buckets_take_further_statements(spark):
         single.by_statement({4094: "f"})
 
 
-def test_rows_are_shuffled_only_where_their_number_is_not_known(spark, tmp_path):
+def test_rows_are_shuffled_only_where_their_number_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
     big = spark.range(20_000_000).selectExpr("id", "string(id) s")
     cores = Distributor(spark, 1).cores
 
-    def distribution(frame, *, divided, target=256 << 20):
+    def distribution(frame: Any, *, divided: Any, target: Any = 256 << 20) -> Any:
         return distribution_of(estimated(frame), divided=divided, target_bytes=target, cores=cores)[0]
 
     assert distribution(spark.range(10), divided=True) == (1, False)
@@ -92,7 +98,7 @@ def test_rows_are_shuffled_only_where_their_number_is_not_known(spark, tmp_path)
     assert estimated(spark.sql("SELECT int(s) i FROM VALUES ('x') AS v(s)")).size_bytes is None  # fails in the planning
 
 
-def test_the_plan_of_a_cached_frame_is_not_looked_into():
+def test_the_plan_of_a_cached_frame_is_not_looked_into() -> None:
     text = """== Optimized Logical Plan ==
 Project [(id#1L + 1) AS id#2L], Statistics(sizeInBytes=7.8 KiB)
 +- InMemoryRelation [id#1L], StorageLevel(disk, memory, deserialized, 1 replicas), Statistics(sizeInBytes=7.8 KiB)

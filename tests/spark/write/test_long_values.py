@@ -11,9 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.orc
 import pytest
+from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.errors import ColumnError, HiveAcidError, MetaError, MetastoreError, NameTooLongError, StreamingError
+from hive_acid.spark import AcidSession
 from hive_acid.streaming import JsonWriter, StreamingConnection
 from hive_acid.wire import ttypes
 from tests.spark.checker import location_of
@@ -29,7 +31,7 @@ FAR = "/tmp/" + "/".join(["x" * 200] * 25)
 
 
 @pytest.fixture
-def tables(acid, spark):
+def tables(acid: AcidSession, spark: SparkSession) -> Any:
     for name, properties in (("t", {}), ("i", ONLY), ("p", PLAIN)):
         acid.create_table(f"d.{name}", {"id": "int"}, partitioned_by={"k": "string"}, properties=properties)
         deep = dict.fromkeys(DEEP, "string")
@@ -80,7 +82,7 @@ def by_verbs(acid: Any, path: Path) -> dict[str, Callable[[], object]]:
     return verbs
 
 
-def test_every_verb_tells_of_too_long_a_value_of_a_partition(tables, tmp_path):
+def test_every_verb_tells_of_too_long_a_value_of_a_partition(tables: Any, tmp_path: Path) -> None:
     said = {}
     for name, verb in by_verbs(tables, tmp_path).items():
         try:
@@ -99,7 +101,7 @@ def test_every_verb_tells_of_too_long_a_value_of_a_partition(tables, tmp_path):
     tables.sql(f"ALTER TABLE d.t DROP IF EXISTS PARTITION (k = '{LONG}')")
 
 
-def test_a_stream_takes_no_record_with_too_long_a_value(tables):
+def test_a_stream_takes_no_record_with_too_long_a_value(tables: Any) -> None:
     uri = tables.connection.uri
     with pytest.raises(StreamingError, match="too long for a partition key"):
         StreamingConnection(uri, "d.t", JsonWriter(), static_partition={"k": LONG})
@@ -111,7 +113,7 @@ def test_a_stream_takes_no_record_with_too_long_a_value(tables):
     assert sorted(row.id for row in tables.table("d.t").collect()) == [1, 2, 5]
 
 
-def test_places_and_names_that_are_too_long(tables, tmp_path):
+def test_places_and_names_that_are_too_long(tables: Any, tmp_path: Path) -> None:
     acid, call = tables, tables.connection.call
     wire = acid.connection.wire_table("d", "t")
 
@@ -164,7 +166,7 @@ def test_places_and_names_that_are_too_long(tables, tmp_path):
     assert "s" in call("get_all_tables", "d")
 
 
-def test_a_long_name_gives_room_to_what_makes_a_directory_new(tables):
+def test_a_long_name_gives_room_to_what_makes_a_directory_new(tables: Any) -> None:
     """While a dropped table is read, the next one of its name gets a directory with some more letters."""
     name = f"d.{'t' * 255}"
     tables.create_table(name, {"id": "int"})

@@ -1,11 +1,14 @@
 """INSERT OVERWRITE: bases of tables and partitions, beside readers and writers, inside transactions."""
 
 import threading
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, UnsupportedTableError, WriteConflictError
+from hive_acid.spark import AcidSession
 from hive_acid.spark.write.overwrite import has_own_readers
 from hive_acid.transactions.transaction import AGENT_INFO
 from tests.caller import Caller
@@ -14,29 +17,29 @@ from tests.spark.checker import check_table, location_of
 KINDS = "id int, p int, q string"
 
 
-def rows_of(spark, *rows, kinds=KINDS):
+def rows_of(spark: SparkSession, *rows: Any, kinds: Any = KINDS) -> Any:
     return spark.createDataFrame(list(rows), kinds)
 
 
-def read(acid, name="d.t"):
+def read(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted(tuple(row) for row in acid.table(name).collect())
 
 
 @pytest.fixture
-def numbers(acid, spark):
+def numbers(acid: AcidSession, spark: SparkSession) -> Any:
     acid.create_table("d.t", {"id": "int"})
     acid.insert("d.t", spark.range(5).selectExpr("int(id) id"))
     return acid
 
 
 @pytest.fixture
-def parts(acid, spark):
+def parts(acid: AcidSession, spark: SparkSession) -> Any:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int", "q": "string"})
     acid.insert("d.t", rows_of(spark, (1, 1, "a"), (2, 1, "b"), (3, 2, "a")))
     return acid
 
 
-def test_a_table_is_replaced(numbers, spark):
+def test_a_table_is_replaced(numbers: Any, spark: SparkSession) -> None:
     numbers.delete("d.t", "id = 0")
     before = numbers.table("d.t")
     assert numbers.table("d.t").overwrite(spark.range(7, 9).selectExpr("int(id) id")) == 2
@@ -48,12 +51,12 @@ def test_a_table_is_replaced(numbers, spark):
     assert read(numbers) == [(0,), (8,), (70,)]
 
 
-def test_a_table_is_replaced_by_what_is_read_from_it(numbers):
+def test_a_table_is_replaced_by_what_is_read_from_it(numbers: Any) -> None:
     assert numbers.overwrite("d.t", numbers.table("d.t").where("id > 2").selectExpr("id * 10 AS id")) == 2
     assert read(numbers) == [(30,), (40,)]
 
 
-def test_a_table_is_replaced_by_nothing(numbers, spark):
+def test_a_table_is_replaced_by_nothing(numbers: Any, spark: SparkSession) -> None:
     assert numbers.overwrite("d.t", rows_of(spark, kinds="id int")) == 0
     assert read(numbers) == []
     found = check_table(location_of(numbers, "d.t"))
@@ -62,7 +65,7 @@ def test_a_table_is_replaced_by_nothing(numbers, spark):
     assert read(numbers) == [(1,)]
 
 
-def test_partitions_that_rows_fall_into_are_replaced(parts, spark):
+def test_partitions_that_rows_fall_into_are_replaced(parts: Any, spark: SparkSession) -> None:
     assert parts.overwrite("d.t", rows_of(spark, (10, 1, "a"), (11, 1, "a"), (12, 9, "z"))) == 3
     assert read(parts) == [(2, 1, "b"), (3, 2, "a"), (10, 1, "a"), (11, 1, "a"), (12, 9, "z")]
     bases = [name for name in check_table(location_of(parts, "d.t")) if "base" in name]
@@ -71,7 +74,7 @@ def test_partitions_that_rows_fall_into_are_replaced(parts, spark):
     assert len(read(parts)) == 5
 
 
-def test_a_static_partition_is_replaced_even_by_nothing(parts, spark):
+def test_a_static_partition_is_replaced_even_by_nothing(parts: Any, spark: SparkSession) -> None:
     given = rows_of(spark, (10,), kinds="id int")
     assert parts.overwrite("d.t", given, partition={"P": "1", "q": "a"}) == 1
     assert read(parts) == [(2, 1, "b"), (3, 2, "a"), (10, 1, "a")]
@@ -82,7 +85,7 @@ def test_a_static_partition_is_replaced_even_by_nothing(parts, spark):
     check_table(location_of(parts, "d.t"))
 
 
-def test_the_first_partition_columns_may_be_given(parts, spark):
+def test_the_first_partition_columns_may_be_given(parts: Any, spark: SparkSession) -> None:
     assert parts.overwrite("d.t", rows_of(spark, (10, "b"), kinds="id int, q string"), partition={"p": "1"}) == 1
     assert read(parts) == [(1, 1, "a"), (3, 2, "a"), (10, 1, "b")]
     assert parts.overwrite("d.t", rows_of(spark, (11, "b"), kinds="id int, q string").limit(0), partition={"p": 1}) == 0
@@ -113,10 +116,12 @@ def test_the_first_partition_columns_may_be_given(parts, spark):
     ],
 )
 @pytest.mark.sampled
-def test_a_frame_may_have_the_partition_that_is_replaced(parts, spark, partition, given, replaced):
+def test_a_frame_may_have_the_partition_that_is_replaced(
+    parts: Any, spark: SparkSession, partition: Any, given: Any, replaced: Any
+) -> None:
     """If all its rows have the values of `partition`; else nothing is replaced."""
 
-    def read_all():
+    def read_all() -> Any:
         return sorted(map(tuple, parts.table("d.t").collect()), key=str)
 
     before = read_all()
@@ -133,7 +138,7 @@ def test_a_frame_may_have_the_partition_that_is_replaced(parts, spark, partition
     assert read_all() == sorted([*kept, *((at, p, q or None) for at, p, q in given)], key=str)
 
 
-def test_rows_are_replaced_by_a_condition(parts, spark):
+def test_rows_are_replaced_by_a_condition(parts: Any, spark: SparkSession) -> None:
     old = parts.table("d.t")
     assert parts.overwrite("d.t", rows_of(spark, (3, 7, "new"), (3, 2, "a")), where="t.id >= 3 AND p IS NOT NULL") == 2
     assert read(parts) == [(1, 1, "a"), (2, 1, "b"), (3, 2, "a"), (3, 7, "new")]
@@ -147,7 +152,7 @@ def test_rows_are_replaced_by_a_condition(parts, spark):
     assert not any("base" in name for name in check_table(location_of(parts, "d.t")))
 
 
-def test_rows_that_are_not_among_the_replaced_ones_are_refused(parts, spark):
+def test_rows_that_are_not_among_the_replaced_ones_are_refused(parts: Any, spark: SparkSession) -> None:
     before = check_table(location_of(parts, "d.t"))
     for given in ((2, 1, "a"), (None, 1, "a")):
         with pytest.raises(ColumnError, match=r"new row of d\.t is not one of those"):
@@ -163,7 +168,7 @@ def test_rows_that_are_not_among_the_replaced_ones_are_refused(parts, spark):
     assert parts.overwrite("d.t", joined, where="id >= 3") == 1
 
 
-def test_in_a_transaction_an_overwrite_comes_last(numbers, spark):
+def test_in_a_transaction_an_overwrite_comes_last(numbers: Any, spark: SparkSession) -> None:
     one = rows_of(spark, (100,), kinds="id int")
     with numbers.transaction():
         numbers.insert("d.t", one)
@@ -187,7 +192,7 @@ def test_in_a_transaction_an_overwrite_comes_last(numbers, spark):
     assert base.name == "base_0000002"
 
 
-def test_other_partitions_may_be_changed_after_an_overwrite(parts, spark):
+def test_other_partitions_may_be_changed_after_an_overwrite(parts: Any, spark: SparkSession) -> None:
     with parts.transaction():
         parts.overwrite("d.t", rows_of(spark, (10, 1, "a")))
         parts.insert("d.t", rows_of(spark, (11, 2, "a")))
@@ -195,7 +200,7 @@ def test_other_partitions_may_be_changed_after_an_overwrite(parts, spark):
     assert read(parts) == [(3, 2, "a"), (10, 1, "a"), (11, 2, "a")]
 
 
-def test_an_abort_leaves_no_base(numbers, spark):
+def test_an_abort_leaves_no_base(numbers: Any, spark: SparkSession) -> None:
     with pytest.raises(RuntimeError), numbers.transaction():
         numbers.overwrite("d.t", rows_of(spark, (100,), kinds="id int"))
         assert list(location_of(numbers, "d.t").glob("base_*"))
@@ -204,7 +209,7 @@ def test_an_abort_leaves_no_base(numbers, spark):
     assert len(read(numbers)) == 5
 
 
-def test_a_concurrent_change_conflicts(numbers, spark):
+def test_a_concurrent_change_conflicts(numbers: Any, spark: SparkSession) -> None:
     with pytest.raises(WriteConflictError), numbers.transaction():
         numbers.table("d.t").collect()
         thread = threading.Thread(target=lambda: numbers.delete("d.t", "id = 1"))
@@ -215,7 +220,7 @@ def test_a_concurrent_change_conflicts(numbers, spark):
     assert not list(location_of(numbers, "d.t").glob("base_*"))
 
 
-def test_readers_of_other_engines_are_waited_for(numbers):
+def test_readers_of_other_engines_are_waited_for(numbers: Any) -> None:
     """Ours see no base before its commit, so their frames do not stand in the way."""
     table = numbers.connection.table("d", "t")
     with Caller(numbers.connection.uri) as ann:

@@ -1,22 +1,27 @@
 """Partitions that do not lie where their names say: read, changed and written to in their places."""
 
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from hive_acid.spark import AcidSession
 from tests.spark.checker import location_of
 from tests.spark.placed import place
 from tests.spark.plans import scans
 
 
-def add(acid, **locations):
+def add(acid: AcidSession, **locations: Any) -> None:
     table = acid.connection.table("d", "t")
     acid.connection.add_partitions(table, {name.replace("__", "="): at for name, at in locations.items()})
 
 
-def rows(acid):
+def rows(acid: AcidSession) -> Any:
     return sorted(tuple(row) for row in acid.table("d.t").collect())
 
 
-def test_partitions_anywhere(acid, spark, tmp_path):
+def test_partitions_anywhere(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "string"})
     at = location_of(acid, "d.t")
     add(acid, p__far=f"file:{tmp_path}/far away/100%", p__other=f"file:{at}/p=misnamed", p__deep=f"file:{at}/a/b")
@@ -36,7 +41,7 @@ def test_partitions_anywhere(acid, spark, tmp_path):
     assert {row.id for row in acid.table("d.t", row_id=True).where("ROW__ID.writeId = 3").collect()} == {4, 5, 7}
 
 
-def test_deletes_and_originals_keep_to_their_partition(acid, spark, tmp_path):
+def test_deletes_and_originals_keep_to_their_partition(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int", "q": "string"})
     for number in (1, 2, 3):
         (tmp_path / str(number)).mkdir()

@@ -1,14 +1,18 @@
 """The texts of partition keys out of a file's path: by its bytes where they are known, and as good where not."""
 
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 
 from hive_acid.errors import ColumnError
+from hive_acid.spark import AcidSession
 from hive_acid.spark.read.scan import PATH_COLUMN, partition_texts, place_text, place_texts
 
 FILE = "delta_0000001_0000001_0000/bucket_00000"
 
 
-def texts(spark, depth, root, paths, directories):
+def texts(spark: SparkSession, depth: Any, root: Any, paths: Any, directories: Any) -> Any:
     """What is found in `paths`, which is the same as at the end of each path."""
     frame = spark.createDataFrame([(path,) for path in paths], [PATH_COLUMN])
     found = [
@@ -42,20 +46,20 @@ def texts(spark, depth, root, paths, directories):
         (["k=only"], [("only",)]),
     ],
 )
-def test_texts_are_found_in_paths(spark, root, directories, expected):
+def test_texts_are_found_in_paths(spark: SparkSession, root: Any, directories: Any, expected: Any) -> None:
     uris = [directory.replace("%", "%25").replace(" ", "%20") for directory in directories]
     depth = len(expected[0])
     assert texts(spark, depth, root, [f"file:/lake/d.db/t/{at}/{FILE}" for at in uris], directories) == expected
 
 
-def test_a_path_that_spark_writes_otherwise_is_read_from_its_end(spark):
+def test_a_path_that_spark_writes_otherwise_is_read_from_its_end(spark: SparkSession) -> None:
     directories = ["k=one", "k=seven"]
     for written in ("file:///lake/t", "hdfs://nn:8020/lake/t", "file:/lake/tt"):
         paths = [f"{written}/{at}/{FILE}" for at in directories]
         assert texts(spark, 1, "/lake/t", paths, directories) == [("one",), ("seven",)]
 
 
-def test_roots_that_are_not_ascii_or_have_quotes_are_read_from_the_end(spark):
+def test_roots_that_are_not_ascii_or_have_quotes_are_read_from_the_end(spark: SparkSession) -> None:
     for root in ("/lake/\u00e9t\u00e9", "/lake/it's", "/lake/{a}*"):
         frame = spark.createDataFrame([(f"file:{root}/k=v/{FILE}",)], [PATH_COLUMN])
         asked = *partition_texts(1, root, ["k=v"]), place_text(1, root, ["k=v", "k=w"])
@@ -66,14 +70,14 @@ def test_roots_that_are_not_ascii_or_have_quotes_are_read_from_the_end(spark):
     ("directories", "bytes_"),
     [(["m=1", "m=10", "m=12"], 2), (["d=2024-01-01", "d=2024-01-12"], 1), (["k=5", "k=120", "k=121"], None)],
 )
-def test_what_tells_partitions_apart_is_a_few_bytes(directories, bytes_):
+def test_what_tells_partitions_apart_is_a_few_bytes(directories: Any, bytes_: Any) -> None:
     """Where they tell, since to look for the end of a text takes as long again."""
     assert ("substring_index(cast" in place_text(1, "/lake/t", directories)) is (bytes_ is None)
     if bytes_:
         assert {len(place) for place in place_texts(directories)} == {bytes_}
 
 
-def test_files_are_pruned_by_the_key_in_their_path(acid, spark):
+def test_files_are_pruned_by_the_key_in_their_path(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"month": "int"})
     acid.insert("d.t", spark.range(24).selectExpr("cast(id AS int) AS id", "cast(id % 12 AS int) AS month"))
     found = acid.table("d.t").where("month = 11")
@@ -83,20 +87,20 @@ def test_files_are_pruned_by_the_key_in_their_path(acid, spark):
     assert "file_path" in str(plan.collectLeaves().head())
 
 
-def test_no_key_and_no_partition_have_no_text(spark):
+def test_no_key_and_no_partition_have_no_text(spark: SparkSession) -> None:
     assert partition_texts(0, "/lake/t", []) == []
     frame = spark.range(1).selectExpr(*partition_texts(2, "/lake/t", []), place_text(2, "/lake/t", []))
     assert [*frame.collect()[0]] == [None] * 3
 
 
 @pytest.mark.parametrize("kind", ["string", "binary"])
-def test_bytes_that_no_name_holds_are_refused(acid, spark, kind):
+def test_bytes_that_no_name_holds_are_refused(acid: AcidSession, spark: SparkSession, kind: Any) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": kind})
 
-    def frame(*values):
+    def frame(*values: Any) -> Any:
         return spark.sql(" UNION ALL ".join(f"SELECT {at} id, CAST({of} AS {kind}) p" for at, of in enumerate(values)))
 
-    def read():
+    def read() -> Any:
         return sorted(tuple(row) for row in acid.table("d.t").selectExpr("id", "hex(p)").collect())
 
     good = ["X'61'", "X'C3A9'", "X'F09F9880'", "X'252F'"]

@@ -8,14 +8,18 @@ import struct
 from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.partition_values import canonical_text, java_text, known_text, partition_text
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import AlreadyExistsError, ColumnError, HiveAcidError, UnsupportedTableError
 from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.spark import AcidSession
 from hive_acid.streaming import ArrowWriter, StreamingConnection
 from tests.spark.checker import check_table, location_of
 from tests.values.under import under
@@ -48,7 +52,7 @@ INSERT_ONLY = {"transactional_properties": "insert_only"}
         ("double", "x", None),
     ],
 )  # fmt: skip
-def test_texts(kind, given, text):
+def test_texts(kind: Any, given: Any, text: Any) -> None:
     table = Table("d", "t", (), (Column("p", kind),))
     if text is None:
         with pytest.raises(ColumnError, match=r"d\.t"):
@@ -58,14 +62,14 @@ def test_texts(kind, given, text):
         assert known_text(kind, text) == text
 
 
-def test_null_has_no_text():
+def test_null_has_no_text() -> None:
     table = Table("d", "t", (), (Column("p", "int"),))
     assert partition_text(table, table.partition_keys[0], None) is partition_text(table, table.partition_keys[0], "")
     assert known_text("int", None) is None
     assert known_text("int", "x") == "x", "others may have named it so"
 
 
-def test_each_text_means_what_spark_casts_it_to(spark):
+def test_each_text_means_what_spark_casts_it_to(spark: SparkSession) -> None:
     """Else rows would be written into one partition, and read as of another value."""
     chance = random.Random(SEED)
     signs = "0123456789" * 3 + "-+.: TeEdf_\t\n/Zx\u0663\u00a0"
@@ -100,10 +104,11 @@ def test_each_text_means_what_spark_casts_it_to(spark):
     ]
     texts = [*words, *map(repr, numbers), *days, *times, *any_signs]
     spark.createDataFrame([(text,) for text in texts], "v string").createOrReplaceTempView("texts")
-    numbers = ("tinyint", "int", "bigint", "decimal(6,2)", "decimal(38,18)", "double", "float")
-    kinds = (*numbers, "date", "timestamp", "boolean")
+    number_kinds = ("tinyint", "int", "bigint", "decimal(6,2)", "decimal(38,18)", "double", "float")
+    kinds = (*number_kinds, "date", "timestamp", "boolean")
     casts = ", ".join(f"CAST(try_cast(v AS {kind}) AS string)" for kind in kinds)
-    wrong, taken = [], Counter()
+    wrong: list[Any] = []
+    taken: Counter[Any] = Counter()
     for text, *found in spark.sql(f"SELECT v, {casts} FROM texts").collect():
         for kind, of_spark in zip(kinds, found, strict=True):
             try:
@@ -121,7 +126,7 @@ def test_each_text_means_what_spark_casts_it_to(spark):
     assert taken["date"] + taken["timestamp"] > 200
 
 
-def test_texts_of_floats_are_java_s(spark):
+def test_texts_of_floats_are_java_s(spark: SparkSession) -> None:
     chance = random.Random(SEED)
     given = [struct.unpack("d", chance.randbytes(8))[0] for _ in range(300)]
     given += [10.0**of for of in range(-9, 12)] + [chance.uniform(-1e8, 1e8) for _ in range(100)] + [-0.0, math.inf]
@@ -135,12 +140,14 @@ def test_texts_of_floats_are_java_s(spark):
         assert re.sub(r"\d+", "0", java_text(value)) == re.sub(r"\d+", "0", double)
 
 
-def is_same_number(kind, one, other):
+def is_same_number(kind: Any, one: Any, other: Any) -> Any:
     """Java 17 writes some floats by a digit too many."""
     return struct.pack(kind[0], one) == struct.pack(kind[0], other)
 
 
-def test_a_specification_without_ansi_means_no_other_partition(acid, spark, tmp_path):
+def test_a_specification_without_ansi_means_no_other_partition(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path
+) -> None:
     """Spark casts 'x' to null and 300 to 44 then: an overwrite, a TRUNCATE or a DROP would be of those partitions."""
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "tinyint"})
     acid.insert("d.t", spark.sql("SELECT 1 AS id, NULL AS p UNION ALL SELECT 2, 44 UNION ALL SELECT 3, 7"))
@@ -162,7 +169,9 @@ def test_a_specification_without_ansi_means_no_other_partition(acid, spark, tmp_
     assert rows(acid) == [(3, 7)]
 
 
-def test_a_specification_of_a_time_that_clocks_skip_is_refused(acid, spark, tmp_path):
+def test_a_specification_of_a_time_that_clocks_skip_is_refused(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path
+) -> None:
     """Its rows would go to the partition of a later time, or be read as of that."""
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "timestamp"})
     one = spark.sql("SELECT 1 AS id")
@@ -175,7 +184,7 @@ def test_a_specification_of_a_time_that_clocks_skip_is_refused(acid, spark, tmp_
     ):
         with under(spark, {"spark.sql.session.timeZone": zone}):
 
-            def ways(value):
+            def ways(value: Any) -> Any:
                 spec, said = {"p": value}, f"'{value}'"
                 name = acid.connection.table("d", "t").partition_name([value])
                 return {
@@ -198,7 +207,7 @@ def test_a_specification_of_a_time_that_clocks_skip_is_refused(acid, spark, tmp_
             acid.sql("ALTER TABLE d.t DROP PARTITION (p = :p)", {"p": known})
 
 
-def test_a_partition_that_is_added_twice_is_refused(acid, spark, tmp_path):
+def test_a_partition_that_is_added_twice_is_refused(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
     """One of its two places would be forgotten, with the rows there."""
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int"})
     for at in (1, 2):
@@ -212,7 +221,7 @@ def test_a_partition_that_is_added_twice_is_refused(acid, spark, tmp_path):
     assert acid.table("d.t").partitions() == []
 
 
-def test_an_empty_char_is_one_of_blanks_whatever_gives_it(acid, spark):
+def test_an_empty_char_is_one_of_blanks_whatever_gives_it(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "char(4)"})
     null, blanks = f"p={DEFAULT_PARTITION}", "p=    "
     for text in ("", "  "):
@@ -229,23 +238,25 @@ def test_an_empty_char_is_one_of_blanks_whatever_gives_it(acid, spark):
 
 
 @pytest.mark.parametrize("kind", ["double", "float"])
-def test_an_overwrite_of_a_float_is_of_its_partition(acid, spark, kind):
+def test_an_overwrite_of_a_float_is_of_its_partition(acid: AcidSession, spark: SparkSession, kind: Any) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": kind})
     for value in (1, "1", 1.0, "1e0", Decimal(1), 1e7, 0.1, "NaN", float("-inf")):
         acid.insert("d.t", spark.sql(f"SELECT 1 AS id, CAST('{value}' AS {kind}) AS p"))
-        assert acid.overwrite("d.t", spark.sql("SELECT 2 AS id"), partition={"p": value}) == 1
+        assert acid.overwrite("d.t", spark.sql("SELECT 2 AS id"), partition={"p": value}) == 1  # type: ignore[dict-item]
         assert [row.id for row in acid.table("d.t").collect()] == [2], value
-        assert acid.overwrite("d.t", spark.sql("SELECT 2 AS id").limit(0), partition={"p": value}) == 0
+        assert acid.overwrite("d.t", spark.sql("SELECT 2 AS id").limit(0), partition={"p": value}) == 0  # type: ignore[dict-item]
         assert acid.table("d.t").count() == 0, value
 
 
-def rows(acid, name="d.t"):
+def rows(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted((tuple(row) for row in acid.table(name).collect()), key=str)
 
 
 @pytest.mark.parametrize("kind", ["string", "char(30)"])
 @pytest.mark.sampled
-def test_the_text_that_stands_for_null_is_refused(acid, spark, tmp_path, kind):
+def test_the_text_that_stands_for_null_is_refused(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path, kind: Any
+) -> None:
     """It would be read as null, and meet the rows of null in one directory."""
     acid.create_table("d.t", {"id": "int", "v": "string"}, partitioned_by={"p": kind})
     acid.create_table("d.i", {"id": "int", "v": "string"}, partitioned_by={"p": kind}, properties=INSERT_ONLY)
@@ -257,10 +268,10 @@ def test_the_text_that_stands_for_null_is_refused(acid, spark, tmp_path, kind):
     one.coalesce(1).write.orc(str(tmp_path / "files"))
     spec, quoted = {"p": DEFAULT_PARTITION}, f"'{DEFAULT_PARTITION}'"
 
-    def merge():
+    def merge() -> Any:
         return acid.merge("d.t", bad, "t.id = s.id")
 
-    def streamed(static):
+    def streamed(static: Any) -> None:
         stream = StreamingConnection(acid.connection, "d.t", ArrowWriter(), static_partition=static)
         with stream, stream.transaction():
             stream.write(bad.drop("p").toArrow() if static else bad.toArrow())
@@ -320,7 +331,7 @@ def test_the_text_that_stands_for_null_is_refused(acid, spark, tmp_path, kind):
     check_table(location_of(acid, "d.t"))
 
 
-def test_null_and_the_empty_text_are_one_partition(acid, spark):
+def test_null_and_the_empty_text_are_one_partition(acid: AcidSession, spark: SparkSession) -> None:
     """As Hive has it; a row that stays in its partition is not moved by it."""
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "string"})
     acid.create_table("d.i", {"id": "int"}, partitioned_by={"p": "string"}, properties=INSERT_ONLY)
@@ -354,14 +365,16 @@ WRITTEN_OTHERWISE = {
 
 @pytest.mark.parametrize("kind", WRITTEN_OTHERWISE)
 @pytest.mark.sampled
-def test_a_partition_is_found_whatever_its_value_is_written_as(acid, spark, tmp_path, kind):
+def test_a_partition_is_found_whatever_its_value_is_written_as(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path, kind: Any
+) -> None:
     value, texts = WRITTEN_OTHERWISE[kind]
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": kind})
     spark.range(1).selectExpr("int(id) id").coalesce(1).write.orc(str(tmp_path / "files"))
     acid.insert("d.t", spark.sql(f"SELECT 1 AS id, {value} AS p"))
     (name,) = acid.table("d.t").partitions()
     one = spark.sql("SELECT 2 AS id")
-    for text in texts:
+    for text in texts:  # type: ignore[attr-defined]
         spec = {"p": text}
         said = f"'{text}'"
         assert acid.overwrite("d.t", one, partition=spec) == 1
@@ -393,7 +406,7 @@ NAMED_BY_OTHERS = {
 }
 
 
-def named_by_others(acid, kind, *texts, properties=None):
+def named_by_others(acid: AcidSession, kind: Any, *texts: Any, properties: Any = None) -> Any:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": kind}, properties=properties)
     table = acid.connection.table("d", "t")
     names = [table.partition_name([text]) for text in texts]
@@ -404,7 +417,9 @@ def named_by_others(acid, kind, *texts, properties=None):
 @pytest.mark.parametrize("properties", [None, INSERT_ONLY])
 @pytest.mark.parametrize("kind", NAMED_BY_OTHERS)
 @pytest.mark.sampled
-def test_rows_go_to_the_partition_that_others_have_named(acid, spark, tmp_path, kind, properties):
+def test_rows_go_to_the_partition_that_others_have_named(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path, kind: Any, properties: Any
+) -> None:
     """Hive and ours are one partition: what is inserted is where its rows are, and an overwrite replaces those."""
     text, value, given = NAMED_BY_OTHERS[kind]
     names = named_by_others(acid, kind, text, properties=properties)
@@ -429,13 +444,15 @@ def test_rows_go_to_the_partition_that_others_have_named(acid, spark, tmp_path, 
     assert acid.table("d.t").partitions() == names
     for partition, frame in (({"p": given}, one), (None, whole), ({"p": given}, one.limit(0))):
         acid.insert("d.t", whole)
-        acid.overwrite("d.t", frame, partition=partition)
+        acid.overwrite("d.t", frame, partition=partition)  # type: ignore[arg-type]
         assert [row.id for row in acid.table("d.t").collect()] == [row.id for row in frame.collect()]
     assert acid.table("d.t").partitions() == names
 
 
 @pytest.mark.parametrize("kind", NAMED_BY_OTHERS)
-def test_an_overwrite_of_two_partitions_of_one_value_is_refused(acid, spark, kind):
+def test_an_overwrite_of_two_partitions_of_one_value_is_refused(
+    acid: AcidSession, spark: SparkSession, kind: Any
+) -> None:
     """It would leave the rows of the other one."""
     text, value, given = NAMED_BY_OTHERS[kind]
     table = Table("d", "t", (), (Column("p", kind),))
@@ -443,13 +460,13 @@ def test_an_overwrite_of_two_partitions_of_one_value_is_refused(acid, spark, kin
     acid.insert("d.t", spark.sql(f"SELECT 1 AS id, {value} AS p"))
     for partition in ({"p": given}, None):
         with pytest.raises(UnsupportedTableError, match="of the same values"):
-            acid.overwrite("d.t", spark.sql(f"SELECT 2 AS id, {value} AS p"), partition=partition)
+            acid.overwrite("d.t", spark.sql(f"SELECT 2 AS id, {value} AS p"), partition=partition)  # type: ignore[arg-type]
     assert [row.id for row in acid.table("d.t").collect()] == [1]
     acid.truncate("d.t", {"p": given})
     assert acid.table("d.t").count() == 0
 
 
-def test_a_value_too_long_for_a_directorys_name_is_told(acid, spark):
+def test_a_value_too_long_for_a_directorys_name_is_told(acid: AcidSession, spark: SparkSession) -> None:
     long = spark.sql("SELECT 1 AS id, repeat('ü', 130) AS k")
     for name, properties in (("d.t", {}), ("d.i", INSERT_ONLY)):
         acid.create_table(name, {"id": "int"}, partitioned_by={"k": "string"}, properties=properties)

@@ -1,11 +1,15 @@
 """Staged files on their way to their place, and back."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
-from pyspark.sql import DataFrameWriter
+from pyspark.sql import DataFrameWriter, SparkSession
 
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.format.names import VERSION_MARKER
+from hive_acid.spark import AcidSession
 from hive_acid.spark.write.stage import SparkStaging
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import check_table, location_of
@@ -23,7 +27,7 @@ LEFT = (
 """What a job has left: two files of inserts, and what is none."""
 
 
-def staged(root):
+def staged(root: Any) -> Any:
     staging = SparkStaging(f"{root}/t/_tmp_spark_1_a")
     files.make_directory(f"{staging.location}/written/job")
     for name in LEFT:
@@ -32,12 +36,14 @@ def staged(root):
     return staging
 
 
-def below(root):
+def below(root: Any) -> Any:
     return [entry.path for entry in files.list_tree(root) if not entry.is_directory]
 
 
 @pytest.mark.parametrize("is_copy", [False, True])
-def test_files_are_put_into_place_and_removed_again(tmp_path, monkeypatch, is_copy):
+def test_files_are_put_into_place_and_removed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_copy: Any
+) -> None:
     root = "memory://warehouse" if is_copy else str(tmp_path)
     monkeypatch.setattr(files, "rename_is_copy", lambda location: is_copy)
     staging = staged(root)
@@ -65,7 +71,7 @@ def test_files_are_put_into_place_and_removed_again(tmp_path, monkeypatch, is_co
     assert below(f"{root}/t") == []
 
 
-def test_two_files_for_one_bucket_are_refused(tmp_path):
+def test_two_files_for_one_bucket_are_refused(tmp_path: Path) -> None:
     staging = staged(str(tmp_path))
     files.write(f"{staging.location}/written/job/part-00003-y-c000.zlib.orc", b"again")
     with pytest.raises(FormatError, match="two files for bucket 3"):
@@ -75,10 +81,12 @@ def test_two_files_for_one_bucket_are_refused(tmp_path):
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["full", "insert_only"])
 @pytest.mark.parametrize("keys", [{}, {"p": "int"}], ids=["flat", "partitioned"])
-def test_what_a_late_task_still_writes_is_nothing_to_the_table(acid, spark, monkeypatch, kind, keys):
+def test_what_a_late_task_still_writes_is_nothing_to_the_table(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: Any, keys: Any
+) -> None:
     save = DataFrameWriter.save
 
-    def saved(writer, path):
+    def saved(writer: Any, path: Any) -> None:
         save(writer, path)
         late = f"{path}/{LATE}/part-00001-x-c000.zstd.orc"
         files.make_directory(files.parent(late))

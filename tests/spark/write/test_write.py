@@ -1,28 +1,32 @@
 """INSERT: the files it leaves, the values it takes and those it refuses."""
 
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from hive_acid.errors import ColumnError, TableNotAcidError
 from hive_acid.format.rows import decode_bucket
+from hive_acid.spark import AcidSession
 from tests.spark.checker import check_table, location_of
 from tests.spark.plans import last_write
 
 
 @pytest.fixture
-def simple(acid):
+def simple(acid: AcidSession) -> Any:
     acid.create_table("d.t", {"id": "int", "name": "string"})
     return acid
 
 
-def read(acid, name="d.t"):
+def read(acid: AcidSession, name: Any = "d.t") -> Any:
     return sorted(tuple(row) for row in acid.table(name).collect())
 
 
-def test_a_small_insert_of_many_tasks_is_one_file_in_the_order_given(simple, spark):
+def test_a_small_insert_of_many_tasks_is_one_file_in_the_order_given(simple: Any, spark: SparkSession) -> None:
     simple.insert(
         "d.t", spark.range(1000, numPartitions=10).selectExpr("cast(id AS int) id", "cast(id AS string) name")
     )
@@ -33,7 +37,7 @@ def test_a_small_insert_of_many_tasks_is_one_file_in_the_order_given(simple, spa
     assert [event.row[0] for event in events] == list(range(1000))
 
 
-def test_several_tasks_are_several_buckets(simple, spark):
+def test_several_tasks_are_several_buckets(simple: Any, spark: SparkSession) -> None:
     simple.insert("d.t", spark.range(100).coalesce(2).selectExpr("cast(id AS int) id", "'x' name"))
     found = check_table(location_of(simple, "d.t"))["delta_0000001_0000001_0000"]
     assert list(found) == ["bucket_00000", "bucket_00001"]
@@ -45,7 +49,7 @@ def test_several_tasks_are_several_buckets(simple, spark):
     assert read(simple) == [(i, "y" if i < 50 else "x") for i in range(1, 100, 2)]
 
 
-def test_columns_meet_by_name_in_any_case_and_order(simple, spark):
+def test_columns_meet_by_name_in_any_case_and_order(simple: Any, spark: SparkSession) -> None:
     simple.insert("d.t", spark.createDataFrame([("a", 1)], "NAME string, Id int"))
     assert read(simple) == [(1, "a")]
     with pytest.raises(ColumnError, match="missing: name; unknown: nam"):
@@ -54,7 +58,7 @@ def test_columns_meet_by_name_in_any_case_and_order(simple, spark):
         simple.insert("d.t", spark.createDataFrame([("a", "b", 1)], "name string, Name string, id int"))
 
 
-def test_columns_that_the_table_lacks_are_added(acid, spark):
+def test_columns_that_the_table_lacks_are_added(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
     table = acid.table("d.t")
     table.insert(spark.createDataFrame([(1, "old", 1)], "id int, name string, p int"))
@@ -99,7 +103,9 @@ def test_columns_that_the_table_lacks_are_added(acid, spark):
     ],
 )
 @pytest.mark.sampled
-def test_values_that_do_not_fit_fail_the_insert(acid, spark, type_, value, source, ansi):
+def test_values_that_do_not_fit_fail_the_insert(
+    acid: AcidSession, spark: SparkSession, type_: Any, value: Any, source: Any, ansi: Any
+) -> None:
     acid.create_table("d.t", {"v": type_})
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
@@ -116,20 +122,22 @@ def test_values_that_do_not_fit_fail_the_insert(acid, spark, type_, value, sourc
     [("int", "boolean"), ("int", "date"), ("date", "int"), ("binary", "int"), ("array<int>", "int"),
      ("struct<a:int,b:int>", "struct<a:int,c:int>"), ("string", "array<int>"), ("boolean", "int")],
 )  # fmt: skip
-def test_types_that_never_fit_are_refused_before_anything_runs(acid, spark, type_, source):
+def test_types_that_never_fit_are_refused_before_anything_runs(
+    acid: AcidSession, spark: SparkSession, type_: Any, source: Any
+) -> None:
     acid.create_table("d.t", {"v": type_})
     with pytest.raises(ColumnError, match=r"d\.t\.v is"):
         acid.insert("d.t", spark.createDataFrame([], f"v {source}"))
 
 
-def test_values_are_cast_without_loss(acid, spark):
+def test_values_are_cast_without_loss(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"i": "bigint", "d": "decimal(10,3)", "s": "string", "v": "varchar(3)", "c": "char(4)"})
     frame = spark.createDataFrame([("7", 1.5, 9, "ab     ", "x")], "i string, d double, s int, v string, c string")
     acid.insert("d.t", frame)
     assert read(acid) == [(7, Decimal("1.500"), "9", "ab ", "x   ")]
 
 
-def test_nested_values_are_cast_one_by_one(acid, spark):
+def test_nested_values_are_cast_one_by_one(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"l": "array<bigint>", "m": "map<bigint,string>", "s": "struct<a:bigint,b:array<string>>"})
     given = "l array<int>, m map<string,int>, s struct<A:int,b:array<int>>"
     acid.insert("d.t", spark.createDataFrame([([1, None], {"2": 3}, (4, [5])), (None, None, None)], given))
@@ -156,7 +164,7 @@ EVERY_TYPE = {
 }
 
 
-def test_every_type_comes_back(acid, spark):
+def test_every_type_comes_back(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", EVERY_TYPE)
     values = spark.sql(
         """SELECT true b, tinyint(-1) i8, smallint(300) i16, 70000 i32, 5000000000 i64, float(1.5) f, 2.25D d,
@@ -175,13 +183,13 @@ def test_every_type_comes_back(acid, spark):
     assert table.where("b").drop("f").collect() == acid.table("d.t").where("b").drop("f").collect()
 
 
-def test_a_timestamp_without_zone_is_stored_as_a_timestamp(acid, spark):
+def test_a_timestamp_without_zone_is_stored_as_a_timestamp(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"at": "timestamp"})
     acid.insert("d.t", spark.sql("SELECT TIMESTAMP_NTZ'2020-06-01 12:34:56' AS at"))
     assert [str(row.at) for row in acid.table("d.t").collect()] == ["2020-06-01 12:34:56"]
 
 
-def test_dynamic_partitions_are_registered(acid, spark):
+def test_dynamic_partitions_are_registered(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"y": "int", "m": "string"})
     frame = spark.range(40).selectExpr("int(id) id", "int(2010 + id % 2) y", "concat('m', id % 3) m")
     assert acid.insert("d.t", frame) == 40
@@ -210,7 +218,9 @@ def test_dynamic_partitions_are_registered(acid, spark):
 )
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.sampled
-def test_partitions_of_every_type_and_of_null_keep_the_order_of_rows(acid, spark, type_, texts, shuffled):
+def test_partitions_of_every_type_and_of_null_keep_the_order_of_rows(
+    acid: AcidSession, spark: SparkSession, type_: Any, texts: Any, shuffled: Any
+) -> None:
     acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": type_})
     text = f"element_at(array(NULL, {', '.join(map(repr, texts))}), int(pmod(xxhash64(id), 4)) + 1)"
     frame = spark.range(2000, numPartitions=1).selectExpr("int(id) id", f"cast({text} AS {type_}) p")
@@ -230,7 +240,7 @@ def test_partitions_of_every_type_and_of_null_keep_the_order_of_rows(acid, spark
     assert plan.count("Sort (") == 1, "the writer takes the order that is there"
 
 
-def test_an_insert_of_nothing_writes_nothing(acid, spark):
+def test_an_insert_of_nothing_writes_nothing(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"id": "int"})
     acid.create_table("d.p", {"id": "int"}, partitioned_by={"p": "int"})
     assert acid.insert("d.t", spark.createDataFrame([], "id int")) == 0
@@ -239,14 +249,14 @@ def test_an_insert_of_nothing_writes_nothing(acid, spark):
     assert acid.table("d.p").partitions() == []
 
 
-def test_partition_columns_may_be_called_like_the_acid_columns(acid, spark):
+def test_partition_columns_may_be_called_like_the_acid_columns(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"operation": "int", "row": "string"}, partitioned_by={"bucket": "int", "rowid": "string"})
     acid.insert("d.t", spark.createDataFrame([(1, "r", 2, "x")], "operation int, row string, bucket int, rowid string"))
     acid.update("d.t", {"operation": "operation + bucket"}, "row = 'r' AND rowid = 'x'")
     assert read(acid) == [(3, "r", 2, "x")]
 
 
-def test_column_names_with_odd_letters(acid, spark):
+def test_column_names_with_odd_letters(acid: AcidSession, spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, 2, 3)], "`a b` int, `c.d` int, `é` int")
     acid.create_table("d.t", frame.schema)
     acid.insert("d.t", frame)
@@ -261,7 +271,7 @@ def test_column_names_with_odd_letters(acid, spark):
             acid.create_table("d.u", columns)
 
 
-def test_rows_too_many_for_one_task_keep_their_order_and_stay_unique(simple, spark):
+def test_rows_too_many_for_one_task_keep_their_order_and_stay_unique(simple: Any, spark: SparkSession) -> None:
     spark.conf.set("spark.sql.adaptive.advisoryPartitionSizeInBytes", "64k")
     spark.conf.set("spark.sql.adaptive.coalescePartitions.minPartitionSize", "16k")
     try:
@@ -273,15 +283,15 @@ def test_rows_too_many_for_one_task_keep_their_order_and_stay_unique(simple, spa
     (found,) = check_table(location_of(simple, "d.t")).values()
     assert len(found) > 2
     for events in found.values():
-        ids = [event.row[0] for event in events]
-        assert ids == sorted(ids)
+        in_file = [event.row[0] for event in events]
+        assert in_file == sorted(in_file)
     assert sorted({decode_bucket(e.bucket_property)[0] for f in found.values() for e in f[:1]}) == list(
         range(len(found))
     )
     assert simple.table("d.t").agg(F.countDistinct("id")).collect()[0][0] == 200_000
 
 
-def test_snappy(spark, metastore):
+def test_snappy(spark: SparkSession, metastore: Any) -> None:
     import pyarrow.orc
 
     import hive_acid.spark
@@ -296,7 +306,7 @@ def test_snappy(spark, metastore):
 
 
 @pytest.mark.parametrize("value", ["parse_json('1')", "INTERVAL '1' DAY", "INTERVAL '1' MONTH", "TIME'10:00:00'"])
-def test_types_that_hive_has_not_are_refused_by_name(acid, spark, value):
+def test_types_that_hive_has_not_are_refused_by_name(acid: AcidSession, spark: SparkSession, value: Any) -> None:
     frame = spark.sql(f"SELECT {value} AS v")
     with pytest.raises(ColumnError, match=frame.schema["v"].dataType.simpleString().partition("(")[0]):
         acid.create_table("d.t", frame.schema)
@@ -305,7 +315,7 @@ def test_types_that_hive_has_not_are_refused_by_name(acid, spark, value):
         acid.insert("d.t", frame)
 
 
-def test_a_collation_stays_out_of_the_files(acid, spark):
+def test_a_collation_stays_out_of_the_files(acid: AcidSession, spark: SparkSession) -> None:
     import pyarrow.orc
 
     acid.create_table("d.t", {"v": "string", "l": "array<string>"})
@@ -316,7 +326,7 @@ def test_a_collation_stays_out_of_the_files(acid, spark):
     assert pyarrow.orc.ORCFile(file).nrows == 1
 
 
-def test_days_and_times_of_long_ago(acid, spark):
+def test_days_and_times_of_long_ago(acid: AcidSession, spark: SparkSession) -> None:
     acid.create_table("d.t", {"day": "date", "at": "timestamp"})
     texts = ["0001-01-01", "1500-02-28", "1582-10-04", "1582-10-15", "1883-11-18", "1899-12-31", "9999-12-31"]
     frame = spark.createDataFrame([(text,) for text in texts], "day string")
@@ -325,7 +335,7 @@ def test_days_and_times_of_long_ago(acid, spark):
     assert sorted(tuple(row) for row in found) == [(text, f"{text} 01:02:03.000004") for text in texts]
 
 
-def test_the_session_is_left_as_it_was(simple, spark, tmp_path):
+def test_the_session_is_left_as_it_was(simple: Any, spark: SparkSession, tmp_path: Path) -> None:
     simple.insert("d.t", spark.sql("SELECT 1 AS id, 'x' AS name"))
     with pytest.raises(Exception, match=r"(?i)empty"):
         spark.range(1).selectExpr("named_struct() AS nothing").write.orc(str(tmp_path / "refused"))

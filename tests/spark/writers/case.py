@@ -24,10 +24,10 @@ from hive_acid.connection import Connection, connect
 from hive_acid.errors import HiveAcidError, MetastoreInternalError
 from hive_acid.format.names import parse_directory
 from hive_acid.transactions.states import TransactionKind
-from tests.spark.reading import Reader
+from tests.spark.reading import Reader, Row
 from tests.spark.writers.directories import Mark, data_directories
 from tests.spark.writers.disturbances import DISTURBANCES, TABLE, Disturbance
-from tests.spark.writers.model import COLUMNS, KEY, RefusedError, Row, TableModel, World, content
+from tests.spark.writers.model import COLUMNS, KEY, RefusedError, TableModel, World, content
 from tests.spark.writers.moments import MOMENTS, Moments
 from tests.spark.writers.other import Other
 from tests.spark.writers.statements import ROWS, SECOND_TABLE, WRITERS, Handle, Scene, Writer
@@ -260,7 +260,7 @@ class _Play:
         with self.connection.begin(TransactionKind.READ) as transaction:
             valid = transaction.write_ids(self.database, TABLE)
         found = data_directories(self.room).items()
-        return {number for number, path in found if valid.is_valid(parse_directory(path.name).max_write_id)}
+        return {number for number, path in found if valid.is_valid(parse_directory(path.name).max_write_id)}  # type: ignore[union-attr]
 
     def _shown(self, paths: Any) -> str:
         return ", ".join(sorted(str(path.relative_to(self.room)) for path in paths))

@@ -8,7 +8,8 @@ from typing import Any
 
 from hive_acid.spark import AcidSession
 from hive_acid.wire import ttypes
-from tests.spark.writers.model import COLUMNS, KEY, Change, Row, TableModel, World, on
+from tests.spark.reading import Row
+from tests.spark.writers.model import COLUMNS, KEY, Change, TableModel, World, on
 from tests.spark.writers.other import Other
 
 TABLE = "t"

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame
 
 from hive_acid.spark import AcidSession
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
+from tests.spark.reading import Row
 from tests.spark.writers.disturbances import HIT_KEY, NEW_KEY, TABLE
-from tests.spark.writers.model import COLUMNS, KEY, RefusedError, Row, TableModel, World, on
+from tests.spark.writers.model import COLUMNS, KEY, RefusedError, TableModel, World, on
 
 SECOND_TABLE = "u"
 ROWS: tuple[Row, ...] = ({"id": 1, "v": 10, KEY: 0}, {"id": 2, "v": 20, KEY: 0}, {"id": 3, "v": 30, KEY: HIT_KEY})
@@ -376,7 +377,7 @@ def _stream(scene: Scene, handle: Handle) -> Run:
 
 
 def _create_as(scene: Scene, handle: Handle) -> Run:
-    named = {"partitioned_by": [KEY]} if scene.keyed else {}
+    named: dict[str, Any] = {"partitioned_by": [KEY]} if scene.keyed else {}
     return lambda: scene.acid.create_table_as(scene.name(), scene.frame(NEW), **named)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.served import served
 from tests.spark.writers.case import SETTINGS, Case, Stage, sample
@@ -18,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
-def stage(spark, postgres_url, template, tmp_path_factory) -> Iterator[Stage]:
+def stage(spark: SparkSession, postgres_url: Any, template: Any, tmp_path_factory: Any) -> Iterator[Stage]:
     room = tmp_path_factory.mktemp("writers")
     with served(postgres_url, template, room / "warehouse", SETTINGS) as server:
         yield Stage(spark, server.uri, room / "rooms")
