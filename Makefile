@@ -16,9 +16,9 @@ QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/tes
   tests/compaction/test_vectors.py tests/compaction/worker/test_output.py tests/catalog/statistics/test_accuracy.py \
   tests/catalog/statistics/test_sketches.py tests/client/test_settings.py tests/client/test_statements.py \
   tests/events/test_messages.py tests/plans tests/streaming/test_values.py tests/streaming/test_records.py \
-  tests/write/test_staging.py tests/spark/sql/test_rewriting.py tests/documents/test_links.py tests/test_citations.py \
-  tests/test_config.py tests/test_docs.py tests/test_idl.py tests/test_settings.py \
-  tests/test_serve.py::test_embedded_data_is_kept_across_a_stop_and_a_kill
+  tests/write/test_staging.py tests/spark/sql/test_rewriting.py tests/documents/test_links.py \
+  tests/documents/test_citations.py tests/documents/test_docs.py tests/server/test_config.py tests/repository/test_idl.py tests/server/test_settings.py \
+  tests/server/test_serve.py::test_embedded_data_is_kept_across_a_stop_and_a_kill
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
@@ -72,7 +72,7 @@ docs: install ## The documents as a site in build/docs, its links checked
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 release: install ## Build sdists and wheels into dist/, install them in clean environments and run the quick start there
-	@$(BIN)/python -m tests.release $(ARGS)
+	@$(BIN)/python -m tests.repository.release $(ARGS)
 
 bench: install ## Ratios: RPC cycles beside bare Postgres, an ACID scan beside plain ORC
 	@$(BIN)/python -m tests.bench $(ARGS)

@@ -16,7 +16,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 from hive_acid.wire import service, ttypes
 from tests.caller import Caller, refused
 from tests.clients.checking import CheckingProxy
-from tests.methods import methods
+from tests.repository.methods import methods
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 
-UNSERVED = "calls a method of tier 4, which is answered UNKNOWN_METHOD (tests/test_methods.py)"
+UNSERVED = "calls a method of tier 4, which is answered UNKNOWN_METHOD (tests/repository/test_methods.py)"
 
 _SINCE_2 = "*Type(* getTypeAll(* *FileMetadata* *PartitionForEvent(* isPartitionMarkedForEvent(*"
 _SINCE_3 = (

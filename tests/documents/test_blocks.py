@@ -18,7 +18,7 @@ RUN = {"python", "sql", "sh"}
 PAGES = {
     str(page.relative_to(ROOT)): found
     for page in documents()
-    if page.name != "README.md" or page.parent != ROOT  # tests/test_readme.py runs that in a process of its own
+    if page.name != "README.md" or page.parent != ROOT  # test_readme.py runs that in a process of its own
     if (found := [block for block in blocks(page.read_text()) if block.language in RUN and not block.skipped])
 }
 SETTINGS = {"metastore.catalog.undrop.window": "24h"}

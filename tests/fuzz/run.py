@@ -20,7 +20,7 @@ from metastore.rpc.encoding.framing import MessageScanner
 from tests.caller import Caller
 from tests.fuzz.stage import furnish
 from tests.fuzz.values import Values
-from tests.methods import methods
+from tests.repository.methods import methods
 
 AGAIN_AFTER = 400
 """Messages after which what they have dropped is made again."""

@@ -9,7 +9,7 @@ from thriftpy2.thrift import TType
 from hive_acid.wire import service
 from metastore.rpc.encoding.faults import fault_of
 from metastore.rpc.encoding.field_tables import field_parts, item_parts
-from tests.methods import methods
+from tests.repository.methods import methods
 
 BAD = b"\xff\xfe\0"
 DEEPEST = 6

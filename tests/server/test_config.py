@@ -12,7 +12,7 @@ from metastore.config import Config, describe, load
 from metastore.known_settings import KNOWN
 from metastore.settings import SettingError, spelling
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 
 
 def site(tmp_path: Path, *properties: Any, name: Any = "hive-site.xml", inside: Any = "") -> Any:

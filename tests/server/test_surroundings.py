@@ -16,7 +16,7 @@ from hive_acid import connect
 from hive_acid.spark.jvm import java
 from metastore import cli
 from metastore.store.embedded.server import EmbeddedPostgres, EmbeddedPostgresError
-from tests.test_mistakes import refused
+from tests.server.test_mistakes import refused
 
 ANOTHER_POSTGRES = {
     "PGHOST": "h",

@@ -23,7 +23,7 @@ from metastore.store.database import Database
 from tests.observe.scrape import get, names, parsed
 from tests.ports import free_port
 
-DEPLOY = Path(__file__).parent.parent / "deploy"
+DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 SCRAPED = {"instance", "job"}
 """Labels that Prometheus gives to all that it scrapes."""
 

@@ -8,7 +8,7 @@ from thriftpy2.thrift import TApplicationException
 
 from hive_acid.wire import service
 from tests.caller import INTERNAL, Caller, Refused
-from tests.methods import DOCUMENT, OURS, document, methods
+from tests.repository.methods import DOCUMENT, OURS, document, methods
 
 ONEWAY = {"shutdown", "reinitialize"}
 
@@ -24,7 +24,7 @@ def test_table_is_complete() -> None:
 
 
 def test_document_is_current() -> None:
-    assert DOCUMENT.read_text() == document(), "run: python -m tests.methods"
+    assert DOCUMENT.read_text() == document(), "run: python -m tests.repository.methods"
 
 
 def test_tiers_are_served(metastore: Callable[..., str]) -> None:

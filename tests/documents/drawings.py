@@ -1,6 +1,6 @@
 """The drawings of the state machines in docs/architecture/states.md, made from the tables in ``states.py``.
 
-``python -m tests.drawings`` writes them; `tests/test_docs.py` keeps them true.
+``python -m tests.documents.drawings`` writes them; `tests/documents/test_docs.py` keeps them true.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from metastore.compaction import states as compaction
 from metastore.lock.states import LOCK_ARROWS
 from metastore.txn.states import ARROWS
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "architecture" / "states.md"
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "architecture" / "states.md"
 BEGIN, END = "<!-- states: begin -->\n", "<!-- states: end -->"
 
 

@@ -1,6 +1,6 @@
-"""The table of methods in idl/METHODS.md, made from ``idl/methods.tsv``; ``python -m tests.methods`` writes it.
+"""The table of methods in idl/METHODS.md, made from ``idl/methods.tsv`` by ``python -m tests.repository.methods``.
 
-`tests/test_methods.py` keeps both true: methods of the tiers 1 to 3 are served, the others answered UNKNOWN_METHOD.
+`test_methods.py` keeps both true: methods of the tiers 1 to 3 are served, the others answered UNKNOWN_METHOD.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.engines.known import RUN, known_failures
 
-IDL = Path(__file__).parent.parent / "idl"
+IDL = Path(__file__).parent.parent.parent / "idl"
 DOCUMENT = IDL / "METHODS.md"
 UNSERVED_TIER = 4
 OURS = "ours"
@@ -22,7 +22,7 @@ Each method that any Hive from 2.3 to 4.2 knows, and what it does here. The rele
 what no Hive has. Tiers: 1 transactions, locks and compaction; 2 what reads and changes the catalogue; 3 statistics,
 constraints, functions, privileges, notifications, tokens; 4 is not served: the answer is Thrift's error UNKNOWN_METHOD
 with the text `Invalid method name: 'NAME'`, on which clients do without. Made from `methods.tsv` by
-`python -m tests.methods`.
+`python -m tests.repository.methods`.
 
 | method | releases | tier | here |
 |---|---|---|---|

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+README = Path(__file__).parent.parent.parent / "README.md"
 ROWS = [("1", "Ada L."), ("2", "Alan")]
 """What the quick start shows."""
 

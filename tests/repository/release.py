@@ -14,9 +14,9 @@ import tempfile
 import venv
 from pathlib import Path
 
-from tests.test_readme import ROWS, quick_start, shown
+from tests.documents.test_readme import ROWS, quick_start, shown
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 CLIENT, SERVER = ROOT, ROOT / "deploy" / "hive-acid-metastore"
 """Where a package is described."""
 EXTRAS = "spark,java"

@@ -16,7 +16,7 @@ import pytest
 import hive_acid
 import metastore
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 CLIENT, SERVER = ROOT, ROOT / "deploy" / "hive-acid-metastore"
 """Where a package is described."""
 FOR_READERS = (".md", ".tsv")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 SPEC = ROOT / "docs" / "spec"
 PLACES = ("client", "metastore", "migrations", "idl", "deploy", "docs", "tests")
 KINDS = {".py", ".sql", ".thrift", ".md", ".yml", ".yaml", ".json", ".tsv", ".spec", ".proto"}

@@ -6,8 +6,8 @@ from metastore.config import Config
 from metastore.known_settings import KNOWN
 from metastore.settings import spelling
 from tests import defaults
+from tests.documents.drawings import BEGIN, DOCUMENT, END, drawings
 from tests.documents.pages import ROOT, documents
-from tests.drawings import BEGIN, DOCUMENT, END, drawings
 
 PROPERTIES = {"hive.compactor.worker.pool"}
 """Properties of tables that are called like settings."""
@@ -18,7 +18,7 @@ NOT_HERE = {"hive.metastore.authorization.storage.checks"}
 
 def test_the_drawings_are_those_of_the_tables() -> None:
     text = DOCUMENT.read_text()
-    assert text.partition(BEGIN)[2].partition(END)[0] == drawings(), "run: python -m tests.drawings"
+    assert text.partition(BEGIN)[2].partition(END)[0] == drawings(), "run: python -m tests.documents.drawings"
 
 
 def test_settings_that_the_documents_name_exist() -> None:

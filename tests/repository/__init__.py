@@ -1,0 +1,1 @@
+"""What the repository itself must be: packages, deployment, methods, releases."""
