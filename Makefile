@@ -11,7 +11,7 @@ DAY ?= $(shell expr $$(date +%s) / 86400)
 VERSION ?= 4.3
 SPARK_VENV := .venv-spark-$(VERSION)
 SERVER := deploy/hive-acid-metastore
-QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/test_checker.py tests/rpc/test_framing.py \
+QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/judging/test_checker.py tests/rpc/test_framing.py \
   tests/compaction/test_plan.py tests/compaction/initiator/test_policy.py tests/compaction/worker/test_overrides.py \
   tests/compaction/test_vectors.py tests/compaction/worker/test_output.py tests/catalog/statistics/test_accuracy.py \
   tests/catalog/statistics/test_sketches.py tests/client/test_settings.py tests/client/test_statements.py \
@@ -78,7 +78,7 @@ bench: install ## Ratios: RPC cycles beside bare Postgres, an ACID scan beside p
 	@$(BIN)/python -m tests.bench $(ARGS)
 
 bench-rpc: install ## The transactional calls, measured (ARGS="--against thrift://host:9083 --only write,read …")
-	@$(BIN)/python -m tests.bench.rpc $(ARGS)
+	@$(BIN)/python -m tests.bench.calls.rpc $(ARGS)
 
 bench-catalogue: install ## A table with 200,000 partitions: each call beside bare SQL (ARGS="--partitions N")
 	@$(BIN)/python -m tests.bench.catalogue $(ARGS)

@@ -8,8 +8,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import rpc, scan
-from tests.bench.servers import Machine
+from tests.bench import scan
+from tests.bench.calls import rpc
+from tests.bench.calls.servers import Machine
 
 
 def main() -> int:

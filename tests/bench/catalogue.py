@@ -23,11 +23,11 @@ import psycopg2
 
 from hive_acid.operators.show import Listing
 from hive_acid.wire import ttypes
-from tests.bench.driver import LONG_READ_BYTES, ask, connect
+from tests.bench.calls.driver import LONG_READ_BYTES, ask, connect
+from tests.bench.calls.messages import encode, reply_header
+from tests.bench.calls.rpc import show
+from tests.bench.calls.servers import Machine
 from tests.bench.machine import memory_mb, peak_memory_mb, reset_peak_memory
-from tests.bench.messages import encode, reply_header
-from tests.bench.rpc import show
-from tests.bench.servers import Machine
 
 SETTINGS = {"hive.compactor.initiator.on": "false", "metastore.filesystem.directories": "false"}
 HOURS = 100

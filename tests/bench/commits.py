@@ -20,7 +20,7 @@ import pyarrow as pa
 from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import connect
 from hive_acid.streaming import ArrowWriter, StreamingConnection, keep_freed_memory
-from tests.bench.servers import Machine
+from tests.bench.calls.servers import Machine
 
 ROWS = 100
 SETTINGS = {

@@ -36,8 +36,8 @@ from hive_acid.streaming import (
     StreamingConnection,
     keep_freed_memory,
 )
+from tests.bench.calls.servers import Machine, Server
 from tests.bench.machine import cpu_s
-from tests.bench.servers import Machine, Server
 
 COLUMNS = {
     "id": "bigint", "customer": "int", "day": "string", "status": "string", "price": "double", "amount": "int",

@@ -21,8 +21,8 @@ import hive_acid.spark
 from hive_acid.demo import spark as sparks
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.spark import AcidSession
+from tests.bench.calls.servers import Machine
 from tests.bench.machine import cpu_s
-from tests.bench.servers import Machine
 
 ROWS = 2_000
 KINDS = {

@@ -9,8 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.isolation.chaos import ChaosConfig
 from tests.isolation.run import RunConfig, run
+from tests.isolation.world.chaos import ChaosConfig
 
 
 def main() -> int:

@@ -12,17 +12,17 @@ from pathlib import Path
 
 from hive_acid import connect
 from hive_acid.wire import ttypes
-from tests.isolation.caller import Caller, StuckError
-from tests.isolation.chaos import Chaos, ChaosConfig
-from tests.isolation.checker import IsolationReport, check
-from tests.isolation.cluster import Cluster
-from tests.isolation.compactor import Compactor
-from tests.isolation.comparison import compare_servers
-from tests.isolation.deltas import Deltas, Keyspace
-from tests.isolation.history import Outcome, Transaction
-from tests.isolation.library import LibrarySession
-from tests.isolation.plans import LIBRARY_KINDS, RAW_KINDS, Plan, make_plan
-from tests.isolation.sessions import Session
+from tests.isolation.clients.caller import Caller, StuckError
+from tests.isolation.clients.compactor import Compactor
+from tests.isolation.clients.library import LibrarySession
+from tests.isolation.clients.plans import LIBRARY_KINDS, RAW_KINDS, Plan, make_plan
+from tests.isolation.clients.sessions import Session
+from tests.isolation.judging.checker import IsolationReport, check
+from tests.isolation.judging.comparison import compare_servers
+from tests.isolation.judging.deltas import Deltas, Keyspace
+from tests.isolation.judging.history import Outcome, Transaction
+from tests.isolation.world.chaos import Chaos, ChaosConfig
+from tests.isolation.world.cluster import Cluster
 
 FINAL_READ_KEYS = 50
 COMPARISONS = 0.02

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.isolation.chaos import ChaosConfig
 from tests.isolation.run import RunConfig, run
+from tests.isolation.world.chaos import ChaosConfig
 
 
 @pytest.mark.slow

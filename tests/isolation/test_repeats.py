@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hive_acid.wire import ttypes
-from tests.isolation.caller import Caller
+from tests.isolation.clients.caller import Caller
 
 ACQUIRED, WAITING = ttypes.LockState.ACQUIRED, ttypes.LockState.WAITING
 

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hive_acid.wire import ttypes
-from tests.bench.messages import encode
+from tests.bench.calls.messages import encode
 
 STOP, BOOL, I32, I64, STRING, STRUCT, MAP, SET, LIST = 0, 2, 8, 10, 11, 12, 13, 14, 15
 Attack = Callable[[str, threading.Event], None]

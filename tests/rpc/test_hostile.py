@@ -20,8 +20,8 @@ import pytest
 from hive_acid.demo.daemon import Daemon
 from hive_acid.wire import ttypes
 from metastore.rpc import server as server_module
+from tests.bench.calls.messages import encode
 from tests.bench.machine import memory_mb, peak_memory_mb, reset_peak_memory
-from tests.bench.messages import encode
 from tests.caller import Caller
 from tests.databases import copied
 from tests.rpc import hostile

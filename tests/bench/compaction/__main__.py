@@ -27,9 +27,9 @@ from hive_acid.errors import CompactionFailedError
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.spark import AcidSession
 from hive_acid.wire import ttypes
+from tests.bench.calls.servers import Machine
 from tests.bench.data.orders import COLUMNS, orders
 from tests.bench.machine import cpu_s
-from tests.bench.servers import Machine
 
 DELTAS = 10
 IN_DELTAS = 5

@@ -18,8 +18,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from tests.bench.calls.servers import Machine
 from tests.bench.data.lifecycle import CHANGES, Cost
-from tests.bench.servers import Machine
 from tests.clients.maven import Jar, NotFetchedError, cache_directory
 
 HOUSE = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ G-single and, for the second, the long fork):
 - the compositions "ww or wr, then perhaps rw".
 
 Beside that it knows of aborted, dirty, intermediate, non-repeatable and stale reads, lost updates and writes, and ids
-given twice (`tests.isolation.versions`).
+given twice (`tests.isolation.judging.versions`).
 
 One kind of long fork is Hive's own: a transaction is opened by one call and its snapshot taken by a second. Of what
 committed between the two it sees the transactions with smaller ids and not those with larger ones (the cap at its own
@@ -24,9 +24,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tests.isolation import graph
-from tests.isolation.history import Transaction
-from tests.isolation.versions import Versions, Violation
+from tests.isolation.judging import graph
+from tests.isolation.judging.history import Transaction
+from tests.isolation.judging.versions import Versions, Violation
 
 Edges = dict[int, list[int]]
 MOST_STORIES = 5

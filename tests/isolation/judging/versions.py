@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.isolation.history import Append, Elements, Key, Outcome, Read, Transaction, shorten
+from tests.isolation.judging.history import Append, Elements, Key, Outcome, Read, Transaction, shorten
 
 
 @dataclass(frozen=True, slots=True)

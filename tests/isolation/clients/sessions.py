@@ -13,12 +13,12 @@ from typing import Any
 
 from hive_acid.format.snapshot import NONE_OPEN, ValidTxnList, ValidWriteIdList
 from hive_acid.wire import table_name, ttypes
-from tests.isolation.attempt import Attempt
-from tests.isolation.caller import Caller
-from tests.isolation.comparison import visible_write_ids
-from tests.isolation.deltas import DATABASE, Deltas, Keyspace
-from tests.isolation.history import Key, Outcome, Transaction
-from tests.isolation.plans import LINGERING_ROUND_S, Plan
+from tests.isolation.clients.attempt import Attempt
+from tests.isolation.clients.caller import Caller
+from tests.isolation.clients.plans import LINGERING_ROUND_S, Plan
+from tests.isolation.judging.comparison import visible_write_ids
+from tests.isolation.judging.deltas import DATABASE, Deltas, Keyspace
+from tests.isolation.judging.history import Key, Outcome, Transaction
 
 LOCK_PATIENCE_S = 4.0
 MAX_SNAPSHOTS = 5

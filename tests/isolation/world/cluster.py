@@ -133,7 +133,7 @@ class Proxy:
     def __init__(self, target: Address, seed: str, rate: float) -> None:
         self.address: Address = ("127.0.0.1", free_port())
         options = ["--port", str(self.address[1]), "--target", str(target[1]), "--seed", seed, "--rate", str(rate)]
-        command = [sys.executable, "-m", "tests.isolation.proxy", *options]
+        command = [sys.executable, "-m", "tests.isolation.world.proxy", *options]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self._process.stdout.readline()

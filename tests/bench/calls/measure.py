@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.bench.driver import Driver, Figures, Scenario
+from tests.bench.calls.driver import Driver, Figures, Scenario
+from tests.bench.calls.servers import Server
 from tests.bench.machine import real_time
-from tests.bench.servers import Server
 
 
 @dataclass(frozen=True)

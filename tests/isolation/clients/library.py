@@ -20,11 +20,11 @@ from hive_acid.transactions.locks import Operation, read_component, write_compon
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction as LibraryTransaction
 from hive_acid.wire import ttypes
-from tests.isolation.attempt import Attempt
-from tests.isolation.caller import Caller
-from tests.isolation.deltas import DATABASE, Deltas, Keyspace
-from tests.isolation.history import Outcome, Transaction
-from tests.isolation.plans import LINGERING_ROUND_S, Plan
+from tests.isolation.clients.attempt import Attempt
+from tests.isolation.clients.caller import Caller
+from tests.isolation.clients.plans import LINGERING_ROUND_S, Plan
+from tests.isolation.judging.deltas import DATABASE, Deltas, Keyspace
+from tests.isolation.judging.history import Outcome, Transaction
 
 LOCK_TIMEOUT_MS = 4_000
 CONNECT_PAUSE_S = 0.2

@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hive_acid.operators.show import Listing
-from tests.bench import floor, growth, handover, hostile, report, single
-from tests.bench.cycles import CYCLES, prepare
-from tests.bench.driver import Scenario, ask, connect
+from tests.bench.calls import floor, growth, handover, hostile, report, single
+from tests.bench.calls.cycles import CYCLES, prepare
+from tests.bench.calls.driver import Scenario, ask, connect
+from tests.bench.calls.measure import Measurement, Options, measure, median
+from tests.bench.calls.servers import Machine, Server
 from tests.bench.machine import memory_mb, real_time
-from tests.bench.measure import Measurement, Options, measure, median
-from tests.bench.servers import Machine, Server
 
 SNAPSHOT_CONNECTIONS = (1, 8)
 GROWN_CONNECTIONS = 8

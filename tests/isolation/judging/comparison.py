@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.wire import table_name, ttypes
-from tests.isolation.caller import Caller
-from tests.isolation.deltas import DATABASE
+from tests.isolation.clients.caller import Caller
+from tests.isolation.judging.deltas import DATABASE
 
 LOOKED_AT = 500
 """The latest write ids are compared, so many."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from tests.bench.messages import IncompleteError, decode, encode
+from tests.bench.calls.messages import IncompleteError, decode, encode
 
 READ_BYTES = 1 << 16
 """A buffer twice as large comes from the kernel for every read, which costs ten times as much as the read."""

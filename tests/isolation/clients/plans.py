@@ -6,8 +6,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.isolation.deltas import Keyspace
-from tests.isolation.history import Key
+from tests.isolation.judging.deltas import Keyspace
+from tests.isolation.judging.history import Key
 
 RAW_KINDS = {"checked": 10, "dynamic": 4, "exclusive": 5, "insert": 3, "reader": 5}
 """Kind of transaction to its share.

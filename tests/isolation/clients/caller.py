@@ -13,7 +13,7 @@ from thriftpy2.thrift import TApplicationException, TClient
 from thriftpy2.transport import TCyBufferedTransport, TSocket, TTransportException
 
 from hive_acid.wire import service, ttypes
-from tests.isolation.cluster import Address
+from tests.isolation.world.cluster import Address
 
 ANSWER_TIMEOUT_MS = 30_000
 PAUSE_S = 0.02

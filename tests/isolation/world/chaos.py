@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.isolation.cluster import Cluster, Server
+from tests.isolation.world.cluster import Cluster, Server
 
 MOST_STARTS = 20
 FREEZES = 0.3

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable
 
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from tests.isolation.deltas import Deltas
-from tests.isolation.history import Append, Elements, Key, Read, Transaction
+from tests.isolation.judging.deltas import Deltas
+from tests.isolation.judging.history import Append, Elements, Key, Read, Transaction
 
 ELEMENTS = itertools.count(1)
 """Each element is appended once."""

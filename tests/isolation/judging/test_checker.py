@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.isolation.checker import check
-from tests.isolation.history import Append, Elements, Key, Outcome, Read, Transaction
+from tests.isolation.judging.checker import check
+from tests.isolation.judging.history import Append, Elements, Key, Outcome, Read, Transaction
 
 X, Y = Key("t", "x"), Key("t", "y")
 

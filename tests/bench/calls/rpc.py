@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table as TextTable
 
 from hive_acid.operators.show import Listing
-from tests.bench import sections
+from tests.bench.calls import sections
+from tests.bench.calls.measure import Options
+from tests.bench.calls.servers import Machine, Server
 from tests.bench.machine import allow_many_files
-from tests.bench.measure import Options
-from tests.bench.servers import Machine, Server
 
 _WIDTH = 200
 

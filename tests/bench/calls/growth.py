@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from hive_acid.wire import ttypes
-from tests.bench.cycles import (
+from tests.bench.calls.cycles import (
     COMMIT,
     COMMIT_CHECKED,
     LOCK,
@@ -17,8 +17,8 @@ from tests.bench.cycles import (
     lock_request,
     open_request,
 )
-from tests.bench.driver import Call, Driver, Scenario, Script, ask, connect
-from tests.bench.messages import ID_BYTES, encode, success_header
+from tests.bench.calls.driver import Call, Driver, Scenario, Script, ask, connect
+from tests.bench.calls.messages import ID_BYTES, encode, success_header
 
 CONNECTIONS = 50
 _BATCH = PARTITIONS * TABLES // CONNECTIONS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.bench.driver import Figures
-from tests.bench.measure import Measurement
-from tests.bench.servers import Server
+from tests.bench.calls.driver import Figures
+from tests.bench.calls.measure import Measurement
+from tests.bench.calls.servers import Server
 
 CALLS = {
     "open_txns": "open",

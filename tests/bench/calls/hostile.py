@@ -8,10 +8,10 @@ import socket
 import time
 from dataclasses import dataclass
 
-from tests.bench.driver import ask, connect
+from tests.bench.calls.driver import ask, connect
+from tests.bench.calls.messages import encode
+from tests.bench.calls.servers import Server
 from tests.bench.machine import memory_mb, peak_memory_mb, reset_peak_memory
-from tests.bench.messages import encode
-from tests.bench.servers import Server
 from tests.rpc import hostile
 from tests.rpc.hostile import Attack
 

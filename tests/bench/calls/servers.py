@@ -15,7 +15,7 @@ import psycopg2
 
 from hive_acid.demo.daemon import Daemon
 from metastore.store.embedded.server import EmbeddedPostgres
-from tests.bench.driver import ask, connect
+from tests.bench.calls.driver import ask, connect
 from tests.bench.machine import cpu_s
 
 SETTINGS = {"hive.compactor.initiator.on": "false"}

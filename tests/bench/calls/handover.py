@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 from hive_acid.wire import ttypes
-from tests.bench.driver import Call, Scenario, Script
-from tests.bench.messages import ID_BYTES, MARK, cut, encode, reply_header, success_header
+from tests.bench.calls.driver import Call, Scenario, Script
+from tests.bench.calls.messages import ID_BYTES, MARK, cut, encode, reply_header, success_header
 
 WAITERS_PER_TABLE = 10
 """One more connection of each table holds its lock meanwhile."""

@@ -15,10 +15,10 @@ from thriftpy2.thrift import TApplicationException
 
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.wire import ttypes
-from tests.isolation.caller import Caller
-from tests.isolation.comparison import visible_write_ids
-from tests.isolation.deltas import DATABASE, Deltas, Keyspace
-from tests.isolation.history import Key
+from tests.isolation.clients.caller import Caller
+from tests.isolation.judging.comparison import visible_write_ids
+from tests.isolation.judging.deltas import DATABASE, Deltas, Keyspace
+from tests.isolation.judging.history import Key
 
 PAUSE_S = 0.1
 REFUSALS = (

@@ -19,7 +19,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection
 from hive_acid.format.names import base_name, delta_name
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from tests.isolation.history import Elements, Key
+from tests.isolation.judging.history import Elements, Key
 
 DATABASE = "iso"
 

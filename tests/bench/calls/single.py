@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hive_acid.wire import ttypes
-from tests.bench.cycles import DATABASE
-from tests.bench.driver import Call, Scenario, Script, ask, connect
-from tests.bench.messages import encode, reply_header, success_header
+from tests.bench.calls.cycles import DATABASE
+from tests.bench.calls.driver import Call, Scenario, Script, ask, connect
+from tests.bench.calls.messages import encode, reply_header, success_header
 
 RANGE = 1000
 """Transactions of one call of heartbeat_txn_range, and of one call that opens, allocates or aborts many."""

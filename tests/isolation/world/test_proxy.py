@@ -13,8 +13,8 @@ from thriftpy2.transport import TTransportException
 from hive_acid.wire import ttypes
 from metastore.rpc.encoding import codec
 from metastore.rpc.encoding.framing import MessageScanner
-from tests.isolation.caller import Caller
-from tests.isolation.proxy import FaultProxy
+from tests.isolation.clients.caller import Caller
+from tests.isolation.world.proxy import FaultProxy
 
 
 class Metastore:

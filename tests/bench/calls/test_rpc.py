@@ -11,14 +11,14 @@ import pytest
 
 from hive_acid import connect
 from hive_acid.wire import ttypes
-from tests.bench import cycles, floor, rpc, sections
-from tests.bench.driver import Call, CallError, Driver, Scenario, Script, ask
-from tests.bench.driver import connect as raw
+from tests.bench.calls import cycles, floor, rpc, sections
+from tests.bench.calls.driver import Call, CallError, Driver, Scenario, Script, ask
+from tests.bench.calls.driver import connect as raw
+from tests.bench.calls.measure import Options, measure
+from tests.bench.calls.messages import MARK, cut, encode, reply_header
+from tests.bench.calls.sections import Bench, Sizes
+from tests.bench.calls.servers import Machine, Server
 from tests.bench.machine import real_time
-from tests.bench.measure import Options, measure
-from tests.bench.messages import MARK, cut, encode, reply_header
-from tests.bench.sections import Bench, Sizes
-from tests.bench.servers import Machine, Server
 
 SIZES = Sizes(
     aborted=(0, 1000),

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hive_acid.wire import ttypes
-from tests.bench.driver import Call, Scenario, Script, ask, connect
-from tests.bench.messages import ID_BYTES, MARK, cut, encode, reply_header, success_header
+from tests.bench.calls.driver import Call, Scenario, Script, ask, connect
+from tests.bench.calls.messages import ID_BYTES, MARK, cut, encode, reply_header, success_header
 
 DATABASE = "bench"
 TABLES, PARTITIONS = 10, 100

@@ -1,0 +1,1 @@
+"""The calls of a metastore, measured: ours, another one's, and the floor of bare Postgres."""

@@ -1,0 +1,1 @@
+"""Clients of a run, of each kind, and what they are to do."""

@@ -1,0 +1,1 @@
+"""What a history says: whether its clients saw what snapshot isolation allows."""

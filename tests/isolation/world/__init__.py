@@ -1,0 +1,1 @@
+"""Servers, Postgres and the network between, with every trouble."""
