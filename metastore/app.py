@@ -58,6 +58,9 @@ HEALTH_WAIT_S = 2.0
 """A server whose event loop does not turn for so long is not live."""
 EMBEDDED_CONNECTIONS, RESERVED_CONNECTIONS = 100, 20
 """What the embedded Postgres allows: so many, or so many more than the server may have, for commands beside it."""
+STOP_S = 50.0
+"""A stop that takes longer ends the process as it is: a database that hangs lets nothing end in order. As by a kill,
+nothing is lost by it. `deploy/systemd` allows ten seconds more."""
 TURN_S = 0.0002
 """So long one thread of Python's runs on while another one waits. By default it is 5 ms."""
 
@@ -158,10 +161,11 @@ class App:
         try:
             announce(self.start())
             self._ended.get()
-            if self._lost is not None and self._db is not None:
-                self._db.close()  # nobody shall wait for it
         finally:
-            self.stop()
+            with _bounded():
+                if self._lost is not None and self._db is not None:
+                    self._db.close()  # nobody shall wait for it
+                self.stop()
         if self._lost is not None:
             raise DatabaseLostError(self._lost)
         event(LOG, logging.INFO, "stopped")
@@ -335,6 +339,23 @@ class App:
             files.remove(probe)
         except Exception as error:  # each file system has errors of its own, as for want of credentials
             raise StartError(f"the warehouse {root} is not writable: {first_line(error)}") from error
+
+
+@contextlib.contextmanager
+def _bounded() -> Iterator[None]:
+    """End the process if the body, which stops the server, takes longer than `STOP_S`."""
+
+    def end() -> None:
+        event(LOG, logging.ERROR, "ended without a clean stop, which took too long", seconds=STOP_S)
+        os._exit(1)
+
+    limit = threading.Timer(STOP_S, end)
+    limit.daemon = True
+    limit.start()
+    try:
+        yield
+    finally:
+        limit.cancel()
 
 
 def _allow_many_connections() -> int:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,8 @@ from tests.ports import free_port
 class Serve:
     """A running daemon."""
 
-    def __init__(self, *arguments: Any) -> None:
-        command = [sys.executable, "-m", "metastore.cli", "serve", *map(str, arguments)]
+    def __init__(self, *arguments: Any, program: Sequence[str] = ("-m", "metastore.cli")) -> None:
+        command = [sys.executable, *program, "serve", *map(str, arguments)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.line = self.process.stdout.readline().strip()  # type: ignore[union-attr]
 
@@ -54,8 +54,8 @@ class Serve:
 def serve(tmp_path: Path) -> Iterator[Callable[..., Serve]]:
     running: list[Serve] = []
 
-    def start(*arguments: Any) -> Serve:
-        running.append(Serve("--port", 0, "--warehouse", tmp_path / "warehouse", *arguments))
+    def start(*arguments: Any, **how: Any) -> Serve:
+        running.append(Serve("--port", 0, "--warehouse", tmp_path / "warehouse", *arguments, **how))
         return running[-1]
 
     yield start
@@ -191,6 +191,29 @@ def test_a_postgres_that_dies_is_started_again_and_in_the_end_given_up(
     assert "has ended 6 times within 10 min" in last
     assert "Traceback" not in last
     assert (200, 503) in statuses
+
+
+def test_a_postgres_that_hangs_does_not_keep_the_server_from_its_end(
+    serve: Callable[..., Serve], data_dir: Path
+) -> None:
+    """It answers nothing and takes no leave, as on a disk that hangs."""
+    code = "import sys; from metastore import app, cli; app.STOP_S = 3.0; sys.exit(cli.main())"
+    running = serve("--data-dir", data_dir, program=("-c", code))
+    postmaster = _postmaster(data_dir)
+    ours = [postmaster, *_children(postmaster)]
+    for process in ours:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        status, words = running.end()
+        assert status == 1
+        assert "ended without a clean stop, which took too long" in words
+    finally:
+        for process in ours:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
+    _until(lambda: not _postgres_processes(data_dir))
+    again = serve("--data-dir", data_dir)
+    assert again.end()[0] == 0
 
 
 def test_a_taken_port_is_refused(tmp_path: Path, db_url: str) -> None:
