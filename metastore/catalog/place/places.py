@@ -154,7 +154,7 @@ def _allowed(stored: str, schemes: Sequence[str] | None) -> str:
     if schemes is not None and scheme not in schemes:
         raise MetaError(
             f"the location {stored} cannot be a place: {scheme} is none of the file systems of"
-            f" metastore.filesystem.schemes ({', '.join(schemes)})"
+            f" metastore.filesystem.schemes ({', '.join(dict.fromkeys(schemes))})"
         )
     return stored
 

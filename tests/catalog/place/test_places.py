@@ -273,3 +273,8 @@ def test_a_link_into_what_is_around_it(tmp_path: Path) -> None:
     assert spellings(f"file:{tmp_path}/t", known) == [f"file:{once}", f"file:{tmp_path}/t"]
     with pytest.raises(MetaError, match=r"passes .*/around twice"):
         local_aliases(str(tmp_path / "around" / "around" / "t"))
+
+
+def test_what_may_be_a_place_is_named_once() -> None:
+    with pytest.raises(MetaError, match=r"http is none of .* \(file, s3a\)$"):
+        qualified("http://h/x", schemes=("file", "s3a", "file"))
