@@ -129,9 +129,9 @@ class TableWrite:
     ) -> TableWrite:
         """Lock what is about to be changed, and read the definition behind the lock.
 
-        What to lock is guessed by what is known of the table, so that one look is enough. Raises NoSuchObjectError,
-        TableChangedError for a table that is not the one that is meant, and what `Transaction.lock` raises, and
-        for an overwrite `Transaction.wait_for_earlier_writes`.
+        What to lock is guessed by what is known of the table, so that one look is enough; it shares the lock's round
+        trip. Raises NoSuchObjectError, TableChangedError for a table that is not the one that is meant, and what
+        `Transaction.lock` raises, and for an overwrite `Transaction.wait_for_earlier_writes`.
         """
         known = meant.known or definitions.now(meant)
         component = intent.component(known)
@@ -154,6 +154,9 @@ class TableWrite:
             table = definitions.now(meant, transaction)
         if intent.overwrites and table.is_transactional:
             transaction.wait_for_earlier_writes(table.database, table.name)
+            # Its write id is fixed now, and hides what came before, such as rows with a column that was added since the
+            # look above. So it goes by what a look behind it says.
+            table = definitions.now(meant, transaction)
         return cls(connection, definitions, transaction, table, intent)
 
     # --- while files are made ------------------------------------------------------------------

@@ -23,7 +23,7 @@ from hive_acid.wire import ttypes
 MOMENTS = {
     "start": "after the handle was made, before the statement",
     "lock": "before it asks for its lock",
-    "locked": "as soon as it has its lock",
+    "locked": "as soon as it has its lock, and knows the table behind it",
     "staged": "when its files are made, and none has its final name",
     "register": "just before it registers new partitions",
     "rename": "just before the first of its files has its final name",
