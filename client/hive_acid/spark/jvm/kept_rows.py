@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from hive_acid.spark.jvm.job_settings import NOT_INFERRED, configured
+from hive_acid.spark.jvm.session_settings import is_on
 
 _SPECULATION = "spark.speculation"
 
@@ -26,7 +27,7 @@ def kept_rows(rows: DataFrame) -> DataFrame:
     Spark keeps with them what it concludes of each column from all others (`job_settings.NOT_INFERRED`). A client of
     Connect has no plan of its own, and leaves it at that: the joins and filters behind `rows` are planned by it.
     """
-    if rows.sparkSession.conf.get(_SPECULATION, "false") == "true":
+    if is_on(rows.sparkSession, _SPECULATION):
         rows = rows.hint("rebalance")
     of_jvm: Any = vars(rows).get("_jdf")
     if of_jvm is None:

@@ -8,6 +8,16 @@ from typing import Any, Self
 from pyspark.sql import SparkSession
 
 
+def is_on(spark: SparkSession, setting: str, default: bool = False) -> bool:
+    """Whether a setting is true. Spark takes ``TRUE`` for it, too."""
+    return word(spark, setting, str(default)) == "TRUE"
+
+
+def word(spark: SparkSession, setting: str, default: str = "") -> str:
+    """The value of a setting whose values are words, in capitals: Spark keeps it as it was written, and reads it so."""
+    return str(spark.conf.get(setting, default)).strip().upper()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SessionSettings:
     """The settings of a session at one moment; None over Connect, where what a frame says is analysed anew each time.

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
 from hive_acid.spark.jvm.job_settings import configured
+from hive_acid.spark.jvm.session_settings import word
 
 _PACKAGE = "org.apache.spark.sql.execution.datasources"
 _CLASSES = {
@@ -54,6 +55,6 @@ def writer_of(frame: DataFrame, kind: str) -> DataFrameWriter:
 @contextmanager
 def exact_times(spark: SparkSession) -> Iterator[None]:
     """Within the block files hold times by the microsecond, also where the session would cut them to milliseconds."""
-    cut = spark.conf.get(_PARQUET_TIMES, None) == "TIMESTAMP_MILLIS"
+    cut = word(spark, _PARQUET_TIMES) == "TIMESTAMP_MILLIS"
     with configured(spark, {_PARQUET_TIMES: "TIMESTAMP_MICROS"} if cut else {}):
         yield

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.operators.show import Listing
 from hive_acid.settings import TransactionManager
+from hive_acid.spark.jvm.session_settings import word
 from hive_acid.spark.read.undivided import undivided
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments, bound, for_query
@@ -134,7 +135,7 @@ class Run:
 
     def _has_wall_clocks(self) -> bool:
         """Whether times are without zone, to Spark, if nothing else is said."""
-        return self.spark.conf.get("spark.sql.timestampType") == "TIMESTAMP_NTZ"
+        return word(self.spark, "spark.sql.timestampType") == "TIMESTAMP_NTZ"
 
     def reads_ours(self, query: str) -> bool:
         """Whether a query reads a table of the metastore. Raises SqlError if it cannot be understood."""

@@ -22,6 +22,7 @@ from hive_acid.format.evolution import agree, is_known_by_name, is_marked_rename
 from hive_acid.format.orc.file import ACID_FIELDS
 from hive_acid.format.orc.tail import Tail
 from hive_acid.format.state import DataDirectory, DataFile
+from hive_acid.spark.jvm.session_settings import is_on
 from hive_acid.spark.jvm.sources import reader_of
 from hive_acid.spark.read.legacy.originals import Names
 from hive_acid.spark.read.scan import ROW_COLUMN, literal_path
@@ -105,7 +106,7 @@ def _refuse_capitals(spark: SparkSession, wanted: Sequence[DataFilePath], tails:
     """
     for file, tail in zip(wanted, tails, strict=True):
         within = [name for of in tail.types[1:] for name in of.names if not _is_lower(name)]
-        if within and spark.conf.get(_MINDS_CASE, "false") == "true":
+        if within and is_on(spark, _MINDS_CASE):
             raise UnsupportedTableError(
                 f"{file.path} was not written by hive-acid, and has a field {within[0]}: Spark does not find it with "
                 f"{_MINDS_CASE}=true. Read it without that setting"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from hive_acid.errors import SqlError
+from hive_acid.spark.jvm.session_settings import is_on
 
 _SETTING = "spark.sql.variable.substitute"
 _VARIABLE = re.compile(r"\$\{(?:(\w+?):)?(\S+?)\}")
@@ -19,7 +20,7 @@ def substituted(spark: SparkSession, text: str) -> str:
 
     Those of Spark's process (``${env:HOME}``) stay, for Spark to replace. Raises SqlError for one that means itself.
     """
-    if "${" not in text or spark.conf.get(_SETTING, "true") != "true":
+    if "${" not in text or not is_on(spark, _SETTING, default=True):
         return text
     return _replaced(text, spark.conf.getAll, ())
 
