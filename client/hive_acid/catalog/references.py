@@ -16,7 +16,6 @@ from hive_acid.catalog.calls import CatalogCalls, table_question
 from hive_acid.catalog.table import Table, table_from_wire, table_parts
 from hive_acid.errors import HiveAcidError, NoSuchObjectError, TableChangedError
 from hive_acid.forks import renew_in_children
-from hive_acid.protocol import Question
 from hive_acid.transactions.transaction import Transaction
 
 _KEPT = 1_000
@@ -88,19 +87,20 @@ class Definitions:
 
     def told(self, reference: TableReference, transaction: Transaction | None = None) -> tuple[Table, Any]:
         """As `now`, with all that the metastore says of it beside it, as a Thrift struct."""
-        question = self.question(reference)
+        question = table_question(reference.database, reference.name)
         try:
             answer = self._catalog.call(question.method, *question.args)
         except NoSuchObjectError as error:
             answer = error
-        return self.answered(reference, answer, transaction)
+        return self._answered(reference, answer, transaction)
 
-    def question(self, reference: TableReference) -> Question:
-        """The call whose answer `answered` takes, for who sends it together with another one."""
-        return table_question(reference.database, reference.name)
+    def behind_lock(self, reference: TableReference, transaction: Transaction, component: Any) -> Table:
+        """As `now`, after `component` is locked; both in one round trip, unless the lock has to wait."""
+        question = table_question(reference.database, reference.name)
+        answer = transaction.lock(component, behind=question)
+        return self.now(reference, transaction) if answer is None else self._answered(reference, answer, transaction)[0]
 
-    def answered(self, reference: TableReference, answer: Any, transaction: Transaction | None) -> tuple[Table, Any]:
-        """As `told`, of what was answered to `question`."""
+    def _answered(self, reference: TableReference, answer: Any, transaction: Transaction | None) -> tuple[Table, Any]:
         if isinstance(answer, NoSuchObjectError):
             self.forget(reference.full_name)
             if reference.id is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hive_acid.errors import TransactionClosedError, UnsupportedTableError
+from hive_acid.errors import NoSuchTxnError, TransactionClosedError, TxnAbortedError, UnsupportedTableError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.transactions.life import Owner
@@ -53,6 +53,17 @@ class WritingTransaction(ReadingTransaction):
         for pair in transactions[0]._call("allocate_table_write_ids", request).txnToWriteIds:
             of[pair.txnId]._written[name] = WriteId(pair.writeId)
             of[pair.txnId]._read.pop(name, None)
+
+    def has_there(self, database: str, table: str, write_id: WriteId) -> bool:
+        """Whether this write id is its own in the table that has the name now; there it gets one if it has none."""
+        request = ttypes.AllocateTableWriteIdsRequest(
+            dbName=database.lower(), tableName=table.lower(), txnIds=[self.id]
+        )
+        try:
+            pairs = self._connection.call("allocate_table_write_ids", request).txnToWriteIds
+        except (TxnAbortedError, NoSuchTxnError):
+            return False
+        return any(pair.writeId == write_id for pair in pairs)
 
     def next_statement_id(self) -> int:
         """0, 1, 2, … within the transaction: rows of a later statement may be deletes of an earlier one's."""

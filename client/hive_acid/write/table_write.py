@@ -135,11 +135,7 @@ class TableWrite:
         """
         known = meant.known or definitions.now(meant)
         component = intent.component(known)
-        told = transaction.lock(component, behind=definitions.question(meant))
-        if told is None:
-            table = definitions.now(meant, transaction)
-        else:
-            table, _ = definitions.answered(meant, told, transaction)
+        table = definitions.behind_lock(meant, transaction, component)
         if table.id != known.id and transaction.may_begin_again and intent.reads:
             raise SnapshotOutdatedError(
                 f"{table.full_name} is another table than it was before transaction {transaction.id}, which may not "
@@ -150,8 +146,7 @@ class TableWrite:
             if wanted == component:
                 break
             component = wanted  # it has partitions by now, or none, or others
-            transaction.lock(component)
-            table = definitions.now(meant, transaction)
+            table = definitions.behind_lock(meant, transaction, component)
         if intent.overwrites and table.is_transactional:
             transaction.wait_for_earlier_writes(table.database, table.name)
             # Its write id is fixed now, and hides what came before, such as rows with a column that was added since the
@@ -201,6 +196,8 @@ class TableWrite:
             now = self._connection.table(before.database, before.name)
             if now.id == before.id or now.location != before.location:
                 return False
+            if self.transaction.has_there(before.database, before.name, write_id):
+                return False  # it was given behind the change, and for the table that is there now
             with self._connection.begin(TransactionKind.READ) as transaction:
                 seen = transaction.write_ids(before.database, before.name)
         except HiveAcidError:  # it is gone, or nobody answers: a base that stayed would be read by others

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import ColumnError, HiveAcidError, NoSuchObjectError, SnapshotInTheWayError, TableChangedError
+from hive_acid.protocol import Question
 from hive_acid.spark import AcidSession
 
 COLUMNS = {"id": "int", "total": "int"}
@@ -221,19 +222,19 @@ def test_a_read_is_of_the_table_that_has_the_name_behind_its_lock(
     acid: AcidSession, spark: SparkSession, orders: Any, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """Not of one that was looked up before: by a name of the new one, or of none."""
-    call = Connection.call
+    ask = Connection.ask
     with connect(acid.connection.uri) as other:
 
-        def late(connection: Connection, method: str, *args: object) -> object:
-            if method == moment and connection is acid.connection:
-                monkeypatch.setattr(Connection, "call", call)
+        def late(connection: Connection, *questions: Question) -> list[Any]:
+            if questions[0].method == moment and connection is acid.connection:
+                monkeypatch.setattr(Connection, "ask", ask)
                 wire = other.wire_table("d", "o")
                 wire.sd.cols[1].name = "sum"
                 other.call("alter_table", "d", "o", wire)
-            return call(connection, method, *args)
+            return ask(connection, *questions)
 
         for read in (lambda: acid.table("d.o"), lambda: acid.sql("SELECT * FROM d.o")):
-            monkeypatch.setattr(Connection, "call", late)
+            monkeypatch.setattr(Connection, "ask", late)
             found = read()
             assert found.columns == ["id", "sum" if moment == "lock" else "total"]
             assert {tuple(row) for row in found.collect()} == {(1, 10), (2, 20)}

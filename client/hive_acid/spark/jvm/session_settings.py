@@ -10,12 +10,17 @@ from pyspark.sql import SparkSession
 
 def is_on(spark: SparkSession, setting: str, default: bool = False) -> bool:
     """Whether a setting is true. Spark takes ``TRUE`` for it, too."""
-    return word(spark, setting, str(default)) == "TRUE"
+    found = word(spark, setting)
+    return default if found is None else found == "TRUE"
 
 
-def word(spark: SparkSession, setting: str, default: str = "") -> str:
-    """The value of a setting whose values are words, in capitals: Spark keeps it as it was written, and reads it so."""
-    return str(spark.conf.get(setting, default)).strip().upper()
+def word(spark: SparkSession, setting: str) -> str | None:
+    """The value of a setting whose values are words, in capitals; None where nobody has set it.
+
+    Spark keeps it as it was written, and reads it in any case.
+    """
+    found = spark.conf.get(setting, None)
+    return None if found is None else found.strip().upper()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,6 +36,8 @@ class PartitionState:
     location: str
     state: DirectoryState
     is_told_by_path: bool = True
+    is_vacant: bool = False
+    """Whether nothing at all lies there, nor anything that the snapshot does not see."""
 
     def scan_directories(self, directories: Sequence[DataDirectory]) -> list[ScanDirectory]:
         """The files with ACID columns in `directories`, which are some of this partition's, for `scan`."""
@@ -185,7 +187,7 @@ def table_state(
         )
         if table.is_full_acid:
             state = _readable(location, state)
-        found.append(PartitionState(name, location, state, name not in elsewhere))
+        found.append(PartitionState(name, location, state, name not in elsewhere, is_vacant=not below[name]))
     return TableState(table, write_ids, tuple(found))
 
 

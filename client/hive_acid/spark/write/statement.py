@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
-from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.errors import ColumnError, TableChangedError, UnsupportedTableError
 from hive_acid.filesystem.files import LONGEST_NAME, LONGEST_PATH
 from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource
 from hive_acid.format.names import is_for_hive_3
@@ -57,6 +57,8 @@ from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Values
 from hive_acid.write.table_write import Intent, TableWrite
 
 LOG = logging.getLogger(__name__)
+_LOOKS = 3
+"""So often partitions are looked for beside somebody who drops and renames them."""
 MANY_FILES, SMALL_FILES_BELOW = 64, 8
 """From so many files on, and below this part of the target size, a warning is due."""
 
@@ -146,13 +148,14 @@ class Context:
 
         Raises NoSuchObjectError, TableChangedError.
         """
-        transaction.lock(read_component(meant.database, meant.name))
-        return self.definitions.now(meant, transaction)
+        return self.definitions.behind_lock(meant, transaction, read_component(meant.database, meant.name))
 
     def state(self, transaction: Transaction, table: Table, *, wanted: Predicate | None = None) -> TableState:
         """The table as the transaction sees it, without partitions and files in which surely no row is `wanted`.
 
-        Raises TableNotAcidError and what `table_state` raises.
+        It is looked for again when it is listed: clients that take no locks may have moved or replaced it, and where it
+        was there may be nothing, or rows of another one. Raises TableNotAcidError, TableChangedError,
+        NoSuchObjectError and what `table_state` raises.
         """
         check_transactional(table)
         self.zones.check(row_type(table.columns))
@@ -162,13 +165,43 @@ class Context:
         partitions: Mapping[str, str] = {}
         pruned = 0
         if table.partition_keys:
-            names = self.connection.partition_names(table)
-            chosen = chosen_partitions(table, names, wanted)
-            pruned = len(names) - len(chosen)
-            partitions = self.connection.partitions_named(table, chosen)
+            partitions, pruned = self._partitions(table, wanted)
         state = table_state(table, partitions, write_ids, transaction.snapshot, only_these=pruned > 0)
+        self._refuse_moved(transaction, state)
         found = replace(state, skipping=self.skipping, limits=self.limits, left_out=LeftOut(partitions=pruned))
         return with_files_pruned(found, wanted)
+
+    def _partitions(self, table: Table, wanted: Predicate | None) -> tuple[Mapping[str, str], int]:
+        """Where the partitions are that may have `wanted` rows, by their names; and how many others there are."""
+        for _ in range(_LOOKS):
+            names = self.connection.partition_names(table)
+            chosen = chosen_partitions(table, names, wanted)
+            found = self.connection.partitions_named(table, chosen)
+            if len(found) == len(chosen):
+                return found, len(names) - len(chosen)
+            # One has gone since its name was told, and may be there by another name.
+        gone = min(set(chosen) - found.keys())
+        raise TableChangedError(
+            f"partitions of {table.full_name} come and go while they are looked for, as {gone}: run it again"
+        )
+
+    def _refuse_moved(self, transaction: Transaction, state: TableState) -> None:
+        """Raise TableChangedError, NoSuchObjectError if what was listed is not the table, or not where it was."""
+        table = state.table
+        now = self.definitions.now(TableReference(table.database, table.name, table.id or None), transaction)
+        if now.location != table.location:
+            raise TableChangedError(
+                f"{table.full_name} was moved to {now.location} while the statement looked for its files: run it again"
+            )
+        vacant = {of.name: of.location for of in state.partitions if of.name and of.is_vacant}
+        there = self.connection.partitions_named(table, list(vacant)) if vacant else {}
+        for name, location in vacant.items():
+            if there.get(name) != location:
+                what = f"was moved to {there[name]}" if name in there else "was dropped"
+                raise TableChangedError(
+                    f"partition {name} of {table.full_name} {what} while the statement looked for its files: run it "
+                    "again"
+                )
 
 
 class Overwrite(NamedTuple):
