@@ -2,6 +2,8 @@
 
 import json
 import random
+import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -168,6 +170,92 @@ def test_quoted_text(acid: AcidSession) -> None:
     assert {*found} == expected | {("8", "9")}
     assert len(found) == len(lines)
     assert acid.table("d.t").where("name = ''").count() == 1
+
+
+def by_hive(spark: SparkSession, types: dict[str, str], told: dict[str, str]) -> Any:
+    """What LazySimpleSerDe itself, which Spark has among its libraries, reads from a line."""
+    jvm: Any = spark._jvm
+    serde, properties = jvm.org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe(), jvm.java.util.Properties()
+    named = {"columns": ",".join(types), "columns.types": ":".join(types.values())}
+    for name, value in (named | told).items():
+        properties.setProperty(name, value)
+    serde.initialize(jvm.org.apache.hadoop.conf.Configuration(), properties)
+    inspector = serde.getObjectInspector()
+    fields = list(inspector.getAllStructFieldRefs())
+    to_java = jvm.org.apache.hadoop.hive.serde2.objectinspector.ObjectInspectorUtils.copyToStandardJavaObject
+
+    def read(line: str) -> tuple[Any, ...]:
+        row = serde.deserialize(jvm.org.apache.hadoop.io.Text(line))
+        values = ((inspector.getStructFieldData(row, field), field.getFieldObjectInspector()) for field in fields)
+        return tuple(to_java(*value) for value in values)
+
+    return read
+
+
+OF_DELIMITERS = [("|", None), ("|", "\\"), (",", "^"), ("\x01", "$")]
+
+
+@pytest.mark.parametrize(("delimiter", "escape"), OF_DELIMITERS, ids=repr)
+def test_delimited_text_is_what_hives_serde_reads(
+    acid: AcidSession, spark: SparkSession, delimiter: str, escape: str | None
+) -> None:
+    """Random lines."""
+    told = {"field.delim": delimiter} | ({"escape.delim": escape} if escape else {})
+    types = dict.fromkeys(["a", "b", "c"], "string")
+    read = by_hive(spark, types, told)
+    chance = random.Random(f"{delimiter} {escape}")
+    sign = escape or "\\"
+    of = [delimiter, delimiter, sign, sign, "a", "r", "n", "N", " ", "é", "\U0001f600", "\t", "\u2028"]
+    lines = {"".join(chance.choices(of, k=chance.randrange(9))) for _ in range(700)} | {r"\N", rf"a{delimiter}\N"}
+    at = create(acid, "text", types, (), told)
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("".join(f"{line}\n" for line in sorted(lines)))
+    found = sorted((tuple(row) for row in acid.table("d.t").collect()), key=str)
+    assert found == sorted(map(read, lines), key=str)
+
+
+WORDS = re.split(
+    "/",
+    "/ /1/ 1/1 /\t1/+1/-1/-0/01/1.5/1./.5/-.5/./-/1.5.1/1e3/1e400/1d/0x10/1,000/1_0/\uff11/NaN/nan/Infinity/+Infinity"
+    "/inf/-inf/127/128/-129/128.5/2147483648/9223372036854775807.9/99999999999999999999/true/TRUE/t/T/yes/no/f"
+    "/ true/true /null/on/10:00/2020-01-02",
+)
+NUMBERS = ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(20,2)"]
+
+
+def test_values_of_delimited_text_are_those_of_hive(acid: AcidSession, spark: SparkSession) -> None:
+    """Spark's casts take more for a boolean or a number than Hive does, and no fraction for a whole number."""
+    types = {f"c{place}": kind for place, kind in enumerate(NUMBERS)}
+    told = {"field.delim": "|"}
+    at = create(acid, "text", types, (), told)
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    lines = ["|".join([word] * len(types)) for word in WORDS]
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("".join(f"{line}\n" for line in lines))
+    read = by_hive(spark, types, told)
+
+    def shown(row: Any) -> tuple[Any, ...]:
+        *simple, decimal = row
+        return (*map(str, simple), None if decimal is None else str(Decimal(str(decimal)).normalize()))
+
+    as_float = [f"double(string({name}))" if kind == "float" else name for name, kind in types.items()]
+    found = [shown(row) for row in acid.table("d.t").selectExpr(*as_float).collect()]
+    assert sorted(found, key=str) == sorted(map(shown, map(read, lines)), key=str)
+
+
+@pytest.mark.parametrize("kind", ["text", "json", "csv"])
+def test_a_time_without_a_day_is_none_of_today(acid: AcidSession, spark: SparkSession, kind: str) -> None:
+    at = create(acid, kind, {"d": "date", "t": "timestamp"}, serde_parameters={"field.delim": ","})
+    commit_writes(acid, "d.t", 1)
+    (at / "delta_0000001_0000001_0000").mkdir()
+    texts = ["10:00:00", "12:30", "T1:2", "2020", "2020-01", "2020-1-2", "2020-01-02 03:04:05.123456", "0001-01-01"]
+    lines = [json.dumps({"d": text, "t": text}) if kind == "json" else f"{text},{text}" for text in texts]
+    (at / "delta_0000001_0000001_0000" / "000000_0").write_text("".join(f"{line}\n" for line in lines))
+    found = acid.table("d.t").selectExpr("string(d)", "string(t)").collect()
+    expected: list[Any] = [(None, None)] * 5 + [("2020-01-02", "2020-01-02 00:00:00")]
+    expected += [("2020-01-02", "2020-01-02 03:04:05.123456"), ("0001-01-01", "0001-01-01 00:00:00")]
+    assert sorted(map(tuple, found), key=str) == sorted(expected, key=str)
 
 
 OF_QUOTES = [

@@ -38,6 +38,7 @@ from hive_acid.spark.values import json_values
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared, is_char, shown
 from hive_acid.spark.values.types import row_type, spark_type
+from hive_acid.spark.values.wall_clock import DATED
 
 Format = TypeVar("Format")
 
@@ -63,6 +64,16 @@ _BYTES = 128
 """Java's bytes go up to here: a greater number is none to Hive, but begins with a character."""
 
 _LINE = "value"
+_ENDS_OF_LINES = {"n": "\n", "r": "\r"}
+"""By what they are written as behind an escape."""
+
+_WORDS: Mapping[type[t.DataType], str] = {
+    t.BooleanType: "(?i)^(?:true|false)$",
+    t.IntegralType: "^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)$",
+    t.DecimalType: "^[+-]?[0-9.][0-9.eE+-]*$",
+    t.FractionalType: "[0-9]|^[+-]?(?:NaN|Infinity)$",
+}
+"""What Hive takes for a value of a type. The fraction of a whole number is cut off."""
 
 
 def read_table(spark: SparkSession, state: TableState, *, wanted: Predicate | None = None) -> DataFrame:
@@ -220,7 +231,9 @@ def delimiters(table: Table) -> Delimiters:
     if of.get(_REST, "").lower() == "true":
         raise UnsupportedTableError(f"{table.full_name} has the property {_REST}, which Spark cannot follow")
     signs = {found.field, found.escape, *"\r\n"}
-    if len(signs) < 4 or signs & {*found.null} - {found.escape} or not re.fullmatch(_field_of(found), found.null):
+    is_end = found.escape is not None and {found.field, found.escape} & _ENDS_OF_LINES.keys()
+    is_told = len(signs) == 4 and not signs & {*found.null} - {found.escape} and not is_end
+    if not is_told or not re.fullmatch(_field_of(found), found.null):
         raise UnsupportedTableError(
             f"{table.full_name}: its lines cannot be told, with {found.field!r} between fields, {found.null!r} for "
             f"null{'' if found.escape is None else f', and {found.escape!r} before a delimiter in a text'}"
@@ -263,7 +276,7 @@ def _delimited(spark: SparkSession, table: Table, found: _Found, levels: int) ->
     fields = _fields(F.col(_LINE), between)
     texts = [F.nullif(F.get(fields, F.lit(place)), F.lit(between.null)) for place in range(len(table.columns))]
     if between.escape is not None:
-        texts = [F.regexp_replace(text, f"{re.escape(between.escape)}(.)", "$1") for text in texts]
+        texts = [_unescaped(text, between.escape) for text in texts]
     values = [
         _value(text, spark_type(column.type)).alias(column.name)
         for text, column in zip(texts, table.columns, strict=True)
@@ -275,15 +288,43 @@ def _fields(line: Column, between: Delimiters) -> Column:
     delimiter = re.escape(between.field)
     if between.escape is None:
         return F.split(line, delimiter, -1)
+    # One that has nothing behind it stands for itself.
+    escape = re.escape(between.escape)
+    plain = f"[^{escape}]*+"
+    double = _in_replacement(between.escape) * 2
+    whole = F.regexp_replace(line, f"(?s)^({plain}(?:{escape}.{plain})*+){escape}$", f"$1{double}")
     # With one more delimiter each field, the last one too, is followed by one that is not escaped.
     field = f"({_field_of(between)}){delimiter}"
-    return F.regexp_extract_all(F.concat(line, F.lit(between.field)), F.lit(field), F.lit(1))
+    return F.regexp_extract_all(F.concat(whole, F.lit(between.field)), F.lit(field), F.lit(1))
+
+
+def _unescaped(text: Column, escape: str) -> Column:
+    """A field as it is meant: an escape with `n` or `r` is the end of a line, with any other sign it is that sign."""
+    of = re.escape(escape)
+    for sign, meant in _ENDS_OF_LINES.items():
+        before = f"(?s)\\G((?:[^{of}]|{of}[^{sign}])*+)"
+        found = F.regexp_replace(text, f"{before}{of}{sign}", f"$1{meant}")
+        text = F.when(text.contains(escape + sign), found).otherwise(text)
+    return F.regexp_replace(text, f"(?s){of}(.)", "$1")
+
+
+def _in_replacement(sign: str) -> str:
+    return "\\" + sign if sign in "\\$" else sign
 
 
 def _value(text: Column, kind: t.DataType) -> Column:
+    """The value that Hive reads from a text: Spark's casts take more, as `yes`, `inf`, and a time of today."""
     if isinstance(kind, t.StringType):
         return text
-    return F.unbase64(text) if isinstance(kind, t.BinaryType) else text.try_cast(kind)
+    if isinstance(kind, t.BinaryType):
+        return F.unbase64(text)
+    words = next((words for of, words in _WORDS.items() if isinstance(kind, of)), DATED)
+    if isinstance(kind, t.IntegralType):
+        sign, whole = (F.regexp_extract(text, pattern, 1) for pattern in ("^([+-]?)", "^[+-]?([0-9]*)"))
+        found = F.when(text.contains("."), F.concat(sign, F.lit("0"), whole)).otherwise(text)
+    else:
+        found = text
+    return F.when(text.rlike(words), found).try_cast(kind)
 
 
 def _quoted_text(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataFrame:
@@ -292,9 +333,11 @@ def _quoted_text(spark: SparkSession, table: Table, found: _Found, levels: int) 
     signs = _signs(table)
     source = _loaded(table, reader_of(spark, "text"), found)
     lines = source.select(fields_of(F.col(_LINE), signs).alias(_LINE), path_of(source, (), levels))
+    texts = [F.get(F.col(_LINE), F.lit(place)) for place in range(len(table.columns))]
+    kinds = [spark_type(column.type) for column in table.columns]
     values = [
-        F.get(F.col(_LINE), F.lit(place)).try_cast(spark_type(column.type)).alias(column.name)
-        for place, column in enumerate(table.columns)
+        (text.cast(kind) if isinstance(kind, t.BinaryType) else _value(text, kind)).alias(column.name)
+        for text, kind, column in zip(texts, kinds, table.columns, strict=True)
     ]
     return lines.select(*values, PATH_COLUMN)
 

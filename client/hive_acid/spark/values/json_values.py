@@ -14,7 +14,7 @@ from hive_acid.spark.values.assign import sql_type
 from hive_acid.spark.values.leaves import changed
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import spark_type
-from hive_acid.spark.values.wall_clock import wall_clock
+from hive_acid.spark.values.wall_clock import dated, wall_clock
 
 _IN_WORDS = t.NumericType | t.BooleanType | t.DateType | t.TimestampType
 
@@ -37,7 +37,7 @@ def read(column: Column) -> str:
 
     def typed(kind: str, found: str) -> str | None:
         of = spark_type(kind)
-        return None if of == type_of_lines(of) else f"try_cast({found} AS {sql_type(of)})"
+        return None if of == type_of_lines(of) else f"try_cast({dated(found)} AS {sql_type(of)})"
 
     def key(kind: str, found: str) -> str | None:
         of = spark_type(kind)

@@ -12,6 +12,14 @@ from hive_acid.errors import ColumnError
 from hive_acid.spark.values.assign import text_value
 from hive_acid.spark.values.types import spark_type
 
+DATED = "^ *[+-]?[0-9]{4,}-[0-9]{1,2}-[0-9]{1,2}"
+"""How a text begins that says of which day it is. To Spark's casts a time alone is one of today."""
+
+
+def dated(text: str) -> str:
+    """The SQL of `text`, SQL as well, null where it names no day."""
+    return f"CASE WHEN {text} RLIKE '{DATED}' THEN {text} END"
+
 
 def wall_clock(value: str, where: str) -> str:
     """The SQL of the text of a timestamp, SQL as well; `where` is the column that errors name.
