@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hive_acid.errors import NoSuchObjectError
 from metastore.catalog import records
 from metastore.catalog.models import Table
-from metastore.catalog.names import fold, table_text
+from metastore.catalog.names import fold
 from metastore.store.database import Database
 from metastore.store.hot.batcher import HotCall
 from metastore.store.hot.connection import Rows
@@ -51,7 +50,7 @@ class TableLookup:
         """A table by its name. Raises NoSuchObjectError."""
         found = self.find(database, name)
         if found is None:
-            raise _missing(database, name)
+            raise records.missing_table(database, name)
         return found
 
     async def row_soon(self, database: str, name: str) -> TableRow:
@@ -59,9 +58,5 @@ class TableLookup:
         question = fold(database), fold(name)
         row = None if "\0" in "".join(question) else await self._db.ask_soon(_TABLE, question)
         if row is None:
-            raise _missing(database, name)
+            raise records.missing_table(database, name)
         return row
-
-
-def _missing(database: str, name: str) -> NoSuchObjectError:
-    return NoSuchObjectError(f"{table_text(database, name)} table not found")

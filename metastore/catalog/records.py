@@ -75,12 +75,17 @@ def length_of_texts(row: Sequence[Any]) -> int:
     return sum(len(row[number] or "") for number in _TEXTS)
 
 
+def missing_table(database: str, name: str) -> NoSuchObjectError:
+    """What is said of a table that is not there."""
+    return NoSuchObjectError(f"{table_text(database, name)} table not found")
+
+
 def locked(connection: Connection, database: str, name: str) -> Table:
     """A table whose row stays locked to the end of the caller's transaction. Raises NoSuchObjectError."""
     query = select(TBL).where(TBL.c.database == fold(database), TBL.c.name == fold(name)).with_for_update()
     row = connection.execute(query).first()
     if row is None:
-        raise NoSuchObjectError(f"{table_text(database, name)} table not found")
+        raise missing_table(database, name)
     return table_of(tuple(row))
 
 

@@ -87,11 +87,7 @@ class Definitions:
 
     def told(self, reference: TableReference, transaction: Transaction | None = None) -> tuple[Table, Any]:
         """As `now`, with all that the metastore says of it beside it, as a Thrift struct."""
-        question = table_question(reference.database, reference.name)
-        try:
-            answer = self._catalog.call(question.method, *question.args)
-        except NoSuchObjectError as error:
-            answer = error
+        (answer,) = self._catalog.ask(table_question(reference.database, reference.name))
         return self._answered(reference, answer, transaction)
 
     def behind_lock(self, reference: TableReference, transaction: Transaction, component: Any) -> Table:

@@ -336,13 +336,9 @@ class TableWrite:
         if not self.table.partition_keys:
             return
         names = sorted({one.partition for one in published})
-        now = self._connection.partitions_named(self.table, names)
-        for name in names:
-            if now.get(name) != self._places[name]:
-                what = f"was moved to {now[name]}" if name in now else "was dropped"
-                raise TableChangedError(
-                    f"partition {name} of {self.table.full_name} {what} while the statement ran: run it again"
-                )
+        refuse_moved_partitions(
+            self._connection, self.table, {name: self._places[name] for name in names}, "while the statement ran"
+        )
         # Of all: a time at which the metastore made a partition says nothing to a client whose clock is another.
         self._refuse_hidden(names)
 
@@ -408,6 +404,15 @@ class TableWrite:
             # Nothing touched is told as well: until then the whole table counts as written to.
             if touched or not published:
                 self.transaction.add_dynamic_partitions(table.database, table.name, sorted(touched), what)
+
+
+def refuse_moved_partitions(connection: Connection, table: Table, places: Mapping[str, str], meanwhile: str) -> None:
+    """Raise TableChangedError for a partition that is not where it was; `places` are locations by name."""
+    now = connection.partitions_named(table, list(places))
+    for name, place in places.items():
+        if now.get(name) != place:
+            what = f"was moved to {now[name]}" if name in now else "was dropped"
+            raise TableChangedError(f"partition {name} of {table.full_name} {what} {meanwhile}: run it again")
 
 
 def refuse_long_values(table: Table, places: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ stay.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -49,37 +50,35 @@ class DirectoryMoves:
         stores these. Raises what they raise, InvalidOperationError if a directory is in the way or another one is at
         work there, MetaError if one cannot be moved.
         """
-        return self._removals.beside_others(lambda: self._moved(owner, moves, check, store))
-
-    def _moved(
-        self,
-        owner: str,
-        moves: Sequence[tuple[str, str]],
-        check: Callable[[Connection], None],
-        store: Callable[[Connection], T],
-    ) -> T:
-        for source, target in moves:
-            self._removals.wait_for(source, below=True)
-            self._removals.wait_for(target)
-            if rename_is_copy(target) and self._directories.exists(target):  # a copy would go on what is there
-                raise InvalidOperationError(f"cannot move {source}: the directory {target} exists already")
 
         def begin(connection: Connection) -> list[Removal]:
             check(connection)
             self._neighbours.check_settled(connection, [place for ends in moves for place in ends])
             return self._removals.plan_moves(connection, moves, owner)
 
-        def end(connection: Connection) -> T:
+        def end(planned: Sequence[Removal], connection: Connection) -> T:
             self._removals.settle(connection, planned)
             return store(connection)
 
-        planned = in_transaction(self._db, begin)
-        self._move(planned)
-        try:
-            return in_transaction(self._db, end)
-        except BaseException:
-            self._removals.undo(planned)
-            raise
+        def attempt() -> T:
+            self._wait_for_ends(moves)
+            planned = in_transaction(self._db, begin)
+            self._move(planned)
+            try:
+                return in_transaction(self._db, partial(end, planned))
+            except BaseException:
+                self._removals.undo(planned)
+                raise
+
+        return self._removals.beside_others(attempt)
+
+    def _wait_for_ends(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Raises InvalidOperationError if something is in the way that does not go."""
+        for source, target in moves:
+            self._removals.wait_for(source, below=True)
+            self._removals.wait_for(target)
+            if rename_is_copy(target) and self._directories.exists(target):  # a copy would go on what is there
+                raise InvalidOperationError(f"cannot move {source}: the directory {target} exists already")
 
     def _move(self, planned: Sequence[Removal]) -> None:
         for number, removal in enumerate(planned):

@@ -54,7 +54,7 @@ from hive_acid.spark.write.upkeep import Written, keep_up
 from hive_acid.transactions.locks import read_component
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Values
-from hive_acid.write.table_write import Intent, TableWrite
+from hive_acid.write.table_write import Intent, TableWrite, refuse_moved_partitions
 
 LOG = logging.getLogger(__name__)
 _LOOKS = 3
@@ -194,14 +194,7 @@ class Context:
                 f"{table.full_name} was moved to {now.location} while the statement looked for its files: run it again"
             )
         vacant = {of.name: of.location for of in state.partitions if of.name and of.is_vacant}
-        there = self.connection.partitions_named(table, list(vacant)) if vacant else {}
-        for name, location in vacant.items():
-            if there.get(name) != location:
-                what = f"was moved to {there[name]}" if name in there else "was dropped"
-                raise TableChangedError(
-                    f"partition {name} of {table.full_name} {what} while the statement looked for its files: run it "
-                    "again"
-                )
+        refuse_moved_partitions(self.connection, table, vacant, "while the statement looked for its files")
 
 
 class Overwrite(NamedTuple):
