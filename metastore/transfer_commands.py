@@ -102,7 +102,8 @@ def _import(options: argparse.Namespace, place: ServeOptions) -> int:
         identity = source.identity  # a source that is not there is found before any data is made here
         schemes = (*place.config.catalog.schemes, Place.of(warehouse_root(place.warehouse)).scheme)
         with open_database(place) as db:
-            target = Target(db, identity, options.dry_run, options.update, schemes)
+            removals = CatalogService(db, place.warehouse, place.config.catalog).removals
+            target = Target(db, identity, removals, options.dry_run, options.update, schemes)
             return _show(Import(source, target, chosen, _Progress()).run(), options)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import ARRAY, BigInteger, Connection, Text, cast, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_unless
@@ -21,6 +21,7 @@ from metastore.catalog.names import DEFAULT_CATALOG, DEFAULT_DATABASE, fold, nam
 from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import Neighbours, Own
 from metastore.catalog.place.places import SCHEMES, is_below, qualified
+from metastore.catalog.removal.removals import Removals
 from metastore.catalog.rules.validation import lowered, partition_columns
 from metastore.catalog.schema import CATALOG, DATABASE, PARTITION, TBL
 from metastore.catalog.transactions import in_transaction
@@ -34,6 +35,8 @@ from metastore.transfer.sources.own import writes_of
 
 OWN = (("catalog", DEFAULT_CATALOG), ("database", DEFAULT_DATABASE))
 """Every metastore has these from its first start, with its own warehouse in them: they are compared, never replaced."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,18 @@ class Target:
         self,
         db: Database,
         source: str,
+        removals: Removals,
         dry_run: bool = False,
         replaces: bool = False,
         schemes: Sequence[str] = SCHEMES,
     ) -> None:
-        """`source` names the space of transaction ids that the imported files carry; places may be on `schemes`."""
+        """`source` names the space of transaction ids that the imported files carry; places may be on `schemes`.
+
+        Places that are among the `removals` are waited for.
+        """
         self._db = db
         self._source = source
+        self._removals = removals
         self._schemes = schemes
         self._dry_run = dry_run
         self._replaces = replaces
@@ -141,8 +149,6 @@ class Target:
         if self._dry_run:
             return Outcome(ADDED), None
 
-        self._neighbours.learn([new.location])
-
         def work(connection: Connection) -> Table:
             created = connection.execute(insert(TBL).values(row).returning(TBL.c.id)).scalar_one()
             self._claim(connection, [new.location], new, Own(created))
@@ -150,7 +156,7 @@ class Target:
                 self._begin(connection, new, writes, self._left_behind(connection, new, writes))
             return replace(new, id=created)
 
-        return Outcome(ADDED), in_transaction(self._db, work)
+        return Outcome(ADDED), self._taking([new.location], work)
 
     def writes(self, table: Table, there: TableWrites, known: TableWrites | None = None) -> Outcome:
         """Compare the write ids of a table that is here.
@@ -190,12 +196,14 @@ class Target:
                 for row in missing
                 if row["location"] and not is_below(row["location"], table.location)
             ]
-            self._neighbours.learn(elsewhere)
-            with self._db.engine.begin() as connection:
+
+            def work(connection: Connection) -> None:
                 self._claim(connection, elsewhere, table, Own(table.id, tuple(str(row["name"]) for row in missing)))
                 # With RETURNING many rows are one statement.
                 statement = insert_unless(PARTITION).on_conflict_do_nothing().returning(PARTITION.c.name)
                 connection.execute(statement, missing)
+
+            self._taking(elsewhere, work)
         outcomes = [(str(row["name"]), Outcome(ADDED)) for row in missing]
         for name, stands in here.items():
             changed = update(PARTITION).where(PARTITION.c.id == stands["id"]).values(rows[name])
@@ -254,14 +262,25 @@ class Target:
         return _Claim(places, lambda connection: self._neighbours.claim_home(connection, places))
 
     def _claim(self, connection: Connection, places: Sequence[str | None], table: Table, own: Own) -> None:
-        """Take places for a table. Raises TransferError if another one's data is there that must not be shared."""
+        """Take places for a table.
+
+        Raises TransferError if another one's data is there that must not be shared, GoingError (`_taking`).
+        """
         wanted = [place for place in dict.fromkeys(places) if place]
         if not wanted or not table.owns_files:
             return
         try:
             self._neighbours.claim(connection, wanted, table, own)
-        except (InvalidObjectError, InvalidOperationError) as error:
+        except InvalidObjectError as error:
             raise TransferError(str(error)) from error
+
+    def _taking(self, places: Sequence[str | None], work: Callable[[Connection], T]) -> T:
+        """The result of `work`, in a transaction that takes places; what others remove or move there is waited for.
+
+        Raises InvalidOperationError if that does not end.
+        """
+        self._neighbours.learn(places)
+        return self._removals.beside_others(lambda: in_transaction(self._db, work))
 
     def _judged(self, kind: EntryKind, here: Mapping[Any, Mapping[str, Any]], row: dict[str, Any] | None) -> Outcome:
         if row is None:
@@ -289,25 +308,23 @@ class Target:
             return Outcome(DIFFERENT, found)
         if self._dry_run:
             return Outcome(REPLACED, found)
-        if claim is not None:
-            self._neighbours.learn(claim.places)
 
         def work(connection: Connection) -> None:
             if claim is not None:
                 claim.take(connection)
             connection.execute(changed)
 
-        in_transaction(self._db, work)
+        self._taking([] if claim is None else claim.places, work)
         return Outcome(REPLACED, found)
 
     def _added(self, statement: Any, claim: _Claim | None = None) -> Outcome:
-        if not self._dry_run:
+        def work(connection: Connection) -> None:
+            connection.execute(statement)
             if claim is not None:
-                self._neighbours.learn(claim.places)
-            with self._db.engine.begin() as connection:
-                connection.execute(statement)
-                if claim is not None:
-                    claim.take(connection)
+                claim.take(connection)
+
+        if not self._dry_run:
+            self._taking([] if claim is None else claim.places, work)
         return Outcome(ADDED)
 
     def _rows(self, query: Any) -> list[dict[str, Any]]:

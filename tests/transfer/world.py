@@ -9,6 +9,8 @@ from typing import Any
 
 import hive_acid
 from hive_acid.wire import ttypes
+from metastore.catalog.config import CatalogConfig
+from metastore.catalog.service import CatalogService
 from metastore.store.database import Database
 from metastore.transfer.exporting import export_to_file
 from metastore.transfer.importing import REFUSE, Import, ImportOptions
@@ -100,7 +102,8 @@ def move_in(db: Database, place: str | Path, **options: Any) -> Report:
     replaces = options.pop("update", False)
     chosen = ImportOptions(**options)
     with places.source_of(str(place)) as source:
-        target = Target(db, source.identity, chosen.dry_run, replaces)
+        removals = CatalogService(db, "file:/nowhere", CatalogConfig()).removals
+        target = Target(db, source.identity, removals, chosen.dry_run, replaces)
         return Import(source, target, chosen, lambda name: None).run()
 
 

@@ -310,7 +310,7 @@ class Story:
         self._world.catalog.trash.restore(self._chance.choice(("default", "d")), self._chance.choice(MINE))
 
     def import_table(self, where: str) -> None:
-        target = Target(self._world.db, "source", replaces=self._chance.random() < 0.5)
+        target = Target(self._world.db, "source", self._world.catalog.removals, replaces=self._chance.random() < 0.5)
         parameters = dict(self._chance.choice(({}, ACID)))
         keys = [Column("k", "string")] if self._chance.random() < 0.5 else []
         new = Table(
@@ -327,7 +327,7 @@ class Story:
             target.partitions(stored, [Partition(["1"], location=self._where())])
 
     def import_database(self, where: str) -> None:
-        target = Target(self._world.db, "source", replaces=self._chance.random() < 0.5)
+        target = Target(self._world.db, "source", self._world.catalog.removals, replaces=self._chance.random() < 0.5)
         target.database(DatabaseInfo(name=self._chance.choice("de"), location=where))
 
     def remove_orphans(self, where: str) -> None:
