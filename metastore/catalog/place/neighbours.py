@@ -516,8 +516,11 @@ def _tables(connection: Connection, ids: Collection[int]) -> Mapping[int, Table]
     return {table.id: table for table in (records.table_of(tuple(row)) for row in rows)}
 
 
-def _lock(connection: Connection, identities: Collection[str]) -> None:
-    alone = set(identities) if len(set(identities)) <= _MOST_LOCKS else {_BASE}
+def _lock(connection: Connection, identities: Iterable[str]) -> None:
+    # Whoever looked before the first name was on a disk does not know that the case of letters does not count there.
+    alone = {one.lower() for one in identities}
+    if len(alone) > _MOST_LOCKS:
+        alone = {_BASE}
     shared = {_BASE, *(above for one in alone - {_BASE} for above in ancestors_of_identity(one))} - alone
     wanted = sorted([*((place, True) for place in alone), *((place, False) for place in shared)])
     connection.execute(_LOCK, {"places": [place for place, _ in wanted], "alone": [alone for _, alone in wanted]})

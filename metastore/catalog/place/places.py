@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -262,7 +263,7 @@ def local_aliases(location: str) -> list[Alias]:
 def _ignores_case(above: str, step: str) -> bool:
     """Whether a directory has what is there under a name in other letters as well, and no other entry of that name."""
     other = step.swapcase()
-    if other == step:
+    if not _has_case(step):
         return False
     try:
         mine, theirs = (os.lstat(os.path.join(above, name)) for name in (step, other))
@@ -273,13 +274,41 @@ def _ignores_case(above: str, step: str) -> bool:
 
 
 def _ignores_case_within(directory: str) -> bool:
-    """Whether a directory has what is in it under names in other letters as well, as far as some of that tells."""
+    """Whether a directory has what is in it under names in other letters as well.
+
+    If no name in it tells, the nearest one above that has letters does; on a disk without any, a file that is made.
+    """
     try:
         with os.scandir(directory) as entries:
-            names = [entry.name for entry in itertools.islice(entries, _MOST_TRIED)]
+            names = [entry.name for entry in itertools.islice(entries, _MOST_TRIED) if _has_case(entry.name)]
     except OSError:  # such as a file, or a directory that may not be read
         return False
-    return any(_ignores_case(directory, name) for name in names)
+    if names:
+        return any(_ignores_case(directory, name) for name in names)
+    at = os.path.realpath(directory)
+    while not os.path.ismount(at):
+        at, name = os.path.split(at)
+        if _has_case(name):
+            return _ignores_case(at, name)
+    return _ignores_case_of_a_file(directory)
+
+
+def _ignores_case_of_a_file(directory: str) -> bool:
+    """Whether a directory has a new file under its name in other letters as well; False where none can be made."""
+    name = f".case_of_letters_{secrets.token_hex(8)}"
+    path = os.path.join(directory, name)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError:
+        return False
+    try:
+        return _ignores_case(directory, name)
+    finally:
+        os.unlink(path)
+
+
+def _has_case(name: str) -> bool:
+    return name.swapcase() != name
 
 
 def _check_name(location: str, above: str, step: str) -> None:

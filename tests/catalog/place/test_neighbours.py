@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from hive_acid.errors import InvalidObjectError, InvalidOperationError, MetaError, MetastoreError
 from hive_acid.wire import ttypes
 from metastore.catalog.place.directories import Directories
+from metastore.catalog.place.neighbours import Own
+from metastore.catalog.schema import TBL
 from metastore.catalog.service import CatalogService
 from metastore.store.database import Database
 from tests.caller import Caller, Refused
@@ -311,6 +314,44 @@ def test_two_who_take_one_place_at_once_where_case_does_not_count(
             case _:
                 rpc.create_database(ttypes.Database(name="loser", locationUri=f"{disk}/Victim"))
     assert (disk / "VICTIM").is_dir()
+
+
+@pytest.mark.parametrize("kind", ["table", "partition", "database"])
+def test_two_other_locations_at_once_where_case_does_not_count(
+    rpc: Rpc, catalog: CatalogService, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Nothing is made at another location, so an empty disk tells nobody; and the first has looked at it in vain."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    rpc.create_table(table("first", parameters=ACID))
+    rpc.create_table(table("second", keys=(column("k"),), parameters=ACID))
+    rpc.add_partition(partition(["1"], "second"))
+    rpc.create_database(ttypes.Database(name="d"))
+    first = catalog.tables.get("default", "first")
+    place = f"file:{disk}/Place"
+
+    def taken() -> None:
+        match kind:
+            case "table":
+                moved = table("second", keys=(column("k"),), sd=storage(location=other), parameters=ACID)
+                rpc.alter_table("default", "second", moved)
+            case "partition":
+                rpc.alter_partition("default", "second", partition(["1"], "second", sd=storage(location=other)))
+            case _:
+                rpc.alter_database("d", ttypes.Database(name="d", locationUri=other))
+
+    other = f"{disk}/place"
+    with ThreadPoolExecutor() as pool:
+        with db.engine.begin() as connection:
+            catalog._neighbours.claim(connection, [place], first, Own(first.id))
+            ignore_case(monkeypatch, disk)
+            second = pool.submit(taken)
+            time.sleep(0.3)
+            assert not second.done()
+            connection.execute(update(TBL).where(TBL.c.id == first.id).values(location=place))
+        with pytest.raises(MetastoreError, match=r"in use.*first"):
+            second.result()
+    assert list(disk.iterdir()) == []
 
 
 def test_partitions_whose_values_differ_in_case_where_that_does_not_count(

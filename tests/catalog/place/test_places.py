@@ -205,6 +205,22 @@ def test_a_file_system_that_ignores_case_is_known_by_its_names(tmp_path: Path, m
     assert local_aliases(f"{tmp_path}/DISK/W") == local_aliases(f"{tmp_path}/new") == []
 
 
+def test_an_empty_disk_that_ignores_case_is_known_by_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two places on it that differ in case only were both given away, since no name told that they are one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    assert local_aliases(f"{disk}/victim") == []
+    ignore_case(monkeypatch, disk)
+    known = [Alias(str(disk), str(disk), True)]
+    assert local_aliases(f"{disk}/victim") == local_aliases(f"{disk}/2024/x") == known
+    (disk / "2024").mkdir()
+    assert local_aliases(f"{disk}/2024/x") == [Alias(f"{disk}/2024", f"{disk}/2024", True)]
+    assert local_aliases(f"{disk}/victim") == known
+    assert list(disk.rglob("*")) == [disk / "2024"]
+    (disk / "2024" / "w").mkdir()
+    assert local_aliases(f"{disk}/2024/w/1") == [Alias(f"{disk}/2024", f"{disk}/2024", True)]
+
+
 def test_a_name_in_letters_that_each_file_system_folds_its_own_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +264,8 @@ def ignore_case(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
         islink=lambda path: os.path.islink(found(path)),
         realpath=os.path.realpath,
         samestat=os.path.samestat,
+        ismount=lambda path: Path(path) == root or os.path.ismount(path),
+        split=os.path.split,
     )
     look = SimpleNamespace(
         path=path,
@@ -255,6 +273,12 @@ def ignore_case(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
         fsencode=os.fsencode,
         listdir=lambda path: os.listdir(found(path)),
         scandir=lambda path: os.scandir(found(path)),
+        open=lambda path, *how: os.open(found(path), *how),
+        unlink=lambda path: os.unlink(found(path)),
+        close=os.close,
+        O_CREAT=os.O_CREAT,
+        O_EXCL=os.O_EXCL,
+        O_WRONLY=os.O_WRONLY,
     )
     monkeypatch.setattr(places, "os", look)
 
