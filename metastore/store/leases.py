@@ -30,7 +30,8 @@ SERVICES = "services"
 RENEWALS_PER_LEASE = 3
 """So that a renewal may fail and there is time for another one."""
 _RENEWED_BEFORE = 3
-"""One that holds for so many times its length was renewed before the clock was put back (hold_lease)."""
+"""One that holds for so many times its length was renewed before the clock was put back. Its holder renews it soon, if
+it lives; one that stays so for as long is left."""
 LOST = "HA001"
 """SQLSTATE of check_lease when the lease is not held under the given epoch."""
 
@@ -65,6 +66,8 @@ class Lease:
         self._connection: Any = None
         self._run = threading.local()
         self._first_look: Look | None = None
+        self._ahead: tuple[int, float] | None = None
+        """The end, far ahead, of one that somebody has (ms since 1970), and since when it is seen (monotonic)."""
 
     def start(self, taken: Callable[[], None] = lambda: None) -> None:
         """Take the lease as soon as it is free, and keep it, on a thread of its own; `taken` is called each time."""
@@ -127,7 +130,8 @@ class Lease:
         epoch = self._epoch
         look = None if self.is_held else self._last_look()
         asked_at = time.monotonic()
-        held, holder = self._ask("hold_lease", self._name, self._holder, epoch or 0, self._length_ms)
+        left_ms = None if look is None else self._left_ms(asked_at)
+        held, holder = self._ask("hold_lease", self._name, self._holder, epoch or 0, self._length_ms, left_ms)
         if held is not None and (held != epoch or look is not None):
             self._first_look = look or self._last_look()
         if held != epoch:
@@ -164,8 +168,18 @@ class Lease:
     def _last_look(self) -> Look:
         """Where the clock stands, or stood when the lease ended that somebody had last."""
         shown_ms, last_ms = self._ask("lease_clock", self._name)
-        is_held = last_ms is None or shown_ms <= last_ms <= shown_ms + self._length_ms * _RENEWED_BEFORE
+        longest_ms = shown_ms + self._length_ms * _RENEWED_BEFORE
+        if last_ms is None or last_ms <= longest_ms:
+            self._ahead = None
+        elif self._ahead is None or self._ahead[0] != last_ms:
+            self._ahead = last_ms, time.monotonic()
+        is_held = last_ms is None or shown_ms <= last_ms <= longest_ms
         return Look(time.monotonic(), shown_ms if is_held else last_ms)
+
+    def _left_ms(self, now_s: float) -> int | None:
+        """The end of one that was renewed before the clock was put back, and for long not since."""
+        is_left = self._ahead is not None and now_s - self._ahead[1] >= self._length_ms / 1000 * _RENEWED_BEFORE
+        return self._ahead[0] if is_left and self._ahead is not None else None
 
     def _ask(self, function: str, *args: object) -> tuple[Any, ...]:
         """One row over a connection of its own: a renewal must not stand in line with calls."""

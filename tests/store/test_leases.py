@@ -65,6 +65,29 @@ def test_one_that_was_renewed_before_the_clock_was_put_back_is_free_soon(
     wait_until(second.compete)
 
 
+@pytest.mark.parametrize("is_released", [True, False])
+def test_the_clock_was_put_back_while_nobody_had_it(
+    db: Database, new_lease: Callable[..., Lease], is_released: bool
+) -> None:
+    """What was given up is free at once; of a killed one it is known when it had the lease, so times are put right."""
+    first = new_lease(SHORT_MS)
+    first.compete()
+    if is_released:
+        first.release()
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE lease SET expires_at = expires_at + interval '5 hours'")
+    second, third = new_lease(SHORT_MS), new_lease(SHORT_MS)
+    started = time.monotonic()
+    assert second.compete() == is_released
+    if not is_released:
+        wait_until(lambda: second.compete() or third.compete())
+        assert time.monotonic() - started >= 3 * SHORT_MS / 1000
+    found = next(lease for lease in (second, third) if lease.is_held).first_look()
+    (shown_ms,) = db.call("database_clock")[0]
+    assert found is not None
+    assert -5 * 3_600_000 - 10_000 < shown_ms - found.expected_ms() < -5 * 3_600_000 + 10_000
+
+
 def test_a_late_renewal_is_fine_if_nobody_was_faster(db: Database, new_lease: Callable[..., Lease]) -> None:
     lease = new_lease()
     lease.compete()

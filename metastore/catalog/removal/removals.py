@@ -530,16 +530,23 @@ class Removals:
         if now_ms is None:
             return false()
         row, now = DIRECTORY_REMOVAL.c, func.to_timestamp(now_ms / 1000)
-        claim, longest = (cast(text, Interval) for text in (CLAIM, f"{_MAY_RUN} {CLAIM}"))
+        claim, running = (cast(text, Interval) for text in (CLAIM, _MAY_RUN))
+        ahead = now + claim + self._copying(running=running)
         # One from so far ahead was made before the clock was put back.
-        return or_(row.claimed_at <= now - claim, row.claimed_at > now + longest + self._longest_copy())
+        return or_(row.claimed_at <= now - claim, row.claimed_at > ahead)
 
     def _longest_copy(self) -> ColumnElement[timedelta]:
         return cast(text(":ms * interval '1 ms'").bindparams(ms=self.config.file_timeout_ms * LONG), Interval)
 
-    def _copying(self, location: str | None = None) -> ColumnElement[timedelta]:
-        """How much longer a claim holds on what is moved by a copy: of a location, or of a row."""
+    def _copying(
+        self, location: str | None = None, running: ColumnElement[timedelta] | None = None
+    ) -> ColumnElement[timedelta]:
+        """How much longer a claim holds on what is moved by a copy: of a location, or of a row.
+
+        With `running` that is added if nobody may wait for the copy any more.
+        """
         longest = self._longest_copy()
+        longest = longest if running is None else longest + running
         nothing = cast(text("interval '0'"), Interval)
         if location is not None:
             return longest if rename_is_copy(location) else nothing

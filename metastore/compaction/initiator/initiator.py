@@ -31,11 +31,14 @@ from metastore.compaction.states import CompactionState, CompactionType
 from metastore.filework import files
 from metastore.observe.meters import Meters
 from metastore.settings import SettingError
+from metastore.store import clock
 
 log = logging.getLogger(__name__)
 
 _LOOK_AT_ALL_S = 86_400.0
 """Once a day everything is looked at: thresholds may have changed, or how often a table is read."""
+_ADJUSTED_MS = 1000
+"""A clock that goes back by less between two runs is adjusted; candidates overlap by more than that."""
 _MOST_PAGES = 1000
 """Pages of candidates in one run; the next one goes on from there."""
 
@@ -80,6 +83,7 @@ class Initiator:
         self._since_ms = 0
         self._looked_at_all_s = time.monotonic()
         self._after: Candidate | None = None
+        self._clock: clock.Look | None = None
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -91,7 +95,7 @@ class Initiator:
         for compaction_id, state in self._service.requeue():
             log.warning("compaction %d lost its worker and is %s", compaction_id, state.words)
         readers = self._service.looks.readers() if self._config.policy == COST else {}
-        if time.monotonic() - self._looked_at_all_s >= _LOOK_AT_ALL_S:
+        if time.monotonic() - self._looked_at_all_s >= _LOOK_AT_ALL_S or self._is_put_back():
             self._since_ms, self._after, self._looked_at_all_s = 0, None, time.monotonic()
         queued: list[CompactionRequest] = []
         crowded: list[DeltaCount] = []
@@ -108,6 +112,11 @@ class Initiator:
                 break
         _warn(crowded, self._config)
         return queued
+
+    def _is_put_back(self) -> bool:
+        """Whether the database's clock was put back since the last run: then nothing is written since that one."""
+        before, self._clock = self._clock, clock.Look(time.monotonic(), self._service.looks.clock_ms())
+        return before is not None and self._clock.shown_ms < before.expected_ms() - _ADJUSTED_MS
 
     # --- one page ----------------------------------------------------------------------------------
 

@@ -90,6 +90,10 @@ class Looks:
         found = [Candidate(CompactionState(row[0]) if row[0] else None, *row[1:-1]) for row in rows]
         return found, rows[0][-1] if rows else since_ms
 
+    def clock_ms(self) -> int:
+        """What the database's clock shows."""
+        return int(self._db.call("database_clock")[0][0])
+
     def readers(self) -> dict[tuple[str, str], float]:
         """(database, table) to the readers it has at a time, on average; takes a sample. Others have none."""
         return {(db, table): readers for db, table, readers in self._db.call("sample_readers", _WEIGHT)}

@@ -1,10 +1,13 @@
--- Renews a lease for its holder, who knows its `known_epoch`, or gives it to whoever asks when it has expired, under
--- the next epoch. Returns the epoch under which the caller holds it now, null if it does not, and the holder.
+-- Renews a lease for its holder, who knows its `known_epoch`, or gives it to whoever asks when it was released or has
+-- expired, under the next epoch. Returns the epoch under which the caller holds it now, null if it does not, and the
+-- holder. One that ends at `left_ms` is free, too: it was renewed before the clock was put back, and never since then.
 --
 -- A renewal does not wait for services at work, which keep the row's key from changing (check_lease); a take-over waits
 -- for them, so that none of an earlier epoch is at work afterwards. A late renewal is fine if nobody was faster. Safe to
 -- repeat: who took the lease and lost the answer is given the same one.
-CREATE OR REPLACE FUNCTION hold_lease(lease_name text, asking text, known_epoch bigint, length_ms bigint)
+CREATE OR REPLACE FUNCTION hold_lease(
+    lease_name text, asking text, known_epoch bigint, length_ms bigint, left_ms bigint DEFAULT NULL
+)
 RETURNS TABLE (held_epoch bigint, held_by text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -20,10 +23,10 @@ BEGIN
         RETURNING l.epoch, l.holder INTO held_epoch, held_by;
     END IF;
     IF NOT FOUND THEN
-        -- One that holds so long was renewed before the clock was put back: its holder renews it soon, if it lives.
-        UPDATE lease l SET expires_at = clock_timestamp() + duration * 3
-         WHERE l.name = lease_name AND l.expires_at > clock_timestamp() + duration * 3;
-        PERFORM 1 FROM lease l WHERE l.name = lease_name AND l.expires_at <= clock_timestamp() FOR UPDATE;
+        PERFORM 1 FROM lease l
+         WHERE l.name = lease_name
+           AND (l.holder = '' OR l.expires_at <= clock_timestamp()
+                OR (extract(epoch FROM l.expires_at) * 1000)::bigint = left_ms) FOR UPDATE;
         IF FOUND THEN
             UPDATE lease l SET holder = asking, epoch = l.epoch + 1, expires_at = clock_timestamp() + duration
              WHERE l.name = lease_name

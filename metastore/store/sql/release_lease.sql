@@ -6,7 +6,7 @@ BEGIN
     PERFORM 1 FROM lease l WHERE l.name = lease_name AND l.epoch = held_epoch FOR UPDATE;
     IF FOUND THEN
         -- The next epoch belongs to nobody: what is begun under this one from now on is refused.
-        UPDATE lease SET epoch = epoch + 1, expires_at = clock_timestamp() WHERE name = lease_name;
+        UPDATE lease SET epoch = epoch + 1, holder = '', expires_at = clock_timestamp() WHERE name = lease_name;
     END IF;
     RETURN FOUND;
 END

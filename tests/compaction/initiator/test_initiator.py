@@ -7,6 +7,7 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,19 @@ def test_only_what_was_written_since_the_last_run(world: World) -> None:
     assert world.service.looks.candidates(initiator._since_ms) == ([], initiator._since_ms)
     world.write()
     assert len(world.service.looks.candidates(initiator._since_ms)[0]) == 1
+
+
+def test_what_is_written_after_the_clock_was_put_back_is_looked_at(world: World) -> None:
+    """It was older than the last run, for as long as the clock was put back, and at most for a day."""
+    world.configure(delta_num_threshold=1)
+    world.write()
+    initiator = world.initiator()
+    initiator.run_once()
+    world.write()
+    assert initiator._clock is not None
+    initiator._clock = replace(initiator._clock, shown_ms=initiator._clock.shown_ms + 5 * 3_600_000)
+    initiator._since_ms += 5 * 3_600_000
+    assert len(initiator.run_once()) == 1
 
 
 def test_compaction_ends_the_candidacy(world: World) -> None:
