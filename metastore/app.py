@@ -43,7 +43,7 @@ from metastore.store.embedded.server import (
     has_data,
     own_files,
 )
-from metastore.store.failures import first_line
+from metastore.store.failures import cause_of, first_line, refusal_of
 from metastore.store.fitness import examine
 from metastore.store.migrate import has_schema, upgrade
 from metastore.store.watch import DatabaseWatch
@@ -115,14 +115,14 @@ def open_database(
         try:
             db = stack.enter_context(contextlib.closing(_connected(url, options, loop, must_exist)))
         except (sqlalchemy.exc.SQLAlchemyError, HiveAcidError, ValueError) as error:
-            raise StartError(f"the database cannot be used: {first_line(error)}") from error
+            raise StartError(f"the database cannot be used: {refusal_of(error) or cause_of(error)}") from error
         yield db
 
 
 def _connected(url: str, options: ServeOptions, loop: asyncio.AbstractEventLoop | None, must_exist: bool) -> Database:
     db = Database(url, loop, options.config.store)
     try:
-        examine(db, options.config.store)
+        examine(db, options.config.store, makes=not must_exist)
         if must_exist and not has_schema(db):
             raise MetaError("no metastore has used it yet: give the database that `metastore serve` was given")
         upgrade(db)

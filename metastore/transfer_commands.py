@@ -19,6 +19,7 @@ from metastore.catalog.place.places import Place
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.service import CatalogService
 from metastore.observe import log
+from metastore.store.failures import cause_of
 from metastore.transfer.exporting import export_to_file
 from metastore.transfer.handing_back import HandBack, HandBackOptions
 from metastore.transfer.importing import OPEN_POLICIES, REFUSE, Import, ImportOptions
@@ -92,8 +93,9 @@ def _quietly(run: Callable[[argparse.Namespace, ServeOptions], int], options: An
     try:
         return run(options, place)
     except SQLAlchemyError as error:
-        words = str(error).strip().splitlines()[0]
-        raise TransferError(f"the database failed: {words}. Run the same again, it goes on where it was") from error
+        raise TransferError(
+            f"the database failed: {cause_of(error)}. Run the same again, it goes on where it was"
+        ) from error
 
 
 def _import(options: argparse.Namespace, place: ServeOptions) -> int:

@@ -49,9 +49,12 @@ _OPTIONS = " ".join("-c {}={}".format(name, value.replace(" ", "\\ ")) for name,
 _CALL_OPTIONS = f"{_OPTIONS} -c plan_cache_mode=force_generic_plan"
 # Plans are made once, perhaps when a table is empty, and kept: hot calls find single rows by index, whatever it holds.
 _HOT_OPTIONS = f"{_CALL_OPTIONS} -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
-_GREETING = (
-    "DO $$ BEGIN IF to_regproc('recover_from_crash') IS NOT NULL THEN PERFORM recover_from_crash(); END IF; END $$"
-)
+_GREETING = """DO $$ BEGIN
+    IF to_regproc('recover_from_crash') IS NOT NULL THEN PERFORM recover_from_crash(); END IF;
+    IF current_setting('transaction_timeout', true) <> '0' THEN
+        PERFORM set_config('transaction_timeout', '0', false);  -- a list is read slowly; from Postgres 17
+    END IF;
+END $$"""
 """What every connection begins with: after a crash of Postgres there are only new ones, so nothing comes before it."""
 STREAMS, WAITING_STREAMS = 4, 4
 """Long lists that are read at a time, each on a connection of its own; and those that wait for a slow client."""
@@ -151,8 +154,11 @@ class Database:
         rows = self.call(function, *args)
         return rows[0] if rows else None
 
-    def dedicated_connection(self) -> Any:
-        """An autocommit psycopg2 connection of its own, as for session-level locks; the caller closes it."""
+    def dedicated_connection(self, greets: bool = True) -> Any:
+        """An autocommit psycopg2 connection of its own, as for session-level locks; the caller closes it.
+
+        One that does not greet is only for questions about the database itself.
+        """
         conninfo = with_options(self._conninfo, _CALL_OPTIONS)
         try:
             connection = psycopg2.connect(conninfo)
@@ -162,7 +168,8 @@ class Database:
             time.sleep(_MAKE_ROOM_PAUSE_S)
             connection = psycopg2.connect(conninfo)
         connection.autocommit = True
-        _greet(connection)
+        if greets:
+            _greet(connection)
         return connection
 
     def close(self) -> None:

@@ -23,8 +23,13 @@ def upgrade(db: Database) -> None:
     Raises MetaError, with nothing changed, if the database was upgraded by a newer version.
     """
     with db.engine.begin() as connection:
+        # An upgrade takes what it takes, and waits for another one.
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-        connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+        if connection.execute(text("SELECT to_regnamespace(:name)"), {"name": SCHEMA}).scalar() is None:
+            # Not IF NOT EXISTS: who was given the schema need not have the right to make one.
+            connection.execute(text(f"CREATE SCHEMA {SCHEMA}"))
         config = _alembic_config(connection)
         _refuse_newer(connection, config)
         command.upgrade(config, "head")

@@ -19,16 +19,18 @@ from hive_acid.errors import MetaError
 from metastore.store.config import StoreConfig
 from metastore.store.database import Database
 from metastore.store.fitness import examine
+from metastore.store.migrate import upgrade
 from tests.databases import administer, url_of
 from tests.ports import free_port
 
 
 def examined(url: str) -> None:
-    db = Database(url)
-    try:
+    with opened(url) as db:
         examine(db, StoreConfig())
-    finally:
-        db.close()
+
+
+def opened(url: str) -> closing[Database]:
+    return closing(Database(url))
 
 
 def test_a_sound_database(db_url: str) -> None:
@@ -42,6 +44,83 @@ def test_one_that_is_not_utf_8(postgres_url: str) -> None:
             examined(url_of(postgres_url, "latin"))
     finally:
         administer(postgres_url, "DROP DATABASE latin WITH (FORCE)")
+
+
+MAKE = (
+    "the user ann may not make the schema hive_acid in the database rights: .* GRANT CREATE ON DATABASE rights TO ann"
+)
+USE = "the user ann may not use the schema hive_acid of the database rights, which metastore has made: .*"
+CHANGE = (
+    "the schema hive_acid .* tables or functions that belong to metastore, and the user ann may not change them: .*"
+)
+MEMBER = "run GRANT metastore TO ann"
+ALL_OF_SCHEMA = (
+    "GRANT ALL ON SCHEMA hive_acid TO ann",
+    "GRANT ALL ON ALL TABLES IN SCHEMA hive_acid TO ann",
+    "GRANT ALL ON ALL SEQUENCES IN SCHEMA hive_acid TO ann",
+)
+
+
+@pytest.mark.parametrize(
+    ("is_used", "granted", "told"),
+    [
+        (False, (), MAKE),
+        (False, ("GRANT CREATE ON DATABASE rights TO ann",), None),
+        (False, ("CREATE SCHEMA hive_acid AUTHORIZATION ann",), None),
+        (False, ("CREATE SCHEMA hive_acid", "GRANT USAGE ON SCHEMA hive_acid TO ann"), USE + MEMBER),
+        (True, ("GRANT CREATE ON DATABASE rights TO ann",), USE + MEMBER),
+        (True, ALL_OF_SCHEMA, CHANGE + MEMBER),
+        (True, ("GRANT metastore TO ann",), None),
+        (
+            False,
+            ("REVOKE CONNECT ON DATABASE rights FROM PUBLIC",),
+            'may not connect .* GRANT CONNECT ON DATABASE "rights"',
+        ),
+        (False, ("ALTER ROLE ann NOLOGIN",), 'lets nobody in by this address: role "ann" is not permitted to log in'),
+        (False, ("ALTER ROLE ann CONNECTION LIMIT 0",), "lets nobody in by this address: too many connections"),
+        (
+            False,
+            ("GRANT CREATE ON DATABASE rights TO ann", "DROP EXTENSION plpgsql"),
+            'language "plpgsql" does not exist',
+        ),
+        (False, ("GRANT CREATE ON DATABASE rights TO ann", "ALTER ROLE ann SET statement_timeout = 900"), None),
+    ],
+)
+def test_what_a_user_may_not_do_is_told_with_what_helps(
+    postgres_url: str, is_used: bool, granted: tuple[str, ...], told: str | None
+) -> None:
+    """It was the driver's text: (psycopg2.errors.InsufficientPrivilege) permission denied for database."""
+    administer(postgres_url, "CREATE ROLE ann LOGIN")
+    administer(postgres_url, "CREATE DATABASE rights")
+    url = url_of(postgres_url, "rights")
+    try:
+        if is_used:
+            with opened(url) as db:
+                upgrade(db)
+        for statement in granted:
+            administer(url, statement)
+        with opened(url.replace("://metastore@", "://ann@")) as db:
+            if told is None:
+                examine(db, StoreConfig())
+                upgrade(db)
+                return
+            with pytest.raises(MetaError, match=told) as caught:
+                examine(db, StoreConfig())
+            assert "psycopg" not in str(caught.value)
+    finally:
+        administer(postgres_url, "DROP DATABASE rights WITH (FORCE)")
+        administer(postgres_url, "DROP ROLE ann")
+
+
+def test_an_upgrade_takes_longer_than_a_statement_may(postgres_url: str) -> None:
+    administer(postgres_url, "CREATE DATABASE presets")
+    try:
+        for setting in ("statement_timeout = 2", "lock_timeout = 1"):
+            administer(postgres_url, f"ALTER DATABASE presets SET {setting}")
+        with opened(url_of(postgres_url, "presets")) as db:
+            upgrade(db)
+    finally:
+        administer(postgres_url, "DROP DATABASE presets WITH (FORCE)")
 
 
 def test_one_that_is_away_is_not_waited_for() -> None:

@@ -29,6 +29,7 @@ PRESETS = {
     "search_path": "pg_catalog",
     "standard_conforming_strings": "off",
     "TimeZone": "America/New_York",
+    "transaction_timeout": "100ms",  # from Postgres 17
     "transform_null_equals": "on",
 }
 CLIENTS, DATABASES = 6, 25
@@ -36,7 +37,9 @@ CLIENTS, DATABASES = 6, 25
 
 def preset(url: str, **settings: str) -> None:
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
-        for name, value in settings.items():
+        cursor.execute("SELECT name FROM pg_settings WHERE name = ANY (%s)", (list(settings),))
+        known = {name for (name,) in cursor.fetchall()}
+        for name, value in ((name, value) for name, value in settings.items() if name in known):
             cursor.execute(f"ALTER DATABASE {urlsplit(url).path[1:]} SET {name} = %s", (value,))
         connection.commit()
 
