@@ -150,10 +150,32 @@ def test_capitals_in_fields_of_loaded_files(acid: AcidSession, spark: SparkSessi
     acid.load_data("d.t", str(file))
     with under(spark, {"spark.sql.caseSensitive": "true"}):
         for verb in (lambda: acid.table("d.t").collect(), lambda: acid.update("d.t", {"id": "2"}, "id = 1")):
-            with pytest.raises(UnsupportedTableError, match=r"a field A: Spark .*caseSensitive"):
+            with pytest.raises(UnsupportedTableError, match=r"a field A, .*caseSensitive"):
                 verb()
     assert acid.update("d.t", {"id": "2"}, "id = 1") == 1
     assert [(row.id, row.s[0].a) for row in acid.table("d.t").collect()] == [(2, 7)]
+
+
+@pytest.mark.parametrize("kind", ["orc", "parquet"])
+@pytest.mark.parametrize("field", [False, True], ids=["column", "field"])
+def test_capitals_in_files_of_insert_only_tables(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path, kind: str, field: bool
+) -> None:
+    insert_only = {"transactional_properties": "insert_only"}
+    acid.create_table("d.t", {"id": "bigint", "s": "struct<a:int>"}, properties=insert_only, stored_as=kind)
+    acid.sql("INSERT INTO d.t SELECT 9L id, named_struct('a', 9) s")
+    file = tmp_path / "file"
+    written = "7L id, named_struct('A', 7) s" if field else "7L ID, named_struct('a', 7) s"
+    with under(spark, {"spark.sql.caseSensitive": "true"}):
+        assert [row.id for row in acid.table("d.t").collect()] == [9], "our own files have no capitals"
+    spark.sql(f"SELECT {written}").coalesce(1).write.format(kind).save(str(file))
+    acid.load_data("d.t", str(file))
+    with (
+        under(spark, {"spark.sql.caseSensitive": "true"}),
+        pytest.raises(UnsupportedTableError, match=f"the name {'A' if field else 'ID'}, .*caseSensitive"),
+    ):
+        acid.table("d.t").collect()
+    assert sorted((row.id, row.s.a) for row in acid.table("d.t").collect()) == [(7, 7), (9, 9)]
 
 
 def test_partitions_of_originals(acid: AcidSession, spark: SparkSession) -> None:

@@ -12,6 +12,7 @@ from hive_acid.errors import ColumnError, TableNotAcidError, TransactionsOffErro
 from hive_acid.spark import AcidSession
 from hive_acid.spark.verbs.frame import AcidTable
 from hive_acid.wire import ttypes
+from tests.values.under import under
 
 PLAIN = {"transactional": "false"}
 DUMMY = {"hive.txn.manager": "DummyTxnManager"}
@@ -139,6 +140,19 @@ def test_with_transactions_by_default(acid: AcidSession) -> None:
     off = hive_acid.spark.session(acid.spark, acid.connection, settings={"hive.support.concurrency": "false"})
     with pytest.raises(TransactionsOffError):
         off.table("d.t")
+
+
+@pytest.mark.parametrize("written", ["7L ID, named_struct('a', 7) s", "7L id, named_struct('A', 7) s"])
+def test_capitals_in_files_of_others(dummy: AcidSession, spark: SparkSession, written: str) -> None:
+    """In a session that minds case Spark makes nulls of them."""
+    dummy.create_table("d.p", {"id": "bigint", "s": "struct<a:int>"}, properties=PLAIN)
+    dummy.insert("d.p", spark.sql("SELECT 9L id, named_struct('a', 9) s"))
+    with under(spark, {"spark.sql.caseSensitive": "true"}):
+        assert [row.id for row in dummy.table("d.p").collect()] == [9]
+        spark.sql(f"SELECT {written}").write.mode("append").orc(dummy.connection.table("d", "p").location)
+        with pytest.raises(UnsupportedTableError, match="caseSensitive"):
+            dummy.table("d.p").collect()
+    assert sorted((row.id, row.s.a) for row in dummy.table("d.p").collect()) == [(7, 7), (9, 9)]
 
 
 @pytest.mark.parametrize("keys", [{}, {"p": "string"}])

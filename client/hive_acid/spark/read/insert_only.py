@@ -29,6 +29,7 @@ from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.plans.read_plan import DirectoriesPlan
 from hive_acid.spark.plans.telling import tell
+from hive_acid.spark.read.legacy.capitals import minds_case, refuse_capitals
 from hive_acid.spark.read.legacy.originals import path_of
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.quoted_text import CSV_SIGNS, Signs, fields_of
@@ -117,7 +118,8 @@ def _paths(
 ) -> list[tuple[int, _Found]]:
     """The files that are visible, by how many levels they lie below their partition."""
     found: defaultdict[int, _Found] = defaultdict(lambda: _Found(search or {}))
-    named = names_files(spark, sum(len(of.files) for partition in partitions for of in partition.state.data))
+    count = sum(len(of.files) for partition in partitions for of in partition.state.data)
+    named = names_files(spark, count) or minds_case(spark)
     for partition in partitions:
         for directory in partition.state.data:
             at = files.join(partition.location, directory.name)
@@ -178,6 +180,7 @@ def by_format(table: Table, known: Mapping[str, Format], otherwise: str) -> Form
 
 def _by_spark(kind: str) -> Reader:
     def read(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataFrame:
+        refuse_capitals(spark, table, kind, found.paths)
         source = _loaded(table, reader_of(spark, kind).schema(row_type(table.columns)), found)
         return source.select("*", path_of(source, table.columns, levels))
 
@@ -185,6 +188,7 @@ def _by_spark(kind: str) -> Reader:
 
 
 def _orc(spark: SparkSession, table: Table, found: _Found, levels: int) -> DataFrame:
+    refuse_capitals(spark, table, "orc", found.paths)
     reader = reader_of(spark, "orc").options(**found.search)
     source = _loaded(table, reader.schema(row_type(table.columns)), found)
     return source.select(*unpushed(table.columns), path_of(source, table.columns, levels))

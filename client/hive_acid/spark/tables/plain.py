@@ -20,6 +20,7 @@ from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import exact_times, reader_of, writer_of
+from hive_acid.spark.read.legacy.capitals import refuse_capitals
 from hive_acid.spark.read.listing import directory_of
 from hive_acid.spark.read.scan import literal_path
 from hive_acid.spark.read.unpushed import unpushed
@@ -70,6 +71,7 @@ def reader(context: Context, table: Table) -> Callable[[Predicate | None], DataF
 def _frame(context: Context, table: Table, kind: str, paths: Sequence[str], wanted: Predicate | None) -> DataFrame:
     source = reader_of(context.spark, kind).schema(row_type(table.all_columns)).option("basePath", table.location)
     literal = list(map(literal_path, paths))
+    refuse_capitals(context.spark, table, kind, literal)
     if kind != "orc":
         return _shown(source.load(literal), table)
     names = [column.name for column in table.columns]

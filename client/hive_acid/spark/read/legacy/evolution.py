@@ -22,12 +22,10 @@ from hive_acid.format.evolution import agree, is_known_by_name, is_marked_rename
 from hive_acid.format.orc.file import ACID_FIELDS
 from hive_acid.format.orc.tail import Tail
 from hive_acid.format.state import DataDirectory, DataFile
-from hive_acid.spark.jvm.session_settings import is_on
 from hive_acid.spark.jvm.sources import reader_of
+from hive_acid.spark.read.legacy.capitals import is_lower, minds_case, refused
 from hive_acid.spark.read.legacy.originals import Names
 from hive_acid.spark.read.scan import ROW_COLUMN, literal_path
-
-_MINDS_CASE = "spark.sql.caseSensitive"
 
 Place = tuple[str, DataDirectory]
 """A partition's location, and one of its directories."""
@@ -76,7 +74,7 @@ def names_in_originals(
         if acid <= {name.lower() for name in in_file}:
             raise UnsupportedTableError(f"{file.path} has ACID columns, but not the name of such a file (bucket_00000)")
         if is_known_by_name(columns, in_file) and not renamed:
-            by_name = {name.lower(): name for name in (*in_file, *filter(_is_lower, in_file))}
+            by_name = {name.lower(): name for name in (*in_file, *filter(is_lower, in_file))}
             names[file.path] = tuple(by_name.get(column.lower()) for column in columns)
         else:
             names[file.path] = stands_under(columns, in_file)
@@ -105,16 +103,9 @@ def _refuse_capitals(spark: SparkSession, wanted: Sequence[DataFilePath], tails:
     Columns are asked for by their names in the file; of fields Spark would make nulls, which an UPDATE would keep.
     """
     for file, tail in zip(wanted, tails, strict=True):
-        within = [name for of in tail.types[1:] for name in of.names if not _is_lower(name)]
-        if within and is_on(spark, _MINDS_CASE):
-            raise UnsupportedTableError(
-                f"{file.path} was not written by hive-acid, and has a field {within[0]}: Spark does not find it with "
-                f"{_MINDS_CASE}=true. Read it without that setting"
-            )
-
-
-def _is_lower(name: str) -> bool:
-    return name == name.lower()
+        within = [name for of in tail.types[1:] for name in of.names if not is_lower(name)]
+        if within and minds_case(spark):
+            raise refused(f"{file.path} has a field {within[0]}")
 
 
 def _names_by_spark(spark: SparkSession, path: str, *, within_row: bool) -> tuple[str, ...]:
