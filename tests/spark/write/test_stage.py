@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrameWriter, SparkSession
+from pyspark.sql import DataFrameWriter, Observation, SparkSession
 
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
 from hive_acid.format.names import VERSION_MARKER
 from hive_acid.spark import AcidSession
+from hive_acid.spark.limits import Limits
 from hive_acid.spark.write.stage import SparkStaging
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import check_table, location_of
@@ -106,3 +107,21 @@ def test_what_a_late_task_still_writes_is_nothing_to_the_table(
     assert acid.table("d.t").count() == 4
     below = files.list_tree(str(location_of(acid, "d.t")))
     assert not [entry.path for entry in below if "attempt" in entry.path]
+
+
+@pytest.mark.parametrize("keys", [{}, {"p": "int"}], ids=["whole", "partitioned"])
+def test_rows_are_not_lost_with_their_counts(
+    acid: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, keys: dict[str, str]
+) -> None:
+    """Forced, as no way is known in which Spark loses what it observes."""
+    acid.create_table("d.t", {"id": "bigint"}, partitioned_by=keys)
+    rows = spark.range(10).selectExpr("id", *(["int(id % 2) p"] if keys else []))
+    acid.limits = Limits(driver_rows=0, driver_deletes=0)
+    monkeypatch.setattr(Observation, "get", property(lambda self: {}))
+    assert acid.insert("d.t", rows) == 10
+    assert acid.insert("d.t", rows.where("id > 10")) == 0
+    assert acid.update("d.t", {"id": "id + 100"}, "id % 3 = 0") == 4
+    assert acid.delete("d.t", "id = 1 or id = 103") == 2
+    monkeypatch.undo()
+    assert sorted(row.id for row in acid.table("d.t").collect()) == [2, 4, 5, 7, 8, 100, 106, 109]
+    check_table(location_of(acid, "d.t"))

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from hive_acid.catalog.table import Table
 from hive_acid.errors import FormatError
 from hive_acid.filesystem import files
-from hive_acid.filesystem.footers import DataFilePath
+from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import bucket_file_name, is_for_hive_3, is_hidden
 from hive_acid.format.orc.deletes import DeleteEvents, delete_file
 from hive_acid.format.orc.file import empty_acid_file
@@ -49,6 +49,11 @@ def _deletes_in(events: Events) -> Callable[[str], bool]:
     if events.holds is not None:
         return lambda _: events.holds == DELETE
     return lambda path: path.startswith(f"{KIND_COLUMN}={DELETE}/")
+
+
+def _is_part(path: str) -> bool:
+    """Whether a file is one that a job has left; one of a task that was started twice, and writes still, is hidden."""
+    return _PART_FILE.fullmatch(path.rpartition("/")[2]) is not None and not is_hidden(path)
 
 
 class SparkStaging(Staging):
@@ -86,7 +91,19 @@ class SparkStaging(Staging):
             output.save(location)
         if names or hive_3:
             add_tails(location, names, _deletes_in(events) if hive_3 else None)
-        return {kind: int(count or 0) for kind, count in events.counts.get.items()}
+        counts = {kind: int(count or 0) for kind, count in events.counts.get.items()}
+        # Rows are not to be lost with what Spark has counted.
+        return counts if any(counts.values()) or not is_readable(compression) else self._counted(location, events)
+
+    def _counted(self, location: str, events: Events) -> dict[str, int]:
+        """The number of events of each kind in the files that a job has left in `location`, by their tails."""
+        is_delete = _deletes_in(events)
+        found = [entry for entry in files.list_tree(location) if _is_part(entry.path)]
+        tails = SHARED.read([DataFilePath(files.join(location, entry.path), entry.size) for entry in found])
+        counts: Counter[str] = Counter()
+        for entry, tail in zip(found, tails, strict=True):
+            counts[DELETE if is_delete(entry.path) else INSERT] += tail.rows
+        return counts
 
     def keeps_apart(self, compression: str) -> bool:
         """Whether inserts are written with the columns of `row` behind it, and these moved into it after.
@@ -107,7 +124,7 @@ class SparkStaging(Staging):
         for entry in files.list_tree(files.join(self.location, written)):
             directory, _, name = entry.path.rpartition("/")
             match = _PART_FILE.fullmatch(name)
-            if match is None or is_hidden(entry.path):  # of a task that was started twice, and writes still
+            if match is None or not _is_part(entry.path):
                 continue
             divided = dict(parse_partition_name(directory)) if directory else {}
             bucket = int(divided.get(BUCKET_COLUMN) or match[1])
