@@ -152,3 +152,19 @@ def test_what_hdfs_refuses_is_an_os_error(call: Any, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(files, "keep_in_children", lambda filesystem: None)
     with pytest.raises(OSError, match="standby"):
         call("hdfs://host:9000/there")
+
+
+@pytest.mark.parametrize("name", ["a::b", "zip::c", "~", "a%20b", "x?y#z", "a b", "memory:", "{d}", "*", "[e]"])
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+def test_a_place_on_the_disk_is_what_it_says(tmp_path: Path, name: str, scheme: str) -> None:
+    """Signs that mean something in a URL, or to who keeps several file systems in one, are signs in names here."""
+    at = f"{scheme}{tmp_path}/{name}/t"
+    files.make_directory(at)
+    files.write(f"{at}/f", b"x")
+    assert (tmp_path / name / "t" / "f").read_bytes() == b"x"
+    files.rename(f"{at}/f", f"{at}/{name}")
+    assert [entry.path for entry in files.list_tree(at)] == [name]
+    assert files.exists(f"{at}/{name}")
+    assert files.read(f"{at}/{name}") == b"x"
+    files.remove(at)
+    assert not (tmp_path / name / "t").exists()

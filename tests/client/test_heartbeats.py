@@ -7,12 +7,14 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import HiveAcidError, MetastoreInternalError
+from hive_acid.protocol import Question
 from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
@@ -68,18 +70,18 @@ def test_a_heartbeat_between_an_end_and_its_answer(
 def test_a_transaction_that_failed_to_begin_is_no_news(
     connection: Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    call = connection.call
+    call, ask = connection.call, connection.ask
 
-    def elder(method: str, *args: object) -> object:
+    def elder(*questions: Question) -> list[Any]:
         """A metastore that knows nothing of names at the opening, and fails at the promise that stands for them."""
-        if method == "add_write_ids_to_min_history":
+        if any(question.method == "add_write_ids_to_min_history" for question in questions):
             raise MetastoreInternalError("out of memory")
-        answer = call(method, *args)
-        if method == "open_txns":
-            answer.tablesNamed = False
-        return answer
+        answers = ask(*questions)
+        if questions[0].method == "open_txns":
+            answers[0].tablesNamed = False
+        return answers
 
-    monkeypatch.setattr(connection, "call", elder)
+    monkeypatch.setattr(connection, "ask", elder)
     with pytest.raises(MetastoreInternalError):
         connection.begin(tables=["d.t"])
     connection.heartbeats._beat()

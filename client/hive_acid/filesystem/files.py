@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, wraps
+from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
@@ -47,6 +48,7 @@ LONGEST_NAME = 255
 LONGEST_PATH = 4095
 """The longest path that Linux takes."""
 
+_LOCAL = LocalFileSystem()
 _WORDS_OF_HDFS = ("maximum path component name limit", "Pathname too long")
 _SHOWN = 60
 _REMOTE_THREADS = 16
@@ -71,14 +73,13 @@ class FileEntry:
 
 
 def _open(location: str) -> tuple[Any, str]:
-    if location.startswith("file:"):
-        location = "file://" + "/" + location.removeprefix("file:").lstrip("/")
+    if is_local(location):  # not by its URL, in which fsspec takes "::" and "~" for more than names
+        return _LOCAL, plain(location) or "/"
     if _scheme(location) in hdfs.SCHEMES:
         filesystem, path = hdfs.opened(location)
     else:
         filesystem, path = fsspec.core.url_to_fs(location, use_listings_cache=False)
-    if not is_local(location):
-        keep_in_children(filesystem)  # hdfs-native's waits for its threads as it is freed; s3fs's says goodbye
+    keep_in_children(filesystem)  # hdfs-native's waits for its threads as it is freed; s3fs's says goodbye
     return filesystem, path.rstrip("/") or "/"
 
 
@@ -252,14 +253,15 @@ def make_directories(locations: Sequence[str]) -> tuple[list[str], tuple[str, Ex
 @_refusals
 def list_tree(location: str, max_depth: int | None = None) -> list[FileEntry]:
     """All files and directories below `location`, sorted by path; an absent location has none."""
+    found: Iterable[FileEntry]
     if rename_is_copy(location):
         found = _objects(location, max_depth)
     elif is_local(location):
-        found = _local(_open(location)[1], "", max_depth)
+        found = _local(_open(location)[1], max_depth)
     else:
         filesystem, root = _open(location)
         found = _walk(filesystem, root, "", max_depth)
-    return sorted(found, key=lambda entry: entry.path)
+    return sorted(found, key=attrgetter("path"))
 
 
 def list_trees(locations: Sequence[str], max_depth: int | None = None) -> list[list[FileEntry]]:
@@ -268,27 +270,34 @@ def list_trees(locations: Sequence[str], max_depth: int | None = None) -> list[l
     return side_by_side(partial(list_tree, max_depth=max_depth), locations, slowest)
 
 
-def _local(directory: str, at: str, max_depth: int | None) -> Iterator[FileEntry]:
+def _local(directory: str, max_depth: int | None) -> list[FileEntry]:
     """As `_walk`, with one look at each entry; what vanishes meanwhile is not there."""
-    try:
-        entries = list(os.scandir(directory))
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    below = None if max_depth is None else max_depth - 1
-    for entry in entries:
+    found: list[FileEntry] = []
+    places = [(directory, "", max_depth)]
+    while places:
+        place, at, depth = places.pop()
         try:
-            status = entry.stat()
-        except FileNotFoundError:
-            if not entry.is_symlink():
-                continue
-            status = entry.stat(follow_symlinks=False)
-        modified_ms = status.st_mtime_ns // 1_000_000
-        if entry.is_dir(follow_symlinks=False):
-            yield FileEntry(f"{at}{entry.name}/", 0, modified_ms)
-            if below != 0:
-                yield from _local(entry.path, f"{at}{entry.name}/", below)
-        else:
-            yield FileEntry(f"{at}{entry.name}", status.st_size, modified_ms)
+            entries = list(os.scandir(place))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        for entry in entries:
+            try:
+                status = entry.stat()
+            except FileNotFoundError:
+                if not entry.is_symlink():
+                    continue
+                status = entry.stat(follow_symlinks=False)
+            path, modified_ms = at + entry.name, status.st_mtime_ns // 1_000_000
+            if entry.is_dir(follow_symlinks=False):
+                path += "/"
+                found.append(FileEntry(path, 0, modified_ms))
+                if depth is None:
+                    places.append((entry.path, path, None))
+                elif depth > 1:
+                    places.append((entry.path, path, depth - 1))
+            else:
+                found.append(FileEntry(path, status.st_size, modified_ms))
+    return found
 
 
 def _walk(filesystem: Any, directory: str, at: str, max_depth: int | None) -> Iterator[FileEntry]:

@@ -47,6 +47,7 @@ _ORIGINAL = re.compile(r"([0-9]+)_[0-9]+(?:_copy_[0-9]+)?")
 _SPARK_FILE = re.compile(r"part-[0-9]+-.+")
 _STAGING = re.compile(STAGING_PREFIX + r"([0-9]+)_[0-9A-Za-z-]+")
 _TOKEN = re.compile(r"[0-9A-Za-z-]+")
+_HIDDEN = re.compile(r"(?:\A|/)[_.]")
 _DATA_PREFIXES = ("base_", "delta_", "delete_delta_")
 
 
@@ -160,7 +161,7 @@ def is_side_file(name: str) -> bool:
 
 def is_hidden(path: str) -> bool:
     """Whether any part of a relative path is hidden from readers by beginning with ``_`` or ``.``."""
-    return any(part.startswith(("_", ".")) for part in path.split("/"))
+    return _HIDDEN.search(path) is not None
 
 
 def staging_name(txn_id: int, token: str) -> str:

@@ -183,12 +183,16 @@ class ValidWriteIdList:
             return RangeValidity.NONE
         if self.kind is ListKind.COMPACTOR:
             return RangeValidity.ALL
+        if highest <= self.high_water_mark and not self.open_ids and not self.aborted_ids:
+            return RangeValidity.ALL
         limit = min(highest, self.high_water_mark)
         invalid = highest - limit + _count(self.open_ids, lowest, limit) + _count(self.aborted_ids, lowest, limit)
         return _validity(highest - lowest + 1 - invalid, highest - lowest + 1)
 
     def aborted_range(self, lowest: int, highest: int) -> RangeValidity:
         """How much of ``lowest..highest`` is aborted."""
+        if not self.aborted_ids:
+            return RangeValidity.NONE
         return _validity(_count(self.aborted_ids, lowest, highest), highest - lowest + 1)
 
     def aborted_in(self, lowest: int, highest: int) -> tuple[int, ...]:

@@ -146,10 +146,10 @@ def directory_state(
     Raises NotEnoughHistoryError if the snapshot is older than the oldest base, FormatError if names contradict
     each other or a marker cannot be understood.
     """
-    found, originals = _classify(entries)
-    sweep = _Sweep(write_ids, found)
-    visible = [directory for directory in found if _is_visible(directory, txns)]
-    sweep.aborted += [directory.name for directory in found if txns.is_aborted(directory.visibility_txn_id)]
+    directories, contents, originals = _classify(entries)
+    sweep = _Sweep(write_ids, contents)
+    visible = [directory for directory in directories if _is_visible(directory, txns)]
+    sweep.aborted += [directory.name for directory in directories if txns.is_aborted(directory.visibility_txn_id)]
     base = sweep.choose_base(visible, metadata)
     selected = sweep.select_deltas(visible, base)
     if base is not None:
@@ -178,8 +178,8 @@ class _Content(NamedTuple):
 
 def _classify(
     entries: Iterable[tuple[str, int] | ListedEntry],
-) -> tuple[dict[Directory, _Content], list[DataFile]]:
-    """The data directories with their contents, and the original files in path order."""
+) -> tuple[list[Directory], dict[str, _Content], list[DataFile]]:
+    """The data directories, the contents of each by its name, and the original files in path order."""
     paths: dict[str, list[tuple[str, int, int]]] = {}
     originals: list[DataFile] = []
     for entry in entries:
@@ -187,19 +187,18 @@ def _classify(
             (*entry, 0) if isinstance(entry, tuple) else (entry.path, entry.size, entry.modified_ms)
         )
         top, slash, below = path.partition("/")
-        if is_hidden(top):
-            continue
         if slash and claims_to_be_data(top):
             paths.setdefault(top, []).append((below, size, modified_ms))
         elif not path.endswith("/") and not is_hidden(path):
             originals.append(DataFile(path, size, parse_original_file(path.rpartition("/")[2]), modified_ms))
-    found: dict[Directory, _Content] = {}
+    directories: list[Directory] = []
     for name in sorted(paths):
         directory = parse_directory(name)
         if directory is None:
             raise FormatError(f"directory '{name}' is named like a base or delta but its numbers make no sense")
-        found[directory] = _content(name, paths[name])
-    return found, sorted(originals, key=lambda file: file.path)
+        directories.append(directory)
+    contents = {name: _content(name, below) for name, below in paths.items()}
+    return directories, contents, sorted(originals, key=lambda file: file.path)
 
 
 def _content(name: str, below: list[tuple[str, int, int]]) -> _Content:
@@ -212,14 +211,18 @@ def _content(name: str, below: list[tuple[str, int, int]]) -> _Content:
             is_marked = True
         elif not path or path.endswith("/") or is_hidden(path):
             continue
-        elif is_side_file(last := path.rpartition("/")[2]):
-            unfinished = True
         else:
+            last = path.rpartition("/")[2]
             bucket = parse_bucket_file(last)
             if bucket is None:
+                if is_side_file(last):
+                    unfinished = True
+                    continue
                 bucket = parse_original_file(last)
             files.append(DataFile(f"{name}/{path}", size, bucket, modified_ms))
-    return _Content(sorted(files, key=lambda file: file.path), unfinished, has_metadata, is_marked)
+    if len(files) > 1:
+        files.sort(key=lambda file: file.path)
+    return _Content(files, unfinished, has_metadata, is_marked)
 
 
 def _is_visible(directory: Directory, txns: ValidTxnList) -> bool:
@@ -229,16 +232,16 @@ def _is_visible(directory: Directory, txns: ValidTxnList) -> bool:
 class _Sweep:
     """The choice of base and deltas, collecting on its way what is not needed."""
 
-    def __init__(self, write_ids: ValidWriteIdList, found: Mapping[Directory, _Content]) -> None:
+    def __init__(self, write_ids: ValidWriteIdList, contents: Mapping[str, _Content]) -> None:
         self.write_ids = write_ids
-        self.found = found
+        self.contents = contents
         self.obsolete: list[str] = []
         self.aborted: list[str] = []
         self.aborted_write_ids: set[int] = set()
         self.uncompacted_aborts = False
 
     def data_directory(self, directory: Directory) -> DataDirectory:
-        content = self.found[directory]
+        content = self.contents[directory.name]
         validity = RangeValidity.ALL
         if directory.kind is not DirectoryKind.BASE:
             validity = self.write_ids.range_validity(directory.min_write_id, directory.max_write_id)
@@ -256,7 +259,7 @@ class _Sweep:
                 continue
             write_id = base.max_write_id
             compacted = bool(base.visibility_txn_id) or (
-                self.found[base].has_metadata and _is_compacted(f"{base.name}/{METADATA_MARKER}", metadata)
+                self.contents[base.name].has_metadata and _is_compacted(f"{base.name}/{METADATA_MARKER}", metadata)
             )
             if not compacted and self.write_ids.is_aborted(write_id):
                 self.aborted.append(base.name)

@@ -14,6 +14,7 @@ from typing import Protocol
 from hive_acid.errors import HiveAcidError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId
+from hive_acid.protocol import Question
 from hive_acid.transactions.life import Owner
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import AGENT_INFO, Transaction
@@ -55,11 +56,18 @@ def open_transactions(
         tables=named,
         mayBeginAgain=may_begin_again or only_adds,
     )
-    opened = connection.call("open_txns", request)
+    questions = [Question("open_txns", (request,))]
+    if not only_adds:
+        questions.append(Question("get_open_txns", ()))
+    opened, *answers = connection.ask(*questions)
+    if isinstance(opened, HiveAcidError):
+        raise opened
     txn_ids = [TxnId(txn_id) for txn_id in opened.txn_ids]
     transactions: list[Transaction] = []
     try:
-        answer = None if only_adds else connection.call("get_open_txns")
+        answer = answers[0] if answers else None
+        if isinstance(answer, HiveAcidError):
+            raise answer
         for txn_id in txn_ids:
             snapshot = answer and ValidTxnList.from_open_txns(
                 answer.txn_high_water_mark, answer.open_txns, answer.abortedBits, own_txn_id=txn_id

@@ -11,7 +11,6 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from hive_acid.errors import (
@@ -92,10 +91,11 @@ class Transaction(WritingTransaction):
             hostname=socket.gethostname(),
             agentInfo=self._agent_info,
         )
-        answer, told = self._first_lock(request, behind)
+        changes = any(component.operationType in _CHANGES for component in components)
+        answer, told, outdated = self._first_lock(request, behind, asks_outdated=changes and self.may_begin_again)
         next_look = 0.0
         while answer.state == ttypes.LockState.WAITING:
-            told = None
+            told = outdated = None
             if time.monotonic() >= next_look:
                 self._refuse_own_blocks(components, wanted, answer.lockid)
                 next_look = time.monotonic() + _LOOKS_FOR_OWN_EVERY_S
@@ -111,21 +111,22 @@ class Transaction(WritingTransaction):
         if answer.state != ttypes.LockState.ACQUIRED:
             raise LockTimeoutError(answer.errorMessage or "the lock was refused")
         self.locked.update(wanted)
-        if self.may_begin_again and any(component.operationType in _CHANGES for component in components):
-            self._refuse_outdated()
+        if changes and self.may_begin_again:
+            self._refuse_outdated(outdated)
         return told
 
-    def _first_lock(self, request: Any, behind: Question | None) -> tuple[Any, Any]:
-        """The answers to a lock and to what is asked behind it, None if nothing is."""
-        if behind is None:
-            return self._call("lock", request), None
+    def _first_lock(self, request: Any, behind: Question | None, *, asks_outdated: bool) -> tuple[Any, Any, Any]:
+        """The answers to a lock, to what is asked behind it, and to what `_refuse_outdated` asks; None if it is not."""
         self._check_process()
-        answer, told = self._connection.ask(Question("lock", (request,)), behind)
+        asked = {"behind": behind, "outdated": self._outdated_question() if asks_outdated else None}
+        questions = {name: question for name, question in asked.items() if question is not None}
+        answer, *answers = self._connection.ask(Question("lock", (request,)), *questions.values())
         if isinstance(answer, (TxnAbortedError, NoSuchTxnError)):
             raise self._ended(answer)
         if isinstance(answer, HiveAcidError):
             raise answer
-        return answer, told
+        told = dict(zip(questions, answers, strict=True))
+        return answer, told.get("behind"), told.get("outdated")
 
     def _refuse_own_blocks(self, components: Sequence[Any], tables: Sequence[str], lock_id: int) -> None:
         """Give up a lock that another block of this thread is in the way of."""
@@ -175,10 +176,21 @@ class Transaction(WritingTransaction):
         found = valid_write_ids(self._call("get_valid_write_ids", request).tblValidWriteIds[0])
         return sorted(WriteId(write_id) for write_id in found.open_ids if write_id < before)
 
-    def _refuse_outdated(self) -> None:
-        """Find out now, with nothing read, what the commit would say: such as that a rebalance has renamed all rows."""
-        with suppress(UnknownMethodError):
-            if other := self._connection.call("get_latest_txnid_in_conflict", self.id):
-                raise SnapshotOutdatedError(
-                    f"transaction {other} changed the same data before transaction {self.id} had its lock: run it again"
-                )
+    def _outdated_question(self) -> Question:
+        return Question("get_latest_txnid_in_conflict", (self.id,))
+
+    def _refuse_outdated(self, answer: Any = None) -> None:
+        """Find out now, with nothing read, what the commit would say: such as that a rebalance has renamed all rows.
+
+        `answer` is the metastore's, if it has been asked behind the lock.
+        """
+        if answer is None:
+            (answer,) = self._connection.ask(self._outdated_question())
+        if isinstance(answer, UnknownMethodError):
+            return
+        if isinstance(answer, HiveAcidError):
+            raise answer
+        if answer:
+            raise SnapshotOutdatedError(
+                f"transaction {answer} changed the same data before transaction {self.id} had its lock: run it again"
+            )

@@ -116,6 +116,8 @@ class TableWrite:
         self._connection = connection
         self._definitions = definitions
         self._first_statement = 0
+        self._has_read = False
+        self._vacant: set[str] = set()
         self._places = {} if table.partition_keys else {_UNPARTITIONED: table.location}
 
     @classmethod
@@ -204,9 +206,14 @@ class TableWrite:
             return False
         return write_id <= seen.high_water_mark and not seen.is_aborted(write_id)
 
-    def reads(self, locations: Mapping[str, str]) -> None:
-        """Note where partitions were when their rows were read: rows are deleted there or nowhere."""
+    def reads(self, locations: Mapping[str, str], vacant: Collection[str] = ()) -> None:
+        """Note where partitions were when their rows were read: rows are deleted there or nowhere.
+
+        In those that are `vacant` nothing was found: whether they were there still is found out with `publish`.
+        """
         self._places.update(locations)
+        self._vacant.update(vacant)
+        self._has_read = True
 
     def locate(self, wanted: Iterable[Values]) -> dict[Values, str]:
         """The directories of partitions, for files that are written there at once; new ones are registered."""
@@ -223,7 +230,10 @@ class TableWrite:
     # --- putting them into place ---------------------------------------------------------------
 
     def publish(self, staging: Staging, found: Sequence[StagedFiles]) -> list[Published]:
-        """Put all that is staged where readers look, once they see the write id.
+        """Put all that is staged where readers look, once they see the write id; and tell that nothing has moved.
+
+        The latter matters to who has read rows, also if nothing is staged: clients that take no locks may have moved or
+        replaced what he has listed.
 
         Raises TableChangedError and NoSuchObjectError if the table has been replaced, moved or dropped since the write
         began, or a partition of it; TransactionExpiredError; UnsupportedTableError for additions to what this
@@ -329,16 +339,15 @@ class TableWrite:
         return {name: same[0] for name, same in free.items() if same}
 
     def _verify(self, published: Sequence[Published]) -> None:
-        """Raise TableChangedError or NoSuchObjectError unless readers find what is in place now."""
-        if not published:
+        """Raise TableChangedError or NoSuchObjectError unless readers find what is in place, and we what we read."""
+        if not published and not self._has_read:
             return
         self._unchanged()
-        if not self.table.partition_keys:
-            return
         names = sorted({one.partition for one in published})
-        refuse_moved_partitions(
-            self._connection, self.table, {name: self._places[name] for name in names}, "while the statement ran"
-        )
+        places = {name: self._places[name] for name in sorted({*names} | self._vacant)}
+        if not self.table.partition_keys or not places:
+            return
+        refuse_moved_partitions(self._connection, self.table, places, "while the statement ran")
         # Of all: a time at which the metastore made a partition says nothing to a client whose clock is another.
         self._refuse_hidden(names)
 

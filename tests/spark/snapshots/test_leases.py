@@ -15,6 +15,7 @@ import hive_acid.spark
 from hive_acid.connection import Connection, connect
 from hive_acid.errors import TableNotNamedError, UnknownMethodError
 from hive_acid.filesystem import files
+from hive_acid.protocol import Question
 from hive_acid.spark import AcidSession
 from hive_acid.spark.verbs.stream import Sink
 from hive_acid.streaming import DelimitedWriter, StreamingConnection
@@ -276,18 +277,19 @@ def test_a_stream_names_its_table_for_all_transactions_of_a_batch(
 
 
 def of_another_metastore(acid: AcidSession, monkeypatch: pytest.MonkeyPatch, knows_promises: Any) -> Any:
-    call = acid.connection.call
+    ask = acid.connection.ask
     seen: list[Any] = []
 
-    def answering(method: Any, *args: Any) -> Any:
-        seen.append(method)
-        if method == "add_write_ids_to_min_history" and not knows_promises:
-            raise UnknownMethodError(f"the metastore does not serve {method}")
-        if method == "open_txns":
-            args[0].tables = args[0].mayBeginAgain = None
-        return call(method, *args)
+    def answering(*questions: Question) -> Any:
+        seen.extend(question.method for question in questions)
+        for method, args in questions:
+            if method == "add_write_ids_to_min_history" and not knows_promises:
+                return [UnknownMethodError(f"the metastore does not serve {method}")]
+            if method == "open_txns":
+                args[0].tables = args[0].mayBeginAgain = None
+        return ask(*questions)
 
-    monkeypatch.setattr(acid.connection, "call", answering)
+    monkeypatch.setattr(acid.connection, "ask", answering)
     return seen
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import sqlglot
@@ -17,6 +18,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 _LONGEST_CONDITION = 100_000
+_LONGEST_KEPT = 1_000
+_KEPT = 256
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _UNCLEAR_ESCAPE = re.compile(r"""\\['"\\]""")
@@ -44,9 +47,10 @@ def condition_tree(
     """The tree of a condition, None where it cannot be told; `names` are those of all columns that it may mean.
 
     With `with_escapes` it may have texts with a backslash, whose value is not told, but which end where they seem to.
+    The tree of a text is not to be changed: whoever asks for it again gets the same.
     """
     if isinstance(condition, str):
-        return _parsed(condition, with_escapes=with_escapes)
+        return (_kept if len(condition) <= _LONGEST_KEPT else _parsed)(condition, with_escapes=with_escapes)
     if is_of_connect(condition):
         return _of_connect(vars(condition)["_expr"])
     shown = str(condition)
@@ -75,6 +79,12 @@ def _parsed(text: str, *, with_escapes: bool = False) -> exp.Condition | None:
     except (SqlglotError, RecursionError):
         return None
     return parsed if isinstance(parsed, exp.Condition) else None
+
+
+@lru_cache(maxsize=_KEPT)
+def _kept(text: str, *, with_escapes: bool) -> exp.Condition | None:
+    """As `_parsed`: a statement asks several times for the tree of one text, and a loop of statements again."""
+    return _parsed(text, with_escapes=with_escapes)
 
 
 def _is_unclear(text: str, *, with_escapes: bool) -> bool:

@@ -112,6 +112,13 @@ def analysed(frame: DataFrame) -> DataFrame:
     return frame
 
 
+class Listed(NamedTuple):
+    """What was found of a table, and where partitions are in which nothing lies, by their names."""
+
+    state: TableState
+    vacant: Mapping[str, str]
+
+
 @dataclass(slots=True)
 class Context:
     """Where statements run: Spark, the metastore, the guard over time zones, how files are compressed and how large.
@@ -160,6 +167,15 @@ class Context:
         check_transactional(table)
         self.zones.check(row_type(table.columns))
         refuse_unfit_settings(self.spark, table)
+        found = self.listed(transaction, table, wanted=wanted)
+        self._refuse_moved(transaction, table, found.vacant)
+        return found.state
+
+    def listed(self, transaction: Transaction, table: Table, *, wanted: Predicate | None = None) -> Listed:
+        """As `state`, for who looks himself whether the table is still what it was and where it was.
+
+        Raises what `table_state` raises, and TableChangedError for partitions that come and go.
+        """
         wanted = wanted if self.skipping else None
         write_ids = transaction.write_ids(table.database, table.name)
         partitions: Mapping[str, str] = {}
@@ -167,9 +183,9 @@ class Context:
         if table.partition_keys:
             partitions, pruned = self._partitions(table, wanted)
         state = table_state(table, partitions, write_ids, transaction.snapshot, only_these=pruned > 0)
-        self._refuse_moved(transaction, state)
+        vacant = {of.name: of.location for of in state.partitions if of.name and of.is_vacant}
         found = replace(state, skipping=self.skipping, limits=self.limits, left_out=LeftOut(partitions=pruned))
-        return with_files_pruned(found, wanted)
+        return Listed(with_files_pruned(found, wanted), vacant)
 
     def _partitions(self, table: Table, wanted: Predicate | None) -> tuple[Mapping[str, str], int]:
         """Where the partitions are that may have `wanted` rows, by their names; and how many others there are."""
@@ -185,15 +201,13 @@ class Context:
             f"partitions of {table.full_name} come and go while they are looked for, as {gone}: run it again"
         )
 
-    def _refuse_moved(self, transaction: Transaction, state: TableState) -> None:
+    def _refuse_moved(self, transaction: Transaction, table: Table, vacant: Mapping[str, str]) -> None:
         """Raise TableChangedError, NoSuchObjectError if what was listed is not the table, or not where it was."""
-        table = state.table
         now = self.definitions.now(TableReference(table.database, table.name, table.id or None), transaction)
         if now.location != table.location:
             raise TableChangedError(
                 f"{table.full_name} was moved to {now.location} while the statement looked for its files: run it again"
             )
-        vacant = {of.name: of.location for of in state.partitions if of.name and of.is_vacant}
         refuse_moved_partitions(self.connection, table, vacant, "while the statement looked for its files")
 
 
@@ -269,8 +283,9 @@ class Statement:
     def _listed(self, wanted: Predicate | None) -> TableState:
         """What `target` reads: within the statement always the same."""
         if self._found is None or self._found[0] is not wanted:
-            state = self.context.state(self._begun.transaction, self.table, wanted=wanted)
-            self._begun.reads({partition.name: partition.location for partition in state.partitions})
+            # Whether it was the table that was listed is found out when it is written to.
+            state, vacant = self.context.listed(self._begun.transaction, self.table, wanted=wanted)
+            self._begun.reads({partition.name: partition.location for partition in state.partitions}, vacant)
             self._found = wanted, state
         return self._found[1]
 
