@@ -96,8 +96,7 @@ def connect(
     Raises MetastoreUnreachableError when none answers, AddressError for an address of another form.
     """
     failure: MetastoreUnreachableError | None = None
-    for one in uri.split(","):
-        host, port = _address(one)
+    for host, port in addresses(uri):
         connection = Connection(host, port, timeout_ms=timeout_ms, user=user, application=application)
         try:
             connection.call("getStatus")
@@ -108,6 +107,11 @@ def connect(
         return connection
     assert failure is not None
     raise failure
+
+
+def addresses(uri: str) -> list[tuple[str, int]]:
+    """Host and port of each address in `uri`. Raises AddressError for one of another form."""
+    return [_address(one) for one in uri.split(",")]
 
 
 def _address(text: str) -> tuple[str, int]:

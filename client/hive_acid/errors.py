@@ -189,6 +189,10 @@ class SnapshotInTheWayError(LockTimeoutError):
     """The thread that asks for the lock reads the table itself, so it would wait for nothing."""
 
 
+class OtherDatabaseError(HiveAcidError):
+    """The name is not of the current database, and in another one it would mean something else: give that, too."""
+
+
 class TableNotAcidError(HiveAcidError):
     """The table is not a full-ACID table."""
 

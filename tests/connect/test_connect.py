@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-SELECTED = (("test_session.py", "change/test_dml.py"), ("change/test_merge.py", "write/test_write.py"))
+SELECTED = (
+    ("test_session.py", "change/test_dml.py"),
+    ("change/test_merge.py", "write/test_write.py", "enabled/test_behaviour.py"),
+)
 
 
 @pytest.mark.spark

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -76,16 +76,17 @@ class AcidSession(ReadVerbs):
             limits=limits,
         )
 
-    def sql(self, text: str, args: Arguments = None) -> DataFrame:
+    def sql(self, text: str, args: Arguments = None, **frames: Any) -> DataFrame:
         """Run one SQL statement: Spark's queries and Hive's and Spark's statements on ACID tables, as a transaction.
 
         A name means a CTE, else a temporary view, else the metastore's table, else what Spark knows. All tables that a
         statement reads are read in one snapshot, which a query's frame keeps as `table` does. Changes run at once and
-        give a row of counts. `args` stand for ``:name``, or in a list for ``?``. Raises SqlError for what is not
-        understood, and what the verb behind the statement raises.
+        give a row of counts. `args` stand for ``:name``, or in a list for ``?``; `frames` for what the text names in
+        braces, as in ``spark.sql("SELECT * FROM {rows}", rows=frame)``. Raises SqlError for what is not understood, and
+        what the verb behind the statement raises.
         """
         check_running(self.spark)
-        return self._sql.run(text, args)
+        return self._sql.run(text, args, frames)
 
     def multi_insert(self, frame: DataFrame) -> MultiInsert:
         """Begin an INSERT of one frame into several tables, in one transaction: add `into` for each, then `execute`."""

@@ -21,6 +21,12 @@ U = Table("d", "u", (Column("id", "int"), Column("v", "int")), (Column("p", "str
 class Known:
     """Names of the tables above, in the database ``d``."""
 
+    def look_up(self, names: Any) -> None:
+        """Nothing has to be asked."""
+
+    def qualified(self, parts: Any) -> None:
+        """Spark looks in the same database."""
+
     def read(self, parts: Any) -> Any:
         name = tuple(part.lower() for part in parts)
         return {("t",): T, ("u",): U, ("d", "t"): T, ("d", "u"): U}.get(name)

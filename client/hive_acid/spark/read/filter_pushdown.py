@@ -103,6 +103,7 @@ class Pushdown:
         self.family.has_pushed_down = True
         made = of_kind(PushdownFrame, frame)
         made._pushdown = pushdown
+        made._session = spark
         return made
 
     def column(self, name: str) -> Column:

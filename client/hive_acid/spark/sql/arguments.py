@@ -77,7 +77,7 @@ def bound(text: str, arguments: Arguments, *, wall_clocks: Callable[[], bool] = 
     return "".join((*parts, text[at:]))
 
 
-def _is_named_mark(tokens: list[Token], at: int) -> bool:
+def _is_named_mark(tokens: Sequence[Token], at: int) -> bool:
     """Whether a colon begins a parameter; behind a name, without space, it would be a path into a variant."""
     if tokens[at].word != ":" or at + 1 == len(tokens) or tokens[at + 1].start != tokens[at].end:
         return False

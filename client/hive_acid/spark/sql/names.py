@@ -7,12 +7,16 @@ unless Spark has a catalog of that name.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType
 
-from hive_acid.catalog.table import Table
-from hive_acid.errors import NoSuchObjectError, SqlError
+from hive_acid.catalog.calls import table_question
+from hive_acid.catalog.table import Table, table_from_wire
+from hive_acid.errors import HiveAcidError, NoSuchObjectError, OtherDatabaseError, SqlError
+from hive_acid.spark.jvm.session_settings import word
+from hive_acid.spark.jvm.temporary_views import is_temporary_view
 from hive_acid.spark.sql.tokens import Name
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import column_type
@@ -22,22 +26,65 @@ DEFAULT_DATABASE = "default"
 
 _SPARK_CATALOG = "spark_catalog"
 _HIVE_CATALOG = "hive"
+_MOST_AT_ONCE = 100
 _TEMPORARY = ("global_temp", "session", "system")
 
 
-class CurrentDatabase(threading.local):
+class DatabaseOfThread(threading.local):
     """The database of `USE`, of each thread its own."""
 
     name: str = DEFAULT_DATABASE
+    sparks: str | None = None
+    """Spark's current database, where that is known to be another one than it seems."""
+
+    def use(self, spark: SparkSession, name: str) -> None:
+        """Look for names of one part in the metastore's database `name`."""
+        self.name = name
+
+
+class DatabaseOfSession:
+    """The database of `USE` of a Spark session, for all its threads: Spark's own goes with it where it has one.
+
+    `name` is empty while another catalog of Spark is the current one.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.name = DEFAULT_DATABASE
+        self.sparks: str | None = None
+        self._of_spark: tuple[str, str] | None = None
+        self.follow_if_moved(spark)
+
+    def use(self, spark: SparkSession, name: str) -> None:
+        """As `DatabaseOfThread.use`; of a database that Spark has, too, it is the current one in both."""
+        if spark.catalog.currentCatalog() == _SPARK_CATALOG and spark.catalog.databaseExists(quoted(name)):
+            spark.catalog.setCurrentDatabase(quoted(name))
+            self.follow_if_moved(spark)
+        self.name = name
+
+    def follow_if_moved(self, spark: SparkSession) -> None:
+        """Take the one that Spark has by now, if that is another one than before."""
+        catalog, database = spark.catalog.currentCatalog(), spark.catalog.currentDatabase()
+        if self._of_spark != (catalog, database):
+            self._of_spark = catalog, database
+            self.name = self.sparks = database if catalog == _SPARK_CATALOG else ""
+
+
+CurrentDatabase = DatabaseOfThread | DatabaseOfSession
 
 
 class Names:
-    """The tables that the names of one statement mean; each is looked up once."""
+    """The tables that the names of one statement mean; each is looked up once.
 
-    def __init__(self, acid: ReadVerbs, current: CurrentDatabase) -> None:
+    `beside_spark` is of statements that are given to Spark's own `sql`: what Spark calls its session catalog has the
+    metastore's tables, too, and of those in a Spark that reads Hive's plain tables only the transactional ones.
+    """
+
+    def __init__(self, acid: ReadVerbs, current: CurrentDatabase, *, beside_spark: bool = False) -> None:
         self._acid = acid
         self._current = current
+        self._beside_spark = beside_spark
         self._found: dict[tuple[str, ...], Table | None] = {}
+        self._looked_up: dict[tuple[str, ...], Table | None] = {}
         self._views: dict[tuple[str, ...], Mapping[str, str | None] | None] = {}
 
     @property
@@ -49,8 +96,47 @@ class Names:
         """The metastore's table that is read under a name; None for a temporary view and for what Spark knows."""
         key = tuple(part.lower() for part in parts)
         if key not in self._found:
-            self._found[key] = None if self._is_temporary_view(key) else self._table(key)
+            table = self._transactional(self._found_or_asked(key))
+            self._found[key] = None if table is not None and self._is_temporary_view(key) else table
         return self._found[key]
+
+    def look_up(self, names: Iterable[Sequence[str]]) -> None:
+        """Ask for the tables that `read` will be asked for, all in one round trip."""
+        asked = {}
+        for parts in names:
+            key = tuple(part.lower() for part in parts)
+            database = self._database(key[:-1])
+            if database is not None and key not in self._found:
+                asked[key] = table_question(database, key[-1])
+        if len(asked) < 2:
+            return
+        keys, questions = list(asked), list(asked.values())
+        answers = [
+            answer
+            for first in range(0, len(questions), _MOST_AT_ONCE)
+            for answer in self._acid.connection.ask(*questions[first : first + _MOST_AT_ONCE])
+        ]
+        for key, answer in zip(keys, answers, strict=True):
+            if isinstance(answer, NoSuchObjectError):
+                self._looked_up[key] = None
+            elif isinstance(answer, HiveAcidError):
+                raise answer
+            else:
+                self._looked_up[key] = table_from_wire(answer.table)
+
+    def qualified(self, parts: Sequence[str]) -> str | None:
+        """What Spark is to be given for a name that is not ours: it may look in another database than that of `USE`.
+
+        None where it looks in the same.
+        """
+        key = tuple(part.lower() for part in parts)
+        if len(key) > 1 or self._is_shared or self.read(key) is not None or self._is_temporary_view(key):
+            return None
+        return f"{quoted(self._current.name)}.{quoted(parts[0])}"
+
+    @property
+    def _is_shared(self) -> bool:
+        return self._current.sparks in (None, self._current.name)
 
     def types_of_view(self, parts: Sequence[str]) -> Mapping[str, str | None] | None:
         """The types of the columns with texts in a temporary view, in which the others have none; None for no view."""
@@ -64,12 +150,42 @@ class Names:
         return {of.name.lower(): column_type(of) if of.dataType == StringType() else None for of in fields}
 
     def written(self, name: Name) -> Table | None:
-        """The metastore's table that is changed under a name, or None: a temporary view cannot be changed."""
-        return self._table(tuple(part.lower() for part in name.parts))
+        """The metastore's table whose rows are changed under a name, or None: a temporary view cannot be changed.
+
+        Raises OtherDatabaseError for a name that Spark would look for in another database.
+        """
+        return self._transactional(self._defined_here(name))
+
+    def defined(self, name: Name) -> Table | None:
+        """The metastore's table that is altered under a name, or None, as `written`; plain ones are the metastore's."""
+        return self._defined_here(name)
+
+    def _defined_here(self, name: Name) -> Table | None:
+        table = self._table(tuple(part.lower() for part in name.parts))
+        if table is None:
+            self.refuse_hidden(name)
+        return table
+
+    def refuse_hidden(self, name: Name) -> None:
+        """Raise OtherDatabaseError for a name, not of ours, that Spark would look for in another database than ours."""
+        if len(name.parts) == 1 and not self._is_shared:
+            raise OtherDatabaseError(
+                f"the metastore has no table {name} in {self._current.name}, the current database, which Spark does "
+                f"not have: of Spark's own tables give the database, too, as {self._current.sparks}.{name}"
+            )
+
+    def any_of_metastore(self, names: Sequence[Sequence[str]]) -> bool:
+        """Whether the metastore has a table of one of these names which is not Spark's to read."""
+        self.look_up(names)
+        keys = (tuple(part.lower() for part in parts) for parts in names)
+        return any(self._transactional(self._found_or_asked(key)) is not None for key in keys)
+
+    def _found_or_asked(self, key: tuple[str, ...]) -> Table | None:
+        return self._looked_up[key] if key in self._looked_up else self._table(key)
 
     def known(self, name: Name) -> Table:
-        """As `written`. Raises NoSuchObjectError if the metastore has no such table."""
-        table = self.written(name)
+        """As `defined`. Raises NoSuchObjectError if the metastore has no such table."""
+        table = self.defined(name)
         if table is None:
             raise NoSuchObjectError(f"the metastore has no table {self.full(name)}")
         return table
@@ -91,7 +207,29 @@ class Names:
 
     def is_ours(self, name: Name) -> bool:
         """Whether a name, of a table that need not exist, belongs to the metastore and not to a catalog of Spark."""
-        return self._database(tuple(part.lower() for part in name.parts[:-1])) is not None
+        database = self._database(tuple(part.lower() for part in name.parts[:-1]))
+        if database is None or not self._beside_spark:
+            return database is not None
+        if not self.has_database(database):
+            return False
+        if self._table(tuple(part.lower() for part in name.parts)) is not None:
+            return True
+        return not self._is_of_spark(name)
+
+    def has_database(self, name: str) -> bool:
+        """Whether the metastore has a database."""
+        try:
+            self._acid.connection.call("get_database", name)
+        except NoSuchObjectError:
+            return False
+        return True
+
+    def _is_of_spark(self, name: Name) -> bool:
+        """Whether Spark has a table of a name that the metastore does not have."""
+        if len(name.parts) == 1 and not self._is_shared:
+            return False
+        text, catalog = ".".join(map(quoted, name.parts)), self._acid.spark.catalog
+        return catalog.tableExists(text) and not catalog.getTable(text).isTemporary
 
     def database(self, name: Name) -> str:
         """A database's name for the metastore's calls. Raises SqlError if it is in a catalog of Spark."""
@@ -99,6 +237,12 @@ class Names:
         if database is None:
             raise SqlError(f"{name} is no database of the metastore")
         return database
+
+    def _transactional(self, table: Table | None) -> Table | None:
+        """A table, unless it is a plain one that Spark reads and writes itself."""
+        if table is None or table.is_transactional or not self._beside_spark:
+            return table
+        return None if word(self._acid.spark, "spark.sql.catalogImplementation") == "HIVE" else table
 
     def _table(self, key: tuple[str, ...]) -> Table | None:
         database = self._database(key[:-1])
@@ -112,11 +256,11 @@ class Names:
     def _database(self, qualifier: tuple[str, ...]) -> str | None:
         match qualifier:
             case ():
-                return self._current.name
+                return self._current.name or None
             case (database,):
                 return None if database in _TEMPORARY else database
             case (catalog, database):
-                if catalog == _HIVE_CATALOG:
+                if catalog == _HIVE_CATALOG or (self._beside_spark and catalog == _SPARK_CATALOG):
                     return database
                 # Names of Spark's settings keep their case, and those of catalogs are lower case by custom.
                 its_own = self._acid.spark.conf.get(f"spark.sql.catalog.{catalog}", "")
@@ -127,5 +271,4 @@ class Names:
     def _is_temporary_view(self, key: tuple[str, ...]) -> bool:
         if len(key) > 1:
             return key[0] in _TEMPORARY
-        name, catalog = quoted(key[0]), self._acid.spark.catalog
-        return catalog.tableExists(name) and catalog.getTable(name).isTemporary
+        return is_temporary_view(self._acid.spark, key[0])

@@ -82,6 +82,8 @@ class Rewriter:
         self._ctes = {name.lower(): f"acid_cte_{position}" for position, name in enumerate(ctes)}
         self.sources: dict[str, TableRead] = {}
         self.read_ctes: dict[str, str] = {}
+        self.has_qualified = False
+        """Whether names that are not ours were given their database."""
 
     @property
     def tables(self) -> list[str]:
@@ -247,6 +249,9 @@ class Rewriter:
 
         Those of CTEs of the whole statement get their places in `edits`.
         """
+        ctes_of_all = {cte.alias.lower() for cte in tree.find_all(exp.CTE)} | self._ctes.keys()
+        named = ([part.name for part in node.parts] for node in tree.find_all(exp.Table) if _is_name(node))
+        self._names.look_up(parts for parts in named if len(parts) > 1 or parts[0].lower() not in ctes_of_all)
         pending: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
         while pending:
             node, ctes = pending.pop()
@@ -262,6 +267,8 @@ class Rewriter:
                 self._replace_cte(node, edits)
             elif isinstance(node, exp.Table) and (table := self._table(node, ctes)) is not None:
                 yield _Reference(node, table, node.find_ancestor(exp.Select))
+            elif isinstance(node, exp.Table) and not (len(node.parts) == 1 and node.name.lower() in ctes):
+                self._qualify(node, edits)
             pending += [(child, ctes) for child in node.iter_expressions() if child is not with_]
 
     def _table(self, node: exp.Table, ctes: frozenset[str]) -> Table | None:
@@ -312,6 +319,16 @@ class Rewriter:
         else:
             edits.replace(start, end, f"({{{key}}} AS ", f"{quoted(node.name)})")
 
+    def _qualify(self, node: exp.Table, edits: _Edits) -> None:
+        """Give a name that is not ours the database in which it is looked for, where Spark would look in another."""
+        parts = node.parts
+        if not all(isinstance(part, exp.Identifier) and "start" in part.meta for part in parts):
+            return
+        name = self._names.qualified([part.name for part in parts])
+        if name is not None:
+            edits.replace(parts[0].meta["start"], parts[-1].meta["end"] + 1, "", name)
+            self.has_qualified = True
+
     def _key(self, source: TableRead) -> str:
         """The name of a source's place; equal sources share theirs."""
         for key, known in self.sources.items():
@@ -320,6 +337,10 @@ class Rewriter:
         key = f"acid_{len(self.sources)}"
         self.sources[key] = source
         return key
+
+
+def _is_name(node: exp.Table) -> bool:
+    return bool(node.parts) and all(isinstance(part, exp.Identifier) for part in node.parts)
 
 
 class _Edits:
@@ -527,14 +548,14 @@ def _without_table_statements(text: str, names: Names) -> str:
     return text
 
 
-def _starts_query(tokens: list[Token], at: int) -> bool:
+def _starts_query(tokens: Sequence[Token], at: int) -> bool:
     before = tokens[at - 1].word if at else ""
     if before == "(":
         return (tokens[at - 2].word if at > 1 else "") in _BEFORE_PARENTHESIS
     return before in _BEFORE_TABLE
 
 
-def _names_ours(tokens: list[Token], names: Names) -> bool:
+def _names_ours(tokens: Sequence[Token], names: Names) -> bool:
     if tokens[0].word == "(":
         tokens = tokens[1:]
     parts: list[str] = []

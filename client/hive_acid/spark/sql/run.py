@@ -17,6 +17,7 @@ from hive_acid.spark.jvm.session_settings import word
 from hive_acid.spark.read.undivided import undivided
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments, bound, for_query
+from hive_acid.spark.sql.frames import in_braces
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped
@@ -41,6 +42,8 @@ class Query:
     template: str
     before: str
     sources: Mapping[str, TableRead]
+    is_qualified: bool = False
+    """Whether names in it that are not ours are other ones in the template."""
 
     @property
     def tables(self) -> list[str]:
@@ -56,14 +59,26 @@ class Run:
     """What the statements of all kinds need to run; made anew for each one."""
 
     def __init__(
-        self, acid: ReadVerbs, blocks: Blocks, current: CurrentDatabase, arguments: Arguments, explains: str = ""
+        self,
+        acid: ReadVerbs,
+        blocks: Blocks,
+        current: CurrentDatabase,
+        arguments: Arguments,
+        explains: str = "",
+        *,
+        frames: Mapping[str, DataFrame] | None = None,
+        beside_spark: bool = False,
     ) -> None:
         self.acid = acid
         self.explains = explains
         """EXPLAIN as it stands before the statement, which is not to happen then; else empty."""
         self.current = current
-        self.names = Names(acid, current)
+        self.names = Names(acid, current, beside_spark=beside_spark)
         self.arguments = arguments
+        self.frames = dict(frames or {})
+        """Frames that the statement names; meanwhile they are temporary views."""
+        self.beside_spark = beside_spark
+        """Whether the statement was given to Spark's own `sql`: what the metastore does not have is Spark's."""
         self._blocks = blocks
 
     @property
@@ -73,16 +88,19 @@ class Run:
 
     def with_literals(self) -> Run:
         """The same statement, its arguments already in its text; the names that it knows are kept."""
-        changed = Run(self.acid, self._blocks, self.current, None)
-        changed.names = self.names
-        return changed
+        return self._changed(self.acid)
 
     def explaining(self, explains: str) -> Run:
         """The same statement behind the words `explains`, its arguments in its text: nothing of it happens.
 
         Raises TransactionsOffError.
         """
-        changed = Run(Explaining(self.acid), self._blocks, self.current, None, explains)
+        return self._changed(Explaining(self.acid), explains)
+
+    def _changed(self, acid: ReadVerbs, explains: str = "") -> Run:
+        changed = Run(
+            acid, self._blocks, self.current, None, explains, frames=self.frames, beside_spark=self.beside_spark
+        )
         changed.names = self.names
         return changed
 
@@ -111,20 +129,32 @@ class Run:
     def prepared(self, text: str, *, before: str = "") -> Query:
         """A query that is understood and not run yet. Raises SqlError and UnsupportedTableError."""
         rewriter = Rewriter(self.names, self.arguments)
-        return Query(self, text, rewriter.query(text), before, rewriter.sources)
+        template = rewriter.query(text)
+        return Query(self, text, template, before, rewriter.sources, rewriter.has_qualified)
 
     def read_together(self, query: Query) -> DataFrame:
         """See `query`."""
         if not query.sources:
+            if query.is_qualified:
+                return self._by_spark(escaped(query.before) + query.template)
             return self.untouched(query.before + query.text)
         dummy = self.acid.manager is TransactionManager.DUMMY
         with nullcontext() if dummy else self._blocks.joined(query.tables):
             frames = {key: self._frame(source) for key, source in query.sources.items()}
-            return self.spark.sql(escaped(query.before) + query.template, self._given(), **frames)
+            return self._by_spark(escaped(query.before) + query.template, frames)
 
     def untouched(self, text: str) -> DataFrame:
         """What Spark makes of a statement in which nothing is the metastore's."""
+        if self.frames:
+            return self._by_spark(escaped(text))
         return self.spark.sql(text, self._given())
+
+    def _by_spark(self, template: str, frames: Mapping[str, DataFrame] | None = None) -> DataFrame:
+        """What Spark makes of a template, in which the frames of the statement have places again, beside `frames`.
+
+        A query keeps them so, when their views are dropped.
+        """
+        return self.spark.sql(in_braces(template, self.frames), self._given(), **(frames or {}), **self.frames)
 
     def bound(self, text: str) -> str:
         """`text` with literals for its arguments. Raises SqlError as `arguments.bound`."""

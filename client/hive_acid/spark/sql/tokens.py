@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from sqlglot.dialects.spark import Spark
@@ -40,8 +41,12 @@ class Name:
         return ".".join(self.parts)
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The tokens of `text`, without comments. Raises SqlError for a quote or comment that does not end."""
+@lru_cache(maxsize=16)
+def tokens_of(text: str) -> Sequence[Token]:
+    """The tokens of `text`, without comments. Raises SqlError for a quote or comment that does not end.
+
+    Those of the last texts are kept, since a statement is read by several.
+    """
     try:
         found = _Tokenizer(dialect="spark").tokenize(text)
     except SqlglotError as error:
@@ -51,7 +56,7 @@ def tokens_of(text: str) -> list[Token]:
         if tokens and token.start < tokens[-1].end:  # a number's suffix comes as a cast of its own
             continue
         tokens += _split(token, text)
-    return tokens
+    return tuple(tokens)
 
 
 def _split(token: Any, text: str) -> list[Token]:
@@ -73,6 +78,10 @@ class Cursor(TokenReader):
 
     def __init__(self, text: str, tokens: Sequence[Token] | None = None) -> None:
         super().__init__(text, tokens_of(text) if tokens is None else tokens)
+
+    def skip(self) -> None:
+        """Step over whatever comes next."""
+        self._next()
 
     # --- names and literals --------------------------------------------------------------------
 

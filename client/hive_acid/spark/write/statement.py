@@ -34,6 +34,7 @@ from hive_acid.format.rows import encode_bucket
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, NOT_INFERRED, configured
+from hive_acid.spark.jvm.unjoined import unjoined
 from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.plans.change_plan import DeletedBy, deleted_by
 from hive_acid.spark.plans.choice import Choice
@@ -127,7 +128,7 @@ class Context:
     table.
     """
 
-    spark: SparkSession
+    session: SparkSession
     connection: Connection
     zones: ZoneGuard
     compression: str = DEFAULT_COMPRESSION
@@ -142,9 +143,14 @@ class Context:
 
     def __post_init__(self) -> None:
         self.definitions = Definitions(self.connection)
-        self.distributor = Distributor(self.spark, self.target_file_size_bytes)
+        self.distributor = Distributor(self.session, self.target_file_size_bytes)
         if self.compression not in COMPRESSIONS:
             raise ValueError(f"compression '{self.compression}' is none of {', '.join(COMPRESSIONS)}")
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of Spark in which statements run: one to which no metastore is joined."""
+        return unjoined(self.session)
 
     def begin(self, transaction: Transaction, meant: TableReference, intent: Intent) -> TableWrite:
         """See `TableWrite.begin`."""

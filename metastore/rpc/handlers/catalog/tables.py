@@ -54,9 +54,10 @@ def _reading(catalog: CatalogService) -> dict[str, Handler]:
         def check(table: Table) -> None:
             if is_refused(catalog, call, table) and not _is_dropping(call, table.database):
                 raise MetaError(
-                    f"{table.full_name} is an ACID table, which this client would read and write wrongly: use"
-                    " hive_acid.connect and hive_acid.spark, a client that sends get_table_req, or the server setting"
-                    " or table property metastore.acid.guard=allow"
+                    f"{table.full_name} is an ACID table, which this client would read and write wrongly. In PySpark"
+                    " say: import hive_acid.spark; hive_acid.spark.enable(spark). Elsewhere use hive_acid.connect or"
+                    " a client that sends get_table_req, or the server setting or table property"
+                    " metastore.acid.guard=allow"
                 )
             check_insert_only(table, ())
 

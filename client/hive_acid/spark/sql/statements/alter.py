@@ -22,7 +22,7 @@ _UNDERSTOOD = (
 def alter_table(run: Run, cursor: Cursor) -> DataFrame | None:
     """``ALTER TABLE t …``; None if the table is not ours."""
     cursor.expect("ALTER", "TABLE")
-    table = run.names.written(cursor.name())
+    table = run.names.defined(cursor.name())
     if table is None:
         return None
     if _asks_for_compaction(cursor.text):

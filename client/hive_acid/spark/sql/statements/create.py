@@ -23,6 +23,8 @@ from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, Name
 
 _ORC = "ORC"
+_OURS = (None, _ORC, "HIVE_ACID")
+"""What stands behind USING where a table is the metastore's."""
 
 
 @dataclass
@@ -60,7 +62,8 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
         start = cursor.start
         query = cursor.rest()
     cursor.finish()
-    if definition.provider not in (None, _ORC):
+    if definition.provider not in _OURS:
+        run.names.refuse_hidden(name)
         return None if query is None else run.query(query, before=cursor.text[first:start])
     if said and word_of(definition.properties, TRANSACTIONAL, default="true") != "true":
         raise SqlError(f"CREATE TRANSACTIONAL TABLE {name} with transactional=false: leave one of them out")
@@ -154,7 +157,7 @@ def _clauses(cursor: Cursor, columns: list[Column]) -> _Definition:
             found.properties |= properties(cursor)
         elif (text := comment(cursor)) is not None:
             found.properties["comment"] = text
-        elif found.provider not in (None, _ORC) and cursor.accept("OPTIONS"):
+        elif found.provider not in _OURS and cursor.accept("OPTIONS"):
             properties(cursor)
         else:
             raise cursor.error(
@@ -180,7 +183,7 @@ def drop_table(run: Run, cursor: Cursor) -> DataFrame | None:
     """``DROP TABLE [IF EXISTS] t [PURGE]``; None if the table is not ours."""
     cursor.expect("DROP", "TABLE")
     cursor.accept("IF", "EXISTS")
-    table = run.names.written(cursor.name())
+    table = run.names.defined(cursor.name())
     purge = cursor.accept("PURGE")
     cursor.finish()
     if table is None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pyspark.sql import DataFrame
 
-from hive_acid.errors import SqlError
+from hive_acid.errors import NoSuchObjectError, SqlError
 from hive_acid.spark.plans.telling import heard_plans, text_of
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments
-from hive_acid.spark.sql.names import CurrentDatabase
+from hive_acid.spark.sql.columns import names
+from hive_acid.spark.sql.frames import named_frames
+from hive_acid.spark.sql.mentions import mentions_ours
+from hive_acid.spark.sql.names import CurrentDatabase, DatabaseOfSession, DatabaseOfThread, Names
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.statements import alter, change, create, insert, merge, show, transfer
 from hive_acid.spark.sql.statements.variables import substituted
 from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.reading import ReadVerbs
 
 _QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "("})
@@ -53,16 +58,49 @@ _OF_DATABASES: dict[str, _Handler] = {"CREATE": create.create_database, "DROP": 
 
 
 class Sql:
-    """Runs statements for a session; each thread has a current database of its own."""
+    """Runs statements for a session; each thread has a current database of its own, unless `current` is given.
 
-    def __init__(self, acid: ReadVerbs, blocks: Blocks) -> None:
+    With `beside_spark` they are those of Spark's own `sql`: one that names nothing of the metastore, and that is not
+    understood here, is Spark's.
+    """
+
+    def __init__(
+        self, acid: ReadVerbs, blocks: Blocks, current: CurrentDatabase | None = None, *, beside_spark: bool = False
+    ) -> None:
         self._acid = acid
         self._blocks = blocks
-        self._current = CurrentDatabase()
+        self._beside_spark = beside_spark
+        self.current = DatabaseOfThread() if current is None else current
 
-    def run(self, text: str, arguments: Arguments = None) -> DataFrame:
-        """The rows of the one statement that `text` is. Raises SqlError for what is not understood."""
-        return run_statement(Run(self._acid, self._blocks, self._current, arguments), text)
+    def names(self) -> Names:
+        """What names mean that stand alone, as in a statement."""
+        return Names(self._acid, self.current, beside_spark=self._beside_spark)
+
+    def run(self, text: str, arguments: Arguments = None, frames: Mapping[str, Any] | None = None) -> DataFrame:
+        """The rows of the one statement that `text` is; in braces it may name `frames`.
+
+        Raises SqlError for what is not understood.
+        """
+        if not isinstance(text, str):
+            raise SqlError(f"a statement is a text, and not of type {type(text).__name__}")
+        with named_frames(self._acid.spark, text, frames or {}) as (named, given):
+            run = Run(self._acid, self._blocks, self.current, arguments, frames=given, beside_spark=self._beside_spark)
+            return _run_beside_spark(run, named) if self._beside_spark else run_statement(run, named)
+
+
+def _run_beside_spark(run: Run, text: str) -> DataFrame:
+    """As `run_statement`, of a text that Spark runs if it names nothing of the metastore."""
+    try:
+        done = run_statement(run, text)
+        moves = text.lstrip()[:3].upper() == "SET"
+    except (SqlError, NoSuchObjectError):
+        if mentions_ours(run.names, text):
+            raise
+        done = run.untouched(text)
+        moves = text.lstrip()[:3].upper() in ("SET", "USE")
+    if moves and isinstance(run.current, DatabaseOfSession):
+        run.current.follow_if_moved(run.spark)
+    return done
 
 
 def run_statement(run: Run, text: str) -> DataFrame:
@@ -169,11 +207,32 @@ def _whole(cursor: Cursor) -> str:
     return query
 
 
-def _create_view(run: Run, cursor: Cursor) -> None:
-    """Leaves a view to Spark, unless it shows tables of the metastore: it would outlive its snapshot."""
+def _create_view(run: Run, cursor: Cursor) -> DataFrame | None:
+    """A temporary view that shows tables of the metastore, which keeps their snapshot; None for a view of Spark's.
+
+    Raises SqlError for a view that is to stay: it would outlive its snapshot.
+    """
+    made = Cursor(cursor.text)
     cursor.until("AS")
-    if cursor.accept("AS") and run.reads_ours(cursor.rest()):
+    if not cursor.accept("AS"):
+        return None
+    query = cursor.rest()
+    if not run.reads_ours(query):
+        return None
+    made.expect("CREATE")
+    replaces, is_global = made.accept("OR", "REPLACE"), made.accept("GLOBAL")
+    if not (made.accept("TEMPORARY") or made.accept("TEMP")):
         raise SqlError(
-            "a view holds no snapshot, so its files could go: keep frame = acid.sql('SELECT …') and call "
-            "frame.createOrReplaceTempView(…) for as long as the frame is kept"
+            "a view that stays holds no snapshot, so its files could go: make it CREATE TEMPORARY VIEW, or keep frame "
+            "= acid.sql('SELECT …') and call frame.createOrReplaceTempView(…) for as long as the frame is kept"
         )
+    made.expect("VIEW")
+    name = made.identifier("a view's name")
+    columns = names(made, "columns") if made.sees("(") else []
+    if not made.sees("AS"):
+        raise made.error("of CREATE TEMPORARY VIEW a name, names of columns and AS are understood")
+    frame = run.query(query)
+    shown = frame.toDF(*columns) if columns else frame
+    kind = ("createOrReplace" if replaces else "create") + ("Global" if is_global else "") + "TempView"
+    getattr(shown, kind)(name if name.isidentifier() else quoted(name))
+    return run.nothing()

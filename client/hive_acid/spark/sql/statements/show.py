@@ -29,6 +29,8 @@ def show(run: Run, cursor: Cursor) -> DataFrame | None:
         database = run.names.current_database
         if cursor.accept("IN") or cursor.accept("FROM"):
             database = run.names.database(cursor.name("a database's name"))
+        if run.beside_spark and not run.names.has_database(database):
+            return None
         return _names(run, cursor, "tableName", "get_tables", database)
     if what in ("TRANSACTIONS", "LOCKS", "COMPACTIONS"):
         return operate(run, cursor)
@@ -72,7 +74,7 @@ def use(run: Run, cursor: Cursor) -> DataFrame:
     name = run.names.database(cursor.name("a database's name"))
     cursor.finish()
     run.acid.connection.call("get_database", name)
-    run.current.name = name
+    run.current.use(run.spark, name)
     return run.nothing()
 
 

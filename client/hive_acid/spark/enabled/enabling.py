@@ -1,0 +1,118 @@
+"""`enable` joins a Spark session to a metastore, so that Spark's own words mean its tables.
+
+    acid = hive_acid.spark.enable(spark, "thrift://localhost:9083")
+    spark.sql("UPDATE db.t SET name = upper(name) WHERE id = 1")
+    spark.table("db.t").write.mode("append").saveAsTable("db.copy")
+
+Only that session is changed: its object gets a class of its own until `EnabledSession.disable`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hive_acid.connection import Connection, addresses, connect
+from hive_acid.errors import AddressError
+from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
+from hive_acid.settings import transaction_manager
+from hive_acid.spark.enabled import frames
+from hive_acid.spark.enabled.catalog import JoinedCatalog
+from hive_acid.spark.enabled.joined import ATTRIBUTE, EnabledSession, joined_to
+from hive_acid.spark.enabled.kinds import as_before, as_kind
+from hive_acid.spark.enabled.spark_session import JoinedSession
+from hive_acid.spark.jvm.running import check_running
+from hive_acid.spark.jvm.unjoined import TWIN
+from hive_acid.spark.write.distribution import TARGET_FILE_SIZE_BYTES
+
+DEFAULT_ADDRESS = "thrift://localhost:9083"
+SETTINGS = ("spark.hive_acid.metastore", "spark.hadoop.hive.metastore.uris")
+VARIABLE = "HIVE_ACID_METASTORE"
+
+_JOINING = threading.Lock()
+
+
+def enable(
+    spark: SparkSession,
+    metastore: str | Connection | None = None,
+    *,
+    compression: str = DEFAULT_COMPRESSION,
+    lock_timeout_ms: int = 300_000,
+    target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
+    statistics: bool = False,
+    skipping: bool = True,
+    settings: Mapping[str, str] | None = None,
+) -> EnabledSession:
+    """Join a Spark session to a metastore: wherever a name is one of its tables, Spark's own words mean that.
+
+    Until `disable` of the session that this returns, or ``spark.stop()``. `metastore` is an address or an open
+    connection; without it the address is that of the setting ``spark.hive_acid.metastore``, else of
+    ``spark.hadoop.hive.metastore.uris``, else of the variable ``HIVE_ACID_METASTORE``, else thrift://localhost:9083.
+    The other arguments are those of `hive_acid.spark.session`. A second call returns the same session. Other sessions
+    of Spark, those of ``spark.newSession()`` too, stay as they are.
+
+    Raises AddressError if the session is joined to another metastore, and what `hive_acid.spark.session` raises.
+    """
+    manager = transaction_manager(settings or {})
+    check_running(spark)
+    with _JOINING:
+        known = joined_to(spark)
+        if known is not None:
+            _check_same(known, metastore)
+            return known
+        connection = metastore if isinstance(metastore, Connection) else _connected(spark, metastore)
+        acid = EnabledSession(
+            spark,
+            connection,
+            compression=compression,
+            lock_timeout_ms=lock_timeout_ms,
+            target_file_size_bytes=target_file_size_bytes,
+            statistics=statistics,
+            skipping=skipping,
+            manager=manager,
+        )
+        acid.owns_connection = connection is not metastore
+        _join(spark, acid)
+        return acid
+
+
+def address_of(spark: SparkSession) -> str:
+    """The address that is configured, in the session or the environment."""
+    given = (spark.conf.get(setting, None) for setting in SETTINGS)
+    return next((one for one in (*given, os.environ.get(VARIABLE)) if one and one.strip()), DEFAULT_ADDRESS)
+
+
+def _connected(spark: SparkSession, address: str | None) -> Connection:
+    return connect(address or address_of(spark), application=spark.conf.get("spark.app.name", None))
+
+
+def _check_same(known: EnabledSession, metastore: str | Connection | None) -> None:
+    if metastore is None or metastore is known.connection:
+        return
+    uri = metastore.uri if isinstance(metastore, Connection) else metastore
+    if (known.connection.host, known.connection.port) not in addresses(uri):
+        raise AddressError(
+            f"this Spark session is joined to {known.connection.uri}, so not to {uri} as well: call disable() of the "
+            "session that enable has returned before, or join spark.newSession()"
+        )
+
+
+def _join(spark: SparkSession, acid: EnabledSession) -> None:
+    kind: Any = type(acid.spark.catalog)
+    catalog = as_kind(JoinedCatalog, kind(spark), _hive_acid=acid)
+    setattr(spark, TWIN, acid.spark)
+    as_kind(JoinedSession, spark, _hive_acid=acid, _joined_catalog=catalog)
+
+    frames.install(acid, spark)
+
+    def undo() -> None:
+        frames.uninstall(acid, spark)
+        as_before(spark)
+        for name in (ATTRIBUTE, TWIN, "_joined_catalog"):
+            vars(spark).pop(name, None)
+
+    acid.begin_join(undo)

@@ -1,0 +1,167 @@
+"""What Spark's writers do to the metastore's tables, in the verbs of `AcidSession`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+
+from hive_acid.catalog.table import Table
+from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError, UnsupportedTableError
+from hive_acid.spark.enabled.joined import EnabledSession, Target
+from hive_acid.spark.values.types import hive_columns
+
+_COLUMN = re.compile(r"Column<'(.*)'>")
+_EVOLVES = "mergeschema"
+_PLACE = "path"
+_COMPRESSION = "compression"
+
+
+@dataclass
+class NewTable:
+    """What a writer has been told of a table that it may make."""
+
+    keys: tuple[str, ...] = ()
+    clustered_by: tuple[str, ...] = ()
+    buckets: int | None = None
+    is_sorted: bool = False
+    properties: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    """By names in lower case, as Spark has it."""
+
+    def check(self) -> None:
+        """Raise UnsupportedTableError for what tables here do not have."""
+        if self.is_sorted:
+            raise UnsupportedTableError("tables are not sorted: leave sortBy and clusterBy out")
+        if unknown := sorted(self.options.keys() - {_EVOLVES, _PLACE, _COMPRESSION}):
+            raise UnsupportedTableError(
+                f"option {', '.join(unknown)} means nothing to a table of the metastore: path, mergeSchema and "
+                "compression do, and tableProperty of writeTo sets properties"
+            )
+
+    @property
+    def evolves(self) -> bool:
+        """Whether columns are added that a table lacks."""
+        return str(self.options.get(_EVOLVES, "false")).lower() == "true"
+
+    def words(self) -> dict[str, Any]:
+        """The arguments of `create_table_as`."""
+        codec = self.options.get(_COMPRESSION)
+        return {
+            "partitioned_by": self.keys,
+            "clustered_by": self.clustered_by,
+            "buckets": self.buckets,
+            "properties": {**({} if codec is None else {"orc.compress": str(codec).upper()}), **self.properties},
+            "location": self.options.get(_PLACE),
+        }
+
+
+class Rows:
+    """Rows of a frame on their way into one table of the metastore."""
+
+    def __init__(self, acid: EnabledSession, target: Target, frame: DataFrame, new: NewTable) -> None:
+        new.check()
+        self._acid = acid
+        self._target = target
+        self._frame = frame
+        self._new = new
+
+    def table(self) -> Table:
+        """The table. Raises NoSuchObjectError if it is not there, ColumnError if it is partitioned otherwise."""
+        table = self._target.table
+        if table is None:
+            raise NoSuchObjectError(f"the metastore has no table {self._target.full_name}")
+        keys = [key.name for key in table.partition_keys]
+        if self._new.keys and [key.lower() for key in self._new.keys] != keys:
+            raise ColumnError(
+                f"{table.full_name} is partitioned by {', '.join(keys) or 'nothing'}, and not by "
+                f"{', '.join(self._new.keys)}: leave that out"
+            )
+        return table
+
+    def append(self) -> None:
+        """Insert the rows, by the names of their columns."""
+        self._acid.insert(self.table(), self._frame, schema_evolution=self._new.evolves)
+
+    def overwrite(self, condition: SparkColumn | str) -> None:
+        """Replace the rows for which a condition is true."""
+        self._acid.overwrite(self.table(), self._frame, where=condition)
+
+    def overwrite_partitions(self) -> None:
+        """Replace the partitions that the rows fall into, or all of a table without partitions."""
+        self._acid.overwrite(self.table(), self._frame)
+
+    def overwrite_all(self) -> None:
+        """Replace all rows, also those of partitions that no new row falls into."""
+        table = self.table()
+        if not table.partition_keys:
+            self._acid.overwrite(table, self._frame)
+        elif table.is_full_acid:
+            self._acid.overwrite(table, self._frame, where="true")
+        else:
+            raise UnsupportedTableError(
+                f"{table.full_name} is insert-only and has partitions: overwritePartitions() of writeTo replaces those "
+                "that the rows fall into, and TRUNCATE TABLE before it all others"
+            )
+
+    def create(self) -> None:
+        """Make the table, with these columns and rows. Raises AlreadyExistsError."""
+        if self._target.table is not None:
+            raise AlreadyExistsError(f"table {self._target.full_name} exists already")
+        self._acid.create_table_as(self._target.full_name, self._frame, **self._new.words())
+
+    def replace(self) -> None:
+        """Have these rows in the place of all that are there, in one transaction; properties are set, too.
+
+        Raises NoSuchObjectError; UnsupportedTableError for rows of other columns, or other keys: the table would have
+        to go before its successor is there.
+        """
+        table = self._target.table
+        if table is None:
+            raise NoSuchObjectError(f"the metastore has no table {self._target.full_name}")
+        if not self._is_alike(table):
+            raise UnsupportedTableError(
+                f"{table.full_name} has other columns, partitions, buckets or another place than what would replace "
+                "it, and one table cannot take the other's place at once: drop it, and create it anew"
+            )
+        self.overwrite_all()
+        if self._new.properties:
+            self._acid.set_properties(table.full_name, self._new.properties)
+
+    def _is_alike(self, table: Table) -> bool:
+        """Whether the table would have the definition that it has."""
+        keys = [key.lower() for key in self._new.keys]
+        given = {column.name: column.type for column in hive_columns(self._frame.schema)}
+        columns = [(name, kind) for name, kind in given.items() if name not in keys]
+        return (
+            columns == [(column.name, column.type) for column in table.columns]
+            and [(key, given.get(key)) for key in keys] == [(key.name, key.type) for key in table.partition_keys]
+            and [name.lower() for name in self._new.clustered_by] == list(table.bucket_columns)
+            and self._new.options.get(_PLACE, table.location) == table.location
+        )
+
+
+def names_of_columns(given: Sequence[object], frame: DataFrame) -> tuple[str, ...]:
+    """The columns of `frame` that are meant by names or by Columns. Raises ColumnError for an expression."""
+    found = []
+    for one in given:
+        shown = _COLUMN.fullmatch(str(one))
+        name = one if isinstance(one, str) else shown[1].strip("`") if shown else str(one)
+        if name.lower() not in (column.lower() for column in frame.columns):
+            raise ColumnError(f"{name} is no column of the rows: tables are partitioned by columns, not by expressions")
+        found.append(name)
+    return tuple(found)
+
+
+def flat(given: Sequence[Any]) -> list[Any]:
+    """Names that are given one by one, or all in a list."""
+    return list(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else list(given)
+
+
+def in_lower_case(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as Spark compares them; those that are None are not given."""
+    return {key.lower(): value for key, value in options.items() if value is not None}

@@ -1,0 +1,41 @@
+"""Whether a text names anything of the metastore, however little of it is understood."""
+
+from __future__ import annotations
+
+from hive_acid.errors import SqlError
+from hive_acid.spark.sql.names import Names
+from hive_acid.spark.sql.tokens import Cursor
+
+_OF_DATABASES = ("DATABASE", "SCHEMA", "NAMESPACE", "USE")
+
+
+def mentions_ours(names: Names, text: str) -> bool:
+    """Whether a name in `text`, or the first parts of it, is a table of the metastore, or a database of a statement
+    about databases. No for a text that is not even words.
+    """
+    try:
+        cursor = Cursor(text)
+    except SqlError:
+        return False
+    about_databases = any(cursor.peek(at) in _OF_DATABASES for at in range(4))
+    found: dict[tuple[str, ...], None] = {}
+    while not cursor.at_end:
+        if cursor.sees_identifier():
+            parts = [part.lower() for part in _chain(cursor)]
+            found |= {tuple(parts[:length]): None for length in range(1, min(len(parts), 3) + 1)}
+        else:
+            cursor.skip()
+    if about_databases and any(names.has_database(name[0]) for name in found if len(name) == 1):
+        return True
+    return names.any_of_metastore(list(found))
+
+
+def _chain(cursor: Cursor) -> list[str]:
+    """The parts of the name that comes next, as far as it is one."""
+    parts = [cursor.identifier()]
+    while cursor.peek() == ".":
+        cursor.skip()
+        if not cursor.sees_identifier():
+            break
+        parts.append(cursor.identifier())
+    return parts
