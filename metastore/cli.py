@@ -196,8 +196,8 @@ def _options(options: argparse.Namespace) -> ServeOptions:
 
 def _database_url(options: argparse.Namespace) -> str | None:
     """The external Postgres, with its password if that is in a file of its own."""
-    for name in ("database_url", "data_dir", "warehouse"):
-        given = getattr(options, name)
+    for name in ("database_url", "data_dir", "warehouse", "host"):
+        given = getattr(options, name, None)
         if given is not None and str(given) in ("", "."):  # an empty path is shown as a dot
             raise SettingError(f"--{name.replace('_', '-')} is empty: name the place, or leave the option out")
     url: str | None = options.database_url

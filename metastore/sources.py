@@ -17,6 +17,8 @@ ENVIRONMENT_PREFIX = "HIVE_ACID__"
 SITE_FILES = ("hive-site.xml", "metastore-site.xml")
 """What is read of a directory of configuration, in this order; the later wins."""
 
+_MOST_LETTERS = 16 << 20
+"""In a file of settings or a password: one without end, such as a device, filled the memory."""
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _ENVIRONMENT_VARIABLE = re.compile(r"env[:.](\w+)")
 
@@ -94,9 +96,13 @@ def site_files(path: Path) -> list[Path]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file. Raises SettingError if it cannot be read."""
+    """The text of a file. Raises SettingError if it cannot be read, or has no end."""
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_MOST_LETTERS + 1)
+        if len(text) > _MOST_LETTERS:
+            raise SettingError(f"cannot read {path}: it has more than {_MOST_LETTERS >> 20} million letters")
+        return text
     except (OSError, UnicodeDecodeError) as error:
         raise SettingError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 

@@ -82,9 +82,12 @@ def add_commands(
 
 def _seconds(text: str) -> float:
     """A length of time; argparse tells who gives another text."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
     if not 0 <= value <= 1e9:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 1e9")
     return value
 
 
@@ -113,7 +116,7 @@ def _export(options: argparse.Namespace, place: ServeOptions) -> int:
     if options.file.is_dir():
         raise TransferError(f"{options.file} is a directory: give the name of a file to write to")
     policy = (options.open_transactions, options.wait)
-    if options.source:
+    if options.source is not None:
         with places.source_of(options.source) as source:
             return _show(export_to_file(source, options.file, _selection(options), *policy, _Progress()), options)
     with open_database(place, must_exist=True) as db, places.own_source(db) as source:

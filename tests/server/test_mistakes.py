@@ -141,6 +141,22 @@ def test_addresses_of_metastores(uri: str, capsys: pytest.CaptureFixture[str]) -
     )
 
 
+def test_files_without_end_and_sources_without_a_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    url = ("--database-url", "postgresql://u@127.0.0.1:1/x")
+    for option in ("--database-password-file", "--config", "--hive-site"):
+        assert "cannot read /dev/zero: it has more than 16 million" in refused(
+            capsys, "serve", *url, option, "/dev/zero"
+        )
+    # It exported this metastore instead.
+    assert "'' is no source: give thrift://host:port" in refused(capsys, "export", tmp_path / "x.json", "--from", "")
+    assert "'' is no source: give thrift://host:port" in refused(capsys, "import", "")
+    status, words = said(capsys, "import", "x", "--wait=-1")
+    assert (status, words.splitlines()[-1]) == (
+        2,
+        "metastore import: error: argument --wait: '-1' is not a number of seconds from 0 to 1e9",
+    )
+
+
 def test_addresses_of_databases(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for url in ("mysql://ann:secret@h/d", "h:5432", "postgresql://u@h/d?nosuch=1"):
         words = refused(capsys, "serve", "--port", 0, "--warehouse", tmp_path, "--database-url", url)

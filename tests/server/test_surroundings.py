@@ -90,6 +90,10 @@ def test_an_empty_place_is_not_the_one_that_is_meant_without(option: str, capsys
         assert f"{option} is empty" in refused(capsys, *command, option, "")
 
 
+def test_an_empty_address_to_listen_on_is_not_that_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--host is empty" in refused(capsys, "serve", "--host", "")
+
+
 def _homeless(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(number: int) -> object:
         raise KeyError(number)

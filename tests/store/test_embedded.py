@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -138,6 +139,50 @@ def test_a_server_that_ends_is_started_again_at_the_same_address(home: Path) -> 
             assert ask(url)
             assert time.monotonic() - started < 10
             assert query(url, "SELECT * FROM kept") == [(1,)]
+
+
+def test_whichever_of_its_processes_ends_it_answers_again(home: Path) -> None:
+    """One that read for others, killed during a recovery, was not started again: every connection hung for ever."""
+    chance = random.Random(31)
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        query(url, "CREATE TABLE kept AS SELECT 1 AS one")
+        for _ in range(12):
+            for _ in range(chance.randint(1, 4)):
+                children = children_of(postmaster(home))
+                readers = [pid for pid, name in children.items() if "io worker" in name]
+                if children:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(chance.choice(readers or sorted(children)), signal.SIGKILL)
+                time.sleep(chance.uniform(0, 0.4))
+            assert ask(f"{url}&connect_timeout=5")
+        assert query(url, "SELECT * FROM kept") == [(1,)]
+
+
+def children_of(parent: int) -> dict[int, str]:
+    """The processes of a server, with their names."""
+    found = {}
+    for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        with contextlib.suppress(OSError):
+            found[int(pid)] = Path(f"/proc/{pid}/cmdline").read_text()
+    return found
+
+
+def test_one_that_lets_nobody_in_is_ended_and_started_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some deaths of its processes during a recovery leave one that recovers for ever."""
+    monkeypatch.setattr(embedded, "_LOOK_S", 1.0)
+    monkeypatch.setattr(embedded, "_HUNG_S", 2.0)
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        query(url, "CREATE TABLE kept AS SELECT 1 AS one")
+        former = postmaster(home)
+        time.sleep(5)
+        assert postmaster(home) == former, "one that lets us in goes on"
+        os.kill(former, signal.SIGSTOP)
+        deadline = time.monotonic() + 30
+        while not (home / "cluster" / "postmaster.pid").exists() or postmaster(home) == former:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert ask(f"{url}&connect_timeout=2")
+        assert query(url, "SELECT * FROM kept") == [(1,)]
 
 
 def test_a_server_that_keeps_ending_is_given_up(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,19 @@ def are_there(cluster: Path) -> bool:
     return _Trace.read(cluster) is not None
 
 
+def has_child(process: int, word: str) -> bool:
+    """Whether a process has a child that names itself so; also where that cannot be found out."""
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:
+        return True
+    for child in children:
+        with contextlib.suppress(OSError):
+            if word.encode() in Path(f"/proc/{child}/cmdline").read_bytes():
+                return True
+    return False
+
+
 def clear(cluster: Path, is_stopping: Callable[[], bool] = lambda: False) -> bool:
     """Stop what still runs on this data directory and remove stale traces; False if something will not stop.
 

@@ -5,7 +5,8 @@ socket in a private directory only. As root the server runs as the user ``postgr
 none (see `metastore.store.embedded.unprivileged`).
 
 A server that ends by itself, as when the machine is out of memory, is started again at the same address, at most
-`RESTARTS` times within `RESTARTS_WITHIN_S`.
+`RESTARTS` times within `RESTARTS_WITHIN_S`. One that lets nobody in for `_HUNG_S` is ended: so it is left by some
+deaths of its processes during a recovery.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ LOG = logging.getLogger("metastore.store")
 RESTARTS = 5
 RESTARTS_WITHIN_S = 600.0
 """A server that has ended so often within this time is given up."""
+_HUNG_S, _LOOK_S = 60.0, 5.0
+"""How long a server may let nobody in, and how often somebody looks."""
+_RECOVERS = ("starting up", "recovery", "not yet accepting")
+"""What a server says that lets nobody in yet."""
 _PAUSES_S = (0.0, 1.0, 2.0, 4.0, 8.0)
 """Before each of the restarts: the first is at once."""
 _SUPERUSER = "metastore"
@@ -64,6 +69,11 @@ SETTINGS: Mapping[str, str] = {
     "autovacuum_naptime": "5s",  # lock rows live for milliseconds: dead entries are the cost
 }
 """Settings of the embedded server; fsync and synchronous_commit stay on."""
+_SINCE: Mapping[int, Mapping[str, str]] = {
+    # If a process that reads for others is killed in a recovery, those after it may serve nobody: all connections hang.
+    18: {"io_method": "sync"},
+}
+"""Those that there are from a version on."""
 
 
 class EmbeddedPostgresError(RuntimeError):
@@ -250,7 +260,12 @@ class EmbeddedPostgres:
         self._hand_over(self._sockets)
         self._owner.write(f"{self._sockets}\n")  # for the next owner to remove, should we be killed
         self._owner.flush()
-        settings = {**self._settings, "unix_socket_directories": str(self._sockets)}
+        since = [settings for version, settings in _SINCE.items() if self._version() >= version]
+        settings = {
+            **{name: value for some in since for name, value in some.items()},
+            **self._settings,
+            "unix_socket_directories": str(self._sockets),
+        }
         command = [str(binaries() / "postgres"), "-D", str(self._cluster)]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
@@ -269,6 +284,10 @@ class EmbeddedPostgres:
         threading.Thread(target=keep, name="embedded-postgres", daemon=True).start()
         launched.wait()
 
+    def _version(self) -> int:
+        """Of the data, which is that of the server."""
+        return int((self._cluster / "PG_VERSION").read_text().split(".")[0])
+
     def _keep(self, command: list[str], launched: threading.Event) -> None:
         """Start the server, wait for its end, and start it again, until it is stopped or given up."""
         ends: deque[float] = deque(maxlen=RESTARTS + 1)
@@ -284,6 +303,9 @@ class EmbeddedPostgres:
                         command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
                     )
             launched.set()
+            threading.Thread(
+                target=self._look_after, args=(self._server,), name="look-at-postgres", daemon=True
+            ).start()
             status = self._server.wait()
             if self._stopping.is_set() or not self._is_ready:
                 return
@@ -305,6 +327,33 @@ class EmbeddedPostgres:
                 if not self._stopping.is_set():
                     self._given_up(f"processes of the Postgres in {self._home} that has ended do not stop: end them")
                 return
+
+    def _look_after(self, server: subprocess.Popen[bytes]) -> None:
+        """End a server that lets nobody in for too long; returns when it has ended."""
+        answered_s = time.monotonic()
+        while server.returncode is None and not self._stopping.wait(_LOOK_S):
+            if not self._is_ready or self._is_sound(server.pid):
+                answered_s = time.monotonic()
+            elif time.monotonic() - answered_s > _HUNG_S:
+                event(
+                    LOG, logging.ERROR, "Postgres lets nobody in, it is ended", seconds=round(_HUNG_S), file=self._log
+                )
+                server.send_signal(signal.SIGQUIT)
+                self._stopping.wait(_LOOK_S)
+                server.send_signal(signal.SIGKILL)
+
+    def _is_sound(self, postmaster: int) -> bool:
+        """Whether the server lets us in, says why it does not, or recovers."""
+        try:
+            psycopg2.connect(
+                host=str(self._sockets), user=_SUPERUSER, dbname=_DATABASE, connect_timeout=int(_LOOK_S)
+            ).close()
+        except psycopg2.OperationalError as error:
+            words = str(error)
+            if "FATAL:" in words and any(some in words for some in _RECOVERS):
+                return leftovers.has_child(postmaster, "startup")
+            return "FATAL:" in words
+        return True
 
     def _wait_ready(self) -> str:
         """Wait until the server answers, create our database if it is the first time, and return its URL."""

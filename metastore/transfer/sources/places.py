@@ -30,8 +30,8 @@ def source_of(place: str) -> Iterator[Source]:
     elif scheme in ("postgresql", "postgres"):
         with closing(HiveDatabase(place)) as hive:
             yield PostgresSource(hive)
-    elif "://" in place:
-        shown = without_password(place)
+    elif "://" in place or not place:
+        shown = without_password(place) or "''"
         raise TransferError(f"{shown} is no source: give thrift://host:port, postgresql://user@host/name or a file")
     else:
         path = Path(place.removeprefix("file:"))
