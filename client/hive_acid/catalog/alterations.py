@@ -86,6 +86,32 @@ class Alterations:
 
         self._altered(transaction, meant, change)
 
+    def set_column_comment(
+        self, transaction: Transaction, meant: TableReference, name: str, comment: str | None
+    ) -> None:
+        """Say what a column is for. Raises ColumnError for one that is unknown or a partition's."""
+
+        def change(table: Table, fields: list[Any], names: list[str]) -> None:
+            _found(table, fields, names, name).comment = comment
+
+        self._altered(transaction, meant, change)
+
+    def rename_partition(self, transaction: Transaction, meant: TableReference, old: str, new: str) -> None:
+        """Give a partition (``k=v/…``) other values; its directory may move, so nobody may read the table meanwhile.
+
+        Raises LockTimeoutError if somebody does, NoSuchObjectError, AlreadyExistsError.
+        """
+        table, _ = self._locked(transaction, meant, ttypes.LockType.EXCLUSIVE)
+        found = self._calls.call("get_partition_by_name", table.database, table.name, old)
+        values, found.values = found.values, table.partition_values(new)
+        self._alter(transaction, table, "rename_partition", values, found)
+
+    def set_owner(self, transaction: Transaction, meant: TableReference, owner: str, kind: int) -> None:
+        """Give a table to another owner, a user or a role as ``PrincipalType`` counts them."""
+        table, wire = self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)
+        wire.owner, wire.ownerType = owner, kind
+        self._alter(transaction, table, "alter_table", wire)
+
     def rename(self, transaction: Transaction, meant: TableReference, database: str, name: str) -> None:
         """Give a table another name or database; its directory may move, so nobody may read it meanwhile.
 

@@ -86,13 +86,18 @@ class CatalogCalls(Transport):
         name: str,
         *,
         location: str | None = None,
+        managed_location: str | None = None,
         comment: str | None = None,
         properties: Mapping[str, str] | None = None,
         if_not_exists: bool = False,
     ) -> None:
-        """Create a database; its directory is made by the metastore."""
+        """Create a database; its directory is made by the metastore. Managed tables lie at `managed_location`."""
         database = ttypes.Database(
-            name=name, locationUri=location, description=comment, parameters=dict(properties or {})
+            name=name,
+            locationUri=location,
+            managedLocationUri=managed_location,
+            description=comment,
+            parameters=dict(properties or {}),
         )
         try:
             self.call("create_database", database)

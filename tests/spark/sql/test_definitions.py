@@ -1,13 +1,22 @@
 """CREATE, ALTER, DROP, SHOW and DESCRIBE: statements that make, change and show what there is."""
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from hive_acid.errors import AlreadyExistsError, ColumnError, InvalidOperationError, NoSuchObjectError, SqlError
+from hive_acid.errors import (
+    AlreadyExistsError,
+    ColumnError,
+    HiveAcidError,
+    InvalidOperationError,
+    NoSuchObjectError,
+    SqlError,
+)
 from hive_acid.spark import AcidSession
+from hive_acid.wire import ttypes
 from tests.spark.checker import check_table, location_of
 
 
@@ -85,7 +94,14 @@ def test_create_table_as(acid: AcidSession, spark: SparkSession) -> None:
         ("CREATE TABLE d.t (id int) TBLPROPERTIES ('a'='1', 'a'='2')", "twice"),
         ("ALTER TABLE d.s ADD COLUMNS (x int) FIRST", "stay in their places"),
         ("ALTER TABLE d.s CHANGE id id bigint AFTER p", "stay in their places"),
-        ("ALTER TABLE d.s SET LOCATION 'x'", "of ALTER TABLE"),
+        ("ALTER TABLE d.s SET LOCATION 'x'", "SET LOCATION of d.s: rows do not move"),
+        ("ALTER TABLE d.s REPLACE COLUMNS (x int)", "REPLACE COLUMNS of d.s: files know columns by their places"),
+        ("ALTER TABLE d.s ADD CONSTRAINT k PRIMARY KEY (id) DISABLE NOVALIDATE", "constraints are not enforced"),
+        ("ALTER TABLE d.s ADD COLUMNS (x int) RESTRICT", "of all partitions"),
+        ("ALTER TABLE d.s FREEZE", "of ALTER TABLE"),
+        ("ALTER DATABASE d DROP", "SET was expected"),
+        ("ALTER DATABASE d SET COLOUR 'x'", "of ALTER DATABASE"),
+        ("COMMENT ON COLUMN id IS 'x'", "the table is to be named"),
         ("ALTER TABLE d.s COMPACT 'large'", "give one of minor, major, rebalance"),
         ("DROP TABLE d.s, d.t", "not understood from here"),
     ],
@@ -166,6 +182,102 @@ def test_databases_and_what_is_in_them(acid: AcidSession) -> None:
     sql("DROP DATABASE IF EXISTS e")
     with pytest.raises(NoSuchObjectError):
         sql("USE e")
+
+
+def test_databases_are_altered(acid: AcidSession, tmp_path: Path) -> None:
+    sql = acid.sql
+    sql(f"CREATE DATABASE e LOCATION '{tmp_path}/e' MANAGEDLOCATION '{tmp_path}/m'")
+    sql("ALTER DATABASE e SET DBPROPERTIES ('k' = 'v')")
+    sql("ALTER SCHEMA e SET DBPROPERTIES ('l' = 'w')")
+    sql("ALTER DATABASE e SET OWNER ROLE `the owners`")
+    sql("COMMENT ON DATABASE e IS 'second'")
+    found = acid.connection.call("get_database", "e")
+    assert (found.description, found.parameters) == ("second", {"k": "v", "l": "w"})
+    assert (found.ownerName, found.ownerType) == ("the owners", ttypes.PrincipalType.ROLE)
+    assert found.managedLocationUri == f"file:{tmp_path}/m"
+    sql("CREATE TABLE e.t (id int)")
+    assert acid.connection.table("e", "t").location == f"file:{tmp_path}/m/t"
+    sql(f"ALTER DATABASE e SET MANAGEDLOCATION '{tmp_path}/n'")
+    sql("CREATE TABLE e.u (id int)")
+    assert acid.connection.table("e", "u").location == f"file:{tmp_path}/n/u"
+    with pytest.raises(NoSuchObjectError):
+        sql("ALTER DATABASE nosuch SET DBPROPERTIES ('k' = 'v')")
+    sql("DROP DATABASE e CASCADE")
+
+
+def test_comments_and_owners(acid: AcidSession) -> None:
+    sql = acid.sql
+    acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})
+    sql("INSERT INTO d.t VALUES (1, 'a', 1)")
+    sql("COMMENT ON TABLE d.t IS 'a table'")
+    sql("COMMENT ON COLUMN d.t.name IS 'a name'")
+    sql("ALTER TABLE d.t CHANGE id id bigint COMMENT 'a key' CASCADE")
+    table = acid.connection.table("d", "t")
+    assert table.parameters["comment"] == "a table"
+    assert [(one.type, one.comment) for one in table.columns] == [("bigint", "a key"), ("string", "a name")]
+    sql("ALTER TABLE d.t ALTER COLUMN name COMMENT 'another'")
+    sql("COMMENT ON COLUMN d.t.id IS NULL")
+    assert [one.comment for one in acid.connection.table("d", "t").columns] == [None, "another"]
+    sql("ALTER TABLE d.t SET OWNER ROLE r")
+    wire = acid.connection.wire_table("d", "t")
+    assert (wire.owner, wire.ownerType) == ("r", ttypes.PrincipalType.ROLE)
+    sql("ALTER TABLE d.t SET OWNER bob")
+    assert acid.connection.wire_table("d", "t").ownerType == ttypes.PrincipalType.USER
+    sql("ALTER TABLE d.t TOUCH")
+    with pytest.raises(ColumnError, match="partition column"):
+        sql("COMMENT ON COLUMN d.t.p IS 'x'")
+    assert rows(acid.table("d.t")) == [(1, "a", 1)]
+
+
+def test_partitions_are_renamed(acid: AcidSession) -> None:
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int", "q": "string"})
+    acid.sql("INSERT INTO d.t VALUES (1, 1, 'x'), (2, 1, 'y')")
+    acid.delete("d.t", "id = 9")
+    acid.sql("ALTER TABLE d.t PARTITION (p = 1, q = 'x') RENAME TO PARTITION (q = 'a b/c', p = 7)")
+    assert rows(acid.table("d.t")) == [(1, 7, "a b/c"), (2, 1, "y")]
+    assert acid.update("d.t", {"id": "10"}, "p = 7") == 1
+    with pytest.raises(NoSuchObjectError):
+        acid.sql("ALTER TABLE d.t PARTITION (p = 1, q = 'x') RENAME TO PARTITION (p = 8, q = 'x')")
+    with pytest.raises(HiveAcidError, match="exists already"):
+        acid.sql("ALTER TABLE d.t PARTITION (p = 1, q = 'y') RENAME TO PARTITION (p = 7, q = 'a b/c')")
+    assert rows(acid.table("d.t")) == [(2, 1, "y"), (10, 7, "a b/c")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("int", ["-3", "2", "10", "NULL"]),
+        ("string", ["'10'", "'2'", "''", "'a b'", "'Z'", "NULL"]),
+        ("date", ["date'1500-01-01'", "date'2024-02-29'", "date'9999-12-31'", "NULL"]),
+        ("decimal(5,2)", ["-0.5", "10", "2.25"]),
+        ("double", ["-0.0", "0.0", "double('NaN')", "1e300"]),
+        ("boolean", ["true", "false", "NULL"]),
+    ],
+)
+def test_partitions_are_dropped_by_comparison(
+    acid: AcidSession, spark: SparkSession, kind: str, values: list[str]
+) -> None:
+    """Those go of which Spark says that the comparison is true, for each sign and value."""
+    random = Random(f"drops of {kind}")
+    every = [
+        (f"{sign} {value}", f"k {sign} {value}") for sign in ("<", "<=", ">", ">=", "<>", "!=") for value in values
+    ]
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"k": kind, "l": "int"})
+    rows_of = " UNION ALL ".join(f"SELECT {at} id, CAST({value} AS {kind}) k, 1 l" for at, value in enumerate(values))
+    for said, condition in random.sample(every, 3):
+        acid.sql(f"INSERT OVERWRITE d.t {rows_of}")
+        before = acid.table("d.t")
+        kept = rows(before.where(f"NOT coalesce({condition}, false)").select("id"))
+        acid.sql(f"ALTER TABLE d.t DROP IF EXISTS PARTITION (k {said}, l = 1)")
+        assert rows(acid.table("d.t").select("id")) == kept, said
+        acid.sql("ALTER TABLE d.t DROP IF EXISTS PARTITION (l > 0)")
+        assert rows(acid.sql("SHOW PARTITIONS d.t")) == [], said
+    for text, words in (
+        (f"k > {values[0]}, m = 1", "no partition key"),
+        (f"k < {values[0]}, l", "needs a value for l"),
+    ):
+        with pytest.raises(ColumnError, match=words):
+            acid.sql(f"ALTER TABLE d.t DROP PARTITION ({text})")
 
 
 def test_transactions_are_shown_and_aborted(acid: AcidSession) -> None:

@@ -241,7 +241,11 @@ def test_what_is_sparks_goes_to_spark(numbers: Any, spark: SparkSession, tmp_pat
         ("SELECT * FROM d.t VERSION AS OF 1", "AS OF"),
         ("SELECT * FROM identifier('d.t')", "IDENTIFIER"),
         ("EXPLAIN DROP TABLE d.t", "EXPLAIN is of queries"),
-        ("MSCK REPAIR TABLE d.t", "begins with none of"),
+        ("MSCK REPAIR TABLE d.t", "MSCK is no statement here: .*ADD PARTITION"),
+        ("VACUUM d.t", "VACUUM is no statement here: .*Cleaner"),
+        ("LOCK TABLE d.t SHARED", "LOCK is no statement here"),
+        ("CREATE ROLE r", "roles are"),
+        ("CREATE MATERIALIZED VIEW v AS SELECT 1", "materialized views"),
     ],
 )
 def test_what_is_not_understood_is_said(numbers: Any, text: Any, words: Any) -> None:

@@ -8,6 +8,7 @@ from hive_acid.catalog.table import Column
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.spark.values.types import SIGNS_OF_TYPES, no_fields
+from hive_acid.wire import ttypes
 
 _BEHIND_TYPE = ("COMMENT", "NOT", "NULL", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "GENERATED", "COLLATE")
 _CONSTRAINTS = frozenset({"PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK"})
@@ -80,6 +81,13 @@ def properties(cursor: Cursor) -> dict[str, str]:
 def property_key(item: Cursor) -> str:
     """A key in quotes, or of words with dots between."""
     return item.string("a key") if item.sees_string() else str(item.name("a key"))
+
+
+def owner(cursor: Cursor) -> tuple[int, str]:
+    """``[USER | ROLE | GROUP] name``: the kind of an owner, as the metastore counts them, and who it is."""
+    kind = cursor.one_of(cursor.peek()) if cursor.peek() in ("USER", "ROLE", "GROUP") else "USER"
+    who = cursor.string("an owner") if cursor.sees_string() else cursor.identifier("an owner")
+    return getattr(ttypes.PrincipalType, kind), who
 
 
 def names(cursor: Cursor, what: str) -> list[str]:

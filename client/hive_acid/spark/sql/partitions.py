@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
 
 from hive_acid.catalog.partition_values import known_text, partition_text
 from hive_acid.catalog.table import Table
@@ -12,7 +14,11 @@ from hive_acid.errors import ColumnError
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.values.assign import sql_type
+from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.types import spark_type
 
+_COMPARISONS = ("<", "<=", ">", ">=", "<>", "!=")
 _TEXT_TYPES = re.compile(r"string|(var)?char\(.*")
 
 
@@ -58,12 +64,51 @@ def partition_clause(run: Run, table: Table, inside: Cursor) -> PartitionClause:
             raise ColumnError(f"{name} is no partition key of {table.full_name} ({', '.join(keys) or 'it has none'})")
         if name in static or name in dynamic:
             raise ColumnError(f"PARTITION of {table.full_name} names {name} twice")
-        if item.accept("="):
+        if item.accept("=") or item.accept("=="):
             static[name] = partition_text(table, keys[name], _value(run, item, keys[name].type))
         else:
             dynamic.append(name)
         item.finish()
     return PartitionClause(table, static, tuple(dynamic))
+
+
+def partitions_where(run: Run, table: Table, inside: Cursor, names: Sequence[str]) -> list[str]:
+    """Those of the partitions `names` that are meant in the parentheses of PARTITION, where keys may be compared:
+    ``(day < '2024-01-01', kind = 'a')``.
+
+    Raises ColumnError as `partition_clause`, for a key without a value, and for values that do not compare.
+    """
+    conditions = []
+    covered = list(names)
+    for item in inside.separated("PARTITION"):
+        ahead = Cursor(item.source)
+        key = ahead.identifier("a partition key").lower()
+        sign = next((sign for sign in _COMPARISONS if ahead.accept(sign)), None)
+        if sign is not None:
+            if key not in {of.name for of in table.partition_keys}:
+                raise ColumnError(f"{key} is no partition key of {table.full_name}")
+            conditions.append(f"({quoted(key)} {sign} ({ahead.rest()}\n))")
+            continue
+        spec = partition_clause(run, table, Cursor(item.source))
+        if spec.dynamic:
+            raise ColumnError(f"PARTITION of {table.full_name} needs a value for {', '.join(spec.dynamic)}")
+        covered = spec.covered(covered)
+    return _compared(run, table, covered, " AND ".join(conditions)) if conditions else covered
+
+
+def _compared(run: Run, table: Table, names: Sequence[str], condition: str) -> list[str]:
+    """Those of the partitions `names` of whose values a condition is true, as Spark compares them."""
+    if not names:
+        return []
+    texts = [(name, *(value for _, value in parse_partition_name(name))) for name in names]
+    keys = table.partition_keys
+    schema = ", ".join(["name string", *(f"k{at} string" for at in range(len(keys)))])
+    typed = (f"CAST(k{at} AS {sql_type(spark_type(key.type))}) AS {quoted(key.name)}" for at, key in enumerate(keys))
+    try:
+        rows = run.spark.createDataFrame(texts, schema).selectExpr("name AS __acid_partition", *typed)
+        return [row[0] for row in rows.where(condition).select("__acid_partition").collect()]
+    except PySparkException as error:
+        raise ColumnError(f"PARTITION of {table.full_name}: {str(error).splitlines()[0]}") from error
 
 
 def parenthesized_partition(cursor: Cursor) -> Cursor | None:

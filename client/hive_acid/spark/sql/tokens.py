@@ -40,6 +40,11 @@ class Name:
     def __str__(self) -> str:
         return ".".join(self.parts)
 
+    @property
+    def parent(self) -> Name:
+        """The name without its last part."""
+        return Name(self.parts[:-1], self.start, self.end)
+
 
 @lru_cache(maxsize=16)
 def tokens_of(text: str) -> Sequence[Token]:

@@ -17,6 +17,7 @@ from hive_acid.spark.values.hashing import clustering
 from hive_acid.spark.values.types import check_distinct, hive_columns
 from hive_acid.spark.verbs.base import SessionBase
 from hive_acid.transactions.transaction import Transaction
+from hive_acid.wire import ttypes
 
 
 class DefinitionVerbs(SessionBase):
@@ -27,13 +28,19 @@ class DefinitionVerbs(SessionBase):
         name: str,
         *,
         location: str | None = None,
+        managed_location: str | None = None,
         comment: str | None = None,
         properties: Mapping[str, str] | None = None,
         if_not_exists: bool = False,
     ) -> None:
-        """Create a database."""
+        """Create a database, whose managed tables lie at `managed_location` if that is another place."""
         self.connection.create_database(
-            name.lower(), location=location, comment=comment, properties=properties, if_not_exists=if_not_exists
+            name.lower(),
+            location=location,
+            managed_location=managed_location,
+            comment=comment,
+            properties=properties,
+            if_not_exists=if_not_exists,
         )
 
     def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
@@ -135,6 +142,23 @@ class DefinitionVerbs(SessionBase):
         """Give a table another name, or another database; waits until nobody reads or writes it."""
         database, to = table_parts(name)
         self._alter(table, lambda txn, meant: self._alterations.rename(txn, meant, database, to))
+
+    def rename_partition(self, table: str | Table, old: str, new: str) -> None:
+        """Give a partition (``k=v/…``) other values; waits until nobody reads or writes the table.
+
+        Raises NoSuchObjectError if it is not there, AlreadyExistsError if there is one of these values.
+        """
+        names_of("old and new", [old, new])
+        self._alter(table, lambda txn, meant: self._alterations.rename_partition(txn, meant, old, new))
+
+    def set_owner(self, table: str | Table, owner: str, *, is_role: bool = False) -> None:
+        """Give a table to another user, or to a role."""
+        kind = ttypes.PrincipalType.ROLE if is_role else ttypes.PrincipalType.USER
+        self._alter(table, lambda txn, meant: self._alterations.set_owner(txn, meant, owner, kind))
+
+    def set_column_comment(self, table: str | Table, column: str, comment: str | None) -> None:
+        """Say what a column is for, None for nothing. Raises ColumnError for one that is unknown or a partition's."""
+        self._alter(table, lambda txn, meant: self._alterations.set_column_comment(txn, meant, column, comment))
 
     def set_properties(self, table: str | Table, properties: Mapping[str, str | None]) -> None:
         """Set a table's properties, or remove those whose value is None."""

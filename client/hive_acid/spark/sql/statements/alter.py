@@ -5,18 +5,51 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog.table import Column, Table
-from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError, SqlError
+from hive_acid.errors import AlreadyExistsError, NoSuchObjectError
 from hive_acid.format.properties import TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, is_insert_only, is_transactional
-from hive_acid.spark.sql.columns import column_definition, column_definitions, hive_type_text, properties, property_key
-from hive_acid.spark.sql.partitions import partition_clause
+from hive_acid.spark.sql.columns import (
+    column_definition,
+    column_definitions,
+    comment,
+    hive_type_text,
+    owner,
+    properties,
+    property_key,
+)
+from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause, partitions_where
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.statements.show import operate
 from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.wire import ttypes
 
 _UNDERSTOOD = (
-    "of ALTER TABLE, ADD COLUMNS, RENAME COLUMN, CHANGE COLUMN, ALTER COLUMN … TYPE, RENAME TO, SET and UNSET "
-    "TBLPROPERTIES, ADD and DROP PARTITION, CONCATENATE and COMPACT are understood"
+    "of ALTER TABLE, ADD COLUMNS, RENAME COLUMN, CHANGE COLUMN, ALTER COLUMN … TYPE and COMMENT, RENAME TO, SET OWNER, "
+    "SET and UNSET TBLPROPERTIES, ADD, DROP and RENAME PARTITION, TOUCH, CONCATENATE and COMPACT are understood"
 )
+_BY_PLACE = "files know columns by their places"
+_REFUSED: dict[tuple[str, ...], str] = {
+    ("REPLACE", "COLUMNS"): f"{_BY_PLACE}: add, rename and widen columns, or write the rows to another table",
+    ("DROP", "COLUMN"): f"{_BY_PLACE}: CREATE TABLE … AS SELECT the others",
+    ("DROP", "COLUMNS"): f"{_BY_PLACE}: CREATE TABLE … AS SELECT the others",
+    ("SET", "FILEFORMAT"): "files that are there would be read as others: CREATE TABLE … STORED AS … AS SELECT",
+    ("SET", "INPUTFORMAT"): "files that are there would be read as others: CREATE TABLE … STORED AS … AS SELECT",
+    ("SET", "SERDE"): "files that are there would be read as others: CREATE TABLE … STORED AS … AS SELECT",
+    ("SET", "SERDEPROPERTIES"): "an ACID table's files are ORC, which has none",
+    ("SET", "LOCATION"): "rows do not move with it: CREATE TABLE … LOCATION … AS SELECT",
+    ("CLUSTERED", "BY"): "rows that are there lie in other buckets: CREATE TABLE … CLUSTERED BY … AS SELECT",
+    ("NOT", "CLUSTERED"): "rows lie in buckets, by which others read them: CREATE TABLE … AS SELECT",
+    ("NOT", "SORTED"): "files are in the order of their row ids",
+    ("SKEWED", "BY"): "skewed values have no directories here",
+    ("EXCHANGE", "PARTITION"): "the ids of rows are those of their table: INSERT the rows, and drop the partition",
+    ("RECOVER", "PARTITIONS"): "partitions are added by ADD PARTITION, with a LOCATION if they lie elsewhere",
+    ("ADD", "CONSTRAINT"): "constraints are not enforced here",
+    ("DROP", "CONSTRAINT"): "constraints are not enforced here, and not made",
+    ("UPDATE", "STATISTICS"): "they are counted: ANALYZE TABLE t COMPUTE STATISTICS",
+    ("ARCHIVE", "PARTITION"): "Hive's archives are not read",
+    ("ENABLE",): "nothing is protected from being dropped here",
+    ("DISABLE",): "nothing is protected from being dropped here",
+}
+"""What is no alteration here, and why."""
 
 
 def alter_table(run: Run, cursor: Cursor) -> DataFrame | None:
@@ -45,9 +78,13 @@ def _asks_for_compaction(text: str) -> bool:
 
 def _alter(run: Run, table: Table, cursor: Cursor) -> None:
     acid = run.acid
+    refused = next((words for words in _REFUSED if cursor.sees(*words)), None)
+    if refused is not None:
+        raise cursor.error(f"{' '.join(refused)} of {table.full_name}: {_REFUSED[refused]}")
     if cursor.accept("ADD", "COLUMNS") or cursor.accept("ADD", "COLUMN"):
         added = column_definitions(cursor) if cursor.sees("(") else [column_definition(cursor)]
         _to_the_end(cursor)
+        cursor.finish()
         acid.add_columns(table, added)
     elif cursor.accept("RENAME", "COLUMN"):
         old = cursor.identifier("a column")
@@ -57,6 +94,12 @@ def _alter(run: Run, table: Table, cursor: Cursor) -> None:
         _rename(run, table, cursor)
     elif cursor.sees("CHANGE") or (cursor.sees("ALTER") and cursor.peek(1) != "TABLE"):
         _change_column(run, table, cursor)
+    elif cursor.accept("SET", "OWNER"):
+        kind, who = owner(cursor)
+        cursor.finish()
+        acid.set_owner(table, who, is_role=kind == ttypes.PrincipalType.ROLE)
+    elif cursor.accept("TOUCH"):
+        _touch(run, table, cursor)
     elif cursor.accept("SET", "TBLPROPERTIES"):
         _set_properties(run, table, properties(cursor))
     elif cursor.accept("UNSET", "TBLPROPERTIES"):
@@ -67,30 +110,33 @@ def _alter(run: Run, table: Table, cursor: Cursor) -> None:
     elif cursor.sees("DROP") and cursor.peek(1) in ("IF", "PARTITION"):
         _drop_partitions(run, table, cursor)
     else:
-        _concatenate(run, table, cursor)
+        _of_files(run, table, cursor)
 
 
 # --- columns, names, properties ------------------------------------------------------------------
 
 
 def _change_column(run: Run, table: Table, cursor: Cursor) -> None:
-    """``CHANGE [COLUMN] old new type`` and ``ALTER [COLUMN] c TYPE type``: a name, a type or both are new."""
+    """``CHANGE [COLUMN] old new type [COMMENT 'c']`` and ``ALTER [COLUMN] c TYPE type | COMMENT 'c'``."""
     hives = cursor.accept("CHANGE")
     if not hives:
         cursor.expect("ALTER")
     cursor.accept("COLUMN")
     old = cursor.identifier("a column").lower()
+    types = {column.name: column.type for column in table.columns}
     if hives:
         new = column_definition(cursor)
+    elif cursor.sees("COMMENT"):
+        new = Column(old, types.get(old, ""), comment(cursor))
     else:
         cursor.expect("TYPE")
-        new = Column(old, hive_type_text(cursor))
+        new = Column(old, hive_type_text(cursor), comment(cursor))
     _to_the_end(cursor)
-    if new.comment is not None:
-        raise SqlError(f"CHANGE of {table.full_name}.{old}: comments of columns cannot be changed")
-    types = {column.name: column.type for column in table.columns}
+    cursor.finish()
 
     def work() -> None:
+        if new.comment is not None:
+            run.acid.set_column_comment(table, old, new.comment)
         if new.type != types.get(old):
             run.acid.change_column_type(table, old, new.type)
         if new.name != old:
@@ -101,7 +147,11 @@ def _change_column(run: Run, table: Table, cursor: Cursor) -> None:
 
 def _to_the_end(cursor: Cursor) -> None:
     if cursor.peek() in ("FIRST", "AFTER"):
-        raise cursor.error("columns stay in their places, and new ones come last: files know columns by their places")
+        raise cursor.error(f"columns stay in their places, and new ones come last: {_BY_PLACE}")
+    # To files it is all one: they know columns by their places, and partitions are told of each change.
+    cursor.accept("CASCADE")
+    if cursor.accept("RESTRICT"):
+        raise cursor.error("a change of columns is of all partitions: RESTRICT would keep them as they are")
 
 
 def _rename(run: Run, table: Table, cursor: Cursor) -> None:
@@ -146,12 +196,10 @@ def _drop_partitions(run: Run, table: Table, cursor: Cursor) -> None:
     known = run.acid.connection.partition_names(table)
     dropped: set[str] = set()
     while cursor.accept("PARTITION"):
-        spec = partition_clause(run, table, cursor.parentheses("a partition"))
-        if spec.dynamic:
-            raise ColumnError(f"DROP PARTITION of {table.full_name} needs a value for {', '.join(spec.dynamic)}")
-        covered = spec.covered(known)
+        inside = cursor.parentheses("a partition")
+        covered = partitions_where(run, table, inside, known)
         if not covered and not if_exists:
-            raise NoSuchObjectError(f"{table.full_name} has no partition of these values: {dict(spec.static)}")
+            raise NoSuchObjectError(f"{table.full_name} has no partition of these values: {inside.source}")
         dropped |= set(covered)
         cursor.accept(",")
     cursor.accept("PURGE")
@@ -159,11 +207,25 @@ def _drop_partitions(run: Run, table: Table, cursor: Cursor) -> None:
     run.acid.drop_partitions(table, sorted(dropped), if_exists=if_exists)
 
 
-def _concatenate(run: Run, table: Table, cursor: Cursor) -> None:
-    """``[PARTITION (…)] CONCATENATE [AND WAIT]``."""
+def _touch(run: Run, table: Table, cursor: Cursor) -> None:
+    """``TOUCH [PARTITION (…)]``: nothing is new but the time of the last change. Raises NoSuchObjectError."""
+    spec = partition_clause(run, table, inside) if (inside := parenthesized_partition(cursor)) else None
+    cursor.finish()
+    if spec is not None and not run.acid.connection.partitions_named(table, [spec.name]):
+        raise NoSuchObjectError(f"{table.full_name} has no partition {spec.name}")
+    run.acid.set_properties(table, {})
+
+
+def _of_files(run: Run, table: Table, cursor: Cursor) -> None:
+    """``[PARTITION (…)] CONCATENATE [AND WAIT]`` and ``PARTITION (…) RENAME TO PARTITION (…)``."""
     spec = None
     if cursor.accept("PARTITION"):
         spec = partition_clause(run, table, cursor.parentheses("a partition"))
+    if spec is not None and cursor.accept("RENAME", "TO", "PARTITION"):
+        new = partition_clause(run, table, cursor.parentheses("a partition"))
+        cursor.finish()
+        run.acid.rename_partition(table, spec.name, new.name)
+        return
     if not cursor.accept("CONCATENATE"):
         raise cursor.error(_UNDERSTOOD)
     wait = cursor.accept("AND", "WAIT")

@@ -1,4 +1,4 @@
-"""CREATE and DROP of tables and databases, CREATE TABLE AS and LIKE; TRUNCATE and ANALYZE."""
+"""CREATE and DROP of tables, CREATE TABLE AS and LIKE; TRUNCATE and ANALYZE."""
 
 from __future__ import annotations
 
@@ -189,32 +189,6 @@ def drop_table(run: Run, cursor: Cursor) -> DataFrame | None:
     if table is None:
         return None
     run.acid.drop_table(table.full_name, purge=purge)
-    return run.nothing()
-
-
-def create_database(run: Run, cursor: Cursor) -> DataFrame:
-    """``CREATE DATABASE [IF NOT EXISTS] d [COMMENT 'text'] [LOCATION 'place'] [WITH DBPROPERTIES (…)]``."""
-    cursor.expect("CREATE")
-    cursor.one_of("DATABASE", "SCHEMA", "NAMESPACE")
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    name = run.names.database(cursor.name("a database's name"))
-    said = comment(cursor)
-    location = cursor.string("a location") if cursor.accept("LOCATION") else None
-    given = properties(cursor) if cursor.accept("WITH", "DBPROPERTIES") else {}
-    cursor.finish()
-    run.acid.create_database(name, location=location, comment=said, properties=given, if_not_exists=if_not_exists)
-    return run.nothing()
-
-
-def drop_database(run: Run, cursor: Cursor) -> DataFrame:
-    """``DROP DATABASE [IF EXISTS] d [RESTRICT | CASCADE]``."""
-    cursor.expect("DROP")
-    cursor.one_of("DATABASE", "SCHEMA", "NAMESPACE")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = run.names.database(cursor.name("a database's name"))
-    cascade = not cursor.accept("RESTRICT") and cursor.accept("CASCADE")
-    cursor.finish()
-    run.acid.drop_database(name, cascade=cascade, if_exists=if_exists)
     return run.nothing()
 
 

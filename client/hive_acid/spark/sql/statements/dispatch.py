@@ -16,7 +16,7 @@ from hive_acid.spark.sql.frames import named_frames
 from hive_acid.spark.sql.mentions import mentions_ours
 from hive_acid.spark.sql.names import CurrentDatabase, DatabaseOfSession, DatabaseOfThread, Names
 from hive_acid.spark.sql.run import Run
-from hive_acid.spark.sql.statements import alter, change, create, insert, merge, show, transfer
+from hive_acid.spark.sql.statements import alter, change, create, databases, insert, merge, show, transfer
 from hive_acid.spark.sql.statements.variables import substituted
 from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.spark.values.quoting import quoted
@@ -48,13 +48,33 @@ _STATEMENTS: dict[str, _Handler] = {
     "DESC": show.describe,
     "USE": show.use,
     "ABORT": show.operate,
+    "COMMENT": databases.comment_on,
 }
 _OF_TABLES: dict[str, _Handler] = {
     "CREATE": create.create_table,
     "DROP": create.drop_table,
     "ALTER": alter.alter_table,
 }
-_OF_DATABASES: dict[str, _Handler] = {"CREATE": create.create_database, "DROP": create.drop_database}
+_OF_DATABASES: dict[str, _Handler] = {
+    "CREATE": databases.create_database,
+    "DROP": databases.drop_database,
+    "ALTER": databases.alter_database,
+}
+_SAID_OTHERWISE: dict[str, str] = {
+    "VACUUM": "files that no snapshot needs are removed by the metastore's Cleaner",
+    "OPTIMIZE": "say ALTER TABLE t COMPACT 'major' AND WAIT",
+    "RESTORE": "a table that was dropped comes back by acid.connection.undrop_table; of rows there is no history",
+    "LOCK": "locks are taken by each statement, and by `with acid.transaction():` for several",
+    "UNLOCK": "locks end with their transaction; ABORT TRANSACTIONS ends somebody's",
+    "GRANT": "privileges are stored by other clients and not enforced here",
+    "REVOKE": "privileges are stored by other clients and not enforced here",
+    "DFS": "it is Hive's shell's: use hdfs dfs, or your own file system's tools",
+    "RELOAD": "functions are Spark's here: CREATE TEMPORARY FUNCTION",
+    "KILL": "ABORT TRANSACTIONS ends somebody's transaction",
+    "MSCK": "partitions are added by ALTER TABLE t ADD PARTITION, with a LOCATION if they lie elsewhere",
+    "REPAIR": "partitions are added by ALTER TABLE t ADD PARTITION, with a LOCATION if they lie elsewhere",
+}
+"""What is no statement here, and what to do instead."""
 
 
 class Sql:
@@ -151,6 +171,10 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
             return _OF_TABLES[kind]
         if words[0] in _DATABASE and kind in _OF_DATABASES:
             return _OF_DATABASES[kind]
+        if "VIEW" in words[:3] and "MATERIALIZED" in words[:2]:
+            raise cursor.error("materialized views are not made here: CREATE TABLE … AS SELECT keeps rows")
+        if kind in ("CREATE", "DROP") and words[0] == "ROLE":
+            raise cursor.error("roles are stored by other clients and not enforced here")
         if kind == "CREATE" and "VIEW" in words:
             return _create_view
         if "TABLE" in words[:3]:
@@ -158,6 +182,8 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
         return None
     if kind in _SPARKS:
         return None
+    if kind in _SAID_OTHERWISE:
+        raise cursor.error(f"{kind} is no statement here: {_SAID_OTHERWISE[kind]}")
     known = ", ".join(sorted({"SELECT", "WITH", "EXPLAIN", *_STATEMENTS, *_OF_TABLES}))
     raise cursor.error(f"the statement begins with none of {known}")
 
