@@ -16,6 +16,7 @@ from thriftpy2.transport import TCyBufferedTransport, TCyMemoryBuffer
 
 from hive_acid.errors import InvalidInputError, MetastoreError
 from hive_acid.wire import service, ttypes
+from metastore.observe.log import shortened
 from metastore.rpc.encoding.generations import amend
 from metastore.rpc.encoding.list_keys import has_list_keys, read_arguments
 from metastore.rpc.encoding.pacing import paced
@@ -102,13 +103,13 @@ def encode_error(method: str, sequence: int, error: MetastoreError) -> bytes:
     """The reply that carries an error: in its declared slot, as MetaException where only that is declared, else as
     an internal error with its text (wire.md §3.4).
     """
-    slots = _exception_slots(method)
+    slots, words = _exception_slots(method), shortened(str(error), _MOST_LETTERS)
     for name in (error.thrift_name, "MetaException"):
         if name in slots:
             result = _result_class(method)()
-            setattr(result, slots[name], getattr(ttypes, name)(message=str(error)))
+            setattr(result, slots[name], getattr(ttypes, name)(message=words))
             return _message(method, TMessageType.REPLY, sequence, result)
-    return encode_internal_error(method, sequence, str(error))
+    return encode_internal_error(method, sequence, words)
 
 
 def encode_internal_error(method: str, sequence: int, text: str) -> bytes:
@@ -125,6 +126,8 @@ def encode_unknown_method(method: str, sequence: int) -> bytes:
 
 
 _I32 = struct.Struct(">i")
+_MOST_LETTERS = 10_000
+"""Of what is said of a request: with a name of 90 MB in it the reply was as long."""
 
 
 def _message(method: str, kind: int, sequence: int, body: Any) -> bytes:
