@@ -150,6 +150,8 @@ class EnabledSession(AcidSession):
         table = names.written(written)
         if table is not None:
             return Target(table, table.full_name, written.parts[-1])
+        if names.defined(written) is not None:  # a plain one, which is Spark's
+            return None
         if (None if form is None else form.lower()) not in _FORMATS or not names.is_ours(written):
             return None
         if must_be:
