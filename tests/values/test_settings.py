@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -9,9 +11,10 @@ import hive_acid.spark
 from hive_acid.errors import TimeZoneMismatchError, UnsupportedTableError
 from hive_acid.spark import AcidSession
 from tests.spark.checker import location_of
+from tests.spark.compaction import compact_table
 from tests.values.settings import SETTINGS, TOGETHER
 from tests.values.story import told
-from tests.values.tables import DUMMY
+from tests.values.tables import DUMMY, FORMS, stored_as
 from tests.values.under import under, wrong_under
 
 pytestmark = pytest.mark.spark
@@ -83,6 +86,60 @@ def test_no_file_is_left_out(spark: SparkSession, acid: AcidSession, kind: str) 
             harm(file)
             with pytest.raises(Exception, match=r"is gone: the snapshot|FAILED_READ_FILE|ORC"):
                 acid.table(name).where("id >= 0").unionAll(frame).collect()
+
+
+HIDES = {
+    "names": {"spark.sql.files.ignoredPathSegmentRegex": "^[._]|bucket|part|delta|0"},
+    "paths": {"mapreduce.input.pathFilter.class": "org.apache.hadoop.hive.ql.io.AcidUtils$2"},
+    "lines": {"mapreduce.input.linerecordreader.line.maxlength": "3"},
+}
+"""Settings by which Spark leaves out files by their names, those that are called no ``delta_``, or longer lines."""
+
+
+@pytest.mark.parametrize("hides", HIDES)
+def test_no_filter_of_the_session_hides_rows(
+    spark: SparkSession, acid: AcidSession, tmp_path: Path, hides: str
+) -> None:
+    plain = hive_acid.spark.session(spark, acid.connection, settings=DUMMY)
+    rows = spark.range(0, 9, 1, 2).selectExpr("cast(id AS int) AS id", "concat('row ', id) AS s")
+    for number, (form, properties) in enumerate({"full": {}, **FORMS}.items()):
+        session, name = plain if form.startswith("plain") else acid, f"d.t{number}"
+        acid.create_table(
+            name,
+            {"id": "int", "s": "string"},
+            stored_as=stored_as(form),
+            properties=properties,
+        )
+        session.insert(name, rows)
+        with under(spark, HIDES[hides]):
+            session.insert(name, rows)
+            assert session.table(name).count() == 18, form
+            assert len(session.table(name).where("id >= 0").collect()) == 18, form
+            if form == "full":
+                assert session.update(name, {"s": "'new'"}, "id = 3") == session.delete(name, "id = 4") == 2
+                merging = session.merge(name, rows, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll()
+                assert tuple(merging.execute()) == (1, 16, 0)
+            if not form.startswith("plain") and not form.endswith("json"):
+                compact_table(spark, acid, name, "minor")
+                compact_table(spark, acid, name, "major")
+            if form in ("full", "insert only"):
+                acid.export_table(name, str(tmp_path / name))
+                acid.import_table(str(tmp_path / name), f"{name}_back")
+                assert acid.table(f"{name}_back").count() == session.table(name).count(), form
+        assert len(session.table(name).where("id >= 0").collect()) == (17 if form == "full" else 18), form
+
+
+def test_what_is_counted_by_groups_has_their_keys(spark: SparkSession, acid: AcidSession) -> None:
+    acid.create_table("d.keyed", {"id": "int"}, partitioned_by={"p": "string"})
+    acid.create_table("d.t", {"id": "int"})
+    acid.insert("d.keyed", spark.sql("SELECT * FROM VALUES (1, 'x'), (2, 'y'), (3, 'y') AS v(id, p)"))
+    acid.insert("d.t", spark.range(0, 9, 1, 3).selectExpr("cast(id AS int) AS id"))
+    with under(spark, {"spark.sql.retainGroupColumns": "false"}):
+        acid.analyze("d.keyed", columns=["id"])
+        compact_table(spark, acid, "d.t", "rebalance", buckets=3)
+    partitions = acid.connection.call("get_partitions", "d", "keyed", -1)
+    assert sorted(of.parameters["numRows"] for of in partitions) == ["1", "2"]
+    assert acid.table("d.t").count() == 9
 
 
 def test_together_are_all_settings() -> None:

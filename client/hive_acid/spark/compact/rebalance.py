@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.format import rows as ids
+from hive_acid.spark.jvm.job_settings import grouped
 from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.values.quoting import quoted
 
@@ -37,7 +38,7 @@ def rebalanced(spark: SparkSession, rows: DataFrame, buckets: int, order_by: str
     try:
         write_id, bucket, row_id = KEY_COLUMNS
         part = F.spark_partition_id()
-        counted = kept.groupBy(part.alias("part")).agg(F.count(F.lit(1)).alias("rows"), F.max(write_id).alias("last"))
+        counted = grouped(kept, [part.alias("part")], [F.count(F.lit(1)).alias("rows"), F.max(write_id).alias("last")])
         found = {line.part: (line.rows, line.last) for line in counted.collect()}
         sizes = [found.get(place, (0, 0))[0] for place in range(max(found, default=0) + 1)]
         total = sum(sizes)

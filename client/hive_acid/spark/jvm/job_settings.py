@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from hive_acid.errors import UnsupportedTableError
 
@@ -29,6 +29,9 @@ it would conclude, as that a key of a join is not null, is of no use where few r
 
 INFERRED_COLUMNS = 16
 """Of so many columns Spark may conclude what it likes: to set the setting and take it out again would cost more."""
+
+
+_WITH_KEYS = {"spark.sql.retainGroupColumns": "true"}
 
 
 @dataclass
@@ -66,6 +69,12 @@ def configured(spark: SparkSession, settings: Mapping[str, str], *, gives_way: b
         for key, value in reversed(held):
             with _LOCK:
                 _release(spark, session, key, value)
+
+
+def grouped(frame: DataFrame, keys: Sequence[Column], aggregates: Sequence[Column]) -> DataFrame:
+    """`aggregates` of each group of a frame's rows, behind its `keys`, which a session may be set to leave out."""
+    with configured(frame.sparkSession, _WITH_KEYS):
+        return frame.groupBy(*keys).agg(*aggregates)
 
 
 def _hold(spark: SparkSession, session: str, key: str, value: str, *, gives_way: bool) -> bool:

@@ -2,8 +2,8 @@
 
 A name is looked up when a frame is made: ``orc`` may be Hive's reader (``spark.sql.orc.impl``) or one of version 2
 (``spark.sql.sources.useV1SourceList``), neither of which reads the files of ACID tables. A class is itself. Avro has
-its name, since its package may be missing. A file that is missing or broken is an error, also where the session would
-leave it out: its rows would be missing.
+its name, since its package may be missing. No row is missing because the session would leave out a file or a line: one
+that is missing or broken is an error, and what a session has filters for is read.
 """
 
 from __future__ import annotations
@@ -27,15 +27,27 @@ _CLASSES = {
 }
 _AS_OF = "hive_acid.as_of"
 _PARQUET_TIMES = "spark.sql.parquet.outputTimestampType"
-_NOTHING_LEFT_OUT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
-_LINES = {"columnNameOfCorruptRecord": "__acid_corrupt_record", "maxStringLen": str(2**31 - 1)}
+_NOTHING_LEFT_OUT = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "orc.skip.corrupt.data": "false",
+    "ignoredPathSegmentRegex": "^[._]",
+    "mapreduce.input.pathFilter.class": "org.apache.parquet.hadoop.util.HiddenFileFilter",
+}
+"""What a session says otherwise of files: names of hidden ones are those that Spark takes for them by itself."""
+
+_ALL_LINES = {"mapreduce.input.linerecordreader.line.maxlength": str(2**31 - 1)}
+"""Of text, JSON and CSV: Hadoop leaves out lines that are longer."""
+
+_RECORDS = {"columnNameOfCorruptRecord": "__acid_corrupt_record", "maxStringLen": str(2**31 - 1)}
 """Of JSON and CSV: no column of a table takes a line that is not understood, and no text is too long to be."""
 
 
 def reader_of(spark: SparkSession, kind: str) -> DataFrameReader:
     """A reader of files of this kind: orc, parquet, json, text, csv or avro."""
-    lines = _LINES if kind in ("json", "csv") else {}
-    return spark.read.format(_CLASSES[kind]).options(**_NOTHING_LEFT_OUT, **lines)
+    lines = _ALL_LINES if kind in ("text", "json", "csv") else {}
+    records = _RECORDS if kind in ("json", "csv") else {}
+    return spark.read.format(_CLASSES[kind]).options(**_NOTHING_LEFT_OUT, **lines, **records)
 
 
 def as_of(reader: DataFrameReader, stamp: int) -> DataFrameReader:

@@ -16,10 +16,12 @@ from pyspark.sql import functions as F
 
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Column, Table
+from hive_acid.spark.jvm.job_settings import grouped
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.read.table_frame import partition_columns, read_rows
 from hive_acid.spark.tables.column_statistics import aggregates, analyzed_columns, statistics_objects
+from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.specs import PartitionSpec, matching_names
 from hive_acid.spark.write.figures import COMPUTED, Figures, with_figures
 from hive_acid.spark.write.statement import Context
@@ -83,7 +85,7 @@ def _computed(context: Context, state: TableState, chosen: Sequence[tuple[Column
         return {"": rows.agg(*wanted).collect()[0]}
     return {
         state.table.partition_name([row[key] for key in keys]): row
-        for row in rows.groupBy(*keys).agg(*wanted).collect()
+        for row in grouped(rows, [F.col(quoted(key)) for key in keys], wanted).collect()
     }
 
 
