@@ -17,13 +17,14 @@ from tests.served import served
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("zone", "asked"), [("Europe/Amsterdam", ("5", "one", "by_time")), ("Asia/Kolkata", ("2", "one"))]
+    ("zone", "asked"),
+    [("Europe/Amsterdam", ("5", "one", "by_time")), ("Asia/Kolkata", ("2", "one")), ("Africa/Cairo", ("2", "one"))],
 )
 @pytest.mark.sampled
 def test_times_of_a_zone(
     postgres_url: str, template: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], zone: str, asked: Any
 ) -> None:
-    """Summer time and before 1940 offsets of odd seconds; clocks that were put back before 1900."""
+    """Summer time, before 1940 offsets of odd seconds, clocks put back before 1900, or forward by Java alone."""
     with served(postgres_url, template, tmp_path / "warehouse") as server:
         words = [sys.executable, "-m", "tests.values.zones", server.uri, zone, "1", *asked]
         done = subprocess.run(words, capture_output=True, text=True, timeout=600)

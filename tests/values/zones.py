@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import reduce
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from pyspark.sql import DataFrame, SparkSession
@@ -84,6 +85,15 @@ def is_shown_again(zone: str, moment: int) -> bool:
     return back > timedelta() and _offset(of, at + back) == _offset(of, at) - back
 
 
+def is_kept(spark: SparkSession, moment: int) -> bool:
+    """Whether Spark's way to Java's older calendar and back, in the zone of its JVM, leads a time before 1900 back."""
+    jvm: Any = spark._jvm
+    calendars = jvm.org.apache.spark.sql.catalyst.util.RebaseDateTime
+    if moment >= -2_208_988_800_000_000 or not is_storable("timestamp", moment):
+        return True
+    return bool(calendars.rebaseJulianToGregorianMicros(calendars.rebaseGregorianToJulianMicros(moment)) == moment)
+
+
 class _Zone:
     """The tables of one zone: rows with a time and its day, by number."""
 
@@ -93,7 +103,7 @@ class _Zone:
         self.found: list[str] = []
         walls = (wall for wall in map(micros, _WALLS))
         given = sorted({*edges(zone), *walls})
-        again = [of for of in given if is_shown_again(zone, of)]
+        again = [of for of in given if is_shown_again(zone, of) or not is_kept(spark, of)]
         moments = [
             of for of in given if of not in again and is_storable("timestamp", of) and _is_far_from_lost_days(of)
         ]

@@ -230,7 +230,7 @@ class Assignments:
             given = names[column.name] = _new(column.name)
             if not is_stored_as_is(self.table, column, types[given]):
                 names[column.name] = _stored(column.name)
-                value = assign(self.table, column, quoted(given), types[given])
+                value = assign(frame.sparkSession, self.table, column, quoted(given), types[given])
                 stored.append(f"{value} AS {quoted(_stored(column.name))}")
         values = [quoted(names.get(of.name, of.name)) for of in self.table.columns]
         return Replaced(

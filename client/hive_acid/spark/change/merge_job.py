@@ -295,7 +295,7 @@ class _NewRow:
                 self._stored[number, name] = quoted(given)
                 if not is_stored_as_is(table, columns[name], types[given]):
                     # A value of a clause that does not apply is null and takes no part.
-                    stored = assign(table, columns[name], quoted(given), types[given])
+                    stored = assign(raw.sparkSession, table, columns[name], quoted(given), types[given])
                     converted.append(f"{stored} AS {quoted(f'{given}_stored')}")
                     self._stored[number, name] = quoted(f"{given}_stored")
         self.frame = projected(raw, "*", *converted) if converted else raw

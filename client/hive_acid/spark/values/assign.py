@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Column, Table
@@ -19,8 +19,8 @@ from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.structs import matched, widened
 from hive_acid.spark.values.texts import fitted
-from hive_acid.spark.values.types import check_distinct, check_fields, hive_columns, spark_type
-from hive_acid.spark.values.unstorable import holds_unstorable
+from hive_acid.spark.values.types import check_distinct, check_fields, has_timestamp, hive_columns, spark_type
+from hive_acid.spark.values.unstorable import holds_unstorable, put_forward
 
 
 def match_columns(table: Table, given: Sequence[str]) -> dict[str, str]:
@@ -60,7 +60,7 @@ def lacking(table: Table, fields: Iterable[t.StructField]) -> tuple[Column, ...]
     return hive_columns(t.StructType([field for field in fields if field.name.lower() not in known]))
 
 
-def assign(table: Table, column: Column, value: str, source: t.DataType) -> str:
+def assign(spark: SparkSession, table: Table, column: Column, value: str, source: t.DataType) -> str:
     """The SQL of `value`, SQL of type `source`, as it is stored in `column`.
 
     Raises ColumnError if such values can never be stored there. A single value that cannot fails the Spark job.
@@ -75,17 +75,20 @@ def assign(table: Table, column: Column, value: str, source: t.DataType) -> str:
         )
     stored = _converted(value, source, target, f"{where} {column.type}")
     stored = fitted(column.type, stored, lambda text: _failure(f"a text is longer than {where} {column.type}: ", text))
-    if (unstorable := _unstorable(table, column, stored)) is not None:
+    forward = put_forward(spark) if has_timestamp(target) and _is_in_orc(table, column) else 0
+    if (unstorable := _unstorable(table, column, stored, forward)) is not None:
         failure = _failure(f"an ORC file cannot hold this day or time, for {where} {column.type}: ", stored)
         stored = f"CASE WHEN {unstorable} THEN {failure} ELSE {stored} END"
     return stored
 
 
-def _unstorable(table: Table, column: Column, value: str) -> str | None:
+def _unstorable(table: Table, column: Column, value: str, forward: int) -> str | None:
     """The SQL of whether the table's files would hold another value; None if they never do."""
-    if column not in table.columns or not table.is_orc:
-        return None
-    return holds_unstorable(value, spark_type(column.type))
+    return holds_unstorable(value, spark_type(column.type), forward) if _is_in_orc(table, column) else None
+
+
+def _is_in_orc(table: Table, column: Column) -> bool:
+    return table.is_orc and column in table.columns
 
 
 def is_stored_as_is(table: Table, column: Column, source: t.DataType) -> bool:
@@ -93,17 +96,17 @@ def is_stored_as_is(table: Table, column: Column, source: t.DataType) -> bool:
     return (
         _is_same(source, spark_type(column.type))
         and fitted(column.type, "", str) == ""
-        and _unstorable(table, column, "") is None
+        and _unstorable(table, column, "", 0) is None
     )
 
 
 def assigned(table: Table, columns: Sequence[Column], frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
     """`columns` of the table out of `frame`, in whose terms `names` gives each one, ready to be stored."""
     types = {field.name: field.dataType for field in frame.schema.fields}
-    given = [(column, names[column.name]) for column in columns]
+    spark, given = frame.sparkSession, [(column, names[column.name]) for column in columns]
     return projected(
         frame,
-        *(f"{assign(table, column, quoted(name), types[name])} AS {quoted(column.name)}" for column, name in given),
+        *(f"{assign(spark, table, of, quoted(name), types[name])} AS {quoted(of.name)}" for of, name in given),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
@@ -56,7 +56,7 @@ def with_constants(
     for key, value in zip(table.partition_keys, static, strict=False):
         constant = "CAST(NULL AS string)" if value is None else text_value(value)
         if field := given.get(key.name):
-            constant = _same(table, key, field, constant)
+            constant = _same(frame.sparkSession, table, key, field, constant)
         columns.append(f"{constant} AS {quoted(key.name)}")
     return projected(frame, *columns), static if len(static) == len(table.partition_keys) else None
 
@@ -78,10 +78,10 @@ def with_keys(table: Table, frame: DataFrame, given: PartitionSpec) -> DataFrame
     )
 
 
-def _same(table: Table, key: Column, field: t.StructField, constant: str) -> str:
+def _same(spark: SparkSession, table: Table, key: Column, field: t.StructField, constant: str) -> str:
     """The SQL of a partition's value, for rows that have it as well; another one fails the statement."""
     kind = sql_type(spark_type(key.type))
-    given = assign(table, key, quoted(field.name), field.dataType)
+    given = assign(spark, table, key, quoted(field.name), field.dataType)
     if kind == "string":
         given = f"nullif({given}, '')"  # which is null as a partition's value
     words = text_value(f"a row for a partition of {table.full_name} has another {key.name} than that: ")

@@ -140,7 +140,7 @@ class SinkPlan:
             raise ColumnError(f"a batch for {table.full_name} has no column {' and no '.join(lacking)}")
         fields = [(columns[key], given[key]) for key in keys]
         values = {
-            field.name: F.expr(assign(table, column, quoted(field.name), field.dataType))
+            field.name: F.expr(assign(frame.sparkSession, table, column, quoted(field.name), field.dataType))
             for column, field in fields
             if not is_stored_as_is(table, column, field.dataType)
         }
