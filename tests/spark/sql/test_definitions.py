@@ -205,6 +205,64 @@ def test_databases_are_altered(acid: AcidSession, tmp_path: Path) -> None:
     sql("DROP DATABASE e CASCADE")
 
 
+def test_what_is_said_of_a_table(acid: AcidSession) -> None:
+    sql = acid.sql
+    acid.create_table("d.t", {"id": "int", "Name": "string"}, partitioned_by={"p": "string"})
+    sql("INSERT INTO d.t VALUES (1, 'a', 'x y')")
+    sql("COMMENT ON COLUMN d.t.id IS 'a key'")
+    assert sql("DESCRIBE d.t ID").collect() == [("col_name", "id"), ("data_type", "int"), ("comment", "a key")]
+    assert sql("DESC FORMATTED d.t p").collect()[2] == ("comment", "NULL")
+    with pytest.raises(ColumnError, match="no column 'q'"):
+        sql("DESCRIBE d.t q")
+    said = {row.col_name: row.data_type for row in sql("DESC FORMATTED d.t PARTITION (p = 'x y')").collect()}
+    assert said["Partition"] == "p=x y"
+    assert said["Location"] == acid.connection.table("d", "t").location, "that of the table comes last"
+    assert sql("DESCRIBE d.t PARTITION (p = 'x y')").count() == sql("DESCRIBE d.t").count()
+    with pytest.raises(NoSuchObjectError):
+        sql("DESCRIBE d.t PARTITION (p = 'z')")
+    with pytest.raises(SqlError, match="no history is kept"):
+        sql("DESCRIBE HISTORY d.t")
+    sql("CREATE TABLE d.history (id int)")
+    sql("USE d")
+    try:
+        assert sql("DESCRIBE history").collect() == [("id", "int", None)]
+        assert sql("SHOW CURRENT DATABASE").collect() == [("hive", "d")]
+        assert [row.tableName for row in sql("SHOW TABLE EXTENDED LIKE '*'").collect()] == ["history", "t"]
+    finally:
+        sql("USE default")
+    assert sql("SHOW COLUMNS FROM t IN d").collect() == sql("SHOW COLUMNS IN d.t").collect()
+    assert sql("SHOW TBLPROPERTIES d.t ('transactional')").collect() == [("transactional", "true")]
+    assert "does not have property: nosuch" in sql("SHOW TBLPROPERTIES d.t ('nosuch')").collect()[0].value
+    (row,) = sql("SHOW TABLE EXTENDED IN d LIKE 't' PARTITION (p = 'x y')").collect()
+    assert row.information.startswith("Partition: p=x y\nLocation: file:")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"(`a b` int COMMENT 'it''s \\', s struct<x:int>) PARTITIONED BY (p date) STORED AS ORC",
+        "(a int, b string) CLUSTERED BY (b) INTO 3 BUCKETS STORED AS ORC COMMENT 'c'",
+        "(a int) STORED AS PARQUET TBLPROPERTIES ('transactional_properties' = 'insert_only', 'k' = 'v')",
+        "(a int) STORED AS JSONFILE TBLPROPERTIES ('transactional_properties' = 'insert_only')",
+        "(a int) STORED AS TEXTFILE TBLPROPERTIES ('transactional' = 'false')",
+    ],
+)
+def test_what_shows_a_table_makes_it_again(acid: AcidSession, text: str) -> None:
+    acid.sql(f"CREATE TABLE d.t {text}")
+    before = acid.connection.table("d", "t")
+    (shown,) = acid.sql("SHOW CREATE TABLE d.t").collect()
+    acid.sql("DROP TABLE d.t")
+    acid.sql(shown[0])
+    after = acid.connection.table("d", "t")
+    for name in ("columns", "partition_keys", "bucket_columns", "buckets", "input_format", "output_format", "serde"):
+        assert getattr(after, name) == getattr(before, name), name
+    times = {"transient_lastDdlTime"}
+    assert {key: value for key, value in after.parameters.items() if key not in times} == {
+        key: value for key, value in before.parameters.items() if key not in times
+    }
+    assert acid.sql("SHOW CREATE TABLE d.t").collect() == [shown]
+
+
 def test_comments_and_owners(acid: AcidSession) -> None:
     sql = acid.sql
     acid.create_table("d.t", {"id": "int", "name": "string"}, partitioned_by={"p": "int"})

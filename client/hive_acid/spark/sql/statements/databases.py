@@ -101,14 +101,14 @@ def comment_on(run: Run, cursor: Cursor) -> DataFrame | None:
         _alter(run, run.names.database(name), change)
         return run.nothing()
     if what == "TABLE":
-        table = run.names.written(name)
+        table = run.names.defined(name)
         if table is None:
             return None
         run.acid.set_properties(table, {"comment": text})
         return run.nothing()
     if len(name.parts) < 2:
         raise SqlError(f"COMMENT ON COLUMN {name}: the table is to be named, too, as in t.{name}")
-    table = run.names.written(name.parent)
+    table = run.names.defined(name.parent)
     if table is None:
         return None
     run.acid.set_column_comment(table, name.parts[-1], text)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from hive_acid.catalog.storage_formats import name_of
 from hive_acid.catalog.table import Column, Table
+from hive_acid.errors import ColumnError
+from hive_acid.format.properties import TRANSACTIONAL
 from hive_acid.operators import execution as operators
 from hive_acid.operators.statements import parse
-from hive_acid.spark.sql.partitions import partition_clause
+from hive_acid.spark.sql.columns import property_key
+from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.spark.values.quoting import quoted
 
+_DATABASE_WORDS = ("DATABASE", "SCHEMA", "NAMESPACE")
 _DESCRIPTION = ("col_name", "data_type", "comment")
 _ASSIGNED = frozenset({"transient_lastDdlTime", "bucketing_version", "comment"})
 """Properties that a table's definition tells in another way, or that are given to it anew."""
@@ -34,6 +39,12 @@ def show(run: Run, cursor: Cursor) -> DataFrame | None:
         return _names(run, cursor, "tableName", "get_tables", database)
     if what in ("TRANSACTIONS", "LOCKS", "COMPACTIONS"):
         return operate(run, cursor)
+    if what == "TABLE" and cursor.peek(1) == "EXTENDED":
+        return _extended(run, cursor)
+    if cursor.accept("CURRENT"):
+        cursor.one_of(*_DATABASE_WORDS)
+        cursor.finish()
+        return run.rows(["catalog", "namespace"], [("hive", run.names.current_database)])
     if cursor.accept("CREATE", "TABLE"):
         return _of_table(run, cursor, "CREATE TABLE")
     if what in ("PARTITIONS", "COLUMNS", "TBLPROPERTIES"):
@@ -43,9 +54,13 @@ def show(run: Run, cursor: Cursor) -> DataFrame | None:
 
 
 def describe(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``DESCRIBE [TABLE] [EXTENDED | FORMATTED] t`` and ``DESCRIBE DATABASE d``; None for what is not ours."""
+    """``DESCRIBE [TABLE] [EXTENDED | FORMATTED] t [PARTITION (…)] [column]`` and ``DESCRIBE DATABASE d``; None for what
+    is not ours. Raises NoSuchObjectError for a partition that is not there.
+    """
     cursor.one_of("DESCRIBE", "DESC")
-    if cursor.peek() in ("DATABASE", "SCHEMA", "NAMESPACE"):
+    if cursor.peek() == "HISTORY" and cursor.peek(1) not in ("", ";", "."):
+        raise cursor.error("no history is kept here: SHOW TRANSACTIONS and SHOW COMPACTIONS tell what runs")
+    if cursor.peek() in _DATABASE_WORDS:
         cursor.one_of(cursor.peek())
         cursor.accept("EXTENDED")
         return _database(run, cursor)
@@ -56,20 +71,45 @@ def describe(run: Run, cursor: Cursor) -> DataFrame | None:
     table = run.names.read(cursor.name().parts)
     if table is None:
         return None
+    partition = _partition(run, table, inside) if (inside := parenthesized_partition(cursor)) is not None else None
+    if partition is None and not cursor.at_end and cursor.peek() != ";":
+        name = cursor.identifier("a column").lower()
+        cursor.finish()
+        return _column(run, table, name)
     cursor.finish()
     rows = [_described(column) for column in table.all_columns]
     if table.partition_keys:
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
         rows += [_described(key) for key in table.partition_keys]
     if in_full:
+        if partition is not None:
+            rows += [("", "", ""), ("# Detailed Partition Information", "", ""), *partition]
         rows += [("", "", ""), ("# Detailed Table Information", "", ""), *_details(table)]
     return run.rows(_DESCRIPTION, rows)
+
+
+def _column(run: Run, table: Table, name: str) -> DataFrame:
+    """What is said of one column. Raises ColumnError."""
+    found = next((column for column in table.all_columns if column.name == name), None)
+    if found is None:
+        raise ColumnError(f"{table.full_name} has no column '{name}'")
+    rows = [("col_name", found.name), ("data_type", found.type), ("comment", found.comment or "NULL")]
+    return run.rows(["info_name", "info_value"], rows)
+
+
+def _partition(run: Run, table: Table, inside: Cursor) -> list[tuple[str, str, str]]:
+    """What is said of one partition. Raises NoSuchObjectError."""
+    spec = partition_clause(run, table, inside)
+    found = run.acid.connection.call("get_partition_by_name", table.database, table.name, spec.name)
+    pairs = ", ".join(f"{key}={value}" for key, value in sorted((found.parameters or {}).items()))
+    details = {"Partition": spec.name, "Location": found.sd.location, "Partition Parameters": f"[{pairs}]"}
+    return [(name, value, "") for name, value in details.items()]
 
 
 def use(run: Run, cursor: Cursor) -> DataFrame:
     """``USE [DATABASE] d``: names of one part are looked for there, by this thread. Raises NoSuchObjectError."""
     cursor.expect("USE")
-    if cursor.peek() in ("DATABASE", "SCHEMA", "NAMESPACE"):
+    if cursor.peek() in _DATABASE_WORDS:
         cursor.one_of(cursor.peek())
     name = run.names.database(cursor.name("a database's name"))
     cursor.finish()
@@ -95,10 +135,31 @@ def _names(run: Run, cursor: Cursor, column: str, method: str, *arguments: str) 
     return run.rows([column], [(name,) for name in sorted(found)])
 
 
+def _extended(run: Run, cursor: Cursor) -> DataFrame:
+    """``SHOW TABLE EXTENDED [IN d] LIKE 'pattern' [PARTITION (…)]``: a text of what is said of each table."""
+    cursor.expect("TABLE", "EXTENDED")
+    database = run.names.current_database
+    if cursor.accept("IN") or cursor.accept("FROM"):
+        database = run.names.database(cursor.name("a database's name"))
+    cursor.expect("LIKE")
+    pattern = cursor.string("a pattern")
+    inside = parenthesized_partition(cursor)
+    cursor.finish()
+    rows = []
+    for name in sorted(run.acid.connection.call("get_tables", database, pattern)):
+        table = run.acid.connection.table(database, name)
+        said = _details(table) if inside is None else _partition(run, table, Cursor(inside.source))
+        rows.append((database, name, "false", "".join(f"{key}: {value}\n" for key, value, _ in said)))
+    return run.rows(["namespace", "tableName", "isTemporary", "information"], rows)
+
+
 def _of_table(run: Run, cursor: Cursor, what: str) -> DataFrame | None:
     if what == "COLUMNS":
         cursor.one_of("IN", "FROM")
-    table = run.names.read(cursor.name().parts)
+    parts = cursor.name().parts
+    if what == "COLUMNS" and len(parts) == 1 and (cursor.accept("IN") or cursor.accept("FROM")):
+        parts = (*cursor.name("a database's name").parts, *parts)
+    table = run.names.read(parts)
     if table is None:
         return None
     if what == "PARTITIONS":
@@ -108,6 +169,14 @@ def _of_table(run: Run, cursor: Cursor, what: str) -> DataFrame | None:
         names = sorted(run.acid.connection.partitions(table)) if table.partition_keys else []
         cursor.finish()
         return run.rows(["partition"], [(name,) for name in (names if spec is None else spec.covered(names))])
+    if what == "TBLPROPERTIES" and cursor.sees("("):
+        (item,) = cursor.items("a property")[:1]
+        key = property_key(item)
+        cursor.finish()
+        value = table.parameters.get(key, f"Table {table.full_name} does not have property: {key}")
+        return run.rows(["key", "value"], [(key, value)])
+    if what == "CREATE TABLE":
+        cursor.accept("AS", "SERDE")
     cursor.finish()
     if what == "COLUMNS":
         return run.rows(["col_name"], [(column.name,) for column in table.all_columns])
@@ -122,6 +191,8 @@ def _of_table(run: Run, cursor: Cursor, what: str) -> DataFrame | None:
 def definition_of(table: Table) -> str:
     """The CREATE TABLE that makes a table like this one, at its place."""
     properties = {key: value for key, value in table.parameters.items() if key not in _ASSIGNED}
+    if not table.is_transactional:  # else it would be made as one
+        properties[TRANSACTIONAL] = "false"
     lines = [f"CREATE TABLE {'.'.join(map(quoted, (table.database, table.name)))} ({_columns(table.columns)})"]
     if text := table.parameters.get("comment"):
         lines.append(f"COMMENT {_literal(text)}")
@@ -129,7 +200,8 @@ def definition_of(table: Table) -> str:
         lines.append(f"PARTITIONED BY ({_columns(table.partition_keys)})")
     if table.bucket_columns:
         lines.append(f"CLUSTERED BY ({', '.join(map(quoted, table.bucket_columns))}) INTO {table.buckets} BUCKETS")
-    lines += ["STORED AS ORC", f"LOCATION {_literal(table.location)}"]
+    stored_as = name_of(table.input_format, table.serde)
+    lines += [f"STORED AS {stored_as}", f"LOCATION {_literal(table.location)}"]
     pairs = ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
     return "\n".join([*lines, f"TBLPROPERTIES ({pairs})"])
 
