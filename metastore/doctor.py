@@ -64,6 +64,8 @@ def _run(what: str, check: Callable[[ServeOptions], str], options: ServeOptions)
 
 def _database(options: ServeOptions) -> str:
     if options.data_dir is not None and options.database_url is None and not has_data(options.data_dir):
+        if (options.data_dir / ADDRESS_FILE).exists():  # the data was taken away under a running server
+            return _running(options)
         with tempfile.TemporaryDirectory() as scratch, EmbeddedPostgres(scratch):
             return f"the embedded Postgres starts; there is no data in {options.data_dir} yet, the first start makes it"
     try:

@@ -141,6 +141,13 @@ def test_addresses_of_metastores(uri: str, capsys: pytest.CaptureFixture[str]) -
     )
 
 
+def test_doctor_asks_the_server_whose_data_were_taken_away(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "address").write_text("thrift://127.0.0.1:1\n")
+    status, words = said(capsys, "doctor", "--data-dir", tmp_path, "--warehouse", tmp_path / "w")
+    assert status == 1
+    assert "no metastore answers at thrift://127.0.0.1:1" in words
+
+
 def test_files_without_end_and_sources_without_a_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     url = ("--database-url", "postgresql://u@127.0.0.1:1/x")
     for option in ("--database-password-file", "--config", "--hive-site"):

@@ -220,6 +220,20 @@ def test_a_server_whose_directory_was_taken_away_leaves_the_next_one_alone(home:
     first.stop()
 
 
+def test_a_server_whose_data_was_taken_away_is_not_started_again(home: Path) -> None:
+    """It failed five times more, and said last that it could not open a file."""
+    told: list[str] = []
+    ended = threading.Event()
+    server = EmbeddedPostgres(home, NO_FSYNC, given_up=lambda reason: (told.append(reason), ended.set()))  # type: ignore[arg-type]
+    server.start()
+    (former,) = postgres_of(home)
+    (home / "cluster").rename(home / "away")
+    os.kill(former, signal.SIGKILL)
+    assert ended.wait(20)
+    assert "has been removed or replaced under the running server" in told[0]
+    server.stop()
+
+
 def test_server_follows_its_owner(home: Path, tmp_path: Path) -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER, str(home)], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None

@@ -312,7 +312,7 @@ class EmbeddedPostgres:
             ends.append(time.monotonic())
             recent = sum(ends[-1] - at < RESTARTS_WITHIN_S for at in ends)
             event(LOG, logging.ERROR, "Postgres ended", status=status, file=self._log, restarts=recent - 1, of=RESTARTS)
-            if not self._is_owner():  # whoever runs there now is left alone
+            if not self._is_owner() or not has_data(self._home):  # whoever runs there now is left alone
                 self._given_up(f"the data directory {self._home} has been removed or replaced under the running server")
                 return
             if recent > RESTARTS:
