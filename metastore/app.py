@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 
+import psycopg2.errors
 import sqlalchemy.exc
 from prometheus_client import Gauge, GCCollector, Info, PlatformCollector, ProcessCollector
 
@@ -44,7 +45,7 @@ from metastore.store.embedded.server import (
     own_files,
 )
 from metastore.store.failures import cause_of, first_line, refusal_of
-from metastore.store.fitness import examine
+from metastore.store.fitness import examine, examine_owner
 from metastore.store.migrate import has_schema, upgrade
 from metastore.store.watch import DatabaseWatch
 
@@ -125,7 +126,12 @@ def _connected(url: str, options: ServeOptions, loop: asyncio.AbstractEventLoop 
         examine(db, options.config.store, makes=not must_exist)
         if must_exist and not has_schema(db):
             raise MetaError("no metastore has used it yet: give the database that `metastore serve` was given")
-        upgrade(db)
+        try:
+            upgrade(db)
+        except sqlalchemy.exc.ProgrammingError as error:
+            if isinstance(error.orig, psycopg2.errors.InsufficientPrivilege):
+                examine_owner(db)
+            raise
     except BaseException:
         db.close()
         raise

@@ -61,6 +61,12 @@ def examine(db: Database, config: StoreConfig, makes: bool = True) -> None:
         raise MetaError(_refusal(error)) from error
 
 
+def examine_owner(db: Database) -> None:
+    """Raises MetaError if what is in our schema belongs to another user, so that an upgrade cannot change it."""
+    with contextlib.closing(db.dedicated_connection(greets=False)) as connection, connection.cursor() as cursor:
+        _examine_rights(cursor, makes=True, changes=True)
+
+
 def _refusal(error: psycopg2.Error) -> str:
     """The sentence for an error of the database at the start, or of who was to connect us to it."""
     cause = cause_of(error)
@@ -74,7 +80,7 @@ def _refusal(error: psycopg2.Error) -> str:
     return f"the database lets nobody in by this address: {words.strip()}"
 
 
-def _examine_rights(cursor: Any, makes: bool) -> None:
+def _examine_rights(cursor: Any, makes: bool, changes: bool = False) -> None:
     cursor.execute(_RIGHTS, {"schema": SCHEMA})
     name, user, may_make, owner, may_use, other = cursor.fetchone()
     if owner is None and makes and not may_make:
@@ -87,7 +93,7 @@ def _examine_rights(cursor: Any, makes: bool) -> None:
             f"the user {user} may not use the schema {SCHEMA} of the database {name}, which {owner} has made: give the "
             f"address with that user, or let it run GRANT {owner} TO {user}"
         )
-    if other is not None:
+    if other is not None and changes:
         raise MetaError(
             f"the schema {SCHEMA} of the database {name} has tables or functions that belong to {other}, and the user "
             f"{user} may not change them: give the address with that user, or let it run GRANT {other} TO {user}"
