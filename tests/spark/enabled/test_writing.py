@@ -10,8 +10,10 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import hive_acid.spark
 from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError, UnsupportedTableError
 from hive_acid.spark import EnabledSession
+from tests.spark.conftest import OVER_CONNECT
 
 ALL = [(1, 10), (2, 20), (3, 30)]
 
@@ -186,6 +188,32 @@ def test_a_stream_to_a_table(numbers: EnabledSession, spark: SparkSession, tmp_p
     made = stream.writeStream.option("checkpointLocation", str(tmp_path / "new")).trigger(availableNow=True)
     made.toTable("d.made", partitionBy="n").awaitTermination()
     assert numbers.table("d.made").partitions() == ["n=70"]
+
+
+@pytest.mark.skipif(OVER_CONNECT, reason="over Connect the function runs in a process of the server")
+def test_a_batch_knows_the_tables(numbers: EnabledSession, spark: SparkSession, tmp_path: Path) -> None:
+    pairs(spark, (1, 1), (7, 70)).write.parquet(str(tmp_path / "in"))
+    spark.sql("USE d")
+    seen: list[Any] = []
+
+    def write(batch: DataFrame, number: int) -> None:
+        batch.createOrReplaceTempView("batch")
+        batch.sparkSession.sql(
+            "MERGE INTO t USING batch AS b ON t.id = b.id WHEN MATCHED THEN UPDATE SET n = t.n + b.n "
+            "WHEN NOT MATCHED THEN INSERT *"
+        )
+        batch.where("id = 7").selectExpr("id + 1 AS id", "n").write.mode("append").saveAsTable("d.t")
+        seen.append((number, batch.sparkSession.table("d.t").count(), batch.sparkSession is not spark))
+
+    try:
+        stream = spark.readStream.schema("id int, n int").parquet(str(tmp_path / "in")).writeStream
+        query = stream.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).foreachBatch(write)
+        query.start().awaitTermination()
+    finally:
+        spark.sql("USE default")
+    assert seen == [(0, 5, True)]
+    assert rows(spark.table("d.t")) == [(1, 11), (2, 20), (3, 30), (7, 70), (8, 70)]
+    assert hive_acid.spark.enable(spark) is numbers
 
 
 def test_classes_of_pyspark_are_as_before(numbers: EnabledSession, spark: SparkSession) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -101,12 +102,22 @@ def _check_same(known: EnabledSession, metastore: str | Connection | None) -> No
         )
 
 
+def _join_clone(acid: EnabledSession, clone: SparkSession) -> EnabledSession:
+    """Join a session that Spark has made of one that is joined, by the same connection."""
+    made = EnabledSession(clone, acid.connection, **acid.options)
+    made.owns_connection = False
+    made.current.name = acid.current.name
+    _join(clone, made)
+    return made
+
+
 def _join(spark: SparkSession, acid: EnabledSession) -> None:
     kind: Any = type(acid.spark.catalog)
     catalog = as_kind(JoinedCatalog, kind(spark), _hive_acid=acid)
     setattr(spark, TWIN, acid.spark)
     as_kind(JoinedSession, spark, _hive_acid=acid, _joined_catalog=catalog)
 
+    acid.joins = partial(_join_clone, acid)
     frames.install(acid, spark)
 
     def undo() -> None:

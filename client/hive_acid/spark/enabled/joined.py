@@ -57,6 +57,10 @@ class EnabledSession(AcidSession):
         self._sql = Sql(self, self._blocks, self._current, beside_spark=True)
         self._joined_to = spark
         self.kept = KeptTables()
+        self.options = options
+        """What the session was made with, for others like it."""
+        self.joins: Callable[[SparkSession], EnabledSession] | None = None
+        """How a clone of the Spark session is joined to the same metastore."""
         self._undo: Callable[[], None] | None = None
         self.owns_connection = True
         """Whether the connection is of this session alone, and is closed when Spark stops."""

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.spark.enabled.joined import EnabledSession
 from hive_acid.spark.enabled.rows import flat, in_lower_case
+from hive_acid.spark.verbs.stream import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter as _StreamWriter
@@ -60,6 +61,25 @@ class JoinedStreamWriter(_StreamWriter):
         super().queryName(queryName)
         self._query = queryName
         return self
+
+    def foreachBatch(self, func: Any) -> Any:  # noqa: N802
+        """As Spark has it; the session of each batch, a clone of this one, is joined while the function runs.
+
+        Over Connect the function runs in a process of the server, in which nothing is joined.
+        """
+        acid = self._hive_acid
+        if isinstance(func, Sink) or "_jsparkSession" not in vars(self._frame.sparkSession):
+            return super().foreachBatch(func)
+
+        def joined(frame: DataFrame, batch_id: int) -> None:
+            of_batch = acid.joins(frame.sparkSession) if acid.is_enabled and acid.joins is not None else None
+            try:
+                func(frame, batch_id)
+            finally:
+                if of_batch is not None:
+                    of_batch.disable()
+
+        return super().foreachBatch(joined)
 
     def toTable(  # noqa: N802
         self,
