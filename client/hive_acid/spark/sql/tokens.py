@@ -20,6 +20,7 @@ from hive_acid.errors import SqlError
 from hive_acid.tokens import Token, TokenReader
 
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
+_KEPT_LENGTH = 20_000
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
@@ -46,12 +47,20 @@ class Name:
         return Name(self.parts[:-1], self.start, self.end)
 
 
-@lru_cache(maxsize=16)
 def tokens_of(text: str) -> Sequence[Token]:
     """The tokens of `text`, without comments. Raises SqlError for a quote or comment that does not end.
 
-    Those of the last texts are kept, since a statement is read by several.
+    Those of the last texts are kept, unless they are long, since a statement is read by several.
     """
+    return _kept_tokens_of(text) if len(text) <= _KEPT_LENGTH else _tokens_of(text)
+
+
+@lru_cache(maxsize=16)
+def _kept_tokens_of(text: str) -> Sequence[Token]:
+    return _tokens_of(text)
+
+
+def _tokens_of(text: str) -> Sequence[Token]:
     try:
         found = _Tokenizer(dialect="spark").tokenize(text)
     except SqlglotError as error:
