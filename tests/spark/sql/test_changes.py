@@ -201,6 +201,27 @@ def test_insert_overwrite(twins: Any, spark: SparkSession) -> None:
     assert len(same(twins)) == 8
 
 
+@pytest.mark.parametrize("kind", ["full", "insert_only"])
+def test_if_not_exists_replaces_nothing(acid: AcidSession, spark: SparkSession, kind: str) -> None:
+    """Neither where rows tell the partition, nor where somebody makes it between a look and the lock."""
+    properties = {"transactional_properties": "insert_only"} if kind == "insert_only" else {}
+    acid.create_table("d.t", {"id": "int"}, partitioned_by={"p": "int", "q": "int"}, properties=properties)
+    before = [(1, 1, 1), (2, 2, 2)]
+    acid.sql("INSERT INTO d.t VALUES (1, 1, 1), (2, 2, 2)")
+    for partition in ("p, q", "p = 1, q", "q = 1, p"):
+        with pytest.raises(ColumnError, match="IF NOT EXISTS is of one partition"):
+            acid.sql(f"INSERT OVERWRITE d.t PARTITION ({partition}) IF NOT EXISTS SELECT 9, 1, 1")
+    frame = spark.sql("SELECT 9 id")
+    assert acid.overwrite("d.t", frame, partition={"p": "1", "q": "01"}, if_not_exists=True) == 0
+    assert acid.table("d.t").overwrite(frame, partition={"p": "2", "q": "2"}, if_not_exists=True) == 0
+    assert rows(acid, "d.t") == before
+    assert acid.overwrite("d.t", frame, partition={"p": "1", "q": "2"}, if_not_exists=True) == 1
+    for given in ({}, {"partition": {"p": "1"}}, {"partition": {"p": "1", "q": "1"}, "where": "id = 1"}):
+        with pytest.raises(ColumnError, match="if_not_exists is of one partition"):
+            acid.overwrite("d.t", spark.sql("SELECT 9 id, 1 q"), if_not_exists=True, **given)
+    assert rows(acid, "d.t") == sorted([*before, (9, 1, 2)])
+
+
 def test_replace_where(twins: Any, spark: SparkSession) -> None:
     sql = twins.sql
     text = "INSERT INTO TABLE d.a REPLACE WHERE a.id IN (SELECT id + 1 FROM d.s) AND d.a.n IS DISTINCT FROM 5"

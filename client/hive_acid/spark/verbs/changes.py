@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -54,18 +55,24 @@ class ChangeVerbs(SessionBase):
         *,
         partition: Mapping[str, str | None] | None = None,
         where: Expression | None = None,
+        if_not_exists: bool = False,
     ) -> int:
         """As `AcidTable.overwrite`, without a read of the table."""
         check_frame("frame", frame)
         check_partition(partition)
         check_condition("where", where)
+        if if_not_exists and (partition is None or where is not None):
+            raise ColumnError("if_not_exists is of one partition: give partition, and no where")
         if where is not None:
             self._check_boolean(table, where)
             return self._replace(table, frame, partition, where)
 
         def plan(begun: TableWrite) -> Planned[int]:
             by = overwrite.overwrite if begun.table.is_full_acid else insert_only.overwrite
-            return by(self._context, begun, frame, partition)
+            planned = by(self._context, begun, frame, partition)
+            # Behind the lock: another client may have made it since somebody looked.
+            is_there = if_not_exists and overwrite.is_there(self.connection, begun)
+            return replace(planned, run=lambda: planned.nothing) if is_there else planned
 
         def intent(transaction: Transaction, meant: TableReference) -> Intent:
             return overwrite.overwriting(self.connection, transaction, meant, partition or {})

@@ -46,12 +46,14 @@ class AcidTable(PushdownFrame):
         *,
         partition: Mapping[str, str | None] | None = None,
         where: Expression | None = None,
+        if_not_exists: bool = False,
     ) -> int:
         """Replace rows by those of `frame`, and return their number.
 
         An unpartitioned table is replaced as a whole, of a partitioned one each partition that rows of `frame` fall
         into. `partition` gives values of the first partition columns, which `frame` then need not have, and no other
-        ones; with all of them that partition is replaced, even by nothing.
+        ones; with all of them that partition is replaced, even by nothing, or with `if_not_exists` left as it is if it
+        is there.
 
         With `where`, a condition on the table's columns, the rows are replaced for which that is true, wherever they
         are: they are deleted and those of `frame` inserted, in one transaction. It has to be true for these as well.
@@ -59,7 +61,7 @@ class AcidTable(PushdownFrame):
         Raises WriteConflictError if another transaction changed the same partition first, ColumnError for new rows for
         which `where` is not true, and what `insert` raises.
         """
-        return self._acid.overwrite(self._table, frame, partition=partition, where=where)
+        return self._acid.overwrite(self._table, frame, partition=partition, where=where, if_not_exists=if_not_exists)
 
     def update(
         self,

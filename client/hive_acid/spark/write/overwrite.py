@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
+from hive_acid.errors import ColumnError
 from hive_acid.ids import TxnId
 from hive_acid.spark.values.specs import PartitionSpec, spec_values, with_constants
 from hive_acid.spark.write.insert import new_rows, plan_of, stored
@@ -63,6 +64,14 @@ def overwrite(
         return statement.run(new_rows(table, values, write, plan), write, overwrite=Overwrite(whole)).inserts
 
     return Planned(plan, run, 0)
+
+
+def is_there(connection: Connection, begun: TableWrite) -> bool:
+    """Whether the one partition that is to be replaced is there. Raises ColumnError if it is not one."""
+    name = begun.intent.partition(begun.table)
+    if name is None:
+        raise ColumnError(f"if_not_exists is of one partition: give each key of {begun.table.full_name} a value")
+    return bool(connection.partitions_named(begun.table, [name]))
 
 
 def has_own_readers(connection: Connection, table: TableReference, own: TxnId | None = None) -> bool:

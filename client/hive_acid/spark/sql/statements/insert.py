@@ -178,11 +178,14 @@ def _planned(run: Run, table: Table, destination: _Destination, frame: DataFrame
     spec = (
         partition_clause(run, table, destination.partition) if destination.partition else PartitionClause(table, {}, ())
     )
-    if destination.if_not_exists and spec.is_whole and spec.covered(run.acid.connection.partition_names(table)):
+    if destination.if_not_exists and not spec.is_whole:
+        raise ColumnError(f"IF NOT EXISTS is of one partition: give each key of {table.full_name} a value")
+    if destination.if_not_exists and spec.covered(run.acid.connection.partition_names(table)):
         return lambda: 0
     values = _shaped(table, destination, spec, frame)
     if destination.overwrite:
-        return lambda: run.acid.overwrite(table, values, partition=spec.static or None)
+        only_new = destination.if_not_exists
+        return lambda: run.acid.overwrite(table, values, partition=spec.static or None, if_not_exists=only_new)
     rows = with_keys(table, values, spec.static)
     return lambda: run.acid.insert(table, rows, schema_evolution=destination.evolves)
 
