@@ -90,10 +90,9 @@ def test_no_file_is_left_out(spark: SparkSession, acid: AcidSession, kind: str) 
 
 HIDES = {
     "names": {"spark.sql.files.ignoredPathSegmentRegex": "^[._]|bucket|part|delta|0"},
-    "paths": {"mapreduce.input.pathFilter.class": "org.apache.hadoop.hive.ql.io.AcidUtils$2"},
     "lines": {"mapreduce.input.linerecordreader.line.maxlength": "3"},
 }
-"""Settings by which Spark leaves out files by their names, those that are called no ``delta_``, or longer lines."""
+"""Settings by which Spark leaves out files by their names, or longer lines."""
 
 
 @pytest.mark.parametrize("hides", HIDES)
@@ -144,3 +143,81 @@ def test_what_is_counted_by_groups_has_their_keys(spark: SparkSession, acid: Aci
 
 def test_together_are_all_settings() -> None:
     assert sorted(name for names in TOGETHER for name in names) == sorted({*SETTINGS} - {"another zone"})
+
+
+def test_a_class_that_leaves_out_files_is_refused(spark: SparkSession, acid: AcidSession) -> None:
+    """None that Spark has could stand in its place: they fail where many paths are listed by a job."""
+    acid.create_table("d.t", {"id": "int"})
+    rows = spark.range(3).selectExpr("int(id) id")
+    acid.insert("d.t", rows)
+    frame = acid.table("d.t")
+    with under(spark, {"mapreduce.input.pathFilter.class": "org.apache.hadoop.hive.ql.io.AcidUtils$2"}):
+        for verb in (
+            lambda: acid.table("d.t"),
+            lambda: acid.delete("d.t", "id = 1"),
+            lambda: acid.export_table("d.t", "/x"),
+        ):
+            with pytest.raises(UnsupportedTableError, match=r"mapreduce\.input\.pathFilter\.class: unset it"):
+                verb()
+    assert frame.count() == acid.table("d.t").count() == 3
+
+
+OF_ORC = {
+    "orc.force.positional.evolution": "true",
+    "orc.force.positional.evolution.level": "3",
+    "orc.write.variable.length.blocks": "true",
+    "orc.sarg.to.filter": "true",
+    "orc.schema.evolution.case.sensitive": "false",
+    "orc.tolerate.missing.schema": "false",
+    "orc.skip.corrupt.data": "true",
+}
+"""What a session may have told ORC's own reader and writer, for other tables."""
+
+
+@pytest.mark.parametrize("setting", OF_ORC)
+def test_what_a_session_tells_orc_changes_no_row(spark: SparkSession, acid: AcidSession, setting: str) -> None:
+    acid.create_table("d.t", {"id": "int", "v": "double", "st": "struct<x:int,y:string>", "a": "array<struct<z:int>>"})
+    rows = (
+        "SELECT int(id) id, if(id % 2 = 0, -0.0d, id / 4) v, struct(int(id % 5) x, string(id) y) st, "
+        "array(struct(int(id) z)) a FROM range(20)"
+    )
+    conditions = ("v = 0", "st.x = 3 AND id > 5", "st.y = '7'", "a[0].z >= 15 AND v > 0", "id IN (3, 4) OR st IS NULL")
+
+    def found() -> list[list[tuple[object, ...]]]:
+        return [sorted(map(tuple, acid.table("d.t").where(of).collect())) for of in conditions]
+
+    with under(spark, {setting: OF_ORC[setting]}):
+        acid.insert("d.t", spark.sql(rows))
+        with_setting = found()
+    assert with_setting == found()
+    assert [len(of) for of in with_setting] == [10, 3, 1, 3, 2]
+    acid.add_columns("d.t", {"w": "string"})
+    with under(spark, {setting: OF_ORC[setting]}):
+        assert acid.update("d.t", {"w": "'new'"}, "v = 0 AND st.x = 3") == 2
+        assert acid.delete("d.t", "st.y = '7'") == 1
+        compact_table(spark, acid, "d.t", "major")
+        assert [len(of) for of in found()] == [10, 3, 0, 3, 2]
+    assert sorted(row.id for row in acid.table("d.t").where("w = 'new'").collect()) == [8, 18]
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "plain"])
+def test_days_are_stored_as_they_are(spark: SparkSession, acid: AcidSession, form: str) -> None:
+    """Also where the session would write them for readers that count by the older calendar, which lacks ten of them."""
+    properties = FORMS[form]
+    plain = hive_acid.spark.session(spark, acid.connection, settings=DUMMY)
+    session = plain if form.startswith("plain") else acid
+    acid.create_table("d.t", {"d": "date", "t": "timestamp"}, stored_as=stored_as(form), properties=properties)
+    days: tuple[str, ...] = ("0001-01-01", "1500-02-28", "1582-10-04", "1582-10-15", "1900-01-01", "9999-12-31")
+    if stored_as(form) != "ORC":
+        days = (*days, "1582-10-10")
+    given = " UNION ALL ".join(f"SELECT DATE'{day}' d, TIMESTAMP'{day} 12:00:00' t" for day in days)
+    rebased = {
+        f"spark.sql.{of}InWrite": "LEGACY"
+        for of in ("parquet.datetimeRebaseMode", "parquet.int96RebaseMode", "avro.datetimeRebaseMode")
+    }
+    texts = ("string(d) d", "string(t) t")
+    right = sorted(map(tuple, spark.sql(given).selectExpr(*texts).collect()))
+    with under(spark, rebased):
+        session.insert("d.t", spark.sql(given))
+        assert sorted(map(tuple, session.table("d.t").selectExpr(*texts).collect())) == right
+    assert sorted(map(tuple, session.table("d.t").selectExpr(*texts).collect())) == right

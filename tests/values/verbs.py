@@ -319,11 +319,10 @@ class _Told:
             f"TRUNCATE TABLE {self.name} PARTITION (k = {value})",
             f"ALTER TABLE {self.name} DROP PARTITION (k = {value})",
             f"ALTER TABLE {self.name} ADD PARTITION (k = {value})",
-            f"ALTER TABLE {self.name} DROP PARTITION (k <= {there})",
+            f"ALTER TABLE {self.name} PARTITION (k = {there}) RENAME TO PARTITION (k = {value})",
         ]
         if self._kind in ("string", "binary"):
-            statements = statements[-1:]
-        statements.append(f"ALTER TABLE {self.name} PARTITION (k = {there}) RENAME TO PARTITION (k = {value})")
+            statements = [f"ALTER TABLE {self.name} DROP PARTITION (l <= {there})"]
         statement = self._chance.choice(statements)
         try:
             self._sql(statement)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
+from hive_acid.errors import UnsupportedTableError
 from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.jvm.session_settings import word
 
@@ -27,14 +28,24 @@ _CLASSES = {
 }
 _AS_OF = "hive_acid.as_of"
 _PARQUET_TIMES = "spark.sql.parquet.outputTimestampType"
+_REBASED = (
+    "spark.sql.parquet.datetimeRebaseModeInWrite",
+    "spark.sql.parquet.int96RebaseModeInWrite",
+    "spark.sql.avro.datetimeRebaseModeInWrite",
+)
+"""By LEGACY days that the older calendar has not, and times around them, become others."""
+
 _NOTHING_LEFT_OUT = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "orc.skip.corrupt.data": "false",
+    "orc.force.positional.evolution": "false",
     "ignoredPathSegmentRegex": "^[._]",
-    "mapreduce.input.pathFilter.class": "org.apache.parquet.hadoop.util.HiddenFileFilter",
 }
 """What a session says otherwise of files: names of hidden ones are those that Spark takes for them by itself."""
+
+_PATH_FILTER = "mapreduce.input.pathFilter.class"
+"""By it files are left out. No option takes it back: what classes Spark has fail where many paths are listed."""
 
 _ALL_LINES = {"mapreduce.input.linerecordreader.line.maxlength": str(2**31 - 1)}
 """Of text, JSON and CSV: Hadoop leaves out lines that are longer."""
@@ -44,7 +55,15 @@ _RECORDS = {"columnNameOfCorruptRecord": "__acid_corrupt_record", "maxStringLen"
 
 
 def reader_of(spark: SparkSession, kind: str) -> DataFrameReader:
-    """A reader of files of this kind: orc, parquet, json, text, csv or avro."""
+    """A reader of files of this kind: orc, parquet, json, text, csv or avro.
+
+    Raises UnsupportedTableError in a session that leaves out files by a class.
+    """
+    for setting in (_PATH_FILTER, f"spark.hadoop.{_PATH_FILTER}"):
+        if spark.conf.get(setting, None):
+            raise UnsupportedTableError(
+                f"the session leaves out files of what it reads, by {setting}: unset it. Rows would be missing"
+            )
     lines = _ALL_LINES if kind in ("text", "json", "csv") else {}
     records = _RECORDS if kind in ("json", "csv") else {}
     return spark.read.format(_CLASSES[kind]).options(**_NOTHING_LEFT_OUT, **lines, **records)
@@ -66,7 +85,11 @@ def writer_of(frame: DataFrame, kind: str) -> DataFrameWriter:
 
 @contextmanager
 def exact_times(spark: SparkSession) -> Iterator[None]:
-    """Within the block files hold times by the microsecond, also where the session would cut them to milliseconds."""
-    cut = word(spark, _PARQUET_TIMES) == "TIMESTAMP_MILLIS"
-    with configured(spark, {_PARQUET_TIMES: "TIMESTAMP_MICROS"} if cut else {}):
+    """Within the block files hold days and times as they are, whatever the session would make of them: cut times to
+    milliseconds, or count days by the older calendar.
+    """
+    settings = {name: "CORRECTED" for name in _REBASED if word(spark, name) == "LEGACY"}
+    if word(spark, _PARQUET_TIMES) == "TIMESTAMP_MILLIS":
+        settings[_PARQUET_TIMES] = "TIMESTAMP_MICROS"
+    with configured(spark, settings):
         yield
