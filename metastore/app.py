@@ -161,20 +161,31 @@ class App:
         `announce` is given the address when the first call can be answered. Raises StartError when it cannot start,
         DatabaseLostError when its Postgres was given up.
         """
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, lambda *_: self._ended.put(None))
-        try:
-            announce(self.start())
-            self._ended.get()
-        finally:
-            with _bounded():
-                if self._lost is not None and self._db is not None:
-                    self._db.close()  # nobody shall wait for it
-                self.stop()
+        with self._signals():
+            try:
+                announce(self.start())
+                self._ended.get()
+            finally:
+                with _bounded():
+                    if self._lost is not None and self._db is not None:
+                        self._db.close()  # nobody shall wait for it
+                    self.stop()
         if self._lost is not None:
             raise DatabaseLostError(self._lost)
         event(LOG, logging.INFO, "stopped")
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Within the block signals end the server; behind it they mean what they did: a process may go on."""
+        before = {}
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                before[number] = signal.signal(number, lambda *_: self._ended.put(None))
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _give_up(self, reason: str) -> None:
         self._lost = reason

@@ -306,3 +306,12 @@ def test_a_server_says_when_it_has_stopped(db_url: str, tmp_path: Path) -> None:
     server.send_signal(signal.SIGTERM)
     lines = [json.loads(line) for line in server.communicate(timeout=60)[1].splitlines()]
     assert [line["event"] for line in lines if line["logger"] == "metastore"] == ["started", "stopped"]
+
+
+def test_a_process_in_which_no_server_began_ends_by_its_signals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is forked from it, too: a pool's workers would ignore that they are to end."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    refused(capsys, "serve", "--database-url", "postgresql://127.0.0.1:1/nobody", "--warehouse", tmp_path)
+    assert {number: signal.getsignal(number) for number in before} == before
