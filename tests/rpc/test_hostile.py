@@ -20,6 +20,7 @@ import pytest
 from hive_acid.demo.daemon import Daemon
 from hive_acid.wire import ttypes
 from metastore.rpc import server as server_module
+from metastore.rpc.encoding.framing import MAX_TEXT_BYTES
 from tests.bench.calls.messages import encode
 from tests.bench.machine import memory_mb, peak_memory_mb, reset_peak_memory
 from tests.caller import Caller
@@ -145,6 +146,16 @@ def test_too_much_is_refused_early_with_a_sentence(daemon: Daemon, method: str) 
 def test_a_request_that_is_too_long_is_refused_with_a_sentence(daemon: Daemon) -> None:
     reply = ask(daemon.uri, hostile.header("get_database") + b"\x0b\0\1" + struct.pack(">i", 200 << 20))
     assert b"a size of 209715200, beyond the message limit" in reply
+
+
+def test_a_text_that_holds_up_others_is_refused_before_it_comes(daemon: Daemon) -> None:
+    """Whoever looks at all of it in a single step lets all others wait; one of the longest is answered."""
+    start = hostile.header("get_database") + b"\x0b\0\1"
+    reply = ask(daemon.uri, start + struct.pack(">i", 90 << 20))
+    assert b"a text of 94371840 bytes, beyond the limit of 16777216" in reply
+    longest = MAX_TEXT_BYTES
+    reply = ask(daemon.uri, start + struct.pack(">i", longest) + b"x" * longest + b"\0")
+    assert b"does not exist" in reply
 
 
 def test_the_client_that_owes_most_loses_it(daemon: Daemon) -> None:

@@ -15,6 +15,9 @@ STOP, BOOL, BYTE, DOUBLE, I16, I32, I64, STRING, STRUCT, MAP, SET, LIST = 0, 2, 
 FIXED_SIZE = {BOOL: 1, BYTE: 1, DOUBLE: 8, I16: 2, I32: 4, I64: 8}
 CONTAINERS = frozenset({STRUCT, MAP, SET, LIST, STRING})
 MAX_DEPTH = 32
+MAX_TEXT_BYTES = 16 * 1024 * 1024
+"""What the columns of a Java metastore take at most."""
+
 STRUCT_ELEMENTS = 4
 """A struct takes about as much memory as so many texts or numbers."""
 NO_LIMIT = 2**62
@@ -159,7 +162,7 @@ class MessageScanner:
             elif kind == STRING:
                 if at + 7 > size:
                     break
-                end = at + 7 + self._length(data, at + 3)
+                end = at + 7 + self._text(data, at + 3)
             elif kind == STOP:
                 self._at = at + 1
                 self.elements += fields
@@ -189,7 +192,7 @@ class MessageScanner:
         if kind == STRING:
             if at + 4 > size:
                 return False
-            end = at + 4 + self._length(data, at)
+            end = at + 4 + self._text(data, at)
             if end > size:
                 return False
             self._at = end
@@ -236,6 +239,13 @@ class MessageScanner:
         self._at = end
         self.elements += 1 + count
         return True
+
+    def _text(self, data: bytes | bytearray, at: int) -> int:
+        """The length of a text or of bytes. Whoever looks at one in a single step lets all others wait."""
+        length = self._length(data, at)
+        if length > MAX_TEXT_BYTES:
+            raise BudgetError(f"a text of {length} bytes, beyond the limit of {MAX_TEXT_BYTES}")
+        return length
 
     def _length(self, data: bytes | bytearray, at: int) -> int:
         length: int = _i32(data, at)[0]
