@@ -163,11 +163,9 @@ def session(
     """
     manager = transaction_manager(settings or {})
     check_running(spark)
-    application = spark.conf.get("spark.app.name", None)
-    connection = metastore if isinstance(metastore, Connection) else connect(metastore, application=application)
     return AcidSession(
         spark,
-        connection,
+        connected(spark, metastore),
         compression=compression,
         lock_timeout_ms=lock_timeout_ms,
         target_file_size_bytes=target_file_size_bytes,
@@ -175,3 +173,10 @@ def session(
         skipping=skipping,
         manager=manager,
     )
+
+
+def connected(spark: SparkSession, metastore: str | Connection) -> Connection:
+    """An open connection as it is, or one to an address, which calls us as the Spark application is called."""
+    if isinstance(metastore, Connection):
+        return metastore
+    return connect(metastore, application=spark.conf.get("spark.app.name", None))

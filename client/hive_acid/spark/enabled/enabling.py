@@ -17,7 +17,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hive_acid.connection import Connection, addresses, connect
+from hive_acid.connection import Connection, addresses
 from hive_acid.errors import AddressError
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.settings import transaction_manager
@@ -28,6 +28,7 @@ from hive_acid.spark.enabled.kinds import as_before, as_kind
 from hive_acid.spark.enabled.spark_session import JoinedSession
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.jvm.unjoined import TWIN
+from hive_acid.spark.session import connected
 from hive_acid.spark.write.distribution import TARGET_FILE_SIZE_BYTES
 
 DEFAULT_ADDRESS = "thrift://localhost:9083"
@@ -65,7 +66,7 @@ def enable(
         if known is not None:
             _check_same(known, metastore)
             return known
-        connection = metastore if isinstance(metastore, Connection) else _connected(spark, metastore)
+        connection = connected(spark, metastore or address_of(spark))
         acid = EnabledSession(
             spark,
             connection,
@@ -85,10 +86,6 @@ def address_of(spark: SparkSession) -> str:
     """The address that is configured, in the session or the environment."""
     given = (spark.conf.get(setting, None) for setting in SETTINGS)
     return next((one for one in (*given, os.environ.get(VARIABLE)) if one and one.strip()), DEFAULT_ADDRESS)
-
-
-def _connected(spark: SparkSession, address: str | None) -> Connection:
-    return connect(address or address_of(spark), application=spark.conf.get("spark.app.name", None))
 
 
 def _check_same(known: EnabledSession, metastore: str | Connection | None) -> None:

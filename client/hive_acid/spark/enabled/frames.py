@@ -73,7 +73,9 @@ def _write(own: Any) -> property:
 def _write_stream(own: Any) -> property:
     def write_stream(frame: Any) -> Any:
         made, acid = own.fget(frame), joined_to(frame.sparkSession)
-        return made if acid is None else as_kind(JoinedStreamWriter, made, _hive_acid=acid, _frame=frame, _given={})
+        if acid is None:
+            return made
+        return as_kind(JoinedStreamWriter, made, _hive_acid=acid, _frame=frame, _new=NewTable())
 
     return property(write_stream, doc=own.__doc__)
 

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 
 from hive_acid.errors import UnsupportedTableError
 from hive_acid.spark.enabled.joined import EnabledSession
-from hive_acid.spark.enabled.rows import flat, in_lower_case
+from hive_acid.spark.enabled.rows import flat
+from hive_acid.spark.enabled.told import ToldFormat
 from hive_acid.spark.verbs.stream import Sink
 
 if TYPE_CHECKING:
@@ -21,40 +22,17 @@ _PLACE = "checkpointlocation"
 _ROOT = "spark.sql.streaming.checkpointLocation"
 
 
-class JoinedStreamWriter(_StreamWriter):
+class JoinedStreamWriter(ToldFormat, _StreamWriter):
     """Spark's writer of streams, of which `toTable` knows the metastore's tables."""
 
     _hive_acid: EnabledSession
     _frame: DataFrame
-    _given: dict[str, Any]
-    _keys: tuple[str, ...] = ()
-    _form: str | None = None
     _query: str | None = None
     _mode: str = "append"
 
     def outputMode(self, outputMode: str) -> Any:  # noqa: N802, N803 - Spark's names
         super().outputMode(outputMode)
         self._mode = outputMode.lower()
-        return self
-
-    def format(self, source: str) -> Any:
-        super().format(source)
-        self._form = source
-        return self
-
-    def option(self, key: str, value: Any) -> Any:
-        super().option(key, value)
-        self._given |= in_lower_case({key: value})
-        return self
-
-    def options(self, **options: Any) -> Any:
-        super().options(**options)
-        self._given |= in_lower_case(options)
-        return self
-
-    def partitionBy(self, *cols: Any) -> Any:  # noqa: N802
-        super().partitionBy(*cols)
-        self._keys = tuple(flat(cols))
         return self
 
     def queryName(self, queryName: str) -> Any:  # noqa: N802, N803
@@ -98,24 +76,23 @@ class JoinedStreamWriter(_StreamWriter):
             self.outputMode(outputMode)
         if queryName is not None:
             self.queryName(queryName)
-        keys = tuple(flat([partitionBy])) if partitionBy is not None else self._keys
+        keys = tuple(flat([partitionBy])) if partitionBy is not None else self._new.keys
         if self._mode != "append":
             raise UnsupportedTableError(
                 f"a stream to {target.full_name} appends its rows, and does not write in mode {self._mode}: "
                 "foreachBatch(acid.sink(…, mode='upsert')) updates by keys"
             )
         name = self._name()
-        evolves = str(self._given.get("mergeschema", "false")).lower() == "true"
         if target.table is None:
             self._hive_acid.create_table(target.full_name, self._frame.schema, partitioned_by=keys, if_not_exists=True)
-        sink = self._hive_acid.sink(target.full_name, query=name, schema_evolution=evolves)
+        sink = self._hive_acid.sink(target.full_name, query=name, schema_evolution=self._new.evolves)
         return super().foreachBatch(sink).start()
 
     def _name(self) -> str:
         """What the stream is called in the table: as the query is, else by the place of its checkpoint."""
         if self._query is not None:
             return self._query
-        place = self._given.get(_PLACE)
+        place = self._new.options.get(_PLACE)
         if place is None:
             raise ValueError(
                 "a stream is known by its checkpoint: give .option('checkpointLocation', '…'), or a queryName with "

@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 from hive_acid.errors import AlreadyExistsError, ColumnError
 from hive_acid.spark.enabled.joined import EnabledSession, Target
 from hive_acid.spark.enabled.reader import is_ours
-from hive_acid.spark.enabled.rows import NewTable, Rows, flat, in_lower_case, names_of_columns
+from hive_acid.spark.enabled.rows import Rows, flat, names_of_columns
+from hive_acid.spark.enabled.told import ToldFormat, ToldOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameWriter as _Writer
@@ -22,42 +23,17 @@ else:
 _MODES = frozenset({"append", "overwrite", "ignore", "error", "errorifexists", "default"})
 
 
-class JoinedWriter(_Writer):
-    """Spark's writer, of which `saveAsTable` and `insertInto` know the metastore's tables.
-
-    It notes what it is told, since Spark's keeps that in the JVM or in a plan.
-    """
+class JoinedWriter(ToldFormat, _Writer):
+    """Spark's writer, of which `saveAsTable` and `insertInto` know the metastore's tables."""
 
     _hive_acid: EnabledSession
     _frame: DataFrame
-    _new: NewTable
-    _form: str | None = None
     _mode: str = "error"
 
     def mode(self, saveMode: str | None) -> Any:  # noqa: N803 - Spark's name
         super().mode(saveMode)
         if saveMode is not None:
             self._mode = saveMode.lower()
-        return self
-
-    def format(self, source: str) -> Any:
-        super().format(source)
-        self._form = source
-        return self
-
-    def option(self, key: str, value: Any) -> Any:
-        super().option(key, value)
-        self._new.options |= in_lower_case({key: value})
-        return self
-
-    def options(self, **options: Any) -> Any:
-        super().options(**options)
-        self._new.options |= in_lower_case(options)
-        return self
-
-    def partitionBy(self, *cols: Any) -> Any:  # noqa: N802
-        super().partitionBy(*cols)
-        self._new.keys = tuple(flat(cols))
         return self
 
     def bucketBy(self, numBuckets: int, col: Any, *cols: Any) -> Any:  # noqa: N802, N803
@@ -136,28 +112,16 @@ class JoinedWriter(_Writer):
         self._hive_acid.sql(f"INSERT {words} TABLE {tableName} SELECT * FROM {{rows}}", rows=self._frame)
 
 
-class JoinedWriterV2(_WriterV2):
+class JoinedWriterV2(ToldOptions, _WriterV2):
     """Spark's `DataFrameWriterV2`, for a table of the metastore or for one of Spark's."""
 
     _hive_acid: EnabledSession
     _frame: DataFrame
     _name: str
-    _new: NewTable
-    _form: str | None = None
 
     def using(self, provider: str) -> Any:
         super().using(provider)
         self._form = provider
-        return self
-
-    def option(self, key: str, value: Any) -> Any:
-        super().option(key, value)
-        self._new.options |= in_lower_case({key: value})
-        return self
-
-    def options(self, **options: Any) -> Any:
-        super().options(**options)
-        self._new.options |= in_lower_case(options)
         return self
 
     def tableProperty(self, property: str, value: str) -> Any:  # noqa: A002, N802

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.names import Names
-from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
 
-_OF_DATABASES = ("DATABASE", "SCHEMA", "NAMESPACE", "USE")
+_OF_DATABASES = (*DATABASE_WORDS, "USE")
 
 
 def mentions_ours(names: Names, text: str) -> bool:

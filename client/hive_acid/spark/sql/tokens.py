@@ -19,6 +19,9 @@ from sqlglot.tokenizer_core import TokenType
 from hive_acid.errors import SqlError
 from hive_acid.tokens import Token, TokenReader
 
+DATABASE_WORDS = ("DATABASE", "SCHEMA", "NAMESPACE")
+"""What a database is called in statements."""
+
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 _KEPT_LENGTH = 20_000
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")

@@ -10,10 +10,7 @@ from pyspark.sql import DataFrame
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.columns import comment, owner, properties
 from hive_acid.spark.sql.run import Run
-from hive_acid.spark.sql.tokens import Cursor
-
-WORDS = ("DATABASE", "SCHEMA", "NAMESPACE")
-"""What a database is called in statements."""
+from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
 
 
 def create_database(run: Run, cursor: Cursor) -> DataFrame:
@@ -21,7 +18,7 @@ def create_database(run: Run, cursor: Cursor) -> DataFrame:
     DBPROPERTIES (…)]``.
     """
     cursor.expect("CREATE")
-    cursor.one_of(*WORDS)
+    cursor.one_of(*DATABASE_WORDS)
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = run.names.database(cursor.name("a database's name"))
     said = comment(cursor)
@@ -43,7 +40,7 @@ def create_database(run: Run, cursor: Cursor) -> DataFrame:
 def drop_database(run: Run, cursor: Cursor) -> DataFrame:
     """``DROP DATABASE [IF EXISTS] d [RESTRICT | CASCADE]``."""
     cursor.expect("DROP")
-    cursor.one_of(*WORDS)
+    cursor.one_of(*DATABASE_WORDS)
     if_exists = cursor.accept("IF", "EXISTS")
     name = run.names.database(cursor.name("a database's name"))
     cascade = not cursor.accept("RESTRICT") and cursor.accept("CASCADE")
@@ -55,7 +52,7 @@ def drop_database(run: Run, cursor: Cursor) -> DataFrame:
 def alter_database(run: Run, cursor: Cursor) -> DataFrame:
     """``ALTER DATABASE d SET DBPROPERTIES (…) | OWNER [USER | ROLE] o | [MANAGED]LOCATION 'place'``."""
     cursor.expect("ALTER")
-    cursor.one_of(*WORDS)
+    cursor.one_of(*DATABASE_WORDS)
     name = run.names.database(cursor.name("a database's name"))
     cursor.expect("SET")
     change: Callable[[Any], None]
@@ -88,12 +85,12 @@ def alter_database(run: Run, cursor: Cursor) -> DataFrame:
 def comment_on(run: Run, cursor: Cursor) -> DataFrame | None:
     """``COMMENT ON DATABASE | TABLE | COLUMN name IS 'text' | NULL``; None for a table that is not ours."""
     cursor.expect("COMMENT", "ON")
-    what = cursor.one_of(*WORDS, "TABLE", "COLUMN")
+    what = cursor.one_of(*DATABASE_WORDS, "TABLE", "COLUMN")
     name = cursor.name(f"a {what.lower()}'s name")
     cursor.expect("IS")
     text = None if cursor.accept("NULL") else cursor.string("a comment")
     cursor.finish()
-    if what in WORDS:
+    if what in DATABASE_WORDS:
 
         def change(found: Any) -> None:
             found.description = text

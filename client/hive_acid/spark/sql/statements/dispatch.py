@@ -18,7 +18,7 @@ from hive_acid.spark.sql.names import CurrentDatabase, DatabaseOfSession, Databa
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.statements import alter, change, create, databases, insert, merge, show, transfer
 from hive_acid.spark.sql.statements.variables import substituted
-from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.reading import ReadVerbs
 
@@ -26,7 +26,6 @@ _QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "("})
 _CHANGES = frozenset({"UPDATE", "DELETE", "MERGE"})
 _EXPLAINED = _CHANGES | {"INSERT", "FROM"}
 _BLOCKS = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT"})
-_DATABASE = frozenset({"DATABASE", "SCHEMA", "NAMESPACE"})
 _SPARKS = frozenset({"SET", "RESET", "ADD", "LIST", "CACHE", "UNCACHE", "CLEAR", "REFRESH", "DECLARE", "CALL"})
 """Statements that concern Spark's session alone."""
 
@@ -169,7 +168,7 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
         words = [cursor.peek(offset) for offset in range(1, 6)]
         if words[0] == "TABLE" or words[:2] in (["TRANSACTIONAL", "TABLE"], ["MANAGED", "TABLE"]):
             return _OF_TABLES[kind]
-        if words[0] in _DATABASE and kind in _OF_DATABASES:
+        if words[0] in DATABASE_WORDS and kind in _OF_DATABASES:
             return _OF_DATABASES[kind]
         if "VIEW" in words[:3] and "MATERIALIZED" in words[:2]:
             raise cursor.error("materialized views are not made here: CREATE TABLE … AS SELECT keeps rows")

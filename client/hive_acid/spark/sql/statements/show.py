@@ -13,10 +13,9 @@ from hive_acid.operators.statements import parse
 from hive_acid.spark.sql.columns import property_key
 from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause
 from hive_acid.spark.sql.run import Run
-from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
 from hive_acid.spark.values.quoting import quoted
 
-_DATABASE_WORDS = ("DATABASE", "SCHEMA", "NAMESPACE")
 _DESCRIPTION = ("col_name", "data_type", "comment")
 _ASSIGNED = frozenset({"transient_lastDdlTime", "bucketing_version", "comment"})
 """Properties that a table's definition tells in another way, or that are given to it anew."""
@@ -42,7 +41,7 @@ def show(run: Run, cursor: Cursor) -> DataFrame | None:
     if what == "TABLE" and cursor.peek(1) == "EXTENDED":
         return _extended(run, cursor)
     if cursor.accept("CURRENT"):
-        cursor.one_of(*_DATABASE_WORDS)
+        cursor.one_of(*DATABASE_WORDS)
         cursor.finish()
         return run.rows(["catalog", "namespace"], [("hive", run.names.current_database)])
     if cursor.accept("CREATE", "TABLE"):
@@ -60,7 +59,7 @@ def describe(run: Run, cursor: Cursor) -> DataFrame | None:
     cursor.one_of("DESCRIBE", "DESC")
     if cursor.peek() == "HISTORY" and cursor.peek(1) not in ("", ";", "."):
         raise cursor.error("no history is kept here: SHOW TRANSACTIONS and SHOW COMPACTIONS tell what runs")
-    if cursor.peek() in _DATABASE_WORDS:
+    if cursor.peek() in DATABASE_WORDS:
         cursor.one_of(cursor.peek())
         cursor.accept("EXTENDED")
         return _database(run, cursor)
@@ -109,7 +108,7 @@ def _partition(run: Run, table: Table, inside: Cursor) -> list[tuple[str, str, s
 def use(run: Run, cursor: Cursor) -> DataFrame:
     """``USE [DATABASE] d``: names of one part are looked for there, by this thread. Raises NoSuchObjectError."""
     cursor.expect("USE")
-    if cursor.peek() in _DATABASE_WORDS:
+    if cursor.peek() in DATABASE_WORDS:
         cursor.one_of(cursor.peek())
     name = run.names.database(cursor.name("a database's name"))
     cursor.finish()
