@@ -41,15 +41,17 @@ def event(log: logging.Logger, level: int, name: str, **fields: Any) -> None:
         log.log(level, "%s", words, extra={"event": name, "fields": fields})
 
 
-class _TextLines(logging.Formatter):
-    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - logging's name
-        return _time(record)
-
+class _Lines(logging.Formatter):
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
         return shortened(super().formatException(ei), _MOST_OF_TRACEBACK)
 
 
-class _JsonLines(logging.Formatter):
+class _TextLines(_Lines):
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - logging's name
+        return _time(record)
+
+
+class _JsonLines(_Lines):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {"time": _time(record), "level": record.levelname, "logger": record.name}
         fields: Mapping[str, Any] | None = getattr(record, "fields", None)
@@ -59,7 +61,7 @@ class _JsonLines(logging.Formatter):
             line["event"] = getattr(record, "event", "")
             line |= {key: value for key, value in fields.items() if key not in line}
         if record.exc_info:
-            line["traceback"] = shortened(self.formatException(record.exc_info), _MOST_OF_TRACEBACK)
+            line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str, ensure_ascii=False)
 
 

@@ -154,13 +154,10 @@ class Names:
 
         Raises OtherDatabaseError for a name that Spark would look for in another database.
         """
-        return self._transactional(self._defined_here(name))
+        return self._transactional(self.defined(name))
 
     def defined(self, name: Name) -> Table | None:
         """The metastore's table that is altered under a name, or None, as `written`; plain ones are the metastore's."""
-        return self._defined_here(name)
-
-    def _defined_here(self, name: Name) -> Table | None:
         table = self._table(tuple(part.lower() for part in name.parts))
         if table is None:
             self.refuse_hidden(name)
