@@ -221,6 +221,10 @@ class SqlError(HiveAcidError):
     """A SQL text is not understood, or asks for what hive-acid does not do."""
 
 
+class NotCountedError(HiveAcidError):
+    """Spark has not told how many rows a job has written, since it lost the event of it."""
+
+
 class MergeCardinalityError(HiveAcidError):
     """A target row of a MERGE matches more than one source row."""
 

@@ -91,8 +91,10 @@ def test_no_file_is_left_out(spark: SparkSession, acid: AcidSession, kind: str) 
 HIDES = {
     "names": {"spark.sql.files.ignoredPathSegmentRegex": "^[._]|bucket|part|delta|0"},
     "lines": {"mapreduce.input.linerecordreader.line.maxlength": "3"},
+    "other names": {"mapreduce.output.basename": "bucket"},
+    "hidden names": {"mapreduce.output.basename": "_part"},
 }
-"""Settings by which Spark leaves out files by their names, or longer lines."""
+"""Settings by which Spark leaves out files by their names, or longer lines, or gives its own files other names."""
 
 
 @pytest.mark.parametrize("hides", HIDES)
@@ -221,3 +223,36 @@ def test_days_are_stored_as_they_are(spark: SparkSession, acid: AcidSession, for
         session.insert("d.t", spark.sql(given))
         assert sorted(map(tuple, session.table("d.t").selectExpr(*texts).collect())) == right
     assert sorted(map(tuple, session.table("d.t").selectExpr(*texts).collect())) == right
+
+
+@pytest.mark.parametrize("setting", ["orc.proleptic.gregorian", "orc.proleptic.gregorian.default"])
+@pytest.mark.parametrize("form", ["full", "insert only"])
+def test_old_days_are_what_they_are_whatever_calendar_orc_is_told(
+    spark: SparkSession, acid: AcidSession, form: str, setting: str
+) -> None:
+    properties = {} if form == "full" else FORMS[form]
+    acid.create_table("d.t", {"id": "int", "d": "date", "t": "timestamp"}, properties=properties)
+    days = ("0001-01-01", "0200-03-01", "1000-05-05", "1500-02-28", "1582-10-04", "1582-10-15", "2024-02-29")
+    given = " UNION ALL ".join(
+        f"SELECT {number} id, DATE'{day}' d, TIMESTAMP'{day} 12:00:00' t" for number, day in enumerate(days)
+    )
+    texts = ("string(d) d", "string(t) t")
+    right = sorted(map(tuple, spark.sql(given).selectExpr(*texts).collect()))
+
+    def read() -> list[tuple[object, ...]]:
+        return sorted(map(tuple, acid.table("d.t").selectExpr(*texts).collect()))
+
+    acid.insert("d.t", spark.sql(given))
+    with under(spark, {setting: "true"}):
+        assert read() == right
+        acid.insert("d.t", spark.sql(given))
+        for day in days:
+            where = f"d = DATE'{day}' AND t >= TIMESTAMP'{day} 12:00:00'"
+            assert acid.table("d.t", where=where).count() == acid.table("d.t").where(where).count() == 2, day
+        if form == "full":
+            assert acid.update("d.t", {"id": "id + 10"}, "d <= DATE'1000-05-05'") == 6
+            assert acid.delete("d.t", "t < TIMESTAMP'0100-01-01 00:00:00'") == 2
+            acid.insert("d.t", spark.sql(given).where("id = 0").unionAll(spark.sql(given).where("id = 0")))
+        compact_table(spark, acid, "d.t", "major")
+        assert read() == sorted(right * 2)
+    assert read() == sorted(right * 2)

@@ -41,6 +41,13 @@ def below(root: Any) -> Any:
     return [entry.path for entry in files.list_tree(root) if not entry.is_directory]
 
 
+def test_a_file_that_is_not_called_as_spark_calls_them_is_not_left_behind(tmp_path: Path) -> None:
+    staging = staged(tmp_path)
+    files.write(f"{staging.location}/written/job/bucket-00000-x-c000.zlib.orc", b"rows")
+    with pytest.raises(FormatError, match=r"bucket-00000-x-c000\.zlib\.orc is not called as the files"):
+        staging.staged(0)
+
+
 @pytest.mark.parametrize("is_copy", [False, True])
 def test_files_are_put_into_place_and_removed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_copy: Any

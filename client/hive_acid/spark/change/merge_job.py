@@ -7,11 +7,10 @@ that meets a pair there is not inserted. So nothing is read or kept twice (data-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -26,6 +25,7 @@ from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.predicates import Predicate, all_of, any_of, predicate_of
+from hive_acid.spark.jvm.observed import counts_of, not_counted
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.plans.change_plan import ChangeFacts, InsteadPlan, change_plan
 from hive_acid.spark.plans.telling import tell
@@ -97,9 +97,11 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
             changed.changes(), table, write, deletes_only=not inserts, once=once, in_place=plan.in_place
         )
         counts = statement.run(events, write)
-        counted: Mapping[str, Any] = events.counts.get
-        _refuse_repeated(table, int(counted.get(REPEATED) or 0), verb)
-        return _row_counts(counts, int(counted[UPDATES] or 0))
+        counted = counts_of(events.counts)
+        if counted is None:
+            raise not_counted("nothing was changed; run the statement again")
+        _refuse_repeated(table, counted.get(REPEATED, 0), verb)
+        return _row_counts(counts, counted[UPDATES])
 
     return Planned(plan, run, RowCounts(0, 0, 0))
 

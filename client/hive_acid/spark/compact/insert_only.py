@@ -8,7 +8,6 @@ anyway, are joined by their bytes (`hive_acid.filesystem.joining`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -21,6 +20,7 @@ from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.filesystem.joining import join_files
 from hive_acid.spark.compact.job import columns_of
+from hive_acid.spark.jvm.observed import count_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
 from hive_acid.spark.plans.compaction_plan import ROWS, CompactionPlan, MergedBy, directories_by
 from hive_acid.spark.plans.telling import tell
@@ -30,6 +30,7 @@ from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.timezone import refuse_zone_with_gaps
 from hive_acid.spark.values.types import has_date_or_timestamp, refuse_instants, row_type
 from hive_acid.spark.write.distribution import TARGET_FILE_SIZE_BYTES
+from hive_acid.spark.write.stage import left_by_job, task_of
 
 _ROWS = "rows"
 _TEXT = "TextInputFormat"
@@ -39,7 +40,6 @@ _KINDS = {
     "AvroContainerInputFormat": "avro",
 }
 _COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".deflate": "deflate", ".snappy": "snappy", ".lz4": "lz4"}
-_PART = re.compile(r"part-([0-9]+)-.*")
 
 
 def compact_insert_only(spark: SparkSession, job: CompactionJob, state: TableState, report: TellProgress) -> int:
@@ -78,12 +78,10 @@ def compact_insert_only(spark: SparkSession, job: CompactionJob, state: TableSta
     written = files.join(job.staging, "written")
     output.save(written)
     files.make_directory(place)
-    for entry in files.list_tree(written):
-        if match := _PART.fullmatch(entry.path):
-            name = f"{int(match[1]):06d}_0{extension}"
-            files.rename(files.join(written, entry.path), files.join(place, name))
+    for entry in left_by_job(written):
+        files.rename(files.join(written, entry.path), files.join(place, f"{task_of(entry):06d}_0{extension}"))
     files.remove(written)
-    return int(counts.get[_ROWS] or 0)
+    return count_of(counts, _ROWS, "nothing was changed")
 
 
 def _sizes(state: TableState) -> list[DataFilePath]:

@@ -38,14 +38,23 @@ _REBASED = (
 _NOTHING_LEFT_OUT = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
-    "orc.skip.corrupt.data": "false",
-    "orc.force.positional.evolution": "false",
     "ignoredPathSegmentRegex": "^[._]",
 }
 """What a session says otherwise of files: names of hidden ones are those that Spark takes for them by itself."""
 
+_CALENDAR = {"orc.proleptic.gregorian": "false"}
+_OF_ORC = {
+    "orc.skip.corrupt.data": "false",
+    "orc.force.positional.evolution": "false",
+    "orc.proleptic.gregorian.default": "false",
+    **_CALENDAR,
+}
+"""Files are as they are: days before 1582 by the older calendar, as all other engines write them and read them."""
+
 _PATH_FILTER = "mapreduce.input.pathFilter.class"
 """By it files are left out. No option takes it back: what classes Spark has fail where many paths are listed."""
+
+_NAMES = {"mapreduce.output.basename": "part"}
 
 _ALL_LINES = {"mapreduce.input.linerecordreader.line.maxlength": str(2**31 - 1)}
 """Of text, JSON and CSV: Hadoop leaves out lines that are longer."""
@@ -64,9 +73,10 @@ def reader_of(spark: SparkSession, kind: str) -> DataFrameReader:
             raise UnsupportedTableError(
                 f"the session leaves out files of what it reads, by {setting}: unset it. Rows would be missing"
             )
+    of_orc = _OF_ORC if kind == "orc" else {}
     lines = _ALL_LINES if kind in ("text", "json", "csv") else {}
     records = _RECORDS if kind in ("json", "csv") else {}
-    return spark.read.format(_CLASSES[kind]).options(**_NOTHING_LEFT_OUT, **lines, **records)
+    return spark.read.format(_CLASSES[kind]).options(**_NOTHING_LEFT_OUT, **of_orc, **lines, **records)
 
 
 def as_of(reader: DataFrameReader, stamp: int) -> DataFrameReader:
@@ -79,8 +89,9 @@ def as_of(reader: DataFrameReader, stamp: int) -> DataFrameReader:
 
 
 def writer_of(frame: DataFrame, kind: str) -> DataFrameWriter:
-    """A writer of files of this kind."""
-    return frame.write.format(_CLASSES[kind])
+    """A writer of files of this kind, ``part-00000-….kind`` whatever the session calls those that it writes."""
+    calendar = _CALENDAR if kind == "orc" else {}
+    return frame.write.format(_CLASSES[kind]).options(**_NAMES, **calendar)
 
 
 @contextmanager

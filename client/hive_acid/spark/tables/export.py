@@ -23,6 +23,7 @@ from hive_acid.connection import Connection
 from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, NoSuchObjectError
 from hive_acid.filesystem import files
 from hive_acid.format.progress import PROGRESS_PREFIX
+from hive_acid.spark.jvm.observed import count_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.listing import TableState
@@ -138,7 +139,7 @@ def export_table(
         parameters={key: value for key, value in table.parameters.items() if not _is_of_this_table(key)},
         partitions=names,
         write_ids=str(state.write_ids),
-        rows=int(counts.get["rows"] or 0),
+        rows=count_of(counts, "rows", "the export is not complete; run it again"),
         exported_s=int(time.time()),
         location=location,
     )

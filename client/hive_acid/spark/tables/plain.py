@@ -18,6 +18,7 @@ from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
+from hive_acid.spark.jvm.observed import count_of
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import exact_times, reader_of, writer_of
 from hive_acid.spark.read.legacy.capitals import refuse_capitals
@@ -116,7 +117,7 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
         written = {path.rpartition("/")[0] for path in _data_files(table) - before}
         if written:
             context.connection.add_partitions(table, {name: files.join(table.location, name) for name in written})
-    return int(counts.get["rows"] or 0)
+    return count_of(counts, "rows", f"the rows are in {table.full_name}, which needs no second statement")
 
 
 def _format(table: Table) -> str:

@@ -18,6 +18,7 @@ from hive_acid.filesystem import files
 from hive_acid.format.names import is_hidden
 from hive_acid.format.orc.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.spark.jvm.observed import count_of
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import exact_times, writer_of
 from hive_acid.spark.plans.change_plan import DirectoryInsertPlan
@@ -85,7 +86,7 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
     location = files.join(placement.location, "written")
     with column_errors(table), exact_times(placement.context.spark):
         writer(placement, shaped, names).option("maxRecordsPerFile", 0).partitionBy(*names).save(location)
-    rows = int(counts.get[_ROWS] or 0)
+    rows = count_of(counts, _ROWS, "nothing was changed; run the statement again")
     if rows:
         placement.publish(_directories(location, depth))
     elif whole is not None:

@@ -24,6 +24,7 @@ from hive_acid.format.orc.file import empty_acid_file
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.ids import WriteId
 from hive_acid.spark.jvm.job_settings import configured
+from hive_acid.spark.jvm.observed import counts_of, not_counted
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import writer_of
 from hive_acid.spark.read.scan import ID_COLUMNS
@@ -40,7 +41,7 @@ ZSTD_LEVEL = 1
 _WITH_EMPTY_ROW = {"spark.sql.legacy.allowEmptySchemaWrite": "true"}
 """Without it Spark does not write a struct without fields."""
 
-_PART_FILE = re.compile(r"part-(\d+)-.+\.orc")
+_PART_FILE = re.compile(r"part-([0-9]+)-.+")
 _WRITTEN = "written"
 
 
@@ -51,9 +52,21 @@ def _deletes_in(events: Events) -> Callable[[str], bool]:
     return lambda path: path.startswith(f"{KIND_COLUMN}={DELETE}/")
 
 
-def _is_part(path: str) -> bool:
-    """Whether a file is one that a job has left; one of a task that was started twice, and writes still, is hidden."""
-    return _PART_FILE.fullmatch(path.rpartition("/")[2]) is not None and not is_hidden(path)
+def left_by_job(location: str) -> list[files.FileEntry]:
+    """The files that a job has left; one of a task that was started twice, and writes still, is hidden.
+
+    Raises FormatError if one is called otherwise than Spark's: its rows would be lost.
+    """
+    found = [entry for entry in files.list_tree(location) if not entry.is_directory and not is_hidden(entry.path)]
+    for entry in found:
+        if _PART_FILE.fullmatch(entry.path.rpartition("/")[2]) is None:
+            raise FormatError(f"{files.join(location, entry.path)} is not called as the files that Spark's jobs leave")
+    return found
+
+
+def task_of(entry: files.FileEntry) -> int:
+    """The number of the task that has left a file."""
+    return int(entry.path.rpartition("/")[2].split("-")[1])
 
 
 class SparkStaging(Staging):
@@ -91,14 +104,18 @@ class SparkStaging(Staging):
             output.save(location)
         if names or hive_3:
             add_tails(location, names, _deletes_in(events) if hive_3 else None)
-        counts = {kind: int(count or 0) for kind, count in events.counts.get.items()}
+        counts = counts_of(events.counts)
         # Rows are not to be lost with what Spark has counted.
-        return counts if any(counts.values()) or not is_readable(compression) else self._counted(location, events)
+        if is_readable(compression) and not any((counts or {}).values()):
+            return self._counted(location, events)
+        if counts is None:
+            raise not_counted("nothing was changed; run the statement again")
+        return dict(counts)
 
     def _counted(self, location: str, events: Events) -> dict[str, int]:
         """The number of events of each kind in the files that a job has left in `location`, by their tails."""
         is_delete = _deletes_in(events)
-        found = [entry for entry in files.list_tree(location) if _is_part(entry.path)]
+        found = left_by_job(location)
         tails = SHARED.read([DataFilePath(files.join(location, entry.path), entry.size) for entry in found])
         counts: Counter[str] = Counter()
         for entry, tail in zip(found, tails, strict=True):
@@ -121,13 +138,10 @@ class SparkStaging(Staging):
         found: dict[tuple[str, Values, int], dict[int, str]] = {}
         sizes: Counter[tuple[str, Values, int]] = Counter()
         written = files.join(_WRITTEN, step)
-        for entry in files.list_tree(files.join(self.location, written)):
-            directory, _, name = entry.path.rpartition("/")
-            match = _PART_FILE.fullmatch(name)
-            if match is None or not _is_part(entry.path):
-                continue
+        for entry in left_by_job(files.join(self.location, written)):
+            directory = entry.path.rpartition("/")[0]
             divided = dict(parse_partition_name(directory)) if directory else {}
-            bucket = int(divided.get(BUCKET_COLUMN) or match[1])
+            bucket = int(divided.get(BUCKET_COLUMN) or task_of(entry))
             kind, values = divided.get(KIND_COLUMN) or INSERT, tuple(divided[key_column(i)] for i in range(keys))
             layer = 0
             while kind == DELETE and bucket in found.get((kind, values, layer), ()):
@@ -146,11 +160,7 @@ class SparkStaging(Staging):
     def paths(self, step: str) -> list[DataFilePath]:
         """The files that the job of `step` has written, undivided."""
         location = files.join(self.location, _WRITTEN, step)
-        return [
-            DataFilePath(files.join(location, entry.path), entry.size)
-            for entry in files.list_tree(location)
-            if _PART_FILE.fullmatch(entry.path)
-        ]
+        return [DataFilePath(files.join(location, entry.path), entry.size) for entry in left_by_job(location)]
 
     def deletes(self, table: Table, found: Mapping[Values, DeleteEvents], compression: str) -> list[StagedFiles]:
         """Write delete events, by the values of their partition: a file for each bucket.
