@@ -9,7 +9,7 @@ import pytest
 from hive_acid.errors import FormatError
 from hive_acid.format.hashing import hash_of
 from tests.hive_readers.readers import HiveReaders
-from tests.values.hostile import TYPES, inner, python_of, stored
+from tests.values.rows.hostile import TYPES, inner, python_of, stored
 
 _EXTRA = ("array<struct<a:decimal(38,18),b:varchar(6)>>", "struct<a:double,b:binary>")
 

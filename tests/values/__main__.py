@@ -17,12 +17,12 @@ from tests.served import migrated, served
 from tests.spark.conftest import started
 from tests.values.forms import wrong_forms
 from tests.values.nested import Nested
-from tests.values.settings import MEANINGS, SETTINGS, TOGETHER
-from tests.values.tables import Tables
-from tests.values.under import wrong_under
+from tests.values.rows.tables import Tables
+from tests.values.sessions.settings import MEANINGS, SETTINGS, TOGETHER
+from tests.values.sessions.under import wrong_under
+from tests.values.sessions.zones import ZONES
 from tests.values.verbs import Verbs
 from tests.values.walk import Walk
-from tests.values.zones import ZONES
 
 TEMPLATE = "template_values"
 
@@ -91,7 +91,7 @@ def _walked(spark: SparkSession, uri: str, directory: Path, options: argparse.Na
 
 def _zone(uri: str, zone: str, seed: int, conditions: int, kinds: list[str]) -> int:
     """Walk the times of a zone, in a process with a Spark of its own; how many findings there are."""
-    words = [sys.executable, "-m", "tests.values.zones", uri, zone, str(seed), str(conditions), *kinds]
+    words = [sys.executable, "-m", "tests.values.sessions.zones", uri, zone, str(seed), str(conditions), *kinds]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True)
     print(done.stdout, end="", flush=True)
     return done.stdout.count("FINDING") + done.returncode

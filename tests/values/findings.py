@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tests.values.conditions import Condition, Row
+from tests.values.rows.conditions import Condition, Row
 
 _SHOWN = 3
 

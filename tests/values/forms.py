@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hive_acid.spark import AcidSession
-from tests.values.conditions import Row
-from tests.values.exact import exactly, rows_of
-from tests.values.settings import Settings
-from tests.values.tables import FORMS, KINDS, SIMPLE_KINDS, Tables, breaks_lines, column_of, stored_as
-from tests.values.under import under
+from tests.values.rows.conditions import Row
+from tests.values.rows.exact import exactly, rows_of
+from tests.values.rows.tables import FORMS, KINDS, SIMPLE_KINDS, Tables, breaks_lines, column_of, stored_as
+from tests.values.sessions.settings import Settings
+from tests.values.sessions.under import under
 
 
 def wrong_forms(tables: Tables, settings: Settings, prefix: str) -> Iterator[tuple[str, int, str]]:

@@ -15,13 +15,13 @@ from pyspark.sql import DataFrame, SparkSession
 import hive_acid.spark
 from hive_acid.spark import AcidSession
 from tests.spark.compaction import compact_table
-from tests.values.compared import OPERATORS, compared, keys
-from tests.values.conditions import Condition
-from tests.values.exact import exactly, rows_of
 from tests.values.findings import Findings
-from tests.values.hostile import SIMPLE, sql_of, stored
-from tests.values.settings import Settings
-from tests.values.under import under
+from tests.values.rows.compared import OPERATORS, compared, keys
+from tests.values.rows.conditions import Condition
+from tests.values.rows.exact import exactly, rows_of
+from tests.values.rows.hostile import SIMPLE, sql_of, stored
+from tests.values.sessions.settings import Settings
+from tests.values.sessions.under import under
 
 _LOADED = 12
 _FORMS: tuple[Mapping[str, Any], ...] = ({}, {"partitioned_by": {"p": "int"}})

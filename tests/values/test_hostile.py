@@ -3,8 +3,8 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.values.exact import exactly, rows_of
-from tests.values.hostile import TYPES, day, hostile, is_storable, micros, stored
+from tests.values.rows.exact import exactly, rows_of
+from tests.values.rows.hostile import TYPES, day, hostile, is_storable, micros, stored
 
 pytestmark = pytest.mark.spark
 

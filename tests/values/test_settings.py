@@ -12,10 +12,10 @@ from hive_acid.errors import TimeZoneMismatchError, UnsupportedTableError
 from hive_acid.spark import AcidSession
 from tests.spark.checker import location_of
 from tests.spark.compaction import compact_table
-from tests.values.settings import SETTINGS, TOGETHER
-from tests.values.story import told
-from tests.values.tables import DUMMY, FORMS, stored_as
-from tests.values.under import under, wrong_under
+from tests.values.rows.tables import DUMMY, FORMS, stored_as
+from tests.values.sessions.settings import SETTINGS, TOGETHER
+from tests.values.sessions.story import told
+from tests.values.sessions.under import under, wrong_under
 
 pytestmark = pytest.mark.spark
 

@@ -26,7 +26,7 @@ def test_times_of_a_zone(
 ) -> None:
     """Summer time, before 1940 offsets of odd seconds, clocks put back before 1900, or forward by Java alone."""
     with served(postgres_url, template, tmp_path / "warehouse") as server:
-        words = [sys.executable, "-m", "tests.values.zones", server.uri, zone, "1", *asked]
+        words = [sys.executable, "-m", "tests.values.sessions.zones", server.uri, zone, "1", *asked]
         done = subprocess.run(words, capture_output=True, text=True, timeout=600)
     with capsys.disabled():
         print(f"\nseed 1, {done.stdout.splitlines()[-1] if done.stdout else 'nothing'}")

@@ -19,15 +19,15 @@ from hive_acid.catalog.partition_values import java_text
 from hive_acid.errors import HiveAcidError
 from hive_acid.spark import AcidSession
 from tests.spark.compaction import compact_table
-from tests.values.compared import can_be_merged, compared, keys
-from tests.values.conditions import Condition, Conditions
-from tests.values.exact import exactly, rows_of
 from tests.values.findings import Findings
-from tests.values.hostile import INTEGER_BITS, is_text, sql_of, stored
-from tests.values.literals import day_text, quoted_text, time_text
-from tests.values.settings import Settings
-from tests.values.tables import DUMMY, FORMS, KEYS, can_be_key, stored_as
-from tests.values.under import under
+from tests.values.rows.compared import can_be_merged, compared, keys
+from tests.values.rows.conditions import Condition, Conditions
+from tests.values.rows.exact import exactly, rows_of
+from tests.values.rows.hostile import INTEGER_BITS, is_text, sql_of, stored
+from tests.values.rows.literals import day_text, quoted_text, time_text
+from tests.values.rows.tables import DUMMY, FORMS, KEYS, can_be_key, stored_as
+from tests.values.sessions.settings import Settings
+from tests.values.sessions.under import under
 
 KINDS_OF_TABLE = ("partitions", "partitions", "buckets", "columns", *FORMS)
 _COLUMNS = ("id", "hit", "k")

@@ -23,14 +23,14 @@ from pyspark.sql import functions as F
 from hive_acid.spark.conditions.predicates import predicate_of, restricted
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.read.skipping import pruned
-from tests.values.compared import can_be_merged, compared, keys
-from tests.values.conditions import Condition, Conditions
 from tests.values.findings import Findings
-from tests.values.hostile import sql_of, stored
-from tests.values.row_groups import RowGroups
-from tests.values.settings import Settings
-from tests.values.tables import COPY, KEYED, KINDS, LAYOUTS, Placed, Tables
-from tests.values.under import under
+from tests.values.rows.compared import can_be_merged, compared, keys
+from tests.values.rows.conditions import Condition, Conditions
+from tests.values.rows.hostile import sql_of, stored
+from tests.values.rows.tables import COPY, KEYED, KINDS, LAYOUTS, Placed, Tables
+from tests.values.sessions.row_groups import RowGroups
+from tests.values.sessions.settings import Settings
+from tests.values.sessions.under import under
 
 _MOST_FILES = 12
 """Row groups are asked of tables with at most so many files."""

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hive_acid.spark import AcidSession
-from tests.values.under import under
+from tests.values.sessions.under import under
 
 pytestmark = pytest.mark.spark
 

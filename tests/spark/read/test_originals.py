@@ -16,7 +16,7 @@ from tests.spark.checker import location_of
 from tests.spark.compaction import compact_table
 from tests.spark.placed import acid_shaped, commit_writes, place
 from tests.spark.plans import scans
-from tests.values.under import under
+from tests.values.sessions.under import under
 
 
 def numbers(spark: SparkSession, first: Any, last: Any) -> Any:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 import hive_acid.spark
 from hive_acid.spark import AcidSession
 from tests.spark.plans import scans
-from tests.values.tables import DUMMY
+from tests.values.rows.tables import DUMMY
 
 pytestmark = pytest.mark.spark
 

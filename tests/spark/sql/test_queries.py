@@ -16,7 +16,7 @@ from hive_acid.errors import ColumnError, SqlError, TransactionsOffError
 from hive_acid.spark import AcidSession
 from tests.spark.plans import scans
 from tests.spark.test_session import open_txns, until
-from tests.values.under import under
+from tests.values.sessions.under import under
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hive_acid.errors import ColumnError, TableNotAcidError, TransactionsOffErro
 from hive_acid.spark import AcidSession
 from hive_acid.spark.verbs.frame import AcidTable
 from hive_acid.wire import ttypes
-from tests.values.under import under
+from tests.values.sessions.under import under
 
 PLAIN = {"transactional": "false"}
 DUMMY = {"hive.txn.manager": "DummyTxnManager"}

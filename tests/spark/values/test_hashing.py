@@ -13,8 +13,8 @@ from hive_acid.format.hashing import bucket_number, spark_hash
 from hive_acid.spark.values.hashing import bucket_of
 from hive_acid.spark.values.types import spark_type
 from tests.format.hash_vectors import HASHES, value_of
-from tests.values.hostile import TYPES, python_of, stored
-from tests.values.under import under
+from tests.values.rows.hostile import TYPES, python_of, stored
+from tests.values.sessions.under import under
 
 MANY = 1 << 30
 

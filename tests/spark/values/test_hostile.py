@@ -14,8 +14,8 @@ from hive_acid.errors import ColumnError, SerializationError
 from hive_acid.spark import AcidSession
 from hive_acid.streaming import ArrowWriter, StreamingConnection
 from tests.spark.by_spark import WRITTEN, limited
-from tests.values.exact import exactly, rows_of
-from tests.values.hostile import SIMPLE, hostile, stored, value_of
+from tests.values.rows.exact import exactly, rows_of
+from tests.values.rows.hostile import SIMPLE, hostile, stored, value_of
 
 DAYS = ["0001-01-01", "1500-01-01", "1582-10-04", "1582-10-15", "1899-12-31", "1970-01-01", "9999-12-30", "9999-12-31"]
 FLOATS = [-1.5, -0.0, 0.0, 1.5, 5e-324, -5e-324, float("inf"), float("nan")]

@@ -17,7 +17,7 @@ from hive_acid.spark import AcidSession
 from hive_acid.spark.verbs import stream
 from hive_acid.spark.verbs.stream import SinkPlan
 from tests.spark.checker import check_snapshot, check_table, location_of
-from tests.values.under import under
+from tests.values.sessions.under import under
 
 pytestmark = pytest.mark.spark
 

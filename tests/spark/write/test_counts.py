@@ -12,7 +12,7 @@ from hive_acid.spark import AcidSession
 from hive_acid.spark.jvm import observed
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import location_of
-from tests.values.tables import DUMMY
+from tests.values.rows.tables import DUMMY
 
 ROWS = "SELECT CAST(id AS int) AS id, id * 2 AS v FROM range(7)"
 _ON = Observation._on

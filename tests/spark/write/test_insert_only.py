@@ -11,7 +11,7 @@ from hive_acid.errors import ColumnError, TableNotAcidError, TransactionClosedEr
 from hive_acid.spark import AcidSession
 from hive_acid.wire import ttypes
 from tests.spark.checker import location_of
-from tests.values.under import under
+from tests.values.sessions.under import under
 
 INSERT_ONLY = {"transactional_properties": "insert_only"}
 COLUMNS = "id int, name string, price decimal(5,2)"

@@ -22,7 +22,7 @@ from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.spark import AcidSession
 from hive_acid.streaming import ArrowWriter, StreamingConnection
 from tests.spark.checker import check_table, location_of
-from tests.values.under import under
+from tests.values.sessions.under import under
 
 SEED = int(os.environ.get("HIVE_ACID_TEST_SEED", "1"))
 INSERT_ONLY = {"transactional_properties": "insert_only"}

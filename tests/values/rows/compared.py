@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from tests.values.hostile import INTEGER_BITS, MICROS_PER_DAY, is_text
+from tests.values.rows.hostile import INTEGER_BITS, MICROS_PER_DAY, is_text
 
 Key = Callable[[Any], Any]
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}

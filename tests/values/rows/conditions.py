@@ -16,9 +16,9 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from tests.values.compared import MIRRORED, OPERATORS, both, compared, either, like, neither
-from tests.values.hostile import INTEGER_BITS, inner, is_text, stored
-from tests.values.literals import ABSENT, NULL, Literal, literal, quoted_text
+from tests.values.rows.compared import MIRRORED, OPERATORS, both, compared, either, like, neither
+from tests.values.rows.hostile import INTEGER_BITS, inner, is_text, stored
+from tests.values.rows.literals import ABSENT, NULL, Literal, literal, quoted_text
 
 Row = Mapping[str, Any]
 """The values of a row by the names of their columns."""

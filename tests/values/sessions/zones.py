@@ -1,4 +1,4 @@
-"""``python -m tests.values.zones URI ZONE SEED CONDITIONS``: times of a zone, by a Spark that is in it, and its JVM.
+"""``python -m tests.values.sessions.zones URI ZONE SEED CONDITIONS``: times of a zone, by a Spark that is in it.
 
 Clocks of most zones had odd offsets before there were time zones, and some change them twice a year: instants share a
 wall clock, and wall clocks are none. Conditions on times and days, as columns, partition keys and keys of a MERGE, are
@@ -26,7 +26,7 @@ from hive_acid.spark import AcidSession
 from tests.jvm import IN_UTC
 from tests.spark.compaction import compact_table
 from tests.spark.conftest import started
-from tests.values.hostile import MICROS_PER_DAY, day, is_storable, micros
+from tests.values.rows.hostile import MICROS_PER_DAY, day, is_storable, micros
 
 ZONES = (
     "America/Caracas", "Asia/Kolkata", "Europe/Amsterdam", "Australia/Lord_Howe", "Africa/Monrovia", "Pacific/Apia",

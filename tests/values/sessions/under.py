@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import hive_acid.spark
 from hive_acid.connection import Connection
-from tests.values.story import told
+from tests.values.sessions.story import told
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from hive_acid.errors import HiveAcidError
 from hive_acid.spark import AcidSession
 from tests.spark.compaction import compact_table
-from tests.values.exact import exactly, rows_of
-from tests.values.hostile import day, micros, sql_of
+from tests.values.rows.exact import exactly, rows_of
+from tests.values.rows.hostile import day, micros, sql_of
 
 COLUMNS = {
     "id": "int",

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from tests.values.hostile import inner
+from tests.values.rows.hostile import inner
 
 
 def rows_of(frame: DataFrame, kinds: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 import hive_acid.spark
 from hive_acid.streaming import ArrowWriter, StreamingConnection
 from tests.spark.compaction import compact_table
-from tests.values.conditions import Row
-from tests.values.hostile import SIMPLE, TYPES, stored
-from tests.values.under import under
+from tests.values.rows.conditions import Row
+from tests.values.rows.hostile import SIMPLE, TYPES, stored
+from tests.values.sessions.under import under
 
 COPY = "copy_of_values"
 DUMMY = {"hive.txn.manager": "DummyTxnManager"}

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from tests.values.compared import is_exact, is_number
-from tests.values.hostile import (
+from tests.values.rows.compared import is_exact, is_number
+from tests.values.rows.hostile import (
     INTEGER_BITS,
     MICROS_PER_DAY,
     float_text,

@@ -1,0 +1,1 @@
+"""Values, the conditions that ask for them, and how results are compared."""
