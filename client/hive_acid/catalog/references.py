@@ -12,9 +12,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hive_acid.catalog.about import AboutTable
 from hive_acid.catalog.calls import CatalogCalls, table_question
 from hive_acid.catalog.table import Table, table_from_wire, table_parts
-from hive_acid.errors import HiveAcidError, NoSuchObjectError, TableChangedError
+from hive_acid.errors import HiveAcidError, NoSuchObjectError, TableChangedError, TableNotAcidError
 from hive_acid.forks import renew_in_children
 from hive_acid.transactions.transaction import Transaction
 
@@ -36,7 +37,12 @@ class TableReference:
 
     @classmethod
     def of(cls, table: str | Table) -> TableReference:
-        """What a user means: by a name any table that has it, by a `Table` that one. Raises ValueError for no name."""
+        """What a user means: by a name any table that has it, by a `Table` that one.
+
+        Raises ValueError for no name, TableNotAcidError for what is only told about a table.
+        """
+        if isinstance(table, AboutTable):
+            raise TableNotAcidError(f"{table.called} tells about {table.full_name}: it is read, and not written")
         if isinstance(table, Table):
             return cls(table.database, table.name, table.id or None, table)
         return cls(*table_parts(table))

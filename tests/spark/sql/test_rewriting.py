@@ -31,6 +31,8 @@ class Known:
         name = tuple(part.lower() for part in parts)
         return {("t",): T, ("u",): U, ("d", "t"): T, ("d", "u"): U}.get(name)
 
+    source = read
+
 
 def wanted(text: Any, arguments: Any = None) -> Any:
     rewriter = Rewriter(Known(), arguments)  # type: ignore[arg-type]

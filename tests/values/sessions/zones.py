@@ -235,7 +235,8 @@ class _Zone:
     def specified(self, chance: random.Random, table: str, ids: set[int], key: str) -> None:
         """Rows that go to partitions by what PARTITION says of a time or a day, and leave them again."""
         known = self.copy.selectExpr("id", "cast(t AS string) AS time", "cast(d AS string) AS day").collect()
-        for row in chance.sample([row for row in known if row.id in ids], 4):
+        # A day of year 0, as west of Greenwich the first of year 1 begins, is none that PARTITION can say.
+        for row in chance.sample([row for row in known if row.id in ids and row.day >= "0001"], 4):
             moment = self.moments[row.id]
             text, other = (row.time, f"date'{row.day}'") if key == "t" else (row.day, f"timestamp_micros({moment}L)")
             kind = "timestamp" if key == "t" else "date"

@@ -10,7 +10,7 @@ from pyspark.sql.catalog import Column, Database, Table
 from pyspark.sql.types import StructType
 
 from hive_acid.catalog import table as tables
-from hive_acid.errors import ColumnError
+from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.spark.enabled.joined import EnabledSession
 from hive_acid.spark.sql.statements.show import definition_of
 from hive_acid.spark.values.quoting import quoted
@@ -199,7 +199,8 @@ class JoinedCatalog(_Base):
             super().cacheTable(self._hive_acid.sparks(tableName), *given)
             return
         table = self._hive_acid.named(tableName)
-        assert table is not None
+        if table is None:
+            raise UnsupportedTableError(f"{tableName} tells about a table: keep its frame, spark.table(…).cache()")
         kept.keep(table, frame, storageLevel)
 
     def uncacheTable(self, tableName: str) -> None:  # noqa: N802, N803

@@ -132,7 +132,8 @@ class EnabledSession(AcidSession):
 
         Raises NoSuchObjectError.
         """
-        table = self.named(name)
+        written = self._written(name)
+        table = None if written is None else self._sql.names().source(written.parts)
         if table is None and must_be:
             raise NoSuchObjectError(f"the metastore has no table {name}")
         return None if table is None else self.table(table)

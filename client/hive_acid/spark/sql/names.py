@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType
 
+from hive_acid.catalog.about import COLUMNS, AboutTable
 from hive_acid.catalog.calls import table_question
 from hive_acid.catalog.table import Table, table_from_wire
-from hive_acid.errors import HiveAcidError, NoSuchObjectError, OtherDatabaseError, SqlError
+from hive_acid.errors import HiveAcidError, NoSuchObjectError, OtherDatabaseError, SqlError, TableNotAcidError
 from hive_acid.spark.jvm.session_settings import word
 from hive_acid.spark.jvm.temporary_views import is_temporary_view
 from hive_acid.spark.sql.tokens import Name
@@ -85,6 +86,7 @@ class Names:
         self._beside_spark = beside_spark
         self._found: dict[tuple[str, ...], Table | None] = {}
         self._looked_up: dict[tuple[str, ...], Table | None] = {}
+        self._about: dict[tuple[str, ...], AboutTable | None] = {}
         self._views: dict[tuple[str, ...], Mapping[str, str | None] | None] = {}
 
     @property
@@ -99,6 +101,28 @@ class Names:
             table = self._transactional(self._found_or_asked(key))
             self._found[key] = None if table is not None and self._is_temporary_view(key) else table
         return self._found[key]
+
+    def source(self, parts: Sequence[str]) -> Table | None:
+        """As `read`, or what is told about a table of the metastore (`hive_acid.catalog.about`)."""
+        table = self.read(parts)
+        return self.about(parts) if table is None else table
+
+    def about(self, parts: Sequence[str]) -> AboutTable | None:
+        """What a name tells about a table, if no table has that name."""
+        key = tuple(part.lower() for part in parts)
+        if len(key) < 2 or key[-1] not in COLUMNS:
+            return None
+        if key not in self._about:
+            self._about[key] = self._told(key)
+        return self._about[key]
+
+    def _told(self, key: tuple[str, ...]) -> AboutTable | None:
+        if self._is_temporary_view(key) or (len(key) == 3 and self._database(key[:-1]) is None):
+            return None
+        table = self._transactional(self._table(key[:-1]))
+        if table is None or (len(key) == 2 and self._is_of_spark(Name(key, 0, 0))):
+            return None
+        return AboutTable.of(table, key[-1])
 
     def look_up(self, names: Iterable[Sequence[str]]) -> None:
         """Ask for the tables that `read` will be asked for, all in one round trip."""
@@ -160,6 +184,8 @@ class Names:
         """The metastore's table that is altered under a name, or None, as `written`; plain ones are the metastore's."""
         table = self._table(tuple(part.lower() for part in name.parts))
         if table is None:
+            if (about := self.about(name.parts)) is not None:
+                raise TableNotAcidError(f"{name} tells about {about.full_name}: it is read, and not written")
             self.refuse_hidden(name)
         return table
 

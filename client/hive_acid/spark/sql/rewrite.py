@@ -279,7 +279,7 @@ class Rewriter:
             return None
         if len(parts) == 1 and parts[0].name.lower() in ctes:
             return None
-        table = self._names.read([part.name for part in parts])
+        table = self._names.source([part.name for part in parts])
         if table is None:
             return None
         if node.args.get("version") or node.args.get("when"):
@@ -392,6 +392,7 @@ def _shorten_columns(tree: exp.Expr, references: list[_Reference], edits: _Edits
             for prefix in (written, of_table):
                 if len(prefix) > 1 and [part.name.lower() for part in parts[: len(prefix)]] == prefix:
                     edits.replace(parts[0].meta["start"], parts[len(prefix) - 1].meta["start"], "")
+                    break
 
 
 def _types(table: Table) -> dict[str, str | None]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hive_acid.catalog.about import AboutTable
 from hive_acid.operators.show import Listing
 from hive_acid.settings import TransactionManager
 from hive_acid.spark.jvm.session_settings import word
@@ -203,6 +204,8 @@ class Run:
             self.spark.catalog.dropTempView(name)
 
     def _frame(self, source: TableRead) -> DataFrame:
+        if isinstance(source.table, AboutTable):
+            return self.acid.table(source.table, where=None)
         frame = self.acid.table(source.table, row_id=source.row_id, where=source.where)
         return undivided(frame) if source.is_undivided else frame
 

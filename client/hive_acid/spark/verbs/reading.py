@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import overload
 
 from pyspark.sql import DataFrame
 
+from hive_acid.catalog.about import COLUMNS, HISTORY, AboutTable
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
-from hive_acid.errors import ColumnError, TableNotAcidError
+from hive_acid.errors import ColumnError, NoSuchObjectError, TableNotAcidError
 from hive_acid.settings import TransactionManager
+from hive_acid.spark.about.rows import rows_about
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.conditions.predicates import Predicate, predicate_of
 from hive_acid.spark.jvm.session_settings import SessionSettings
@@ -51,6 +54,9 @@ class ReadVerbs(TableVerbs):
     ) -> AcidTable | DataFrame:
         """The table ``db.name`` as the current snapshot sees it; with `row_id`, Hive's ROW__ID as first column.
 
+        ``db.t.history``, ``snapshots``, ``files``, ``partitions`` and ``deletes`` tell about ``db.t``, unless a table
+        has that name; what they tell is a plain frame, without the verbs.
+
         With `where`, the rows of it for which that is true: partitions and files that can have none are not even
         looked at.
 
@@ -63,6 +69,9 @@ class ReadVerbs(TableVerbs):
         without transactions.
         """
         check_condition("where", where)
+        if (about := self._about(name)) is not None:
+            rows = self._rows_about(about)
+            return rows if where is None else rows.filter(where)
         self._check_boolean(name, where)
         if self._is_dummy:
             table = self._lookup(name)
@@ -79,6 +88,36 @@ class ReadVerbs(TableVerbs):
         except BaseException:
             transaction.end_later()
             raise
+
+    def history(self, table: str | Table) -> DataFrame:
+        """The writes of a table, the newest first, as far as its files and the metastore tell of them (null where not).
+
+        It is what `table` gives for ``db.t.history``. Raises NoSuchObjectError, TableNotAcidError.
+        """
+        return self._rows_about(AboutTable.of(self._lookup(table), HISTORY))
+
+    def _about(self, name: str | Table) -> AboutTable | None:
+        """What a name tells about a table, if it is no table's own: ``db.t.files``, or ``t.files`` of `default`."""
+        if isinstance(name, Table):
+            return name if isinstance(name, AboutTable) else None
+        of, _, what = name.lower().rpartition(".") if isinstance(name, str) else ("", "", "")
+        if not of or what not in COLUMNS or of.count(".") > 1:
+            return None
+        if "." not in of:
+            with suppress(NoSuchObjectError):
+                self._lookup(name)
+                return None
+        try:
+            return AboutTable.of(self._lookup(of), what)
+        except NoSuchObjectError:
+            if "." in of:
+                raise
+            return None
+
+    def _rows_about(self, about: AboutTable) -> DataFrame:
+        self._refuse_without_transactions()
+        with self._blocks.reading([about.full_name]) as transaction:
+            return rows_about(self._context, transaction, about)
 
     def _plain_frame(self, table: Table, *, row_id: bool) -> AcidTable:
         refuse_acid(table)

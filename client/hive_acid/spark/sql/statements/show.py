@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from hive_acid.catalog.about import AboutTable
 from hive_acid.catalog.storage_formats import name_of
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
@@ -58,7 +59,7 @@ def describe(run: Run, cursor: Cursor) -> DataFrame | None:
     """
     cursor.one_of("DESCRIBE", "DESC")
     if cursor.peek() == "HISTORY" and cursor.peek(1) not in ("", ";", "."):
-        raise cursor.error("no history is kept here: SHOW TRANSACTIONS and SHOW COMPACTIONS tell what runs")
+        return _history(run, cursor)
     if cursor.peek() in DATABASE_WORDS:
         cursor.one_of(cursor.peek())
         cursor.accept("EXTENDED")
@@ -67,9 +68,12 @@ def describe(run: Run, cursor: Cursor) -> DataFrame | None:
         return None
     cursor.accept("TABLE")
     in_full = cursor.accept("EXTENDED") or cursor.accept("FORMATTED")
-    table = run.names.read(cursor.name().parts)
+    table = run.names.source(cursor.name().parts)
     if table is None:
         return None
+    if isinstance(table, AboutTable):
+        cursor.finish()
+        return run.rows(_DESCRIPTION, [_described(column) for column in table.columns])
     partition = _partition(run, table, inside) if (inside := parenthesized_partition(cursor)) is not None else None
     if partition is None and not cursor.at_end and cursor.peek() != ";":
         name = cursor.identifier("a column").lower()
@@ -85,6 +89,16 @@ def describe(run: Run, cursor: Cursor) -> DataFrame | None:
             rows += [("", "", ""), ("# Detailed Partition Information", "", ""), *partition]
         rows += [("", "", ""), ("# Detailed Table Information", "", ""), *_details(table)]
     return run.rows(_DESCRIPTION, rows)
+
+
+def _history(run: Run, cursor: Cursor) -> DataFrame:
+    """``DESCRIBE HISTORY t [LIMIT n]``. Raises NoSuchObjectError."""
+    cursor.expect("HISTORY")
+    table = run.names.known(cursor.name("a table"))
+    most = cursor.integer("a number of writes") if cursor.accept("LIMIT") else None
+    cursor.finish()
+    found = run.acid.history(table)
+    return found if most is None else found.limit(most)
 
 
 def _column(run: Run, table: Table, name: str) -> DataFrame:
@@ -158,7 +172,7 @@ def _of_table(run: Run, cursor: Cursor, what: str) -> DataFrame | None:
     parts = cursor.name().parts
     if what == "COLUMNS" and len(parts) == 1 and (cursor.accept("IN") or cursor.accept("FROM")):
         parts = (*cursor.name("a database's name").parts, *parts)
-    table = run.names.read(parts)
+    table = run.names.source(parts) if what == "COLUMNS" else run.names.read(parts)
     if table is None:
         return None
     if what == "PARTITIONS":

@@ -1,0 +1,1 @@
+"""What is told about a table beside its rows: its writes, its files, its partitions."""
