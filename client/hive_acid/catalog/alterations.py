@@ -12,7 +12,7 @@ from typing import Any
 from hive_acid.catalog.calls import CatalogCalls
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Column, Table, folded, table_from_wire
-from hive_acid.errors import ColumnError
+from hive_acid.errors import ColumnError, ViewError
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 
@@ -128,6 +128,16 @@ class Alterations:
         table, wire = self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)
         kept = {key: value for key, value in (wire.parameters or {}).items() if key not in properties}
         wire.parameters = kept | {key: value for key, value in properties.items() if value is not None}
+        self._alter(transaction, table, "alter_table", wire)
+
+    def redefine_view(self, transaction: Transaction, meant: TableReference, view: Table) -> None:
+        """Give a view the columns, the query and the properties of `view`. Raises ViewError if it is a table by now."""
+        table, wire = self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)
+        if not table.is_view:
+            raise ViewError(f"{table.full_name} is a table by now, and no view")
+        told = view.to_wire(wire.owner)
+        wire.sd.cols, wire.parameters = told.sd.cols, told.parameters
+        wire.viewOriginalText, wire.viewExpandedText = told.viewOriginalText, told.viewExpandedText
         self._alter(transaction, table, "alter_table", wire)
 
     def drop_partitions(

@@ -14,6 +14,9 @@ from hive_acid.wire import ttypes
 
 DEFAULT_DATABASE = "default"
 
+VIRTUAL_VIEW = "VIRTUAL_VIEW"
+"""A view's kind of table, in the metastore's words."""
+
 ORC_INPUT, ORC_OUTPUT, ORC_SERDE = ORC
 
 
@@ -54,6 +57,9 @@ class Table:
     serde: str = ORC_SERDE
     output_format: str = ORC_OUTPUT
     serde_parameters: dict[str, str] = field(default_factory=dict)
+    view_text: str = ""
+    """The query of a view, with each table's database."""
+    view_text_as_written: str = ""
 
     @property
     def full_name(self) -> str:
@@ -61,9 +67,19 @@ class Table:
         return f"{self.database}.{self.name}"
 
     @property
+    def called(self) -> str:
+        """The name by which a statement reads it."""
+        return self.full_name
+
+    @property
     def all_columns(self) -> tuple[Column, ...]:
         """The columns in the files, and behind them the partition keys, as a frame of the table has them."""
         return *self.columns, *self.partition_keys
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it has no rows of its own, but shows those of a query."""
+        return self.table_type == VIRTUAL_VIEW
 
     @property
     def is_transactional(self) -> bool:
@@ -119,6 +135,8 @@ class Table:
             partitionKeys=[_field(column) for column in self.partition_keys],
             parameters=dict(self.parameters),
             tableType=self.table_type,
+            viewOriginalText=self.view_text_as_written or None,
+            viewExpandedText=self.view_text or None,
         )
 
 
@@ -150,6 +168,8 @@ def table_from_wire(table: Any) -> Table:
         id=table.id or 0,
         serde=(serde.serializationLib or "") if serde else "",
         serde_parameters=dict(serde.parameters or {}) if serde else {},
+        view_text=table.viewExpandedText or table.viewOriginalText or "",
+        view_text_as_written=table.viewOriginalText or "",
     )
 
 

@@ -192,8 +192,25 @@ def test_a_view_of_sql_keeps_its_snapshot(numbers: EnabledSession, spark: SparkS
                 spark.sql(f"CREATE {made} AS SELECT * FROM d.t")
     finally:
         spark.sql(f"DROP VIEW {name}")
-    with pytest.raises(SqlError, match="make it CREATE TEMPORARY VIEW"):
-        spark.sql("CREATE VIEW stays AS SELECT * FROM d.t")
+
+
+def test_a_view_that_stays_is_the_metastores(numbers: EnabledSession, spark: SparkSession) -> None:
+    spark.sql("CREATE VIEW d.stays (a, b) COMMENT 'two' AS SELECT * FROM d.t WHERE id > 1")
+    kept = spark.table("d.stays")
+    for read in (spark.sql("SELECT * FROM d.stays"), kept, spark.read.table("d.stays"), numbers.table("d.stays")):
+        assert (read.columns, rows(read)) == (["a", "b"], ALL[1:])
+    assert spark.catalog.getTable("d.stays").tableType == "VIEW"
+    assert spark.catalog.tableExists("d.stays")
+    spark.sql("DELETE FROM d.t WHERE id > 1")
+    assert rows(kept) == ALL[1:]
+    assert spark.table("d.stays").isEmpty()
+    spark.range(1).createOrReplaceTempView("here")
+    with pytest.raises(SqlError, match="here is not the metastore's, whose tables alone"):
+        spark.sql("CREATE VIEW d.both AS SELECT here.id FROM d.t, here")
+    with pytest.raises(SqlError, match=r"d\.stays is a view"):
+        spark.range(1).selectExpr("id AS a", "'' AS b").writeTo("d.stays").append()
+    spark.sql("DROP VIEW d.stays")
+    assert not spark.catalog.tableExists("d.stays")
 
 
 def test_the_catalogue(numbers: EnabledSession, spark: SparkSession) -> None:

@@ -221,8 +221,6 @@ def test_what_is_sparks_goes_to_spark(numbers: Any, spark: SparkSession, tmp_pat
         spark.catalog.dropTempView("five")
     finally:
         spark.catalog.dropTempView("four")
-    with pytest.raises(SqlError, match="keep frame"):
-        sql("CREATE VIEW five AS SELECT * FROM d.u")
     with pytest.raises(AnalysisException):
         sql("UPDATE nothing SET a = 1")
 

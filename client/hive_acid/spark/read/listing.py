@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_acid.catalog.table import Table
-from hive_acid.errors import TableNotAcidError, UnsupportedTableError
+from hive_acid.errors import TableNotAcidError, UnsupportedTableError, ViewError
 from hive_acid.filesystem import files
 from hive_acid.format.names import DirectoryKind, parse_bucket_file
 from hive_acid.format.partitions import parse_partition_name
@@ -135,6 +135,8 @@ def check_full_acid(table: Table) -> None:
 
 def check_transactional(table: Table) -> None:
     """Raise TableNotAcidError unless a snapshot decides what is seen of the table."""
+    if table.is_view:
+        raise ViewError(f"{table.full_name} is a view: it has no rows of its own")
     if not table.is_transactional:
         raise TableNotAcidError(
             f"{table.full_name} is not an ACID table: its property 'transactional' is not 'true'. Read it with Spark, "

@@ -28,6 +28,10 @@ DEFAULT_DATABASE = "default"
 _SPARK_CATALOG = "spark_catalog"
 _HIVE_CATALOG = "hive"
 _MOST_AT_ONCE = 100
+_DATABASE_OF_SPARKS = "view.catalogAndNamespace.part.1"
+"""A view's property by which Spark keeps the database of `USE` in which it was made."""
+_DEEPEST = 100
+"""So many views may lie in one another, as in Spark."""
 _TEMPORARY = ("global_temp", "session", "system")
 
 
@@ -80,14 +84,32 @@ class Names:
     metastore's tables, too, and of those in a Spark that reads Hive's plain tables only the transactional ones.
     """
 
-    def __init__(self, acid: ReadVerbs, current: CurrentDatabase, *, beside_spark: bool = False) -> None:
+    def __init__(
+        self,
+        acid: ReadVerbs,
+        current: CurrentDatabase,
+        *,
+        beside_spark: bool = False,
+        within: tuple[str, ...] = (),
+    ) -> None:
+        """`within` are the views around, ``db.view``, in whose text the names stand: none is of a temporary view."""
         self._acid = acid
         self._current = current
         self._beside_spark = beside_spark
+        self._within = within
         self._found: dict[tuple[str, ...], Table | None] = {}
         self._looked_up: dict[tuple[str, ...], Table | None] = {}
         self._about: dict[tuple[str, ...], AboutTable | None] = {}
         self._views: dict[tuple[str, ...], Mapping[str, str | None] | None] = {}
+
+    def of_view(self, view: Table) -> Names:
+        """What names mean in the text of a view. Raises SqlError for one that shows itself, or lies too deep."""
+        if view.full_name in self._within or len(self._within) == _DEEPEST:
+            raise SqlError(f"the view {view.full_name} shows itself, by {' and '.join(self._within[-3:])}")
+        current = DatabaseOfThread()
+        current.name = view.parameters.get(_DATABASE_OF_SPARKS, view.database)
+        within = (*self._within, view.full_name)
+        return Names(self._acid, current, beside_spark=self._beside_spark, within=within)
 
     @property
     def current_database(self) -> str:
@@ -120,7 +142,7 @@ class Names:
         if self._is_temporary_view(key) or (len(key) == 3 and self._database(key[:-1]) is None):
             return None
         table = self._transactional(self._table(key[:-1]))
-        if table is None or (len(key) == 2 and self._is_of_spark(Name(key, 0, 0))):
+        if table is None or table.is_view or (len(key) == 2 and self._is_of_spark(Name(key, 0, 0))):
             return None
         return AboutTable.of(table, key[-1])
 
@@ -176,9 +198,19 @@ class Names:
     def written(self, name: Name) -> Table | None:
         """The metastore's table whose rows are changed under a name, or None: a temporary view cannot be changed.
 
-        Raises OtherDatabaseError for a name that Spark would look for in another database.
+        Raises OtherDatabaseError for a name that Spark would look for in another database, SqlError for a view.
         """
-        return self._transactional(self.defined(name))
+        return self._transactional(self.defined_table(name))
+
+    def defined_table(self, name: Name) -> Table | None:
+        """As `defined`. Raises SqlError for a view."""
+        table = self.defined(name)
+        if table is not None and table.is_view:
+            raise SqlError(
+                f"{table.full_name} is a view, which has no rows of its own: change the tables that it shows, "
+                "or the view by ALTER VIEW and DROP VIEW"
+            )
+        return table
 
     def defined(self, name: Name) -> Table | None:
         """The metastore's table that is altered under a name, or None, as `written`; plain ones are the metastore's."""
@@ -263,7 +295,7 @@ class Names:
 
     def _transactional(self, table: Table | None) -> Table | None:
         """A table, unless it is a plain one that Spark reads and writes itself."""
-        if table is None or table.is_transactional or not self._beside_spark:
+        if table is None or table.is_transactional or table.is_view or not self._beside_spark:
             return table
         return None if word(self._acid.spark, "spark.sql.catalogImplementation") == "HIVE" else table
 
@@ -291,7 +323,13 @@ class Names:
             case _:
                 return None
 
+    def is_temporary_view(self, name: Name) -> bool:
+        """Whether a name is a temporary view's."""
+        return self._is_temporary_view(tuple(part.lower() for part in name.parts))
+
     def _is_temporary_view(self, key: tuple[str, ...]) -> bool:
         if len(key) > 1:
             return key[0] in _TEMPORARY
+        if self._within:
+            return False
         return is_temporary_view(self._acid.spark, key[0])

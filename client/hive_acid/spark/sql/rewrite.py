@@ -27,6 +27,8 @@ from hive_acid.tokens import Token
 
 _DIALECTS = ("spark", "databricks")
 _SHOWN_LENGTH = 80
+_WITH_CATALOG = 3
+"""So many parts has a name that names its catalog, too."""
 _OTHER_TEXTS = ("varchar", "string")
 _BEFORE_TABLE = frozenset({"", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT"})
 _BEFORE_PARENTHESIS = _BEFORE_TABLE | {"FROM", "JOIN", "IN", "EXISTS", "AS", "(", ","}
@@ -43,6 +45,22 @@ class TableRead:
     row_id: bool
     where: str | None
     is_undivided: bool = False
+    view: ViewQuery | None = None
+    """What a view shows; None for a table."""
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables that are read, ``db.table``: a view's are those of its query."""
+        sources = () if self.view is None else self.view.sources.values()
+        return [self.table.full_name] if self.view is None else [name for of in sources for name in of.tables]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewQuery:
+    """The template of a view's query, and what stands at its places."""
+
+    template: str
+    sources: Mapping[str, TableRead]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +102,27 @@ class Rewriter:
         self.read_ctes: dict[str, str] = {}
         self.has_qualified = False
         """Whether names that are not ours were given their database."""
+        self.foreign: list[str] = []
+        """Names of tables that are not the metastore's."""
 
     @property
     def tables(self) -> list[str]:
         """The tables that the templates read, ``db.table``."""
-        return [source.table.full_name for source in self.sources.values()]
+        return [name for source in self.sources.values() for name in source.tables]
+
+    def stored(self, text: str) -> str:
+        """A query as a view keeps it, each table of the metastore with its database.
+
+        `foreign` are then the names in it that are not the metastore's. Raises SqlError.
+        """
+        text = _without_table_statements(text, self._names)
+        edits = _Edits(text)
+        for reference in self._references(parsed(text, text), edits):
+            parts, table = reference.node.parts, reference.table
+            if len(parts) < _WITH_CATALOG:
+                name = ".".join(map(quoted, table.called.split(".")))
+                edits.replace(parts[0].meta["start"], parts[-1].meta["end"] + 1, "", name)
+        return edits.template().format()
 
     def query(self, text: str) -> str:
         """The template of a query. Raises SqlError if it cannot be understood, UnsupportedTableError."""
@@ -268,6 +302,8 @@ class Rewriter:
             elif isinstance(node, exp.Table) and (table := self._table(node, ctes)) is not None:
                 yield _Reference(node, table, node.find_ancestor(exp.Select))
             elif isinstance(node, exp.Table) and not (len(node.parts) == 1 and node.name.lower() in ctes):
+                if _is_name(node):
+                    self.foreign.append(".".join(part.name for part in node.parts))
                 self._qualify(node, edits)
             pending += [(child, ctes) for child in node.iter_expressions() if child is not with_]
 
@@ -298,12 +334,17 @@ class Rewriter:
             where = wanted_text(select, reference.node, reference.table, self._arguments)
             if where is not None and "\\" in where and has_chars(reference.table):
                 where = None  # Whether a CHAR is compared in it as Hive does could not be told.
-        place = "{" + self._key(TableRead(reference.table, with_row_id, where, is_asked)) + "}"
+        view = self._view(reference.table) if reference.table.is_view else None
+        place = "{" + self._key(TableRead(reference.table, with_row_id, where, is_asked, view)) + "}"
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
         if reference.node.alias:
             edits.replace(start, end, place)
         else:
             edits.replace(start, end, f"({place} AS ", f"{quoted(reference.node.name)})")
+
+    def _view(self, view: Table) -> ViewQuery:
+        within = Rewriter(self._names.of_view(view))
+        return ViewQuery(within.query(view.view_text), within.sources)
 
     def _is_cte(self, node: exp.Table) -> bool:
         """Whether a name means a CTE of the statement, unless one of the query itself has it."""

@@ -22,6 +22,7 @@ from hive_acid.spark.sql.frames import in_braces
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped
+from hive_acid.spark.sql.views import shown_by
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.explaining import Explaining
 from hive_acid.spark.verbs.reading import ReadVerbs
@@ -49,7 +50,7 @@ class Query:
     @property
     def tables(self) -> list[str]:
         """The metastore's tables that it reads, ``db.table``."""
-        return [source.table.full_name for source in self.sources.values()]
+        return [name for source in self.sources.values() for name in source.tables]
 
     def frame(self) -> DataFrame:
         """See `Run.query`."""
@@ -206,6 +207,13 @@ class Run:
     def _frame(self, source: TableRead) -> DataFrame:
         if isinstance(source.table, AboutTable):
             return self.acid.table(source.table, where=None)
+        if source.view is not None:
+            query = source.view
+            frames: dict[str, Any] = {key: self._frame(of) for key, of in query.sources.items()}
+            # Without frames Spark takes a text as it is, braces and all.
+            return shown_by(
+                source.table, self.spark.sql(query.template if frames else query.template.format(), **frames)
+            )
         frame = self.acid.table(source.table, row_id=source.row_id, where=source.where)
         return undivided(frame) if source.is_undivided else frame
 

@@ -151,6 +151,17 @@ class DefinitionVerbs(SessionBase):
         names_of("old and new", [old, new])
         self._alter(table, lambda txn, meant: self._alterations.rename_partition(txn, meant, old, new))
 
+    def create_view(self, view: Table, *, if_not_exists: bool = False) -> None:
+        """Make a view of the definition `view`, with its columns, its query and its properties.
+
+        Raises AlreadyExistsError.
+        """
+        self.connection.create_table(view, if_not_exists=if_not_exists)
+
+    def redefine_view(self, view: Table) -> None:
+        """Give the view of that name the columns, the query and the properties of `view`. Raises ViewError."""
+        self._alter(view.full_name, lambda txn, meant: self._alterations.redefine_view(txn, meant, view))
+
     def set_owner(self, table: str | Table, owner: str, *, is_role: bool = False) -> None:
         """Give a table to another user, or to a role."""
         kind = ttypes.PrincipalType.ROLE if is_role else ttypes.PrincipalType.USER

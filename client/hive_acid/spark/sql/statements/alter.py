@@ -55,7 +55,7 @@ _REFUSED: dict[tuple[str, ...], str] = {
 def alter_table(run: Run, cursor: Cursor) -> DataFrame | None:
     """``ALTER TABLE t …``; None if the table is not ours."""
     cursor.expect("ALTER", "TABLE")
-    table = run.names.defined(cursor.name())
+    table = run.names.defined_table(cursor.name())
     if table is None:
         return None
     if _asks_for_compaction(cursor.text):

@@ -183,7 +183,7 @@ def drop_table(run: Run, cursor: Cursor) -> DataFrame | None:
     """``DROP TABLE [IF EXISTS] t [PURGE]``; None if the table is not ours."""
     cursor.expect("DROP", "TABLE")
     cursor.accept("IF", "EXISTS")
-    table = run.names.defined(cursor.name())
+    table = run.names.defined_table(cursor.name())
     purge = cursor.accept("PURGE")
     cursor.finish()
     if table is None:

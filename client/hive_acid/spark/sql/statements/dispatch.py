@@ -11,15 +11,13 @@ from hive_acid.errors import NoSuchObjectError, SqlError
 from hive_acid.spark.plans.telling import heard_plans, text_of
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments
-from hive_acid.spark.sql.columns import names
 from hive_acid.spark.sql.frames import named_frames
 from hive_acid.spark.sql.mentions import mentions_ours
 from hive_acid.spark.sql.names import CurrentDatabase, DatabaseOfSession, DatabaseOfThread, Names
 from hive_acid.spark.sql.run import Run
-from hive_acid.spark.sql.statements import alter, change, create, databases, insert, merge, show, transfer
+from hive_acid.spark.sql.statements import alter, change, create, databases, insert, merge, show, transfer, views
 from hive_acid.spark.sql.statements.variables import substituted
 from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
-from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.reading import ReadVerbs
 
 _QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "("})
@@ -175,7 +173,9 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
         if kind in ("CREATE", "DROP") and words[0] == "ROLE":
             raise cursor.error("roles are stored by other clients and not enforced here")
         if kind == "CREATE" and "VIEW" in words:
-            return _create_view
+            return views.create_view
+        if words[0] == "VIEW":
+            return views.drop_view if kind == "DROP" else views.alter_view
         if "TABLE" in words[:3]:
             raise cursor.error("EXTERNAL, TEMPORARY and OR REPLACE tables are not made here")
         return None
@@ -230,34 +230,3 @@ def _whole(cursor: Cursor) -> str:
     query = cursor.until().source
     cursor.finish()
     return query
-
-
-def _create_view(run: Run, cursor: Cursor) -> DataFrame | None:
-    """A temporary view that shows tables of the metastore, which keeps their snapshot; None for a view of Spark's.
-
-    Raises SqlError for a view that is to stay: it would outlive its snapshot.
-    """
-    made = Cursor(cursor.text)
-    cursor.until("AS")
-    if not cursor.accept("AS"):
-        return None
-    query = cursor.rest()
-    if not run.reads_ours(query):
-        return None
-    made.expect("CREATE")
-    replaces, is_global = made.accept("OR", "REPLACE"), made.accept("GLOBAL")
-    if not (made.accept("TEMPORARY") or made.accept("TEMP")):
-        raise SqlError(
-            "a view that stays holds no snapshot, so its files could go: make it CREATE TEMPORARY VIEW, or keep frame "
-            "= acid.sql('SELECT …') and call frame.createOrReplaceTempView(…) for as long as the frame is kept"
-        )
-    made.expect("VIEW")
-    name = made.identifier("a view's name")
-    columns = names(made, "columns") if made.sees("(") else []
-    if not made.sees("AS"):
-        raise made.error("of CREATE TEMPORARY VIEW a name, names of columns and AS are understood")
-    frame = run.query(query)
-    shown = frame.toDF(*columns) if columns else frame
-    kind = ("createOrReplace" if replaces else "create") + ("Global" if is_global else "") + "TempView"
-    getattr(shown, kind)(name if name.isidentifier() else quoted(name))
-    return run.nothing()

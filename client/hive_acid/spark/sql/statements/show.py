@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog.about import AboutTable
 from hive_acid.catalog.storage_formats import name_of
-from hive_acid.catalog.table import Column, Table
+from hive_acid.catalog.table import VIRTUAL_VIEW, Column, Table
 from hive_acid.errors import ColumnError
 from hive_acid.format.properties import TRANSACTIONAL
 from hive_acid.operators import execution as operators
@@ -15,6 +17,7 @@ from hive_acid.spark.sql.columns import property_key
 from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
+from hive_acid.spark.sql.views import is_out_column
 from hive_acid.spark.values.quoting import quoted
 
 _DESCRIPTION = ("col_name", "data_type", "comment")
@@ -37,6 +40,8 @@ def show(run: Run, cursor: Cursor) -> DataFrame | None:
         if run.beside_spark and not run.names.has_database(database):
             return None
         return _names(run, cursor, "tableName", "get_tables", database)
+    if what == "VIEWS":
+        return _views(run, cursor)
     if what in ("TRANSACTIONS", "LOCKS", "COMPACTIONS"):
         return operate(run, cursor)
     if what == "TABLE" and cursor.peek(1) == "EXTENDED":
@@ -148,6 +153,24 @@ def _names(run: Run, cursor: Cursor, column: str, method: str, *arguments: str) 
     return run.rows([column], [(name,) for name in sorted(found)])
 
 
+def _views(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``SHOW VIEWS [IN d] [LIKE 'pattern']``: the metastore's, and the temporary ones of Spark's session."""
+    cursor.expect("VIEWS")
+    database = run.names.current_database
+    if cursor.accept("IN") or cursor.accept("FROM"):
+        database = run.names.database(cursor.name("a database's name"))
+    if run.beside_spark and not run.names.has_database(database):
+        return None
+    cursor.accept("LIKE")
+    pattern = cursor.string("a pattern") if cursor.sees_string() else "*"
+    cursor.finish()
+    found = run.acid.connection.call("get_tables_by_type", database, pattern, VIRTUAL_VIEW)
+    temporary = [row for row in run.spark.sql(f"SHOW VIEWS LIKE {_literal(pattern)}").collect() if row.isTemporary]
+    rows = [(database, name, "false") for name in sorted(found)]
+    rows += [(row.namespace, row.viewName, "true") for row in temporary]
+    return run.rows(["namespace", "viewName", "isTemporary"], rows)
+
+
 def _extended(run: Run, cursor: Cursor) -> DataFrame:
     """``SHOW TABLE EXTENDED [IN d] LIKE 'pattern' [PARTITION (…)]``: a text of what is said of each table."""
     cursor.expect("TABLE", "EXTENDED")
@@ -204,6 +227,8 @@ def _of_table(run: Run, cursor: Cursor, what: str) -> DataFrame | None:
 def definition_of(table: Table) -> str:
     """The CREATE TABLE that makes a table like this one, at its place."""
     properties = {key: value for key, value in table.parameters.items() if key not in _ASSIGNED}
+    if table.is_view:
+        return _view_definition(table, {key: value for key, value in properties.items() if not is_out_column(key)})
     if not table.is_transactional:  # else it would be made as one
         properties[TRANSACTIONAL] = "false"
     lines = [f"CREATE TABLE {'.'.join(map(quoted, (table.database, table.name)))} ({_columns(table.columns)})"]
@@ -215,8 +240,22 @@ def definition_of(table: Table) -> str:
         lines.append(f"CLUSTERED BY ({', '.join(map(quoted, table.bucket_columns))}) INTO {table.buckets} BUCKETS")
     stored_as = name_of(table.input_format, table.serde)
     lines += [f"STORED AS {stored_as}", f"LOCATION {_literal(table.location)}"]
-    pairs = ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
-    return "\n".join([*lines, f"TBLPROPERTIES ({pairs})"])
+    return "\n".join([*lines, f"TBLPROPERTIES ({_pairs(properties)})"])
+
+
+def _view_definition(view: Table, properties: Mapping[str, str]) -> str:
+    said = (f" COMMENT {_literal(column.comment)}" if column.comment else "" for column in view.columns)
+    columns = ", ".join(quoted(column.name) + text for column, text in zip(view.columns, said, strict=True))
+    lines = [f"CREATE VIEW {'.'.join(map(quoted, (view.database, view.name)))} ({columns})"]
+    if text := view.parameters.get("comment"):
+        lines.append(f"COMMENT {_literal(text)}")
+    if properties:
+        lines.append(f"TBLPROPERTIES ({_pairs(properties)})")
+    return "\n".join([*lines, f"AS {view.view_text}"])
+
+
+def _pairs(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
 
 
 def _columns(columns: tuple[Column, ...]) -> str:
@@ -239,7 +278,8 @@ def _details(table: Table) -> list[tuple[str, str, str]]:
     details = {
         "Database": table.database,
         "Table": table.name,
-        "Type": table.table_type,
+        "Type": "VIEW" if table.is_view else table.table_type,
+        "View Text": table.view_text,
         "Location": table.location,
         "InputFormat": table.input_format,
         "Clustered by": buckets,

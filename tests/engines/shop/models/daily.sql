@@ -1,0 +1,2 @@
+{{ config(materialized='table') }}
+select day, sum(total) as total, count(*) as orders from {{ ref('orders') }} group by day
