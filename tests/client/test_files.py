@@ -168,3 +168,23 @@ def test_a_place_on_the_disk_is_what_it_says(tmp_path: Path, name: str, scheme: 
     assert files.read(f"{at}/{name}") == b"x"
     files.remove(at)
     assert not (tmp_path / name / "t").exists()
+
+
+def test_what_two_remove_at_once_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the other one has taken is not there any more, and the rest goes."""
+    root, rm = tmp_path / "root", files._LOCAL.rm
+    root.mkdir()
+    for name in "abc":
+        (root / name).touch()
+
+    def taken(path: str, recursive: bool) -> None:
+        if (root / "a").exists():
+            (root / "a").unlink()
+            raise FileNotFoundError(root / "a")
+        rm(path, recursive=recursive)
+
+    monkeypatch.setattr(files._LOCAL, "rm", taken)
+    assert files.remove(str(root)) is True
+    assert not root.exists()
+    monkeypatch.undo()
+    assert files.remove(str(root)) is False

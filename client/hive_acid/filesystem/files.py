@@ -425,9 +425,16 @@ def copy(source: str, target: str, *, share: bool = False) -> None:
     source_filesystem.cp_file(source_path, target_path)
 
 
+_REMOVALS = 100
+"""So often a directory is begun to be removed, of which others remove parts."""
+
+
 @_refusals
 def remove(location: str) -> bool:
-    """Remove a file or a directory with all below it; False if there was nothing."""
+    """Remove a file or a directory with all below it; False if there was nothing.
+
+    Somebody else may remove the same at once: what he has taken first is passed by, and the rest goes.
+    """
     filesystem, path = _open(location)
     if is_local(location) and os.path.islink(path):  # what it leads to is somebody's
         os.unlink(path)
@@ -436,11 +443,17 @@ def remove(location: str) -> bool:
         keys = list(filesystem.find(path))
         _remove_objects(filesystem, keys)
         return bool(keys)
-    try:
-        filesystem.rm(path, recursive=True)
-    except FileNotFoundError:
-        return False
-    return True
+    found = False
+    for _ in range(_REMOVALS):
+        try:
+            filesystem.rm(path, recursive=True)
+        except FileNotFoundError:  # it, or something below it that was there when it was listed
+            if not filesystem.exists(path):
+                return found
+            found = True
+            continue
+        return True
+    raise OSError(f"{location} is filled, or removed by others, while it is removed")
 
 
 @_refusals
