@@ -25,6 +25,7 @@ _POOLER = (
 )
 _POOLERS_WORDS = ("unsupported startup parameter", "statement pooling mode")
 """How PgBouncer refuses us."""
+_NO_PASSWORD = "no password supplied"
 _NO_CONNECT = re.compile(r'permission denied for database (".*")')
 _RIGHTS = """
     SELECT quote_ident(current_database()), quote_ident(current_user),
@@ -73,6 +74,11 @@ def _refusal(error: psycopg2.Error) -> str:
     if code_of(error) is not None:
         return f"the database refuses what is asked at the start: {cause}"
     _, is_told, words = cause.partition("FATAL: ")
+    if _NO_PASSWORD in cause:
+        return (
+            "it wants a password, and none was given: name a file of it by --database-password-file, or put it into "
+            "PGPASSWORD or .pgpass"
+        )
     if not is_told:
         return f"the database does not answer: {cause}"
     if denied := _NO_CONNECT.search(words):

@@ -232,3 +232,12 @@ def _end_all(host: str) -> None:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE pid <> pg_backend_pid() AND usename = 'ann'"
             )
+
+
+def test_a_password_that_is_missing_is_named(guarded: str, tmp_path: Path) -> None:
+    """The driver's words are those of a database that does not answer."""
+    running = command("serve", "--database-url", f"postgresql://ann@{guarded}/guarded", home=tmp_path, environment={})
+    words = running.communicate(timeout=60)[1]
+    assert running.returncode != 0
+    assert "it wants a password, and none was given: name a file of it by --database-password-file" in words
+    assert "not answer" not in words
