@@ -408,8 +408,9 @@ def _children(pid: Any) -> Any:
 def _postgres_processes(data_dir: Path) -> Any:
     found = []
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and os.path.exists(entry / "cmdline"):
-            words = (entry / "cmdline").read_bytes()
-            if str(data_dir).encode() in words and b"postgres" in words:
-                found.append(entry.name)
+        words = b""
+        with contextlib.suppress(OSError):  # it may end meanwhile
+            words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+        if str(data_dir).encode() in words and b"postgres" in words:
+            found.append(entry.name)
     return found
