@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.table import Table
 from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError, UnsupportedTableError
 from hive_acid.spark.enabled.joined import EnabledSession, Target
-from hive_acid.spark.values.types import hive_columns
 
 _COLUMN = re.compile(r"Column<'(.*)'>")
 _EVOLVES = "mergeschema"
@@ -97,16 +96,7 @@ class Rows:
 
     def overwrite_all(self) -> None:
         """Replace all rows, also those of partitions that no new row falls into."""
-        table = self.table()
-        if not table.partition_keys:
-            self._acid.overwrite(table, self._frame)
-        elif table.is_full_acid:
-            self._acid.overwrite(table, self._frame, where="true")
-        else:
-            raise UnsupportedTableError(
-                f"{table.full_name} is insert-only and has partitions: overwritePartitions() of writeTo replaces those "
-                "that the rows fall into, and TRUNCATE TABLE before it all others"
-            )
+        self._acid.replace_rows(self.table(), self._frame)
 
     def create(self) -> None:
         """Make the table, with these columns and rows. Raises AlreadyExistsError."""
@@ -123,26 +113,7 @@ class Rows:
         table = self._target.table
         if table is None:
             raise NoSuchObjectError(f"the metastore has no table {self._target.full_name}")
-        if not self._is_alike(table):
-            raise UnsupportedTableError(
-                f"{table.full_name} has other columns, partitions, buckets or another place than what would replace "
-                "it, and one table cannot take the other's place at once: drop it, and create it anew"
-            )
-        self.overwrite_all()
-        if self._new.properties:
-            self._acid.set_properties(table.full_name, self._new.properties)
-
-    def _is_alike(self, table: Table) -> bool:
-        """Whether the table would have the definition that it has."""
-        keys = [key.lower() for key in self._new.keys]
-        given = {column.name: column.type for column in hive_columns(self._frame.schema)}
-        columns = [(name, kind) for name, kind in given.items() if name not in keys]
-        return (
-            columns == [(column.name, column.type) for column in table.columns]
-            and [(key, given.get(key)) for key in keys] == [(key.name, key.type) for key in table.partition_keys]
-            and [name.lower() for name in self._new.clustered_by] == list(table.bucket_columns)
-            and self._new.options.get(_PLACE, table.location) == table.location
-        )
+        self._acid.replace_table_as(table, self._frame, **self._new.words())
 
 
 def names_of_columns(given: Sequence[object], frame: DataFrame) -> tuple[str, ...]:

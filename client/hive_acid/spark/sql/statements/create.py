@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog.storage_formats import name_of, only_orc
-from hive_acid.catalog.table import Column
+from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.format.properties import (
     TRANSACTIONAL,
@@ -21,6 +21,7 @@ from hive_acid.spark.sql.columns import column_definition, column_definitions, c
 from hive_acid.spark.sql.partitions import parenthesized_partition, static_values
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, Name
+from hive_acid.spark.values.types import row_type
 
 _ORC = "ORC"
 _OURS = (None, _ORC, "HIVE_ACID")
@@ -43,17 +44,22 @@ class _Definition:
 
 
 def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``CREATE [TRANSACTIONAL] TABLE [IF NOT EXISTS] t (columns) … [AS query]``; None for a table of Spark's own."""
+    """``CREATE [OR REPLACE] [TRANSACTIONAL] TABLE [IF NOT EXISTS] t (columns) … [AS query]``; None if it is Spark's."""
     first = cursor.start
     cursor.expect("CREATE")
+    replaces = cursor.accept("OR", "REPLACE")
     said = cursor.accept("TRANSACTIONAL")
     cursor.accept("MANAGED")
     cursor.expect("TABLE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if replaces and if_not_exists:
+        raise cursor.error("OR REPLACE and IF NOT EXISTS exclude each other: leave one of them out")
     name = cursor.name()
     if not run.names.is_ours(name):
         return None
     if cursor.accept("LIKE"):
+        if replaces:
+            raise cursor.error("OR REPLACE does not go with LIKE: TRUNCATE the table, or drop it first")
         return _like(run, cursor, name, if_not_exists=if_not_exists)
     definition = _clauses(cursor, column_definitions(cursor) if cursor.sees("(") else [])
     query = None
@@ -68,6 +74,9 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
     if said and word_of(definition.properties, TRANSACTIONAL, default="true") != "true":
         raise SqlError(f"CREATE TRANSACTIONAL TABLE {name} with transactional=false: leave one of them out")
     _check_format(definition)
+    there = run.names.defined_table(name) if replaces else None
+    if there is not None:
+        return _replaced(run, there, definition, query)
     if query is not None:
         return _as_query(run, name, definition, query, if_not_exists=if_not_exists)
     run.acid.create_table(
@@ -112,6 +121,30 @@ def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_n
 
     rows = run.in_transaction(work, [full_name, *source.tables])
     return run.counts(num_affected_rows=rows, num_inserted_rows=rows)
+
+
+def _replaced(run: Run, table: Table, definition: _Definition, query: str | None) -> DataFrame:
+    """Have other rows, or none, in a table that is defined in the same way; frames of it keep those that they had."""
+    if query is not None and (definition.columns or definition.keys):
+        raise ColumnError(f"CREATE TABLE {table.full_name} AS takes its columns from the query: name partition columns")
+    source = None if query is None else run.prepared(query)
+    columns = [*definition.columns, *definition.keys]
+
+    def work() -> int:
+        return run.acid.replace_table_as(
+            table,
+            run.spark.createDataFrame([], row_type(columns)) if source is None else source.frame(),
+            columns=columns if source is None else None,
+            partitioned_by=[key.name for key in definition.keys] or definition.key_names,
+            clustered_by=definition.clustered_by,
+            buckets=definition.buckets,
+            properties=definition.properties,
+            location=definition.location,
+            stored_as=definition.stored_as or _ORC,
+        )
+
+    rows = run.in_transaction(work, [table.full_name, *([] if source is None else source.tables)])
+    return run.nothing() if source is None else run.counts(num_affected_rows=rows, num_inserted_rows=rows)
 
 
 def _like(run: Run, cursor: Cursor, name: Name, *, if_not_exists: bool) -> DataFrame:

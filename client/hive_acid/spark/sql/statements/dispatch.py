@@ -164,7 +164,8 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
         return _STATEMENTS[kind]
     if kind in _OF_TABLES:
         words = [cursor.peek(offset) for offset in range(1, 6)]
-        if words[0] == "TABLE" or words[:2] in (["TRANSACTIONAL", "TABLE"], ["MANAGED", "TABLE"]):
+        named = words[2:] if kind == "CREATE" and words[:2] == ["OR", "REPLACE"] else words
+        if named[0] == "TABLE" or named[:2] in (["TRANSACTIONAL", "TABLE"], ["MANAGED", "TABLE"]):
             return _OF_TABLES[kind]
         if words[0] in DATABASE_WORDS and kind in _OF_DATABASES:
             return _OF_DATABASES[kind]
@@ -176,8 +177,8 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
             return views.create_view
         if words[0] == "VIEW":
             return views.drop_view if kind == "DROP" else views.alter_view
-        if "TABLE" in words[:3]:
-            raise cursor.error("EXTERNAL, TEMPORARY and OR REPLACE tables are not made here")
+        if "TABLE" in named[:3]:
+            raise cursor.error("EXTERNAL and TEMPORARY tables are not made here")
         return None
     if kind in _SPARKS:
         return None
