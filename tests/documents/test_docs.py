@@ -7,7 +7,7 @@ from metastore.known_settings import KNOWN
 from metastore.settings import spelling
 from tests import defaults
 from tests.documents.drawings import BEGIN, DOCUMENT, END, drawings
-from tests.documents.pages import ROOT, documents
+from tests.documents.pages import ROOT, blocks, documents
 
 PROPERTIES = {"hive.compactor.worker.pool"}
 """Properties of tables that are called like settings."""
@@ -46,3 +46,10 @@ def test_paths_in_the_map_exist() -> None:
 def test_every_package_has_its_sentence() -> None:
     for init in [*ROOT.glob("metastore/**/__init__.py"), *ROOT.glob("client/**/__init__.py")]:
         assert init.read_text().strip().startswith('"""'), f"{init.relative_to(ROOT)} says nothing"
+
+
+def test_the_macros_for_dbt_are_those_of_the_project_that_is_tested() -> None:
+    page = (ROOT / "docs" / "howto" / "dbt.md").read_text()
+    (shown,) = [block.text.strip() for block in blocks(page) if block.language == "jinja"]
+    tested = (ROOT / "tests" / "engines" / "shop" / "macros" / "hive_acid.sql").read_text()
+    assert tested.partition("#}\n")[2].strip() == shown

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 from hive_acid.catalog.table import Column, Table
+from hive_acid.errors import TableNotAcidError
 
 HISTORY, SNAPSHOTS, FILES, PARTITIONS, DELETES = "history", "snapshots", "files", "partitions", "deletes"
 
@@ -75,6 +76,10 @@ class AboutTable(Table):
         columns = tuple(Column(name, kind) for name, kind in COLUMNS[what].items())
         nothing = {"partition_keys": (), "parameters": {}, "bucket_columns": (), "buckets": -1}
         return cls(**{**given, **nothing, "columns": columns}, what=what)
+
+    def not_written(self, name: object) -> TableNotAcidError:
+        """The error for a statement that would write to it under this name."""
+        return TableNotAcidError(f"{name} tells about {self.full_name}: it is read, and not written")
 
     @property
     def called(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from hive_acid.catalog.about import AboutTable
 from hive_acid.catalog.calls import CatalogCalls, table_question
 from hive_acid.catalog.table import Table, table_from_wire, table_parts
-from hive_acid.errors import HiveAcidError, NoSuchObjectError, TableChangedError, TableNotAcidError
+from hive_acid.errors import HiveAcidError, NoSuchObjectError, TableChangedError
 from hive_acid.forks import renew_in_children
 from hive_acid.transactions.transaction import Transaction
 
@@ -42,7 +42,7 @@ class TableReference:
         Raises ValueError for no name, TableNotAcidError for what is only told about a table.
         """
         if isinstance(table, AboutTable):
-            raise TableNotAcidError(f"{table.called} tells about {table.full_name}: it is read, and not written")
+            raise table.not_written(table.called)
         if isinstance(table, Table):
             return cls(table.database, table.name, table.id or None, table)
         return cls(*table_parts(table))

@@ -15,18 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Self, overload
+from typing import Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.catalog.references import TableReference
-from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection, connect
-from hive_acid.errors import ViewError
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.format.progress import progress_parameter
 from hive_acid.settings import TransactionManager, transaction_manager
-from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.jvm.forked import check_spark
 from hive_acid.spark.jvm.interrupts import watch
 from hive_acid.spark.jvm.running import check_running
@@ -38,7 +35,6 @@ from hive_acid.spark.sql.statements.dispatch import Sql
 from hive_acid.spark.values.argument_checks import check_frame, names_of
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.timezone import ZoneGuard
-from hive_acid.spark.verbs.frame import AcidTable
 from hive_acid.spark.verbs.multi_insert import MultiInsert
 from hive_acid.spark.verbs.reading import ReadVerbs
 from hive_acid.spark.verbs.stream import Sink, SinkMode, SinkPlan
@@ -82,26 +78,8 @@ class AcidSession(ReadVerbs):
             limits=limits,
         )
 
-    @overload
-    def table(self, name: str | Table, *, row_id: bool = False) -> AcidTable: ...
-
-    @overload
-    def table(self, name: str | Table, *, row_id: bool = False, where: Expression | None) -> DataFrame: ...
-
-    def table(
-        self, name: str | Table, *, row_id: bool = False, where: Expression | None = None
-    ) -> AcidTable | DataFrame:
-        """As `ReadVerbs.table`; of a view a frame of what its query shows. Raises TableNotAcidError for its row ids."""
-        try:
-            if where is None:
-                return super().table(name, row_id=row_id)
-            return super().table(name, row_id=row_id, where=where)
-        except ViewError:
-            if row_id:
-                raise
-        view = TableReference.of(name)
-        shown = self._sql.run(f"SELECT * FROM {quoted(view.database)}.{quoted(view.name)}")
-        return shown if where is None else shown.filter(where)
+    def _shown_by_view(self, view: TableReference) -> DataFrame:
+        return self._sql.run(f"SELECT * FROM {quoted(view.database)}.{quoted(view.name)}")
 
     def sql(self, text: str, args: Arguments = None, **frames: Any) -> DataFrame:
         """Run one SQL statement: Spark's queries and Hive's and Spark's statements on ACID tables, as a transaction.

@@ -14,11 +14,12 @@ from hive_acid.spark.read.listing import PartitionState, TableState
 
 BASE, DELTA, DELETE_DELTA, ORIGINAL = "base", "delta", "delete_delta", "original"
 
-_KINDS = {
+KINDS = {
     DirectoryKind.BASE: BASE,
     DirectoryKind.INSERT_DELTA: DELTA,
     DirectoryKind.DELETE_DELTA: DELETE_DELTA,
 }
+"""What a file is called by the directory that it lies in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,12 @@ def counted(found: Sequence[FileOfTable]) -> list[FileOfTable]:
     return [replace(file, rows=rows) for file, rows in zip(found, _rows_of(wanted), strict=True)]
 
 
+def rows_in(found: Iterable[FileOfTable]) -> int | None:
+    """The rows of all of them, None where those of one are not known."""
+    known = [file.rows for file in found]
+    return None if None in known else sum(rows for rows in known if rows is not None)
+
+
 def _rows_of(wanted: Sequence[DataFilePath]) -> list[int | None]:
     """The number of rows of each; a file of no bytes has none."""
     there = [one for one in wanted if one.size]
@@ -81,7 +88,7 @@ def _of_partition(partition: PartitionState) -> Iterator[FileOfTable]:
     for directory in (*state.data, *state.delete_deltas):
         of = directory.directory
         lowest = None if of.kind is DirectoryKind.BASE else of.min_write_id
-        yield from _some(partition, _KINDS[of.kind], lowest, of.max_write_id, directory.files)
+        yield from _some(partition, KINDS[of.kind], lowest, of.max_write_id, directory.files)
 
 
 def _some(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog.about import COLUMNS, DELETES, FILES, HISTORY, PARTITIONS, SNAPSHOTS, AboutTable
 from hive_acid.catalog.references import TableReference
-from hive_acid.spark.about.files import FileOfTable, files_of
+from hive_acid.spark.about.files import FileOfTable, files_of, rows_in
 from hive_acid.spark.about.writes import COMMITTED, TableWrite, writes_of
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.values.quoting import quoted
@@ -88,19 +88,10 @@ def _partitions(context: Context, transaction: Transaction, state: TableState) -
         of = found[partition.name or None]
         data = [file for file in of if not file.is_of_deletes]
         deletes = [file for file in of if file.is_of_deletes]
-        numbers = len(data), len(deletes), _sum(data), _sum(deletes), sum(file.size for file in of)
+        numbers = len(data), len(deletes), rows_in(data), rows_in(deletes), sum(file.size for file in of)
         written = _micros(max((file.modified_ms for file in of), default=0))
         rows.append((partition.name or None, partition.location, *numbers, written))
     return rows
-
-
-def _sum(found: Iterable[FileOfTable]) -> int | None:
-    total = 0
-    for file in found:
-        if file.rows is None:
-            return None
-        total += file.rows
-    return total
 
 
 _ROWS: Mapping[str, Callable[[Context, Transaction, TableState], list[_Row]]] = {

@@ -27,7 +27,7 @@ from hive_acid.format.names import (
     parse_directory,
 )
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from hive_acid.spark.about.files import BASE, DELETE_DELTA, DELTA, FileOfTable, counted
+from hive_acid.spark.about.files import KINDS, FileOfTable, counted, rows_in
 from hive_acid.spark.read.listing import TableState
 from hive_acid.wire import ttypes
 
@@ -72,9 +72,7 @@ class TableWrite:
         """How many rows it has added, or `deleted`; None where its files are gone, or do not tell."""
         if not self.is_there or not self.is_told or (deleted and self.operation == REPLACE):
             return None
-        found = [file.rows for file in self.files if file.is_of_deletes is deleted]
-        known = [rows for rows in found if rows is not None]
-        return sum(known) if len(known) == len(found) else None
+        return rows_in(file for file in self.files if file.is_of_deletes is deleted)
 
 
 @dataclass(slots=True)
@@ -85,6 +83,19 @@ class _Found:
     partitions: set[str] = field(default_factory=set)
     operations: set[str] = field(default_factory=set)
     is_told: bool = True
+
+    def write(self, write_id: int, state: str, operation: str | None, txn_id: int | None = None) -> TableWrite:
+        """The write, or the compaction, whose directories these are."""
+        return TableWrite(
+            write_id,
+            state,
+            operation,
+            txn_id,
+            partitions=tuple(sorted(self.partitions)),
+            files=tuple(self.files),
+            is_there=True,
+            is_told=self.is_told,
+        )
 
 
 def writes_of(connection: Connection, state: TableState, txns: ValidTxnList) -> list[TableWrite]:
@@ -109,12 +120,13 @@ def _directories(state: TableState, txns: ValidTxnList) -> tuple[dict[int, _Foun
         below: dict[str, list[FileEntry]] = {}
         for entry in entries:
             top, slash, _ = entry.path.partition("/")
-            if slash and parse_directory(top) is not None:
+            if slash:
                 below.setdefault(top, []).append(entry)
         for name, found in below.items():
             of = parse_directory(name)
-            assert of is not None
-            if of.max_write_id < 1 or (of.visibility_txn_id and not txns.is_valid(of.visibility_txn_id)):
+            if of is None or of.max_write_id < 1:
+                continue
+            if of.visibility_txn_id and not txns.is_valid(of.visibility_txn_id):
                 continue
             operation = _operation(of, partition.location, found)
             if operation is None:
@@ -152,14 +164,13 @@ def _operation(of: Directory, location: str, found: Iterable[FileEntry]) -> str 
 
 
 def _files(of: Directory, partition: str | None, location: str, found: Iterable[FileEntry]) -> Iterator[FileOfTable]:
-    kinds = {DirectoryKind.BASE: BASE, DirectoryKind.INSERT_DELTA: DELTA, DirectoryKind.DELETE_DELTA: DELETE_DELTA}
     for entry in found:
         below = entry.path.partition("/")[2]
         if not below or entry.is_directory or is_hidden(below) or is_side_file(below.rpartition("/")[2]):
             continue
         path = files.join(location, entry.path)
         yield FileOfTable(
-            kinds[of.kind],
+            KINDS[of.kind],
             partition,
             of.min_write_id,
             of.max_write_id,
@@ -182,15 +193,7 @@ def _writes(single: Mapping[int, _Found], write_ids: ValidWriteIdList) -> Iterat
             yield TableWrite(write_id, state)
             continue
         operation = next(iter(found.operations)) if len(found.operations) == 1 else OVERWRITE
-        yield TableWrite(
-            write_id,
-            state,
-            operation if found.is_told else None,
-            partitions=tuple(sorted(found.partitions)),
-            files=tuple(found.files),
-            is_there=True,
-            is_told=found.is_told,
-        )
+        yield found.write(write_id, state, operation if found.is_told else None)
 
 
 # --- what the metastore says -----------------------------------------------------------------------
@@ -203,16 +206,7 @@ def _compactions(
     request = ttypes.ShowCompactRequest(dbName=table.database, tbName=table.name)
     queued = {one.txnId: one for one in connection.call("show_compact", request).compacts if _is_of(one, table)}
     for (txn_id, write_id), found in compacted.items():
-        made = TableWrite(
-            write_id,
-            COMMITTED,
-            REPLACE,
-            txn_id or None,
-            partitions=tuple(sorted(found.partitions)),
-            files=tuple(found.files),
-            is_there=True,
-            is_told=found.is_told,
-        )
+        made = found.write(write_id, COMMITTED, REPLACE, txn_id or None)
         yield _as_queued(made, queued[txn_id]) if txn_id in queued else made
     there = {txn_id for txn_id, _ in compacted}
     for txn_id, one in queued.items():
@@ -239,7 +233,7 @@ def _transactions(connection: Connection, table: Table) -> dict[int, tuple[int, 
         if event.eventType == _ALLOCATED:
             first = first or event.eventId
             found.update(zip(said["writeIdList"], said["txnIdList"], strict=True))
-        elif event.eventType == _DROPPED or said.get("table") != json_name(said):
+        elif event.eventType == _DROPPED or said.get("table") != _name_after(said):
             found.clear()  # what was of this name before was another table
     committed: dict[int, int] = {}
     if found:
@@ -248,7 +242,7 @@ def _transactions(connection: Connection, table: Table) -> dict[int, tuple[int, 
     return {write_id: (txn_id, committed.get(txn_id)) for write_id, txn_id in found.items()}
 
 
-def json_name(said: Mapping[str, Any]) -> str | None:
+def _name_after(said: Mapping[str, Any]) -> str | None:
     """The name that an altered table has after it."""
     try:
         name: str = json.loads(said["tableObjAfterJson"])["1"]["str"]

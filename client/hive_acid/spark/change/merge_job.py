@@ -25,7 +25,7 @@ from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.predicates import Predicate, all_of, any_of, predicate_of
-from hive_acid.spark.jvm.observed import counts_of, not_counted
+from hive_acid.spark.jvm.observed import told_counts
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.plans.change_plan import ChangeFacts, InsteadPlan, change_plan
 from hive_acid.spark.plans.telling import tell
@@ -97,9 +97,7 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
             changed.changes(), table, write, deletes_only=not inserts, once=once, in_place=plan.in_place
         )
         counts = statement.run(events, write)
-        counted = counts_of(events.counts)
-        if counted is None:
-            raise not_counted("nothing was changed; run the statement again")
+        counted = told_counts(events.counts, "nothing was changed; run the statement again")
         _refuse_repeated(table, counted.get(REPEATED, 0), verb)
         return _row_counts(counts, counted[UPDATES])
 

@@ -5,23 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import NoSuchObjectError, SqlError
-from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.enabled.cached import KeptTables
 from hive_acid.spark.session import AcidSession
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.names import DatabaseOfSession
 from hive_acid.spark.sql.statements.dispatch import Sql
 from hive_acid.spark.sql.tokens import Cursor, Name
-from hive_acid.spark.verbs.frame import AcidTable
-
-Frame = TypeVar("Frame", bound=DataFrame)
+from hive_acid.spark.verbs.reading import Frame
 
 OURS = "hive_acid"
 """What ``format`` and ``using`` call a table of the metastore."""
@@ -95,23 +92,9 @@ class EnabledSession(AcidSession):
 
     def sql(self, text: str, args: Arguments = None, **frames: Any) -> DataFrame:
         """As `AcidSession.sql`. A statement that names nothing of the metastore, and is not understood, is Spark's."""
-        return self._of_joined(super().sql(text, args, **frames))
+        return self._handed_out(super().sql(text, args, **frames))
 
-    @overload
-    def table(self, name: str | Table, *, row_id: bool = False) -> AcidTable: ...
-
-    @overload
-    def table(self, name: str | Table, *, row_id: bool = False, where: Expression | None) -> DataFrame: ...
-
-    def table(
-        self, name: str | Table, *, row_id: bool = False, where: Expression | None = None
-    ) -> AcidTable | DataFrame:
-        """As `AcidSession.table`."""
-        if where is None:
-            return self._of_joined(super().table(name, row_id=row_id))
-        return self._of_joined(super().table(name, row_id=row_id, where=where))
-
-    def _of_joined(self, frame: Frame) -> Frame:
+    def _handed_out(self, frame: Frame) -> Frame:
         vars(frame)["_session"] = self._joined_to
         return frame
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.table import Table
 from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError, UnsupportedTableError
 from hive_acid.spark.enabled.joined import EnabledSession, Target
+from hive_acid.spark.tables.definition import new_table
 
 _COLUMN = re.compile(r"Column<'(.*)'>")
 _EVOLVES = "mergeschema"
@@ -113,7 +114,8 @@ class Rows:
         table = self._target.table
         if table is None:
             raise NoSuchObjectError(f"the metastore has no table {self._target.full_name}")
-        self._acid.replace_table_as(table, self._frame, **self._new.words())
+        wanted = new_table(table.full_name, self._frame.schema, **self._new.words())
+        self._acid.replace_table_as(table, wanted, self._frame, properties=self._new.properties)
 
 
 def names_of_columns(given: Sequence[object], frame: DataFrame) -> tuple[str, ...]:

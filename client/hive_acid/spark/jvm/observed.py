@@ -36,12 +36,17 @@ def counts_of(observation: Observation) -> Mapping[str, int] | None:
     return {name: int(count or 0) for name, count in counts.items()} or None  # over Connect there may be none
 
 
-def count_of(observation: Observation, name: str, outcome: str) -> int:
-    """The one number that a job has counted; NotCountedError, with what has become of its rows, if it is not told."""
+def told_counts(observation: Observation, outcome: str) -> Mapping[str, int]:
+    """As `counts_of`; NotCountedError, with what has become of the job's rows, if Spark does not tell."""
     counts = counts_of(observation)
     if counts is None:
         raise not_counted(outcome)
-    return counts[name]
+    return counts
+
+
+def count_of(observation: Observation, name: str, outcome: str) -> int:
+    """The one number that a job has counted, as `told_counts`."""
+    return told_counts(observation, outcome)[name]
 
 
 def not_counted(outcome: str) -> NotCountedError:

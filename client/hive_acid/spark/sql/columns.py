@@ -78,6 +78,12 @@ def properties(cursor: Cursor) -> dict[str, str]:
     return found
 
 
+def removed_properties(cursor: Cursor) -> dict[str, None]:
+    """``[IF EXISTS] ('key', …)``: None for each."""
+    cursor.accept("IF", "EXISTS")
+    return {property_key(item): None for item in cursor.items("properties")}
+
+
 def property_key(item: Cursor) -> str:
     """A key in quotes, or of words with dots between."""
     return item.string("a key") if item.sees_string() else str(item.name("a key"))

@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType
 from hive_acid.catalog.about import COLUMNS, AboutTable
 from hive_acid.catalog.calls import table_question
 from hive_acid.catalog.table import Table, table_from_wire
-from hive_acid.errors import HiveAcidError, NoSuchObjectError, OtherDatabaseError, SqlError, TableNotAcidError
+from hive_acid.errors import HiveAcidError, NoSuchObjectError, OtherDatabaseError, SqlError
 from hive_acid.spark.jvm.session_settings import word
 from hive_acid.spark.jvm.temporary_views import is_temporary_view
 from hive_acid.spark.sql.tokens import Name
@@ -217,7 +217,7 @@ class Names:
         table = self._table(tuple(part.lower() for part in name.parts))
         if table is None:
             if (about := self.about(name.parts)) is not None:
-                raise TableNotAcidError(f"{name} tells about {about.full_name}: it is read, and not written")
+                raise about.not_written(name)
             self.refuse_hidden(name)
         return table
 

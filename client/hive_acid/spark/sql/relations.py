@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from hive_acid.spark.sql.rewrite import parsed
+from hive_acid.spark.sql.parsing import parsed
 from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.spark.values.quoting import quoted
 

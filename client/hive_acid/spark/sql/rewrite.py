@@ -10,9 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import SqlError
@@ -21,17 +19,12 @@ from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID, has_row_ids
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.hints import direct_sources, wanted_text
 from hive_acid.spark.sql.names import Names
-from hive_acid.spark.sql.tokens import tokens_of
+from hive_acid.spark.sql.parsing import SHOWN_LENGTH, parsed, without_table_statements
 from hive_acid.spark.values.quoting import quoted
-from hive_acid.tokens import Token
 
-_DIALECTS = ("spark", "databricks")
-_SHOWN_LENGTH = 80
 _WITH_CATALOG = 3
 """So many parts has a name that names its catalog, too."""
 _OTHER_TEXTS = ("varchar", "string")
-_BEFORE_TABLE = frozenset({"", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT"})
-_BEFORE_PARENTHESIS = _BEFORE_TABLE | {"FROM", "JOIN", "IN", "EXISTS", "AS", "(", ","}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +44,12 @@ class TableRead:
     @property
     def tables(self) -> list[str]:
         """The tables that are read, ``db.table``: a view's are those of its query."""
-        sources = () if self.view is None else self.view.sources.values()
-        return [self.table.full_name] if self.view is None else [name for of in sources for name in of.tables]
+        return [self.table.full_name] if self.view is None else tables_of(self.view.sources)
+
+
+def tables_of(sources: Mapping[str, TableRead]) -> list[str]:
+    """The tables that are read at these places, ``db.table``."""
+    return [name for source in sources.values() for name in source.tables]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +58,15 @@ class ViewQuery:
 
     template: str
     sources: Mapping[str, TableRead]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuery:
+    """The text of a view, each table of the metastore with its database, whether there is one, and other names."""
+
+    text: str
+    is_ours: bool
+    foreign: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,31 +108,28 @@ class Rewriter:
         self.read_ctes: dict[str, str] = {}
         self.has_qualified = False
         """Whether names that are not ours were given their database."""
-        self.foreign: list[str] = []
-        """Names of tables that are not the metastore's."""
+        self._foreign: list[str] = []
 
     @property
     def tables(self) -> list[str]:
         """The tables that the templates read, ``db.table``."""
-        return [name for source in self.sources.values() for name in source.tables]
+        return tables_of(self.sources)
 
-    def stored(self, text: str) -> str:
-        """A query as a view keeps it, each table of the metastore with its database.
-
-        `foreign` are then the names in it that are not the metastore's. Raises SqlError.
-        """
-        text = _without_table_statements(text, self._names)
+    def stored(self, text: str) -> StoredQuery:
+        """A query as a view keeps it. Raises SqlError."""
+        text = without_table_statements(text, self._names)
         edits = _Edits(text)
-        for reference in self._references(parsed(text, text), edits):
+        references = list(self._references(parsed(text, text), edits))
+        for reference in references:
             parts, table = reference.node.parts, reference.table
             if len(parts) < _WITH_CATALOG:
                 name = ".".join(map(quoted, table.called.split(".")))
                 edits.replace(parts[0].meta["start"], parts[-1].meta["end"] + 1, "", name)
-        return edits.template().format()
+        return StoredQuery(edits.template().format(), bool(references), tuple(self._foreign))
 
     def query(self, text: str) -> str:
         """The template of a query. Raises SqlError if it cannot be understood, UnsupportedTableError."""
-        text = _without_table_statements(text, self._names)
+        text = without_table_statements(text, self._names)
         return self._edited(text, parsed(text, text), None)
 
     def expression(self, text: str, target: ChangedTable | None = None) -> str:
@@ -135,7 +138,7 @@ class Rewriter:
         tree = parsed(lead + text, text)
         clauses = [clause for clause, value in tree.args.items() if value and clause != "expressions"]
         if clauses or len(tree.expressions) != 1 or isinstance(tree.expressions[0], exp.Alias | exp.Aliases):
-            raise SqlError(f"'{text[:_SHOWN_LENGTH]}' is not one value or condition")
+            raise SqlError(f"'{text[:SHOWN_LENGTH]}' is not one value or condition")
         return self._edited(lead + text, tree, target)[len(lead) :]
 
     def _edited(self, text: str, tree: exp.Expr, target: ChangedTable | None) -> str:
@@ -303,7 +306,7 @@ class Rewriter:
                 yield _Reference(node, table, node.find_ancestor(exp.Select))
             elif isinstance(node, exp.Table) and not (len(node.parts) == 1 and node.name.lower() in ctes):
                 if _is_name(node):
-                    self.foreign.append(".".join(part.name for part in node.parts))
+                    self._foreign.append(".".join(part.name for part in node.parts))
                 self._qualify(node, edits)
             pending += [(child, ctes) for child in node.iter_expressions() if child is not with_]
 
@@ -554,55 +557,3 @@ def _is_shadowed(column: exp.Column, alias: str) -> bool:
 def _is_in_subquery(column: exp.Column) -> bool:
     select = column.find_ancestor(exp.Select)
     return select is not None and bool(direct_sources(select))
-
-
-# --- parsing -------------------------------------------------------------------------------------
-
-
-def parsed(text: str, shown: str) -> exp.Expr:
-    """The syntax tree of a query, of which an error shows the part `shown`. Raises SqlError."""
-    failure = ""
-    for dialect in _DIALECTS:
-        try:
-            tree = sqlglot.parse_one(text, dialect=dialect)
-        except SqlglotError as error:
-            failure = failure or str(error).splitlines()[0]
-            continue
-        if isinstance(tree, exp.Query | exp.Values):
-            return tree
-        failure = failure or "it is no query"
-    raise SqlError(f"cannot read '{shown[:_SHOWN_LENGTH]}': {failure}")
-
-
-def _without_table_statements(text: str, names: Names) -> str:
-    """``TABLE t`` as the query that it stands for. Raises SqlError for a table given to a function."""
-    tokens = tokens_of(text)
-    found: list[int] = []
-    for at, token in enumerate(tokens):
-        if token.word != "TABLE" or at + 1 == len(tokens):
-            continue
-        if _starts_query(tokens, at) and tokens[at + 1].word != "(":
-            found.append(at)
-        elif _names_ours(tokens[at + 1 :], names):
-            raise SqlError("TABLE(…) with a table of the metastore: make a temporary view of acid.table(…) for it")
-    for at in reversed(found):
-        text = text[: tokens[at].start] + "SELECT * FROM" + text[tokens[at].end :]
-    return text
-
-
-def _starts_query(tokens: Sequence[Token], at: int) -> bool:
-    before = tokens[at - 1].word if at else ""
-    if before == "(":
-        return (tokens[at - 2].word if at > 1 else "") in _BEFORE_PARENTHESIS
-    return before in _BEFORE_TABLE
-
-
-def _names_ours(tokens: Sequence[Token], names: Names) -> bool:
-    if tokens[0].word == "(":
-        tokens = tokens[1:]
-    parts: list[str] = []
-    for name, dot in zip(tokens[::2], [*tokens[1::2], None], strict=False):
-        parts.append(name.value)
-        if dot is None or dot.word != ".":
-            break
-    return bool(parts) and names.read(parts) is not None

@@ -21,7 +21,7 @@ from hive_acid.spark.sql.arguments import Arguments, bound, for_query
 from hive_acid.spark.sql.frames import in_braces
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
-from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped
+from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped, tables_of
 from hive_acid.spark.sql.views import shown_by
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.explaining import Explaining
@@ -50,7 +50,7 @@ class Query:
     @property
     def tables(self) -> list[str]:
         """The metastore's tables that it reads, ``db.table``."""
-        return [name for source in self.sources.values() for name in source.tables]
+        return tables_of(self.sources)
 
     def frame(self) -> DataFrame:
         """See `Run.query`."""

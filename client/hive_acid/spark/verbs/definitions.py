@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import types as t
 
 from hive_acid.catalog.references import TableReference
-from hive_acid.catalog.storage_formats import ORC, only_orc, storage_format
 from hive_acid.catalog.table import Column, Table, table_parts
-from hive_acid.errors import ColumnError, TransactionClosedError, TransactionExpiredError, UnsupportedTableError
-from hive_acid.format.properties import TRANSACTIONAL, with_defaults
+from hive_acid.errors import TransactionClosedError, TransactionExpiredError
+from hive_acid.spark.tables.definition import new_table
 from hive_acid.spark.tables.plain import refuse_acid
 from hive_acid.spark.values.argument_checks import names_of
-from hive_acid.spark.values.hashing import clustering
-from hive_acid.spark.values.types import check_distinct, hive_columns
+from hive_acid.spark.values.types import hive_columns
 from hive_acid.spark.verbs.base import SessionBase
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
@@ -75,37 +73,16 @@ class DefinitionVerbs(SessionBase):
         TEXTFILE or JSONFILE, too. Raises AlreadyExistsError, ColumnError for types that are not supported, and
         UnsupportedTableError for a format that the kind of table cannot have.
         """
-        form = storage_format(stored_as)
-        given = hive_columns(columns)
-        if isinstance(partitioned_by, Mapping):
-            keys = hive_columns(partitioned_by)
-        else:
-            named = names_of("partitioned_by", partitioned_by)
-            by_name = {column.name: column for column in given}
-            if unknown := [key for key in named if key.lower() not in by_name]:
-                raise ColumnError(f"partitioned_by names {', '.join(unknown)}, which the columns do not have")
-            keys = tuple(by_name[key.lower()] for key in named)
-            given = tuple(column for column in given if column not in keys)
-        check_distinct(column.name for column in (*given, *keys))
-        if not given:
-            raise ColumnError("a table needs a column beside its partition columns")
-        clustered = clustering(names_of("clustered_by", clustered_by), buckets, given)
-        database, table = table_parts(name)
-        definition = Table(
-            database=database,
-            name=table,
-            columns=given,
-            partition_keys=keys,
-            parameters=with_defaults(properties or {}, {TRANSACTIONAL: "true", **clustered.parameters}),
-            location=location or "",
-            bucket_columns=clustered.columns,
-            buckets=clustered.buckets,
-            input_format=form.input_format,
-            output_format=form.output_format,
-            serde=form.serde,
+        definition = new_table(
+            name,
+            columns,
+            partitioned_by=partitioned_by,
+            clustered_by=clustered_by,
+            buckets=buckets,
+            properties=properties,
+            location=location,
+            stored_as=stored_as,
         )
-        if definition.is_full_acid and form != ORC:
-            raise UnsupportedTableError(f"{definition.full_name}: {only_orc(stored_as)}")
         if self._is_dummy:
             refuse_acid(definition)
         self._forget(definition.full_name)

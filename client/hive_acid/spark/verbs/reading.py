@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import overload
+from typing import TypeVar, overload
 
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog.about import COLUMNS, HISTORY, AboutTable
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
-from hive_acid.errors import ColumnError, NoSuchObjectError, TableNotAcidError
+from hive_acid.errors import ColumnError, NoSuchObjectError, TableNotAcidError, ViewError
 from hive_acid.settings import TransactionManager
 from hive_acid.spark.about.rows import rows_about
 from hive_acid.spark.conditions.expressions import Expression
@@ -34,6 +34,8 @@ from hive_acid.spark.verbs.tables import TableVerbs
 from hive_acid.spark.write.statement import Context
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
+
+Frame = TypeVar("Frame", bound=DataFrame)
 
 
 class ReadVerbs(TableVerbs):
@@ -69,6 +71,23 @@ class ReadVerbs(TableVerbs):
         without transactions.
         """
         check_condition("where", where)
+        try:
+            return self._handed_out(self._read(name, row_id=row_id, where=where))
+        except ViewError:
+            if row_id:
+                raise
+        shown = self._shown_by_view(TableReference.of(name))
+        return self._handed_out(shown if where is None else shown.filter(where))
+
+    def _handed_out(self, frame: Frame) -> Frame:
+        """A frame as the session gives it to its user."""
+        return frame
+
+    def _shown_by_view(self, view: TableReference) -> DataFrame:
+        """What a view shows. Raises ViewError where its query is not understood, as in a session without SQL."""
+        raise ViewError(f"{view.full_name} is a view, and there is no SQL here")
+
+    def _read(self, name: str | Table, *, row_id: bool, where: Expression | None) -> AcidTable | DataFrame:
         if (about := self._about(name)) is not None:
             rows = self._rows_about(about)
             return rows if where is None else rows.filter(where)

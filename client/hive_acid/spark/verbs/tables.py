@@ -8,22 +8,21 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog.references import TableReference
-from hive_acid.catalog.table import Column, Table, table_parts
+from hive_acid.catalog.table import Table, table_parts
 from hive_acid.errors import TransactionClosedError, UnsupportedTableError
 from hive_acid.operators import compactions
 from hive_acid.spark.tables import requests as compaction
 from hive_acid.spark.tables.convert import convert
 from hive_acid.spark.tables.create_as import create_with_rows
+from hive_acid.spark.tables.definition import differences
 from hive_acid.spark.tables.export import export_table, read_export
 from hive_acid.spark.tables.load import load
 from hive_acid.spark.tables.partitions import add_partitions
-from hive_acid.spark.tables.replacing import differences, wanted_definition
 from hive_acid.spark.tables.statistics import TableStatistics, analyze
 from hive_acid.spark.tables.truncate import truncate
 from hive_acid.spark.tables.upgrade import UpgradeFinding, upgrade_check
 from hive_acid.spark.values.argument_checks import check_partition, names_of
 from hive_acid.spark.values.specs import PartitionSpec
-from hive_acid.spark.values.types import hive_columns
 from hive_acid.spark.verbs.changes import ChangeVerbs
 from hive_acid.spark.verbs.definitions import DefinitionVerbs
 from hive_acid.spark.write.overwrite import overwriting
@@ -96,34 +95,14 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         )
 
     def replace_table_as(
-        self,
-        table: Table,
-        frame: DataFrame,
-        *,
-        columns: Sequence[Column] | None = None,
-        partitioned_by: Sequence[str] = (),
-        clustered_by: Sequence[str] = (),
-        buckets: int | None = None,
-        properties: Mapping[str, str] | None = None,
-        location: str | None = None,
-        stored_as: str = "ORC",
+        self, table: Table, wanted: Table, frame: DataFrame, *, properties: Mapping[str, str] | None = None
     ) -> int:
-        """Have a table as `create_table_as` would make it, in the place of `table`; returns the number of rows.
+        """Have the rows of `frame` in a table, as if it were dropped and made as `wanted`; returns their number.
 
         The rows are replaced in one transaction, and `properties` are set after it; others stay. `frame` may be of the
-        table itself. `columns` are those of the frame unless they are given. Raises UnsupportedTableError for a table
-        with other columns, keys, buckets, place or format: it would have to go before the other one is there.
+        table itself. Raises UnsupportedTableError if columns, keys, buckets, place or format are others than those of
+        the table: it would have to go before the other one is there.
         """
-        wanted = wanted_definition(
-            table,
-            hive_columns(frame.schema) if columns is None else columns,
-            partitioned_by,
-            clustered_by,
-            buckets,
-            properties or {},
-            location,
-            stored_as,
-        )
         if differing := differences(table, wanted):
             raise UnsupportedTableError(
                 f"{table.full_name} has other {', '.join(differing)} than what would replace it, and one table cannot "

@@ -14,7 +14,7 @@ from hive_acid.spark.sql.columns import (
     hive_type_text,
     owner,
     properties,
-    property_key,
+    removed_properties,
 )
 from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause, partitions_where
 from hive_acid.spark.sql.run import Run
@@ -103,8 +103,7 @@ def _alter(run: Run, table: Table, cursor: Cursor) -> None:
     elif cursor.accept("SET", "TBLPROPERTIES"):
         _set_properties(run, table, properties(cursor))
     elif cursor.accept("UNSET", "TBLPROPERTIES"):
-        cursor.accept("IF", "EXISTS")
-        acid.set_properties(table, {property_key(item): None for item in cursor.items("properties")})
+        acid.set_properties(table, removed_properties(cursor))
     elif cursor.sees("ADD"):
         _add_partitions(run, table, cursor)
     elif cursor.sees("DROP") and cursor.peek(1) in ("IF", "PARTITION"):

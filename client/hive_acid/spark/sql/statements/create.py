@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -21,6 +22,7 @@ from hive_acid.spark.sql.columns import column_definition, column_definitions, c
 from hive_acid.spark.sql.partitions import parenthesized_partition, static_values
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, Name
+from hive_acid.spark.tables.definition import new_table
 from hive_acid.spark.values.types import row_type
 
 _ORC = "ORC"
@@ -41,6 +43,17 @@ class _Definition:
     properties: dict[str, str] = field(default_factory=dict)
     provider: str | None = None
     stored_as: str | None = None
+
+    def words(self) -> dict[str, Any]:
+        """The arguments of `create_table`, beside the name and the columns."""
+        return {
+            "partitioned_by": [key.name for key in self.keys] or self.key_names,
+            "clustered_by": self.clustered_by,
+            "buckets": self.buckets,
+            "properties": self.properties,
+            "location": self.location,
+            "stored_as": self.stored_as or _ORC,
+        }
 
 
 def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
@@ -82,12 +95,7 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
     run.acid.create_table(
         run.names.full(name),
         [*definition.columns, *definition.keys],
-        partitioned_by=[key.name for key in definition.keys] or definition.key_names,
-        properties=definition.properties,
-        location=definition.location,
-        clustered_by=definition.clustered_by,
-        buckets=definition.buckets,
-        stored_as=definition.stored_as or _ORC,
+        **definition.words(),
         if_not_exists=if_not_exists,
     )
     return run.nothing()
@@ -108,16 +116,7 @@ def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_n
     full_name, source = run.names.full(name), run.prepared(query)
 
     def work() -> int:
-        return run.acid.create_table_as(
-            full_name,
-            source.frame(),
-            partitioned_by=definition.key_names,
-            properties=definition.properties,
-            location=definition.location,
-            clustered_by=definition.clustered_by,
-            buckets=definition.buckets,
-            stored_as=definition.stored_as or _ORC,
-        )
+        return run.acid.create_table_as(full_name, source.frame(), **definition.words())
 
     rows = run.in_transaction(work, [full_name, *source.tables])
     return run.counts(num_affected_rows=rows, num_inserted_rows=rows)
@@ -131,17 +130,9 @@ def _replaced(run: Run, table: Table, definition: _Definition, query: str | None
     columns = [*definition.columns, *definition.keys]
 
     def work() -> int:
-        return run.acid.replace_table_as(
-            table,
-            run.spark.createDataFrame([], row_type(columns)) if source is None else source.frame(),
-            columns=columns if source is None else None,
-            partitioned_by=[key.name for key in definition.keys] or definition.key_names,
-            clustered_by=definition.clustered_by,
-            buckets=definition.buckets,
-            properties=definition.properties,
-            location=definition.location,
-            stored_as=definition.stored_as or _ORC,
-        )
+        frame = run.spark.createDataFrame([], row_type(columns)) if source is None else source.frame()
+        wanted = new_table(table.full_name, columns if source is None else frame.schema, **definition.words())
+        return run.acid.replace_table_as(table, wanted, frame, properties=definition.properties)
 
     rows = run.in_transaction(work, [table.full_name, *([] if source is None else source.tables)])
     return run.nothing() if source is None else run.counts(num_affected_rows=rows, num_inserted_rows=rows)

@@ -16,9 +16,10 @@ from hive_acid.spark.jvm.kept_rows import kept_rows
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources
+from hive_acid.spark.sql.parsing import parsed
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
 from hive_acid.spark.sql.relations import Ctes, ctes
-from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter, parsed
+from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
 from hive_acid.spark.sql.run import Run, new_name
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.values.assign import sql_type

@@ -34,9 +34,7 @@ def show(run: Run, cursor: Cursor) -> DataFrame | None:
         return _names(run, cursor, "namespace", "get_databases")
     if what == "TABLES":
         cursor.one_of(what)
-        database = run.names.current_database
-        if cursor.accept("IN") or cursor.accept("FROM"):
-            database = run.names.database(cursor.name("a database's name"))
+        database = _asked_database(run, cursor)
         if run.beside_spark and not run.names.has_database(database):
             return None
         return _names(run, cursor, "tableName", "get_tables", database)
@@ -144,11 +142,24 @@ def operate(run: Run, cursor: Cursor) -> DataFrame:
 # --- lists ---------------------------------------------------------------------------------------
 
 
-def _names(run: Run, cursor: Cursor, column: str, method: str, *arguments: str) -> DataFrame:
-    """Names that a pattern of ``*`` and ``|`` fits, all without one."""
+def _asked_database(run: Run, cursor: Cursor) -> str:
+    """The database behind ``IN`` or ``FROM``, else the current one."""
+    if cursor.accept("IN") or cursor.accept("FROM"):
+        return run.names.database(cursor.name("a database's name"))
+    return run.names.current_database
+
+
+def _last_pattern(cursor: Cursor) -> str:
+    """The pattern with which a statement ends, ``*`` without one."""
     cursor.accept("LIKE")
     pattern = cursor.string("a pattern") if cursor.sees_string() else "*"
     cursor.finish()
+    return pattern
+
+
+def _names(run: Run, cursor: Cursor, column: str, method: str, *arguments: str) -> DataFrame:
+    """Names that a pattern of ``*`` and ``|`` fits, all without one."""
+    pattern = _last_pattern(cursor)
     found = run.acid.connection.call(method, *arguments, pattern)
     return run.rows([column], [(name,) for name in sorted(found)])
 
@@ -156,14 +167,10 @@ def _names(run: Run, cursor: Cursor, column: str, method: str, *arguments: str) 
 def _views(run: Run, cursor: Cursor) -> DataFrame | None:
     """``SHOW VIEWS [IN d] [LIKE 'pattern']``: the metastore's, and the temporary ones of Spark's session."""
     cursor.expect("VIEWS")
-    database = run.names.current_database
-    if cursor.accept("IN") or cursor.accept("FROM"):
-        database = run.names.database(cursor.name("a database's name"))
+    database = _asked_database(run, cursor)
     if run.beside_spark and not run.names.has_database(database):
         return None
-    cursor.accept("LIKE")
-    pattern = cursor.string("a pattern") if cursor.sees_string() else "*"
-    cursor.finish()
+    pattern = _last_pattern(cursor)
     found = run.acid.connection.call("get_tables_by_type", database, pattern, VIRTUAL_VIEW)
     temporary = [row for row in run.spark.sql(f"SHOW VIEWS LIKE {_literal(pattern)}").collect() if row.isTemporary]
     rows = [(database, name, "false") for name in sorted(found)]
@@ -174,9 +181,7 @@ def _views(run: Run, cursor: Cursor) -> DataFrame | None:
 def _extended(run: Run, cursor: Cursor) -> DataFrame:
     """``SHOW TABLE EXTENDED [IN d] LIKE 'pattern' [PARTITION (…)]``: a text of what is said of each table."""
     cursor.expect("TABLE", "EXTENDED")
-    database = run.names.current_database
-    if cursor.accept("IN") or cursor.accept("FROM"):
-        database = run.names.database(cursor.name("a database's name"))
+    database = _asked_database(run, cursor)
     cursor.expect("LIKE")
     pattern = cursor.string("a pattern")
     inside = parenthesized_partition(cursor)
@@ -244,9 +249,7 @@ def definition_of(table: Table) -> str:
 
 
 def _view_definition(view: Table, properties: Mapping[str, str]) -> str:
-    said = (f" COMMENT {_literal(column.comment)}" if column.comment else "" for column in view.columns)
-    columns = ", ".join(quoted(column.name) + text for column, text in zip(view.columns, said, strict=True))
-    lines = [f"CREATE VIEW {'.'.join(map(quoted, (view.database, view.name)))} ({columns})"]
+    lines = [f"CREATE VIEW {'.'.join(map(quoted, (view.database, view.name)))} ({_columns(view.columns, typed=False)})"]
     if text := view.parameters.get("comment"):
         lines.append(f"COMMENT {_literal(text)}")
     if properties:
@@ -258,9 +261,13 @@ def _pairs(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
 
 
-def _columns(columns: tuple[Column, ...]) -> str:
-    said = (f" COMMENT {_literal(column.comment)}" if column.comment else "" for column in columns)
-    return ", ".join(f"{quoted(column.name)} {column.type}{text}" for column, text in zip(columns, said, strict=True))
+def _columns(columns: tuple[Column, ...], *, typed: bool = True) -> str:
+    return ", ".join(
+        quoted(column.name)
+        + (f" {column.type}" if typed else "")
+        + (f" COMMENT {_literal(column.comment)}" if column.comment else "")
+        for column in columns
+    )
 
 
 def _literal(text: str) -> str:

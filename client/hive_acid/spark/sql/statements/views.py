@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 
 from hive_acid.catalog.table import VIRTUAL_VIEW, Column, Table
 from hive_acid.errors import AlreadyExistsError, ColumnError, SqlError, ViewError
-from hive_acid.spark.sql.columns import comment, properties, property_key
-from hive_acid.spark.sql.rewrite import Rewriter
+from hive_acid.spark.sql.columns import comment, properties, removed_properties
+from hive_acid.spark.sql.rewrite import Rewriter, StoredQuery
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.sql.views import is_out_column, out_columns
@@ -45,19 +45,17 @@ def create_view(run: Run, cursor: Cursor) -> DataFrame | None:
     cursor.expect("AS")
     query = cursor.rest()
     cursor.finish()
-    rewriter = Rewriter(run.names)
-    text = rewriter.stored(query)
+    stored = Rewriter(run.names).stored(query)
     if not run.names.is_ours(name):
-        if run.reads_ours(query):
+        if stored.is_ours:
             raise SqlError(f"{name}: a view of Spark's cannot show tables of the metastore: give it a database of that")
         return None
-    if rewriter.foreign:
-        if not run.reads_ours(query):
-            return None
-        raise _foreign(rewriter)
+    if stored.foreign and not stored.is_ours:
+        return None
+    _refuse_foreign(stored)
     if if_not_exists and run.names.defined(name) is not None:
         return run.nothing()
-    view = _definition(run, name, clauses, text, query)
+    view = _definition(run, name, clauses, stored.text, query)
     there = run.names.defined(name) if replaces else None
     if there is None:
         run.acid.create_view(view, if_not_exists=if_not_exists)
@@ -94,8 +92,7 @@ def _definition(run: Run, name: Name, clauses: _Clauses, text: str, as_written: 
 
 def _redefine(run: Run, view: Table) -> None:
     """Give a view another query. Raises SqlError if it would show itself."""
-    shown = Rewriter(run.names.of_view(view))
-    shown.query(view.view_text)
+    Rewriter(run.names.of_view(view)).query(view.view_text)
     run.acid.redefine_view(view)
 
 
@@ -128,18 +125,15 @@ def alter_view(run: Run, cursor: Cursor) -> DataFrame | None:
         cursor.finish()
         run.acid.set_properties(view, given)
     elif cursor.accept("UNSET", "TBLPROPERTIES"):
-        cursor.accept("IF", "EXISTS")
-        keys = [property_key(item) for item in cursor.items("properties")]
+        removed = removed_properties(cursor)
         cursor.finish()
-        run.acid.set_properties(view, dict.fromkeys(keys))
+        run.acid.set_properties(view, removed)
     elif cursor.accept("AS") or cursor.sees("SELECT") or cursor.sees("WITH"):
         query = cursor.rest()
         cursor.finish()
-        rewriter = Rewriter(run.names)
-        text = rewriter.stored(query)
-        if rewriter.foreign:
-            raise _foreign(rewriter)
-        made = _definition(run, name, _Clauses(), text, query)
+        stored = Rewriter(run.names).stored(query)
+        _refuse_foreign(stored)
+        made = _definition(run, name, _Clauses(), stored.text, query)
         kept = {key: value for key, value in view.parameters.items() if not is_out_column(key)}
         _redefine(run, replace(made, parameters=kept | made.parameters))
     else:
@@ -157,11 +151,12 @@ def _view(run: Run, name: Name, instead: str) -> Table | None:
     return found
 
 
-def _foreign(rewriter: Rewriter) -> SqlError:
-    return SqlError(
-        f"{', '.join(rewriter.foreign)} is not the metastore's, whose tables alone a view can show that stays: make it "
-        "CREATE TEMPORARY VIEW, or put the rows into a table of the metastore"
-    )
+def _refuse_foreign(stored: StoredQuery) -> None:
+    if stored.foreign:
+        raise SqlError(
+            f"{', '.join(stored.foreign)} is not the metastore's, whose tables alone a view can show that stays: make "
+            "it CREATE TEMPORARY VIEW, or put the rows into a table of the metastore"
+        )
 
 
 def _clauses(cursor: Cursor) -> _Clauses:

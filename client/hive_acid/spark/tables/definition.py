@@ -1,0 +1,81 @@
+"""The definition of a new table, and whether one that is there could take its place by its rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import types as t
+
+from hive_acid.catalog.storage_formats import ORC, only_orc, storage_format
+from hive_acid.catalog.table import Column, Table, table_parts
+from hive_acid.errors import ColumnError, UnsupportedTableError
+from hive_acid.format.properties import TRANSACTIONAL, with_defaults
+from hive_acid.spark.values.argument_checks import names_of
+from hive_acid.spark.values.hashing import clustering
+from hive_acid.spark.values.types import check_distinct, hive_columns
+
+
+def new_table(
+    name: str,
+    columns: Mapping[str, str] | t.StructType | Sequence[Column],
+    *,
+    partitioned_by: Mapping[str, str] | Sequence[str] = (),
+    clustered_by: Sequence[str] = (),
+    buckets: int | None = None,
+    properties: Mapping[str, str] | None = None,
+    location: str | None = None,
+    stored_as: str = "ORC",
+) -> Table:
+    """The definition that the arguments of `create_table` mean; the location is empty if none is given.
+
+    Raises ColumnError, and UnsupportedTableError for a format that the kind of table cannot have.
+    """
+    form = storage_format(stored_as)
+    given = hive_columns(columns)
+    if isinstance(partitioned_by, Mapping):
+        keys = hive_columns(partitioned_by)
+    else:
+        named = names_of("partitioned_by", partitioned_by)
+        by_name = {column.name: column for column in given}
+        if unknown := [key for key in named if key.lower() not in by_name]:
+            raise ColumnError(f"partitioned_by names {', '.join(unknown)}, which the columns do not have")
+        keys = tuple(by_name[key.lower()] for key in named)
+        given = tuple(column for column in given if column not in keys)
+    check_distinct(column.name for column in (*given, *keys))
+    if not given:
+        raise ColumnError("a table needs a column beside its partition columns")
+    clustered = clustering(names_of("clustered_by", clustered_by), buckets, given)
+    database, table = table_parts(name)
+    definition = Table(
+        database=database,
+        name=table,
+        columns=given,
+        partition_keys=keys,
+        parameters=with_defaults(properties or {}, {TRANSACTIONAL: "true", **clustered.parameters}),
+        location=location or "",
+        bucket_columns=clustered.columns,
+        buckets=clustered.buckets,
+        input_format=form.input_format,
+        output_format=form.output_format,
+        serde=form.serde,
+    )
+    if definition.is_full_acid and form != ORC:
+        raise UnsupportedTableError(f"{definition.full_name}: {only_orc(stored_as)}")
+    return definition
+
+
+def differences(table: Table, wanted: Table) -> list[str]:
+    """In what the definition that is `wanted` differs from a table's so that rows alone cannot follow, in words."""
+    parts: dict[str, Callable[[Table], object]] = {
+        "columns": lambda one: _names(one.columns),
+        "partition columns": lambda one: _names(one.partition_keys),
+        "buckets": lambda one: (one.bucket_columns, one.buckets if one.bucket_columns else None),
+        "place": lambda one: (one.location or table.location).rstrip("/"),
+        "format": lambda one: (one.input_format, one.serde),
+        "kind": lambda one: (one.is_transactional, one.is_full_acid, one.table_type),
+    }
+    return [word for word, part in parts.items() if part(table) != part(wanted)]
+
+
+def _names(columns: Sequence[Column]) -> list[tuple[str, str]]:
+    return [(column.name.lower(), column.type) for column in columns]
