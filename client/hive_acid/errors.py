@@ -225,6 +225,17 @@ class SqlError(HiveAcidError):
     """A SQL text is not understood, or asks for what hive-acid does not do."""
 
 
+class ScriptError(HiveAcidError):
+    """A statement of a script has failed, its `number`, which begins in the line `line`; those before it are done."""
+
+    def __init__(self, message: str, number: int, line: int) -> None:
+        super().__init__(message, number, line)
+        self.number, self.line = number, line
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class NotCountedError(HiveAcidError):
     """Spark has not told how many rows a job has written, since it lost the event of it."""
 

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.catalog.references import TableReference
 from hive_acid.connection import Connection, connect
+from hive_acid.errors import ScriptError, SqlError
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.format.progress import progress_parameter
 from hive_acid.settings import TransactionManager, transaction_manager
@@ -32,6 +33,7 @@ from hive_acid.spark.read.listing import check_full_acid, check_transactional
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.statements.dispatch import Sql
+from hive_acid.spark.sql.statements.script import statements_of
 from hive_acid.spark.values.argument_checks import check_frame, names_of
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.timezone import ZoneGuard
@@ -92,6 +94,24 @@ class AcidSession(ReadVerbs):
         """
         check_running(self.spark)
         return self._sql.run(text, args, frames)
+
+    def sql_script(self, script: str, args: Mapping[str, Any] | None = None, **frames: Any) -> list[DataFrame]:
+        """Run the statements of a text one after the other, with semicolons between; what `sql` returns of each.
+
+        Each is a transaction of its own, unless it runs inside ``with acid.transaction():``. `args` are by name, and
+        as `frames` those of all statements. Raises ScriptError for the first that fails, with its number and line.
+        """
+        if not isinstance(script, str):
+            raise SqlError(f"a script is a text, and not of type {type(script).__name__}")
+        if not (args is None or isinstance(args, Mapping)):
+            raise SqlError("arguments of a script are a dict of names to values: a list would be of one statement")
+        done = []
+        for statement in statements_of(script):
+            try:
+                done.append(self.sql(statement.text, args, **frames))
+            except Exception as error:
+                raise ScriptError(statement.failed(error), statement.number, statement.line) from error
+        return done
 
     def multi_insert(self, frame: DataFrame) -> MultiInsert:
         """Begin an INSERT of one frame into several tables, in one transaction: add `into` for each, then `execute`."""

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from hive_acid.errors import ColumnError
+from hive_acid.errors import ColumnError, NoSuchObjectError, SqlError
 from hive_acid.spark import AcidSession
 from hive_acid.spark.limits import Limits
+from hive_acid.wire import ttypes
 from tests.spark.checker import location_of
 from tests.spark.conftest import OVER_CONNECT
 from tests.spark.test_session import until
@@ -57,6 +58,19 @@ def told(acid: AcidSession, db: Any, caplog: pytest.LogCaptureFixture) -> Any:
         return plan
 
     return told
+
+
+@pytest.fixture
+def logged(acid: AcidSession, caplog: pytest.LogCaptureFixture) -> Any:
+    """A function: what a statement says when it runs."""
+    caplog.set_level(logging.DEBUG, OF_PLANS)
+
+    def logged(text: str) -> Any:
+        caplog.clear()
+        acid.sql(text).collect()
+        return said(caplog)
+
+    return logged
 
 
 @pytest.fixture
@@ -183,28 +197,50 @@ def test_what_a_client_gives_up_is_said_by_the_run(numbers: Any, caplog: pytest.
         assert "a Spark job after all: there are more than 2 rows" in said(caplog)
 
 
-def test_a_merge_says_how_it_is_joined(source: Any, told: Any) -> None:
+def test_a_merge_says_how_it_is_joined(source: Any, logged: Any) -> None:
     text = (
         "MERGE INTO d.t USING d.s ON t.id = s.id WHEN MATCHED THEN UPDATE SET text = s.text "
         "WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.text)"
     )
-    plan = told(text)
+    plan = logged(text)
     assert plan.startswith("Read d.s\n")
     assert "source: broadcast: 3 rows" in plan
     assert CLIENT in plan
     source.limits = Limits(driver_rows=2)
-    assert "written by: a Spark job: the source has 3 rows, more than 2" in told(text)
+    assert "written by: a Spark job: the source has 3 rows, more than 2" in logged(text)
     source.limits = Limits(broadcast_bytes=1)
-    plan = told(text)
+    plan = logged(text)
     assert "joined by Spark's choice" in plan
     assert f"{SHUFFLED}: the source is not broadcast" in plan
     source.limits = Limits()
-    assert "\nUPDATE of d.t\n" in told("UPDATE d.t SET text = s.text FROM d.s WHERE t.id = s.id")
-    assert "source: broadcast" in told("DELETE FROM d.t USING d.s WHERE t.id = s.id")
-    assert "nothing says that few rows" in told(f"{text} WHEN NOT MATCHED BY SOURCE AND t.id = 70 THEN DELETE")
+    assert "\nUPDATE of d.t\n" in logged("UPDATE d.t SET text = s.text FROM d.s WHERE t.id = s.id")
+    assert "source: broadcast" in logged("DELETE FROM d.t USING d.s WHERE t.id = s.id")
+    assert "nothing says that few rows" in logged(f"{text} WHEN NOT MATCHED BY SOURCE AND t.id = 70 THEN DELETE")
 
 
-def test_an_insert_says_where_its_rows_are_written(source: Any, spark: SparkSession, told: Any) -> None:
+OF_SOURCES = {
+    "MERGE INTO d.t USING ({rows}) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET text = s.text "
+    "WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.text)": "\nMERGE of d.t\n",
+    "MERGE INTO d.t USING ({rows}) s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE": "\nMERGE of d.t\n",
+    "UPDATE d.t SET text = s.text FROM ({rows}) s WHERE t.id = s.id": "\nUPDATE of d.t\n",
+    "DELETE FROM d.t USING ({rows}) s WHERE t.id = s.id": "\nDELETE from d.t\n",
+    "FROM ({rows}) s INSERT INTO d.t SELECT id, text INSERT INTO d.p PARTITION (p = 7) SELECT id": "INSERT into d.p",
+}
+
+
+@pytest.mark.parametrize("text", OF_SOURCES)
+def test_a_source_is_not_computed(source: Any, text: str) -> None:
+    """A source that fails when it is computed does not fail EXPLAIN."""
+    rows = "SELECT id, CASE WHEN id = 30 THEN raise_error('computed') ELSE text END AS text FROM d.s"
+    shown = source.sql(f"EXPLAIN {text.replace('{rows}', rows)}").collect()[0].plan
+    assert OF_SOURCES[text] in shown
+    if "FROM (" not in text[:7]:
+        assert "  source: broadcast or joined by Spark's choice: the statement computes it first" in shown
+    with pytest.raises(Exception, match="computed"):
+        source.sql(text.replace("{rows}", rows))
+
+
+def test_an_insert_says_where_its_rows_are_written(source: Any, told: Any, logged: Any) -> None:
     assert "INSERT into d.t\n  written by: a Spark job\n  rows: where they are" in told(
         "INSERT INTO d.t VALUES (1, 'x')"
     )
@@ -213,7 +249,7 @@ def test_an_insert_says_where_its_rows_are_written(source: Any, spark: SparkSess
     plan = told("INSERT INTO d.s REPLACE WHERE id = 50 VALUES (50, 'x')")
     assert "DELETE from d.s" in plan
     assert "INSERT into d.s" in plan
-    plan = told("FROM d.s INSERT INTO d.t SELECT id, text INSERT INTO d.p PARTITION (p = 7) SELECT id")
+    plan = logged("FROM d.s INSERT INTO d.t SELECT id, text INSERT INTO d.p PARTITION (p = 7) SELECT id")
     assert plan.count("INSERT into") == 2
     source.create_table("d.i", {"id": "bigint"}, properties={"transactional_properties": "insert_only"})
     assert "insert-only" in told("INSERT INTO d.i SELECT id FROM d.s")
@@ -262,3 +298,96 @@ def test_a_change_of_other_tables_is_sparks_to_explain(source: Any, spark: Spark
         assert not out.exists()
     finally:
         spark.sql("DROP TABLE plain_explained")
+
+
+# --- other statements, and locks -----------------------------------------------------------------
+
+OTHERS = {
+    "CREATE TABLE d.n (a int, b string) PARTITIONED BY (c int)": "CREATE TABLE d.n\n  a int, b string, c int",
+    "CREATE TABLE d.n AS SELECT id FROM d.p": "CREATE TABLE AS d.n",
+    "CREATE TABLE d.n LIKE d.t": "CREATE TABLE d.n",
+    "CREATE VIEW d.v AS SELECT id FROM d.p": "CREATE VIEW d.v",
+    "CREATE TEMPORARY VIEW never_made AS SELECT id FROM d.p": "Read d.p",
+    "CREATE DATABASE nothere": "CREATE DATABASE nothere",
+    "DROP DATABASE d CASCADE": "DROP DATABASE d\n  cascade: True",
+    "ALTER DATABASE d SET DBPROPERTIES ('a' = 'b')": "ALTER DATABASE d",
+    "DROP TABLE d.t": "DROP TABLE d.t",
+    "TRUNCATE TABLE d.p PARTITION (p = 1)": "TRUNCATE d.p\n  p=1",
+    "ANALYZE TABLE d.t COMPUTE STATISTICS": "ANALYZE d.t",
+    "ALTER TABLE d.t ADD COLUMNS (more int)": "ADD COLUMNS d.t\n  more int",
+    "ALTER TABLE d.t CHANGE COLUMN text words string": "RENAME COLUMN d.t\n  text\n  words",
+    "ALTER TABLE d.t RENAME TO d.other": "RENAME TABLE d.t\n  d.other",
+    "ALTER TABLE d.t SET TBLPROPERTIES ('a' = 'b')": "SET PROPERTIES d.t\n  a=b",
+    "ALTER TABLE d.p DROP PARTITION (p = 1)": "DROP PARTITIONS d.p\n  p=1",
+    "ALTER TABLE d.p ADD PARTITION (p = 77)": "ADD PARTITIONS d.p",
+    "ALTER TABLE d.t COMPACT 'major'": "The metastore is asked",
+    "COMMENT ON TABLE d.t IS 'words'": "SET PROPERTIES d.t",
+    "LOAD DATA INPATH '/nowhere' INTO TABLE d.t": "LOAD DATA d.t\n  /nowhere",
+    "EXPORT TABLE d.t TO '/nowhere'": "EXPORT TABLE d.t",
+    "IMPORT TABLE d.n FROM '/nowhere'": "IMPORT TABLE d.n",
+    "SHOW TABLES IN d": "SHOW asks the metastore, and changes nothing",
+    "DESCRIBE d.t": "DESCRIBE asks the metastore, and changes nothing",
+    "ABORT TRANSACTIONS 1": "The metastore is asked",
+    "USE d": "of this session alone",
+}
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_a_statement_of_another_kind_is_told_and_not_done(numbers: AcidSession, db: Any, text: str) -> None:
+    def there() -> Any:
+        names = numbers.connection.call("get_all_databases"), numbers.connection.call("get_all_tables", "d")
+        wire = [numbers.connection.wire_table("d", name) for name in names[1]]
+        partitions = numbers.connection.partition_names(numbers.connection.table("d", "p"))
+        compactions = numbers.sql("SHOW COMPACTIONS").collect()
+        return names, wire, partitions, compactions, numbers.spark.catalog.listTables(), state_of(numbers, db)
+
+    before, using = there(), numbers.sql("SHOW CURRENT DATABASE").collect()
+    assert OTHERS[text] in numbers.sql(f"EXPLAIN {text}").collect()[0].plan
+    assert there() == before
+    assert numbers.sql("SHOW CURRENT DATABASE").collect() == using
+
+
+def test_what_is_wrong_is_said_by_explain_in_its_place(numbers: AcidSession) -> None:
+    with pytest.raises(NoSuchObjectError, match=r"d\.nothere"):
+        numbers.sql("EXPLAIN CREATE TABLE d.n LIKE d.nothere")
+    with pytest.raises(SqlError, match="line 2, column 22: NONSENSE"):
+        numbers.sql("EXPLAIN\nDROP TABLE d.t PURGE NONSENSE")
+    for word in ("AST", "CBO COST", "DEPENDENCY", "VECTORIZATION DETAIL", "ANALYZE", "REOPTIMIZATION", "DDL"):
+        with pytest.raises(SqlError, match=f"EXPLAIN {word.split()[0]} tells of Hive's planner.*column 9"):
+            numbers.sql(f"EXPLAIN {word} SELECT * FROM d.t")
+
+
+LOCKS = {
+    "SELECT * FROM d.t JOIN d.p USING (id)": {"d.t -> SHARED_READ", "d.p -> SHARED_READ"},
+    "SELECT 1": {"none is asked for"},
+    "INSERT INTO d.p PARTITION (p = 1) SELECT id FROM d.t": {"d.p -> SHARED_READ", "d.t -> SHARED_READ"},
+    "UPDATE d.t SET text = 'x' WHERE id IN (SELECT id FROM d.p)": {"d.t -> SHARED_WRITE", "d.p -> SHARED_READ"},
+    "DELETE FROM d.t": {"d.t -> SHARED_WRITE"},
+    "MERGE INTO d.t USING d.p ON t.id = p.id WHEN MATCHED THEN DELETE": {"d.t -> SHARED_WRITE", "d.p -> SHARED_READ"},
+    "ALTER TABLE d.t RENAME TO d.other": {"d.t -> EXCLUSIVE"},
+    "ALTER TABLE d.t SET TBLPROPERTIES ('a' = 'b')": {"d.t -> EXCL_WRITE"},
+    "DROP TABLE d.n": {"none is asked for"},
+}
+
+
+@pytest.mark.parametrize("text", LOCKS)
+def test_the_locks_are_those_that_the_statement_takes(numbers: AcidSession, text: str) -> None:
+    """As far as it is a change, the metastore is asked for them."""
+    numbers.create_table("d.n", {"id": "bigint"})
+    shown = numbers.sql(f"EXPLAIN LOCKS {text}").collect()[0].plan.splitlines()
+    assert shown[0] == "LOCK INFORMATION:"
+    assert set(shown[1:]) == LOCKS[text]
+    asked = set()
+    ask = numbers.connection.ask
+
+    def heard(*questions: Any) -> Any:
+        kinds = ttypes.LockType._VALUES_TO_NAMES
+        for of in (of for one in questions if one.method == "lock" for of in one.args[0].component):
+            name = ".".join(filter(None, (of.dbname, of.tablename, of.partitionname)))
+            asked.add(f"{name} -> {kinds[of.type]}")
+        return ask(*questions)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numbers.connection, "ask", heard)
+        numbers.sql(text).collect()
+    assert asked == LOCKS[text] - {"none is asked for"}

@@ -177,7 +177,8 @@ def _where(target: DataFrame, where: Expression | None, table: Table, alias: str
 def _matching(statement: Statement, join: Join, where: Expression | None) -> tuple[DataFrame, Choice[SourceJoin]]:
     """The rows of a statement's target for which some row of the source fulfils ON and `where`; how they are joined."""
     with column_errors(statement.table):
-        source = kept(join, statement.table, statement.context.limits)
+        context = statement.context
+        source = kept(join, statement.table, context.limits, is_computed=context.computes_sources)
         parts = [join.on] if where is None else [join.on, where]
         condition = reduce(and_, (expression(join.meant(part, statement.table)) for part in parts))
         wanted = all_of((source.matched, predicate_of(where, statement.table, join.target_alias, join.source.columns)))

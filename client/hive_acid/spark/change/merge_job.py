@@ -61,7 +61,13 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
     if inserts:
         statement.refuse_clustered(verb)
     with column_errors(table):
-        source = kept(builder.join, table, context.limits, once=bool(builder.matched))
+        source = kept(
+            builder.join,
+            table,
+            context.limits,
+            once=bool(builder.matched),
+            is_computed=context.computes_sources,
+        )
         rows = _Merge(statement, builder, source)
         once = bool(builder.matched) and not source.is_unique
         facts = ChangeFacts(

@@ -23,7 +23,7 @@ from hive_acid.spark.jvm.fetched import received, sent
 from hive_acid.spark.jvm.kept_rows import kept_rows
 from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.limits import Limits
-from hive_acid.spark.plans.change_plan import SourceJoin, source_by
+from hive_acid.spark.plans.change_plan import SourceJoin, source_by, source_of_any_size
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.values.argument_checks import check_condition, check_frame
 from hive_acid.spark.values.assign import total
@@ -103,23 +103,27 @@ class KeptSource:
     @property
     def is_broadcast(self) -> bool:
         """Whether the rows of the table stay in the tasks that read them."""
-        return self.join.way is SourceJoin.BROADCAST
+        return self.join.way is not SourceJoin.SHUFFLED
 
     def joined(self) -> DataFrame:
         """The frame to join with, under its alias; broadcast if it is small."""
         return (F.broadcast(self.frame) if self.is_broadcast else self.frame).alias(self.alias)
 
 
-def kept(join: Join, table: Table, limits: Limits, *, once: bool = False) -> KeptSource:
+def kept(join: Join, table: Table, limits: Limits, *, once: bool = False, is_computed: bool = True) -> KeptSource:
     """Compute the source of a join with `table`, and measure it.
 
-    With `once` it is looked at whether a row of the table can match two of the source. Raises ColumnError for a source
-    with two columns of one name, or with one that has the name of ours.
+    With `once` it is looked at whether a row of the table can match two of the source. One that is not computed, since
+    the statement is only explained, is of any size. Raises ColumnError for a source with two columns of one name, or
+    with one that has the name of ours.
     """
     check_distinct(name.lower() for name in join.source.columns)
     refuse_our_names(join.source.columns)
     keys = list(_comparable_keys(join, table))
     numbered = projected(join.source, "*", f"monotonically_increasing_id() AS {SOURCE_ROW}")
+    if not is_computed:
+        said = predicate_of(join.on, table, join.target_alias, join.source.columns)
+        return KeptSource(numbered, join.source_alias, 0, source_of_any_size(limits), said)
     names = [f"rtrim({quoted(key)})" if is_char(column) else quoted(key) for column, key in keys]
     types = [spark_type(column.type) for column, _ in keys]
     # Rows with a null among them are not counted, and match nothing.

@@ -17,6 +17,7 @@ class SourceJoin(enum.Enum):
 
     BROADCAST = "broadcast"
     SHUFFLED = "joined by Spark's choice"
+    BY_SIZE = "broadcast or joined by Spark's choice"
 
 
 class Writer(enum.Enum):
@@ -42,6 +43,12 @@ def source_by(rows: int, size_bytes: int, limits: Limits) -> Choice[SourceJoin]:
     if size_bytes <= limits.broadcast_bytes:
         return Choice(SourceJoin.BROADCAST, about)
     return Choice(SourceJoin.SHUFFLED, f"{about}, more than {size(limits.broadcast_bytes)}")
+
+
+def source_of_any_size(limits: Limits) -> Choice[SourceJoin]:
+    """How a source would be joined that is not computed: EXPLAIN shows the way of a small one."""
+    about = f"the statement computes it first; up to {size(limits.broadcast_bytes)} in memory are broadcast"
+    return Choice(SourceJoin.BY_SIZE, f"{about}, as is taken for granted here")
 
 
 def deleted_by(
@@ -92,7 +99,7 @@ class ChangeFacts:
 
 def _why_moved(facts: ChangeFacts) -> str | None:
     """Why the rows are not in the few tasks that have read them; None if they are."""
-    if facts.source is not None and facts.source.way is not SourceJoin.BROADCAST:
+    if facts.source is not None and facts.source.way is SourceJoin.SHUFFLED:
         return "the source is not broadcast"
     if facts.tasks is None or facts.tasks.way is Tasks.MANY:
         return "the table is read in many tasks"

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.names import Names
-from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
+from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor, tokens_of
 
+_FILES = "rows do not say here in which file they lie: t.files lists a table's files, and ROW__ID tells a row's write"
+_HIVES_COLUMNS = {
+    "INPUT__FILE__NAME": _FILES,
+    "BLOCK__OFFSET__INSIDE__FILE": _FILES,
+    "ROW__OFFSET__INSIDE__BLOCK": _FILES,
+    "RAW__DATA__SIZE": _FILES,
+    "ROW__IS__DELETED": "rows that are deleted are not shown: t.deletes lists them",
+}
+"""Columns that Hive alone adds to those of a table, and what to ask for here."""
 _OF_DATABASES = (*DATABASE_WORDS, "USE")
 
 
@@ -39,3 +50,17 @@ def _chain(cursor: Cursor) -> list[str]:
             break
         parts.append(cursor.identifier())
     return parts
+
+
+def refuse_hives_columns(names: Names, text: str) -> None:
+    """Raise SqlError for a column that only Hive has, in a statement on tables of the metastore.
+
+    In quotes, and where the statement gives something that name, it is a column like others.
+    """
+    cursor = Cursor(text)
+    words = [token.word for token in tokens_of(text)]
+    for at, word in enumerate(words):
+        if word in _HIVES_COLUMNS and ("AS", word) not in pairwise(words):
+            if mentions_ours(names, text):
+                raise cursor.error(f"{word} is a column of Hive's alone: {_HIVES_COLUMNS[word]}", at)
+            return

@@ -24,7 +24,7 @@ from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped, tables_of
 from hive_acid.spark.sql.views import shown_by
 from hive_acid.spark.values.quoting import quoted
-from hive_acid.spark.verbs.explaining import Explaining
+from hive_acid.spark.verbs.explaining import Explaining, NotedLocks, told_only
 from hive_acid.spark.verbs.reading import ReadVerbs
 
 Result = TypeVar("Result")
@@ -82,6 +82,8 @@ class Run:
         self.beside_spark = beside_spark
         """Whether the statement was given to Spark's own `sql`: what the metastore does not have is Spark's."""
         self._blocks = blocks
+        self.locks = NotedLocks()
+        """Those that the statement would ask for, if it is explained."""
 
     @property
     def spark(self) -> SparkSession:
@@ -92,12 +94,16 @@ class Run:
         """The same statement, its arguments already in its text; the names that it knows are kept."""
         return self._changed(self.acid)
 
-    def explaining(self, explains: str) -> Run:
+    def explaining(self, explains: str, *, changes_rows: bool) -> Run:
         """The same statement behind the words `explains`, its arguments in its text: nothing of it happens.
 
-        Raises TransactionsOffError.
+        One that `changes_rows` is planned, what another would do is told. Raises TransactionsOffError.
         """
-        return self._changed(Explaining(self.acid), explains)
+        locks = NotedLocks()
+        acid = Explaining(self.acid, locks) if changes_rows else told_only(self.acid, locks)
+        changed = self._changed(acid, explains)
+        changed.locks = locks
+        return changed
 
     def _changed(self, acid: ReadVerbs, explains: str = "") -> Run:
         changed = Run(
@@ -114,7 +120,9 @@ class Run:
         if self.acid.manager is TransactionManager.DUMMY:
             return work()
         if self.explains:
-            with self._blocks.joined(tables):
+            used = list(tables)
+            self.locks.use(used)
+            with self._blocks.joined(used):
                 return work()
         return self._blocks.together(work, tables)
 

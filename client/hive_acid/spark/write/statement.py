@@ -138,6 +138,8 @@ class Context:
     skipping: bool = True
     limits: Limits = DEFAULT
     """They may be changed between two statements."""
+    computes_sources: bool = True
+    """Whether the source of a join is computed before a statement is planned: not for EXPLAIN."""
     distributor: Distributor = field(init=False)
     definitions: Definitions = field(init=False)
 

@@ -83,7 +83,7 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
     cursor.finish()
     if definition.provider not in _OURS:
         run.names.refuse_hidden(name)
-        return None if query is None else run.query(query, before=cursor.text[first:start])
+        return None if query is None else run.query(query, before=run.explains + cursor.text[first:start])
     if said and word_of(definition.properties, TRANSACTIONAL, default="true") != "true":
         raise SqlError(f"CREATE TRANSACTIONAL TABLE {name} with transactional=false: leave one of them out")
     _check_format(definition)

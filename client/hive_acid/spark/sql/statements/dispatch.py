@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from hive_acid.errors import NoSuchObjectError, SqlError
-from hive_acid.spark.plans.telling import heard_plans, text_of
+from hive_acid.spark.plans.telling import heard_plans
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.frames import named_frames
-from hive_acid.spark.sql.mentions import mentions_ours
+from hive_acid.spark.sql.mentions import mentions_ours, refuse_hives_columns
 from hive_acid.spark.sql.names import CurrentDatabase, DatabaseOfSession, DatabaseOfThread, Names
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.statements import alter, change, create, databases, insert, merge, show, transfer, views
+from hive_acid.spark.sql.statements.explain import explains, shown_locks, shown_plan
 from hive_acid.spark.sql.statements.variables import substituted
 from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
 from hive_acid.spark.verbs.reading import ReadVerbs
 
 _QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "("})
 _CHANGES = frozenset({"UPDATE", "DELETE", "MERGE"})
-_EXPLAINED = _CHANGES | {"INSERT", "FROM"}
+_CHANGES_ROWS = _CHANGES | {"INSERT", "FROM"}
 _BLOCKS = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT"})
 _SPARKS = frozenset({"SET", "RESET", "ADD", "LIST", "CACHE", "UNCACHE", "CLEAR", "REFRESH", "DECLARE", "CALL"})
 """Statements that concern Spark's session alone."""
@@ -130,6 +132,8 @@ def run_statement(run: Run, text: str) -> DataFrame:
     if cursor.at_end:
         raise SqlError("there is no statement in the text")
     kind = _kind(Cursor(text))
+    if "__" in text:
+        refuse_hives_columns(run.names, text)
     if kind in _QUERIES:
         return run.query(_whole(cursor))
     if kind == "EXPLAIN":
@@ -189,41 +193,28 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
 
 
 def _explain(run: Run, text: str) -> DataFrame:
-    """EXPLAIN of a query or of a change of rows: what Spark says, and which ways are taken. Nothing happens.
-
-    Of the source of a join, whose size decides, the rows are computed, as the statement does first.
-    """
+    """EXPLAIN of a statement: what Spark says, which ways are taken, or which locks are asked for. Nothing happens."""
     cursor = Cursor(text)
-    words = _explains(cursor)
-    kind = _kind(Cursor(cursor.text[cursor.start :]))
+    words, of_locks = explains(cursor)
+    if cursor.at_end:
+        raise cursor.error("a statement was expected")
+    statement = re.sub(r"\S", " ", text[: cursor.start]) + text[cursor.start :]
+    cursor = Cursor(statement)
+    kind = _kind(Cursor(statement))
     with heard_plans() as heard:
         if kind in _QUERIES:
-            told = run.query(_whole(cursor), before=words)
-        elif kind in _EXPLAINED:
-            told = _explained_change(run, text, _STATEMENTS[kind])
+            query = run.prepared(_whole(cursor), before=words)
+            if of_locks:
+                return shown_locks(run, query.tables)
+            told = query.frame()
         else:
-            raise cursor.error("EXPLAIN is of queries, INSERT, UPDATE, DELETE and MERGE")
-    by_spark = told.collect()[0][0] if told.columns == ["plan"] else ""
-    if by_spark and not heard:
-        return told
-    ours = text_of(heard) or "Nothing is done: the partition is there"
-    return run.rows(["plan"], [["\n".join((*([by_spark] if by_spark else []), f"== ACID Plan ==\n{ours}\n"))]])
-
-
-def _explains(cursor: Cursor) -> str:
-    """The words of EXPLAIN itself, which come next."""
-    start = cursor.start
-    cursor.expect("EXPLAIN")
-    while cursor.peek() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST"):
-        cursor.one_of(cursor.peek())
-    return cursor.text[start : cursor.start]
-
-
-def _explained_change(run: Run, text: str, handler: _Handler) -> DataFrame:
-    """What a statement would return that changed nothing, or what Spark says of one on its own tables."""
-    cursor = Cursor(run.bound(text))
-    done = handler(run.explaining(_explains(cursor)), cursor)
-    return run.untouched(text) if done is None else done
+            handler = _handler(kind, cursor)
+            explaining = run.explaining(words, changes_rows=kind in _CHANGES_ROWS)
+            done = None if handler is None else handler(explaining, Cursor(run.bound(statement)))
+            if of_locks:
+                return shown_locks(explaining)
+            told = run.untouched(words + statement.strip()) if done is None else done
+    return shown_plan(run, told, heard, kind)
 
 
 def _whole(cursor: Cursor) -> str:

@@ -103,7 +103,7 @@ def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
 
     def work() -> int:
         rows = source.frame()
-        with run.view(kept_rows(rows) if len(branches) > 1 else rows, view):
+        with run.view(kept_rows(rows) if len(branches) > 1 and not run.explains else rows, view):
             # All are planned before one writes: what does not fit leaves nothing, in a longer transaction too.
             writes = [
                 _planned(run, table, destination, query.frame())

@@ -130,13 +130,15 @@ def use(run: Run, cursor: Cursor) -> DataFrame:
     name = run.names.database(cursor.name("a database's name"))
     cursor.finish()
     run.acid.connection.call("get_database", name)
-    run.current.use(run.spark, name)
+    if not run.explains:
+        run.current.use(run.spark, name)
     return run.nothing()
 
 
 def operate(run: Run, cursor: Cursor) -> DataFrame:
     """An operator's statement, such as ``ABORT TRANSACTIONS 1 2``: its result, by `hive_acid.operators.execution`."""
-    return run.listing(operators.run(run.acid.connection, parse(cursor.text), run.names))
+    asked = parse(cursor.text)
+    return run.nothing() if run.explains else run.listing(operators.run(run.acid.connection, asked, run.names))
 
 
 # --- lists ---------------------------------------------------------------------------------------

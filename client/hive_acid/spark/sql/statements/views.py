@@ -189,6 +189,8 @@ def _temporary(run: Run, cursor: Cursor, name: Name, *, replaces: bool, is_globa
     if clauses.properties:
         raise cursor.error("of CREATE TEMPORARY VIEW a name, names of columns and AS are understood")
     frame = run.query(query)
+    if run.explains:
+        return run.nothing()
     shown = frame.toDF(*(called for called, _ in clauses.columns)) if clauses.columns else frame
     kind = ("createOrReplace" if replaces else "create") + ("Global" if is_global else "") + "TempView"
     view = name.parts[-1]
