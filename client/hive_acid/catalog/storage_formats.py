@@ -35,13 +35,54 @@ _FORMATS = {
     "jsonfile": StorageFormat(*_TEXT, f"{_SERDES}.JsonSerDe"),
 }
 
+_OF_PLAIN = {
+    "sequencefile": StorageFormat(
+        "org.apache.hadoop.mapred.SequenceFileInputFormat",
+        f"{_QL}.HiveSequenceFileOutputFormat",
+        f"{_SERDES}.lazy.LazySimpleSerDe",
+    ),
+    "rcfile": StorageFormat(
+        f"{_QL}.RCFileInputFormat", f"{_QL}.RCFileOutputFormat", f"{_SERDES}.columnar.LazyBinaryColumnarSerDe"
+    ),
+}
+"""Formats of plain tables, whose files others read and write."""
+
 
 def storage_format(name: str) -> StorageFormat:
-    """The format that is STORED AS `name`, in any case. Raises UnsupportedTableError for one that is not written."""
-    found = _FORMATS.get(name.lower())
+    """The format that is STORED AS `name`, in any case. Raises UnsupportedTableError for one that nobody knows."""
+    found = _FORMATS.get(name.lower()) or _OF_PLAIN.get(name.lower())
     if found is None:
         raise UnsupportedTableError(f"STORED AS {name} is not written here: {', '.join(map(str.upper, _FORMATS))} are")
     return found
+
+
+def format_of_classes(input_format: str, output_format: str, serde: str | None) -> StorageFormat:
+    """A format by its classes; without a SerDe that of the format that has these, else Hive's for text."""
+    known = (*_FORMATS.values(), *_OF_PLAIN.values())
+    usual = next((one.serde for one in known if one.input_format == input_format), _FORMATS["textfile"].serde)
+    return StorageFormat(input_format, output_format, serde or usual)
+
+
+def text_with_serde(serde: str) -> StorageFormat:
+    """Lines of text that a SerDe reads."""
+    return StorageFormat(*_TEXT, serde)
+
+
+def is_orc(form: str | StorageFormat) -> bool:
+    """Whether a format, or one of that name, is that of full-ACID tables."""
+    return form.lower() == "orc" if isinstance(form, str) else form == ORC
+
+
+def is_written(form: StorageFormat) -> bool:
+    """Whether files of a format are written here."""
+    return any((one.input_format, one.serde) == (form.input_format, form.serde) for one in _FORMATS.values())
+
+
+def format_called(form: StorageFormat) -> str:
+    """What a format is called in errors."""
+    known = {**_FORMATS, **_OF_PLAIN}.items()
+    called = next((name for name, one in known if one[::2] == form[::2]), None)
+    return called.upper() if called else f"INPUTFORMAT '{form.input_format}' with the SerDe '{form.serde}'"
 
 
 def name_of(input_format: str, serde: str) -> str:
@@ -54,9 +95,25 @@ def name_of(input_format: str, serde: str) -> str:
     )
 
 
-def only_orc(name: str) -> str:
-    """What is said of a full-ACID table in the format `name`."""
+def only_orc(called: str) -> str:
+    """What is said of a full-ACID table in the format of that name."""
+    grows = "'transactional_properties'='insert_only' (it only grows) or " if called.lower() in _FORMATS else ""
     return (
-        f"full-ACID tables are STORED AS ORC. One STORED AS {name.upper()} is made with the properties "
-        "'transactional_properties'='insert_only' (it only grows) or 'transactional'='false' (a plain one)"
+        f"full-ACID tables are STORED AS ORC. One STORED AS {called.upper() if called.isidentifier() else called} is "
+        f"made with the properties {grows}'transactional'='false' (a plain one)"
+    )
+
+
+NOT_EXTERNAL = (
+    "files of an external table are anybody's to change, so it cannot be transactional: leave EXTERNAL out, or make it "
+    "a plain one, with 'transactional'='false'"
+)
+"""What is said of an external table that would be transactional."""
+
+
+def not_written(called: str) -> str:
+    """What is said of a transactional table in a format of that name, which is not written here."""
+    return (
+        f"STORED AS {called} is not written here: {', '.join(map(str.upper, _FORMATS))} are. A plain table, with "
+        "'transactional'='false', may have it"
     )

@@ -122,7 +122,9 @@ class Table:
             outputFormat=self.output_format,
             compressed=False,
             numBuckets=self.buckets,
-            serdeInfo=ttypes.SerDeInfo(serializationLib=self.serde, parameters={"serialization.format": "1"}),
+            serdeInfo=ttypes.SerDeInfo(
+                serializationLib=self.serde, parameters={"serialization.format": "1", **self.serde_parameters}
+            ),
             bucketCols=list(self.bucket_columns),
             sortCols=[],
             parameters={},

@@ -238,7 +238,7 @@ def test_what_is_sparks_goes_to_spark(numbers: Any, spark: SparkSession, tmp_pat
         ("START TRANSACTION", "acid.transaction"),
         ("SELECT * FROM d.t VERSION AS OF 1", "AS OF"),
         ("SELECT * FROM identifier('d.t')", "IDENTIFIER"),
-        ("EXPLAIN DROP TABLE d.t", "EXPLAIN is of queries"),
+        ("EXPLAIN AST SELECT * FROM d.t", "EXPLAIN AST tells of Hive's planner"),
         ("MSCK REPAIR TABLE d.t", "MSCK is no statement here: .*ADD PARTITION"),
         ("VACUUM d.t", "VACUUM is no statement here: .*Cleaner"),
         ("LOCK TABLE d.t SHARED", "LOCK is no statement here"),

@@ -8,10 +8,13 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.about import AboutTable
+from hive_acid.errors import SqlError
 from hive_acid.operators.show import Listing
 from hive_acid.settings import TransactionManager
 from hive_acid.spark.jvm.session_settings import word
@@ -33,6 +36,16 @@ Result = TypeVar("Result")
 def new_name() -> str:
     """A name for a view that nobody else has."""
     return f"acid_{uuid.uuid4().hex}"
+
+
+@contextmanager
+def _named_java_errors() -> Iterator[None]:
+    """Errors of Java that PySpark has no name for, as of a source that is not there, are said in a line."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        said = str(error.java_exception.getMessage() or error.java_exception.getClass().getName())
+        raise SqlError(f"Spark says: {next(iter(said.strip().splitlines()), '')}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +170,24 @@ class Run:
         """What Spark makes of a statement in which nothing is the metastore's."""
         if self.frames:
             return self._by_spark(escaped(text))
-        return self.spark.sql(text, self._given())
+        with _named_java_errors():
+            return self.spark.sql(text, self._given())
+
+    def of_spark(self, text: str) -> DataFrame:
+        """As `untouched`, of a statement that is none of ours. Raises SqlError if it is none of Spark's, either."""
+        try:
+            return self.untouched(text)
+        except ParseException as error:
+            words = next(iter(str(error).strip().splitlines()), "")
+            raise SqlError(f"neither hive-acid nor Spark understands the statement. Spark says: {words}") from error
 
     def _by_spark(self, template: str, frames: Mapping[str, DataFrame] | None = None) -> DataFrame:
         """What Spark makes of a template, in which the frames of the statement have places again, beside `frames`.
 
         A query keeps them so, when their views are dropped.
         """
-        return self.spark.sql(in_braces(template, self.frames), self._given(), **(frames or {}), **self.frames)
+        with _named_java_errors():
+            return self.spark.sql(in_braces(template, self.frames), self._given(), **(frames or {}), **self.frames)
 
     def bound(self, text: str) -> str:
         """`text` with literals for its arguments. Raises SqlError as `arguments.bound`."""

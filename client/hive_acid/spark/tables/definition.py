@@ -6,7 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import types as t
 
-from hive_acid.catalog.storage_formats import ORC, only_orc, storage_format
+from hive_acid.catalog.storage_formats import (
+    NOT_EXTERNAL,
+    ORC,
+    StorageFormat,
+    format_called,
+    is_written,
+    not_written,
+    only_orc,
+    storage_format,
+)
 from hive_acid.catalog.table import Column, Table, table_parts
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.properties import TRANSACTIONAL, with_defaults
@@ -24,13 +33,17 @@ def new_table(
     buckets: int | None = None,
     properties: Mapping[str, str] | None = None,
     location: str | None = None,
-    stored_as: str = "ORC",
+    stored_as: str | StorageFormat = "ORC",
+    serde_properties: Mapping[str, str] | None = None,
+    external: bool = False,
 ) -> Table:
     """The definition that the arguments of `create_table` mean; the location is empty if none is given.
 
-    Raises ColumnError, and UnsupportedTableError for a format that the kind of table cannot have.
+    Raises ColumnError, and UnsupportedTableError for a format that the kind of table cannot have, and for an external
+    table that would be transactional.
     """
-    form = storage_format(stored_as)
+    form = storage_format(stored_as) if isinstance(stored_as, str) else stored_as
+    called = stored_as if isinstance(stored_as, str) else format_called(form)
     given = hive_columns(columns)
     if isinstance(partitioned_by, Mapping):
         keys = hive_columns(partitioned_by)
@@ -46,21 +59,28 @@ def new_table(
         raise ColumnError("a table needs a column beside its partition columns")
     clustered = clustering(names_of("clustered_by", clustered_by), buckets, given)
     database, table = table_parts(name)
+    kind = {"EXTERNAL": "TRUE"} if external else {TRANSACTIONAL: "true"}
     definition = Table(
         database=database,
         name=table,
         columns=given,
         partition_keys=keys,
-        parameters=with_defaults(properties or {}, {TRANSACTIONAL: "true", **clustered.parameters}),
+        parameters=with_defaults(properties or {}, {**kind, **clustered.parameters}),
         location=location or "",
         bucket_columns=clustered.columns,
         buckets=clustered.buckets,
         input_format=form.input_format,
         output_format=form.output_format,
         serde=form.serde,
+        serde_parameters=dict(serde_properties or {}),
+        table_type="EXTERNAL_TABLE" if external else "MANAGED_TABLE",
     )
+    if external and definition.is_transactional:
+        raise UnsupportedTableError(f"{definition.full_name}: {NOT_EXTERNAL}")
     if definition.is_full_acid and form != ORC:
-        raise UnsupportedTableError(f"{definition.full_name}: {only_orc(stored_as)}")
+        raise UnsupportedTableError(f"{definition.full_name}: {only_orc(called)}")
+    if definition.is_transactional and not is_written(form):
+        raise UnsupportedTableError(f"{definition.full_name}: {not_written(called)}")
     return definition
 
 

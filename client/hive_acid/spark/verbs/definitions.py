@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import types as t
 
 from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.storage_formats import StorageFormat
 from hive_acid.catalog.table import Column, Table, table_parts
 from hive_acid.errors import TransactionClosedError, TransactionExpiredError
 from hive_acid.spark.tables.definition import new_table
@@ -59,7 +60,9 @@ class DefinitionVerbs(SessionBase):
         buckets: int | None = None,
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
-        stored_as: str = "ORC",
+        stored_as: str | StorageFormat = "ORC",
+        serde_properties: Mapping[str, str] | None = None,
+        external: bool = False,
         if_not_exists: bool = False,
     ) -> None:
         """Create a table, by default a full-ACID one.
@@ -70,8 +73,10 @@ class DefinitionVerbs(SessionBase):
         rows are placed in `buckets` files by Hive's hash of these columns, version 2. `properties` are added
         to ``transactional=true``; ``{"transactional": "false"}`` makes it a plain one, and
         ``{"transactional_properties": "insert_only"}`` one that only grows. These may be `stored_as` PARQUET, AVRO,
-        TEXTFILE or JSONFILE, too. Raises AlreadyExistsError, ColumnError for types that are not supported, and
-        UnsupportedTableError for a format that the kind of table cannot have.
+        TEXTFILE or JSONFILE, too, and plain ones any classes of Hive's. `serde_properties` are told to the SerDe
+        (``{"field.delim": ","}``). An `external` table is a plain one, whose files stay when it is dropped. Raises
+        AlreadyExistsError, ColumnError for types that are not supported, and UnsupportedTableError for a format that
+        the kind of table cannot have.
         """
         definition = new_table(
             name,
@@ -82,6 +87,8 @@ class DefinitionVerbs(SessionBase):
             properties=properties,
             location=location,
             stored_as=stored_as,
+            serde_properties=serde_properties,
+            external=external,
         )
         if self._is_dummy:
             refuse_acid(definition)

@@ -8,6 +8,7 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.storage_formats import StorageFormat
 from hive_acid.catalog.table import Table, table_parts
 from hive_acid.errors import TransactionClosedError, UnsupportedTableError
 from hive_acid.operators import compactions
@@ -51,7 +52,8 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         buckets: int | None = None,
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
-        stored_as: str = "ORC",
+        stored_as: str | StorageFormat = "ORC",
+        serde_properties: Mapping[str, str] | None = None,
     ) -> int:
         """Create a transactional table with the columns and rows of `frame`; returns the number of rows.
 
@@ -70,6 +72,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
                 properties={**(properties or {}), **marks},
                 location=location,
                 stored_as=stored_as,
+                serde_properties=serde_properties,
             )
 
         return self._in_transaction(

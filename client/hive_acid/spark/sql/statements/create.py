@@ -7,13 +7,21 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from hive_acid.catalog.storage_formats import name_of, only_orc
+from hive_acid.catalog.storage_formats import (
+    NOT_EXTERNAL,
+    StorageFormat,
+    format_called,
+    is_orc,
+    only_orc,
+    storage_format,
+)
 from hive_acid.catalog.table import Column, Table
-from hive_acid.errors import ColumnError, SqlError
+from hive_acid.errors import ColumnError, NoSuchObjectError, SqlError
 from hive_acid.format.properties import (
     TRANSACTIONAL,
     TRANSACTIONAL_PROPERTIES,
     is_full_acid,
+    is_transactional,
     property_of,
     with_defaults,
     word_of,
@@ -21,6 +29,7 @@ from hive_acid.format.properties import (
 from hive_acid.spark.sql.columns import column_definition, column_definitions, comment, names, properties
 from hive_acid.spark.sql.partitions import parenthesized_partition, static_values
 from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.statements.storage import Storage, accept_storage
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.tables.definition import new_table
 from hive_acid.spark.values.types import row_type
@@ -28,6 +37,19 @@ from hive_acid.spark.values.types import row_type
 _ORC = "ORC"
 _OURS = (None, _ORC, "HIVE_ACID")
 """What stands behind USING where a table is the metastore's."""
+
+
+_EXTERNAL = "EXTERNAL_TABLE"
+_REFUSED: dict[tuple[str, ...], str] = {
+    ("SKEWED", "BY"): "skewed values have no directories here: leave the clause out",
+    ("CLUSTER", "BY"): "rows are placed by CLUSTERED BY (columns) INTO n BUCKETS",
+    ("FILE", "FORMAT"): "say STORED AS",
+    ("PARTITIONED", "BY", "SPEC"): "partitions have values of columns: PARTITIONED BY (column type)",
+    ("DEFAULT", "COLLATION"): "texts are compared by their bytes",
+    ("WITH", "SERDEPROPERTIES"): "they follow ROW FORMAT SERDE 'class'",
+    ("WITH", "ROW"): "views that keep rows, and row filters, are not made here",
+}
+"""Clauses of others that have no meaning here, and what to say instead."""
 
 
 @dataclass
@@ -42,7 +64,8 @@ class _Definition:
     location: str | None = None
     properties: dict[str, str] = field(default_factory=dict)
     provider: str | None = None
-    stored_as: str | None = None
+    storage: Storage = field(default_factory=Storage)
+    external: bool = False
 
     def words(self) -> dict[str, Any]:
         """The arguments of `create_table`, beside the name and the columns."""
@@ -52,18 +75,29 @@ class _Definition:
             "buckets": self.buckets,
             "properties": self.properties,
             "location": self.location,
-            "stored_as": self.stored_as or _ORC,
+            "stored_as": self.storage.form or _ORC,
+            "serde_properties": self.storage.serde_properties,
         }
 
 
 def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``CREATE [OR REPLACE] [TRANSACTIONAL] TABLE [IF NOT EXISTS] t (columns) … [AS query]``; None if it is Spark's."""
+    """``CREATE [OR REPLACE] [EXTERNAL] [TRANSACTIONAL] TABLE [IF NOT EXISTS] t (columns) … [AS query]``; None if it is
+    Spark's.
+    """
     first = cursor.start
     cursor.expect("CREATE")
     replaces = cursor.accept("OR", "REPLACE")
-    said = cursor.accept("TRANSACTIONAL")
-    cursor.accept("MANAGED")
-    cursor.expect("TABLE")
+    kinds = set()
+    while not cursor.accept("TABLE"):
+        if cursor.peek() in ("TEMPORARY", "TEMP"):
+            raise cursor.error(
+                "a TEMPORARY TABLE would outlive its session here: CREATE TEMPORARY VIEW … AS keeps a query, or CREATE "
+                "TABLE, and DROP TABLE at the end"
+            )
+        kinds.add(cursor.one_of("TABLE", "TRANSACTIONAL", "MANAGED", "EXTERNAL"))
+    if "EXTERNAL" in kinds and len(kinds) > 1:
+        raise cursor.error("an EXTERNAL table is neither TRANSACTIONAL nor MANAGED")
+    said, external = "TRANSACTIONAL" in kinds, "EXTERNAL" in kinds
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     if replaces and if_not_exists:
         raise cursor.error("OR REPLACE and IF NOT EXISTS exclude each other: leave one of them out")
@@ -73,8 +107,8 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
     if cursor.accept("LIKE"):
         if replaces:
             raise cursor.error("OR REPLACE does not go with LIKE: TRUNCATE the table, or drop it first")
-        return _like(run, cursor, name, if_not_exists=if_not_exists)
-    definition = _clauses(cursor, column_definitions(cursor) if cursor.sees("(") else [])
+        return _like(run, cursor, name, external=external, if_not_exists=if_not_exists)
+    definition = _clauses(cursor, column_definitions(cursor) if cursor.sees("(") else [], external=external)
     query = None
     if not cursor.at_end:
         cursor.accept("AS")
@@ -86,7 +120,7 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
         return None if query is None else run.query(query, before=run.explains + cursor.text[first:start])
     if said and word_of(definition.properties, TRANSACTIONAL, default="true") != "true":
         raise SqlError(f"CREATE TRANSACTIONAL TABLE {name} with transactional=false: leave one of them out")
-    _check_format(definition)
+    _check_kind(name, definition, is_filled=query is not None)
     there = run.names.defined_table(name) if replaces else None
     if there is not None:
         return _replaced(run, there, definition, query)
@@ -96,16 +130,36 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
         run.names.full(name),
         [*definition.columns, *definition.keys],
         **definition.words(),
+        external=external,
         if_not_exists=if_not_exists,
     )
     return run.nothing()
 
 
-def _check_format(definition: _Definition) -> None:
-    """Raise SqlError for a format that full-ACID tables, which are made by default, do not have."""
-    stored_as = definition.stored_as or _ORC
-    if stored_as.upper() != _ORC and is_full_acid(with_defaults(definition.properties, {TRANSACTIONAL: "true"})):
-        raise SqlError(only_orc(stored_as))
+def _check_kind(name: Name, definition: _Definition, *, is_filled: bool) -> None:
+    """Raise SqlError for a format that full-ACID tables, which are made by default, do not have, and for what an
+    external table, or a plain one that is made with its rows, cannot be.
+    """
+    is_plain = definition.external or word_of(definition.properties, TRANSACTIONAL, default="true") != "true"
+    if is_filled and is_plain:
+        raise SqlError(
+            f"CREATE TABLE {name} AS of a plain table: rows and table could not come at once. Leave 'transactional' "
+            "and EXTERNAL out, or let Spark make one (CREATE TABLE … USING parquet AS SELECT)"
+        )
+    if definition.external and is_transactional(definition.properties):
+        raise SqlError(f"CREATE EXTERNAL TABLE {name}: {NOT_EXTERNAL}")
+    if definition.external and not definition.storage.is_given:
+        raise SqlError(
+            f"CREATE EXTERNAL TABLE {name} has to say how its files are STORED AS: to Hive they would be TEXTFILE, and "
+            "tables are ORC here if nothing is said"
+        )
+    form = definition.storage.form or _ORC
+    if isinstance(form, str):
+        storage_format(form)
+    if is_orc(form) or definition.external:
+        return
+    if is_full_acid(with_defaults(definition.properties, {TRANSACTIONAL: "true"})):
+        raise SqlError(only_orc(form if isinstance(form, str) else format_called(form)))
 
 
 def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_not_exists: bool) -> DataFrame:
@@ -138,13 +192,29 @@ def _replaced(run: Run, table: Table, definition: _Definition, query: str | None
     return run.nothing() if source is None else run.counts(num_affected_rows=rows, num_inserted_rows=rows)
 
 
-def _like(run: Run, cursor: Cursor, name: Name, *, if_not_exists: bool) -> DataFrame:
-    """A table with the columns, keys, buckets, kind and format of another one; other properties are those given."""
-    model = run.names.known(cursor.name())
-    definition = _clauses(cursor, [])
+def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists: bool) -> DataFrame:
+    """A table with the columns, keys, buckets, kind and format of another one; other properties are those given.
+
+    Of a view it has the columns.
+    """
+    if cursor.sees("FILE") and cursor.peek(1) not in ("", ";", "."):
+        raise cursor.error("LIKE FILE reads no columns here: name them, or CREATE TABLE … AS SELECT from the file")
+    at = cursor.name()
+    model = run.names.defined(at)
+    if model is None:
+        raise NoSuchObjectError(f"the metastore has no table {run.names.full(at)}")
+    definition = _clauses(cursor, [], external=external)
     cursor.finish()
-    kind = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, "bucketing_version")
+    if definition.provider is not None:
+        raise SqlError(f"CREATE TABLE {name} LIKE takes the format of {model.full_name}, or STORED AS: leave USING out")
+    kind = () if external or model.is_view else (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, "bucketing_version")
     inherited = {key: value for key in kind if (value := property_of(model.parameters, key)) is not None}
+    is_external = external or (model.table_type == _EXTERNAL and not is_transactional(definition.properties))
+    if not (is_external or model.is_view or TRANSACTIONAL_PROPERTIES in definition.properties):
+        # What says nothing of it is a plain one, and what is made without would be none.
+        inherited = with_defaults(inherited, {TRANSACTIONAL: "false"})
+    own = StorageFormat(model.input_format, model.output_format, model.serde)
+    inherits = not definition.storage.is_given
     run.acid.create_table(
         run.names.full(name),
         model.all_columns,
@@ -153,26 +223,30 @@ def _like(run: Run, cursor: Cursor, name: Name, *, if_not_exists: bool) -> DataF
         location=definition.location,
         clustered_by=model.bucket_columns,
         buckets=model.buckets if model.bucket_columns else None,
-        stored_as=definition.stored_as or name_of(model.input_format, model.serde),
+        stored_as=_ORC if inherits and model.is_view else own if inherits else definition.storage.form,
+        serde_properties=model.serde_parameters if inherits else definition.storage.serde_properties,
+        external=is_external,
         if_not_exists=if_not_exists,
     )
     return run.nothing()
 
 
-def _clauses(cursor: Cursor, columns: list[Column]) -> _Definition:
-    found = _Definition(columns)
+def _clauses(cursor: Cursor, columns: list[Column], *, external: bool) -> _Definition:
+    found = _Definition(columns, external=external)
     while not cursor.at_end and not cursor.sees("AS") and cursor.peek() not in ("SELECT", "WITH", "FROM", "VALUES"):
+        if (refused := next((words for words in _REFUSED if cursor.sees(*words)), None)) is not None:
+            raise cursor.error(f"{' '.join(refused)}: {_REFUSED[refused]}")
+        if accept_storage(cursor, found.storage):
+            continue
         if cursor.accept("PARTITIONED", "BY"):
             _partitioned_by(cursor, found)
         elif cursor.accept("CLUSTERED", "BY"):
             found.clustered_by = names(cursor, "bucket columns")
             if cursor.sees("SORTED"):
-                raise cursor.error("SORTED BY is not supported: files are in the order of their row ids")
+                raise cursor.error("SORTED BY is not supported: files are in the order of their row ids, leave it out")
             cursor.expect("INTO")
             found.buckets = cursor.integer("a number of buckets")
             cursor.expect("BUCKETS")
-        elif cursor.accept("STORED", "AS"):
-            found.stored_as = cursor.identifier("a file format")
         elif cursor.accept("USING"):
             found.provider = cursor.name("a format").parts[-1].upper()
         elif cursor.accept("LOCATION"):
@@ -185,8 +259,8 @@ def _clauses(cursor: Cursor, columns: list[Column]) -> _Definition:
             properties(cursor)
         else:
             raise cursor.error(
-                "of CREATE TABLE's clauses PARTITIONED BY, CLUSTERED BY … INTO n BUCKETS, STORED AS, LOCATION, "
-                "COMMENT, TBLPROPERTIES and AS are understood"
+                "of CREATE TABLE's clauses PARTITIONED BY, CLUSTERED BY … INTO n BUCKETS, ROW FORMAT, STORED AS, "
+                "LOCATION, COMMENT, TBLPROPERTIES and AS are understood"
             )
     return found
 
@@ -194,6 +268,8 @@ def _clauses(cursor: Cursor, columns: list[Column]) -> _Definition:
 def _partitioned_by(cursor: Cursor, definition: _Definition) -> None:
     """Typed columns as Hive has them, or names of columns as Spark has them."""
     for item in cursor.items("partition columns", of_types=True):
+        if item.peek(1) == "(":
+            raise item.error("partitions have values of columns, not of functions: add a column, and fill it")
         if item.peek(1) == "" and not item.sees_string():
             definition.key_names.append(item.identifier("a partition column").lower())
         else:

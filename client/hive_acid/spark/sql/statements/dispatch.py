@@ -25,6 +25,7 @@ from hive_acid.spark.verbs.reading import ReadVerbs
 _QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "("})
 _CHANGES = frozenset({"UPDATE", "DELETE", "MERGE"})
 _CHANGES_ROWS = _CHANGES | {"INSERT", "FROM"}
+_KINDS_OF_TABLES = frozenset({"TRANSACTIONAL", "MANAGED", "EXTERNAL", "TEMPORARY", "TEMP"})
 _BLOCKS = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT"})
 _SPARKS = frozenset({"SET", "RESET", "ADD", "LIST", "CACHE", "UNCACHE", "CLEAR", "REFRESH", "DECLARE", "CALL"})
 """Statements that concern Spark's session alone."""
@@ -146,7 +147,7 @@ def run_statement(run: Run, text: str) -> DataFrame:
         done = handler(changed, Cursor(run.bound(text)))
         if done is not None:
             return done
-    return run.untouched(text)
+    return run.of_spark(text)
 
 
 def _kind(cursor: Cursor) -> str:
@@ -169,7 +170,7 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
     if kind in _OF_TABLES:
         words = [cursor.peek(offset) for offset in range(1, 6)]
         named = words[2:] if kind == "CREATE" and words[:2] == ["OR", "REPLACE"] else words
-        if named[0] == "TABLE" or named[:2] in (["TRANSACTIONAL", "TABLE"], ["MANAGED", "TABLE"]):
+        if named[0] == "TABLE" or (kind == "CREATE" and named[0] in _KINDS_OF_TABLES and "TABLE" in named[1:3]):
             return _OF_TABLES[kind]
         if words[0] in DATABASE_WORDS and kind in _OF_DATABASES:
             return _OF_DATABASES[kind]
@@ -181,8 +182,6 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
             return views.create_view
         if words[0] == "VIEW":
             return views.drop_view if kind == "DROP" else views.alter_view
-        if "TABLE" in named[:3]:
-            raise cursor.error("EXTERNAL and TEMPORARY tables are not made here")
         return None
     if kind in _SPARKS:
         return None
@@ -213,7 +212,7 @@ def _explain(run: Run, text: str) -> DataFrame:
             done = None if handler is None else handler(explaining, Cursor(run.bound(statement)))
             if of_locks:
                 return shown_locks(explaining)
-            told = run.untouched(words + statement.strip()) if done is None else done
+            told = run.of_spark(words + statement.strip()) if done is None else done
     return shown_plan(run, told, heard, kind)
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.about import AboutTable
 from hive_acid.catalog.storage_formats import name_of
 from hive_acid.catalog.table import VIRTUAL_VIEW, Column, Table
-from hive_acid.errors import ColumnError
+from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.properties import TRANSACTIONAL
 from hive_acid.operators import execution as operators
 from hive_acid.operators.statements import parse
@@ -21,6 +21,7 @@ from hive_acid.spark.sql.views import is_out_column
 from hive_acid.spark.values.quoting import quoted
 
 _DESCRIPTION = ("col_name", "data_type", "comment")
+_EVERY_SERDE = ("serialization.format", "1")
 _ASSIGNED = frozenset({"transient_lastDdlTime", "bucketing_version", "comment"})
 """Properties that a table's definition tells in another way, or that are given to it anew."""
 
@@ -236,18 +237,37 @@ def definition_of(table: Table) -> str:
     properties = {key: value for key, value in table.parameters.items() if key not in _ASSIGNED}
     if table.is_view:
         return _view_definition(table, {key: value for key, value in properties.items() if not is_out_column(key)})
-    if not table.is_transactional:  # else it would be made as one
+    is_external = table.table_type == "EXTERNAL_TABLE"
+    if is_external:
+        properties = {key: value for key, value in properties.items() if key.upper() != "EXTERNAL"}
+    elif not table.is_transactional:  # else it would be made as one
         properties[TRANSACTIONAL] = "false"
-    lines = [f"CREATE TABLE {'.'.join(map(quoted, (table.database, table.name)))} ({_columns(table.columns)})"]
+    name = ".".join(map(quoted, (table.database, table.name)))
+    lines = [f"CREATE {'EXTERNAL ' * is_external}TABLE {name} ({_columns(table.columns)})"]
     if text := table.parameters.get("comment"):
         lines.append(f"COMMENT {_literal(text)}")
     if table.partition_keys:
         lines.append(f"PARTITIONED BY ({_columns(table.partition_keys)})")
     if table.bucket_columns:
         lines.append(f"CLUSTERED BY ({', '.join(map(quoted, table.bucket_columns))}) INTO {table.buckets} BUCKETS")
-    stored_as = name_of(table.input_format, table.serde)
-    lines += [f"STORED AS {stored_as}", f"LOCATION {_literal(table.location)}"]
-    return "\n".join([*lines, f"TBLPROPERTIES ({_pairs(properties)})"])
+    lines += [*_storage(table), f"LOCATION {_literal(table.location)}"]
+    if properties:
+        lines.append(f"TBLPROPERTIES ({_pairs(properties)})")
+    return "\n".join(lines)
+
+
+def _storage(table: Table) -> list[str]:
+    told = {key: value for key, value in table.serde_parameters.items() if (key, value) != _EVERY_SERDE}
+    try:
+        stored_as = name_of(table.input_format, table.serde)
+    except UnsupportedTableError:
+        classes = f"INPUTFORMAT {_literal(table.input_format)} OUTPUTFORMAT {_literal(table.output_format)}"
+        return [_row_format(table, told), f"STORED AS {classes}"]
+    return [*([_row_format(table, told)] if told else []), f"STORED AS {stored_as}"]
+
+
+def _row_format(table: Table, told: Mapping[str, str]) -> str:
+    return f"ROW FORMAT SERDE {_literal(table.serde)}{f' WITH SERDEPROPERTIES ({_pairs(told)})' if told else ''}"
 
 
 def _view_definition(view: Table, properties: Mapping[str, str]) -> str:
