@@ -87,7 +87,7 @@ def test_create_table_as(acid: AcidSession, spark: SparkSession) -> None:
         ("CREATE TABLE d.t (s struct<`a:b`: int>)", "no quotes, so a field cannot be called a:b"),
         ("CREATE TABLE d.t (id int) STORED AS PARQUET", "ORC"),
         ("CREATE TABLE d.t (id int) CLUSTERED BY (id) SORTED BY (id) INTO 2 BUCKETS", "SORTED BY"),
-        ("CREATE TABLE d.t (id int) ROW FORMAT DELIMITED", "of CREATE TABLE's clauses"),
+        ("CREATE TABLE d.t (id int) ROW FORMAT DELIMITED", "full-ACID tables are STORED AS ORC.*TEXTFILE"),
         ("CREATE TABLE d.t (id int) PARTITIONED BY (a int, b)", "not some of each"),
         ("CREATE EXTERNAL TABLE d.t (id int)", "EXTERNAL"),
         ("CREATE TRANSACTIONAL TABLE d.t (id int) TBLPROPERTIES ('transactional'='false')", "leave one"),

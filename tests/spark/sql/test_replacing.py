@@ -61,6 +61,7 @@ def test_properties_are_set_and_a_definition_without_rows_leaves_none(acid: Acid
         ("PARTITIONED BY (p) CLUSTERED BY (id) INTO 2 BUCKETS", NEW, "other buckets"),
         ("PARTITIONED BY (p) LOCATION 'file:/nowhere'", NEW, "other place"),
         ("PARTITIONED BY (p) TBLPROPERTIES ('transactional_properties' = 'insert_only')", NEW, "other kind"),
+        ("PARTITIONED BY (p) LOCATION '/nowhere' TBLPROPERTIES ('transactional' = 'false')", NEW, "other place, kind"),
         ("PARTITIONED BY (p) STORED AS PARQUET TBLPROPERTIES ('transactional' = 'false')", NEW, "other format, kind"),
     ],
 )
@@ -92,8 +93,8 @@ def test_what_replaces_nothing(acid: AcidSession) -> None:
         ("CREATE OR REPLACE TABLE d.t LIKE d.t", SqlError, "does not go with LIKE"),
         ("CREATE OR REPLACE TABLE d.t (id int) AS SELECT 1 AS id", ColumnError, "takes its columns from the query"),
         ("CREATE TABLE d.t (id int)", AlreadyExistsError, r"d\.t"),
-        ("CREATE EXTERNAL TABLE d.e (id int)", SqlError, "EXTERNAL and TEMPORARY"),
-        ("CREATE OR REPLACE TEMPORARY TABLE d.e (id int)", HiveAcidError, "EXTERNAL and TEMPORARY"),
+        ("CREATE EXTERNAL TABLE d.e (id int)", SqlError, "has to say how its files are STORED AS"),
+        ("CREATE OR REPLACE TEMPORARY TABLE d.e (id int)", HiveAcidError, "TEMPORARY TABLE would outlive"),
     ):
         with pytest.raises(error, match=words):
             acid.sql(statement)

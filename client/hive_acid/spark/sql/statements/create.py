@@ -120,8 +120,8 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
         return None if query is None else run.query(query, before=run.explains + cursor.text[first:start])
     if said and word_of(definition.properties, TRANSACTIONAL, default="true") != "true":
         raise SqlError(f"CREATE TRANSACTIONAL TABLE {name} with transactional=false: leave one of them out")
-    _check_kind(name, definition, is_filled=query is not None)
     there = run.names.defined_table(name) if replaces else None
+    _check_kind(name, definition, is_filled=query is not None and there is None)
     if there is not None:
         return _replaced(run, there, definition, query)
     if query is not None:
@@ -185,7 +185,12 @@ def _replaced(run: Run, table: Table, definition: _Definition, query: str | None
 
     def work() -> int:
         frame = run.spark.createDataFrame([], row_type(columns)) if source is None else source.frame()
-        wanted = new_table(table.full_name, columns if source is None else frame.schema, **definition.words())
+        wanted = new_table(
+            table.full_name,
+            columns if source is None else frame.schema,
+            **definition.words(),
+            external=definition.external,
+        )
         return run.acid.replace_table_as(table, wanted, frame, properties=definition.properties)
 
     rows = run.in_transaction(work, [table.full_name, *([] if source is None else source.tables)])
@@ -214,7 +219,7 @@ def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists
         # What says nothing of it is a plain one, and what is made without would be none.
         inherited = with_defaults(inherited, {TRANSACTIONAL: "false"})
     own = StorageFormat(model.input_format, model.output_format, model.serde)
-    inherits = not definition.storage.is_given
+    form = definition.storage.form
     run.acid.create_table(
         run.names.full(name),
         model.all_columns,
@@ -223,8 +228,8 @@ def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists
         location=definition.location,
         clustered_by=model.bucket_columns,
         buckets=model.buckets if model.bucket_columns else None,
-        stored_as=_ORC if inherits and model.is_view else own if inherits else definition.storage.form,
-        serde_properties=model.serde_parameters if inherits else definition.storage.serde_properties,
+        stored_as=form or (_ORC if model.is_view else own),
+        serde_properties=model.serde_parameters if form is None else definition.storage.serde_properties,
         external=is_external,
         if_not_exists=if_not_exists,
     )
