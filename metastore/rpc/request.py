@@ -11,14 +11,15 @@ from metastore.rpc.encoding import codec
 class Request:
     """Its bytes, and what the scanner has found out about them."""
 
-    arguments: Sequence[Any] = ()
-    """Once they are decoded."""
+    __slots__ = ("arguments", "elements", "message", "method", "sequence")
 
     def __init__(self, method: str, sequence: int, message: bytes, elements: int = 0) -> None:
         self.method = method
         self.sequence = sequence
         self.message = message
         self.elements = elements
+        self.arguments: Sequence[Any] = ()
+        """Once they are decoded."""
 
     def decode(self) -> Sequence[Any]:
         """The arguments, decoded once; the bytes are let go. Raises InvalidInputError."""

@@ -169,12 +169,13 @@ class ThriftConnection(asyncio.Protocol):
         else:
             message = bytes(memoryview(self._buffer)[:length])
             del self._buffer[:length]
-        self._scanner = MessageScanner(*self._server.limits)
         self._method = scanner.name
         self.used_at_s = time.monotonic()
-        self._server.busy_polling.call_begins()
         request = Request(scanner.name, scanner.sequence, message, scanner.elements)
-        self._call = self._server.dispatcher.serve(request, self._session, self)
+        scanner.restart()
+        server = self._server
+        server.busy_polling.call_begins()
+        self._call = server.dispatcher.serve(request, self._session, self)
         self._advance()
 
     def _wait_for_rest(self) -> None:

@@ -88,3 +88,40 @@ def test_a_message_that_never_ends_is_refused_at_the_limit() -> None:
     endless = HEADER + b"\x0d\x00\x01\x0b\x0b\x00\x00\x03\xe8" + b"\x00\x00\x00\x01a" * 300
     with pytest.raises(ProtocolError, match="more than 1000"):
         MessageScanner(1000).scan(endless)
+
+
+SIZES = {2: 1, 4: 8, 6: 2, 8: 4, 10: 8}
+
+
+@st.composite
+def values(draw: Any, depth: int = 0) -> tuple[int, bytes, int]:
+    """A value of any type: its type, its bytes, and how many elements it counts for."""
+    kind = draw(st.sampled_from([2, 6, 8, 10, 11, 4] + ([12, 12, 13, 14, 15] if depth < 4 else [])))
+    if kind in SIZES:
+        return kind, bytes(SIZES[kind]), 1
+    if kind == 11:
+        text = draw(st.binary(max_size=90))
+        return kind, len(text).to_bytes(4, "big") + text, 1
+    if kind == 12:
+        fields = draw(st.lists(values(depth + 1), max_size=4))
+        return kind, b"".join(bytes((k, 0, 1)) + b for k, b, _ in fields) + b"\0", 4 + sum(n for _, _, n in fields)
+    (first, body, count), times = draw(values(depth + 1)), draw(st.integers(0, 3))
+    if kind == 13:
+        return kind, bytes((2, first)) + times.to_bytes(4, "big") + (b"\1" + body) * times, 1 + times * (1 + count)
+    return kind, bytes((first,)) + times.to_bytes(4, "big") + body * times, 1 + times * count
+
+
+@given(st.lists(st.lists(values(), max_size=5), min_size=1, max_size=3), st.data())
+def test_one_scanner_finds_the_ends_and_counts_of_messages_in_a_row(messages: Any, data: Any) -> None:
+    scanner = MessageScanner(LIMIT)
+    for fields in messages:
+        body = b"".join(bytes((kind, 0, 1)) + encoded for kind, encoded, _ in fields) + b"\0"
+        message = HEADER + body
+        most = data.draw(st.sampled_from([1, 7, 10_000]))
+        length = None
+        for cut in [*sorted(data.draw(st.lists(st.integers(0, len(message) - 1), max_size=3))), len(message)]:
+            length = scanner.scan(message[:cut], most)
+            while length is None and scanner.is_tired:
+                length = scanner.scan(message[:cut], most)
+        assert (length, scanner.elements) == (len(message), sum(count for _, _, count in fields))
+        scanner.restart()

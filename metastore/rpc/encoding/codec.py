@@ -61,15 +61,15 @@ def decode_arguments(method: str, message: bytes) -> list[Any]:
         protocol.read_message_begin()
         protocol.read_struct(arguments)
     amend(method, message, arguments)
-    _check(arguments)
-    values = [getattr(arguments, name) for name in shape.names]
+    if _checked_fields(shape.arguments):
+        _check(arguments)
     for name in shape.needed:
         if getattr(arguments, name) is None:
             raise InvalidInputError(f"{method} was called without its {name}")
-    for value in values:
-        if hasattr(value, "thrift_spec"):
+    for name in shape.structs:
+        if (value := getattr(arguments, name)) is not None:
             _check(value)
-    return values
+    return [getattr(arguments, name) for name in shape.names]
 
 
 def encode_paced(method: str, sequence: int, value: Any) -> bytes:
@@ -149,10 +149,13 @@ def _body(value: Any) -> bytes:
 
 
 class _Shape(NamedTuple):
-    """The arguments of a method: their struct, their names in the order of the ids, and those that must be there."""
+    """The arguments of a method: their struct, their names in the order of the ids, those that are structs, and those
+    that must be there.
+    """
 
     arguments: Any
     names: tuple[str, ...]
+    structs: tuple[str, ...]
     needed: tuple[str, ...]
 
 
@@ -160,8 +163,9 @@ class _Shape(NamedTuple):
 def _shape(method: str) -> _Shape:
     arguments = getattr(service, method + "_args")
     fields = [field for _, field in sorted(arguments.thrift_spec.items())]
-    needed = [field[1] for field in fields if field[0] == TType.STRUCT and field[2].__name__ not in _DISPENSABLE]
-    return _Shape(arguments, tuple(field[1] for field in fields), tuple(needed))
+    structs = {field[1]: field[2].__name__ for field in fields if field[0] == TType.STRUCT}
+    needed = [name for name, kind in structs.items() if kind not in _DISPENSABLE]
+    return _Shape(arguments, tuple(field[1] for field in fields), tuple(structs), tuple(needed))
 
 
 @functools.cache

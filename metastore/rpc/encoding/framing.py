@@ -13,6 +13,8 @@ import struct
 
 STOP, BOOL, BYTE, DOUBLE, I16, I32, I64, STRING, STRUCT, MAP, SET, LIST = 0, 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15
 FIXED_SIZE = {BOOL: 1, BYTE: 1, DOUBLE: 8, I16: 2, I32: 4, I64: 8}
+_FIELD_SIZE = tuple(3 + FIXED_SIZE[kind] if kind in FIXED_SIZE else 0 for kind in range(256))
+"""Of a field with its head, by its type; 0 for what has no fixed size."""
 CONTAINERS = frozenset({STRUCT, MAP, SET, LIST, STRING})
 MAX_DEPTH = 32
 MAX_TEXT_BYTES = 16 * 1024 * 1024
@@ -47,16 +49,17 @@ class MessageScanner:
 
     Call `scan` with the whole buffer each time bytes were added; it returns the message's length, or None while bytes
     are missing, or while `is_tired`: call it again then. `name`, `kind` and `sequence` hold the header once it is
-    complete; `elements` counts the values so far, a struct as `STRUCT_ELEMENTS`.
+    complete; `elements` counts the values so far, a struct as `STRUCT_ELEMENTS`. `restart` before the next message.
     """
 
     __slots__ = (
-        "_at", "_known", "_known_elements", "_limit", "_most_elements", "_skipped", "_stack", "elements",
-        "is_tired", "kind", "name", "sequence",
+        "_at", "_known", "_known_elements", "_limit", "_longest_text", "_most_elements", "_skipped", "_stack",
+        "elements", "is_tired", "kind", "name", "sequence",
     )  # fmt: skip
 
     def __init__(self, limit_bytes: int, most_elements: int = NO_LIMIT) -> None:
         self._limit = limit_bytes
+        self._longest_text = min(limit_bytes, MAX_TEXT_BYTES)
         self._most_elements = most_elements
         self._at = 0
         self._skipped = 0
@@ -108,6 +111,13 @@ class MessageScanner:
             return None
         return self._at
 
+    def restart(self) -> None:
+        """Begin with the next message, which is at the start of the buffer now; the one before has been found."""
+        self._at = self._skipped = self._known_elements = self.elements = 0
+        self._known = b""
+        self.is_tired = False
+        self.name = ""
+
     def skip(self) -> int:
         """Forget what has been walked, whose bytes nobody wants: how many to cut off the buffer's start."""
         done, self._at = self._at, 0
@@ -147,37 +157,44 @@ class MessageScanner:
             self._known_elements = self.elements - elements
 
     def _fields(self, data: bytes | bytearray, size: int) -> bool:
-        """Step over fields of the innermost struct, to its end or into a field; False if bytes are missing.
+        """Step over fields of the innermost struct, and of structs in it and around it, until another kind of value or
+        the message's end; False if bytes are missing.
 
-        Most fields are of the two kinds that are looked at here.
+        Small messages are nearly all of this, so nothing is called for a field.
         """
-        at = self._at
-        fields = 0
+        at, elements, stack, longest_text = self._at, self.elements, self._stack, self._longest_text
         stop = size if size <= _STRIDE_BYTES else min(at + _STRIDE_BYTES, size)
         while at < stop:
             kind = data[at]
-            fixed = FIXED_SIZE.get(kind)
-            if fixed is not None:
-                end = at + 3 + fixed
+            if step := _FIELD_SIZE[kind]:
+                end = at + step
             elif kind == STRING:
                 if at + 7 > size:
                     break
-                end = at + 7 + self._text(data, at + 3)
+                length = _i32(data, at + 3)[0]
+                end = at + 7 + (length if 0 <= length <= longest_text else self._text(data, at + 3))
             elif kind == STOP:
-                self._at = at + 1
-                self.elements += fields
-                self._stack.pop()
+                at += 1
+                stack.pop()
+                if stack and stack[-1] is None:
+                    continue
+                self._at, self.elements = at, elements
                 return True
+            elif kind == STRUCT:
+                if at + 3 > size:
+                    break
+                self._push(None)
+                at += 3
+                elements += STRUCT_ELEMENTS
+                continue
             else:
-                self._at = at
-                self.elements += fields
+                self._at, self.elements = at, elements
                 return at + 3 <= size and self._value(data, size, kind, at + 3)
             if end > size:
                 break
             at = end
-            fields += 1
-        self._at = at
-        self.elements += fields
+            elements += 1
+        self._at, self.elements = at, elements
         return stop <= at < size
 
     def _value(self, data: bytes | bytearray, size: int, kind: int, at: int) -> bool:

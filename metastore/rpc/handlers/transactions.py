@@ -95,7 +95,7 @@ def handlers(txns: TxnService, write_ids: WriteIdService, special: SpecialCalls)
         if is_replayed_opening(request):
             return await call.run(special.open_txns, request)
         owner = TxnOwner(request.user or "", request.hostname or "", request.agentInfo or "Unknown")
-        tables = tuple(dict.fromkeys(map(split_table, request.tables or ())))
+        tables = tuple(dict.fromkeys(map(split_table, request.tables))) if request.tables else ()
         intent = Intent(tables, request.mayBeginAgain)
         return ttypes.OpenTxnsResponse(
             txn_ids=await txns.open_soon(request.num_txns, owner, _txn_type(request.txn_type), intent),

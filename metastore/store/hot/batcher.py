@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
-from weakref import WeakSet
 
 import psycopg
 
@@ -122,7 +121,7 @@ class _Queue:
             answer.set_exception(MetaError(f"{MAX_WAITING} calls of this kind wait already: try again later"))
         else:
             self._waiting.append(_Asked(question, answer, self._loop.time()))
-            self._batcher.wake()
+            self._batcher.wake(self)
         return answer
 
     def close(self) -> None:
@@ -131,6 +130,11 @@ class _Queue:
             _refuse(asked, MetaError("the metastore is shutting down"))
         self._alone.clear()
         self._waiting.clear()
+
+    @property
+    def waits(self) -> bool:
+        """Whether anybody does."""
+        return bool(self._alone or self._waiting)
 
     @property
     def ready(self) -> int:
@@ -198,7 +202,7 @@ class _Queue:
 
     def _release(self, connection: HotConnection) -> None:
         self._under_way -= 1
-        self._batcher.release(connection)
+        self._batcher.release(connection, self)
 
     def _failed(self, batch: _Batch, connection: HotConnection, error: Exception) -> None:
         code = error.sqlstate if isinstance(error, psycopg.Error) else None
@@ -273,8 +277,8 @@ class Batcher:
         self._idle: list[HotConnection] = []
         self._busy: dict[HotConnection, float] = {}
         """Connections by when their batch was begun."""
-        self._proven: WeakSet[HotConnection] = WeakSet()
-        """Connections that have carried a batch."""
+        self._pending: dict[_Queue, None] = {}
+        """Queues in which somebody may wait."""
         self._is_woken = False
         self._is_late = False
         self._is_paused = False
@@ -292,8 +296,13 @@ class Batcher:
         """Round round_trips to the database so far."""
         return sum(queue.round_trips for queue in self._queues.values())
 
-    def wake(self) -> None:
-        """Send what waits, at the end of this turn of the loop: whatever else has arrived in it goes along."""
+    def wake(self, queue: _Queue | None = None) -> None:
+        """Send what waits, at the end of this turn of the loop: whatever else has arrived in it goes along.
+
+        `queue` is the one to which something has been added, if any.
+        """
+        if queue is not None:
+            self._pending[queue] = None
         if not self._is_woken:
             self._is_woken = True
             self.loop.call_soon(self._start)
@@ -323,12 +332,14 @@ class Batcher:
         if self._idle:
             self._idle.pop(0).close()
 
-    def release(self, connection: HotConnection) -> None:
-        """Take a connection back that has nothing under way."""
+    def release(self, connection: HotConnection, queue: _Queue) -> None:
+        """Take a connection back that has nothing under way; in its queue somebody may wait again."""
         del self._busy[connection]
+        if queue.waits:
+            self._pending[queue] = None
         if not connection.is_broken:
-            if connection not in self._proven:
-                self._proven.add(connection)
+            if not connection.is_proven:
+                connection.is_proven = True
                 self._pause_s = FIRST_PAUSE_S
             self._idle.append(connection)  # last in, first out: what is warm is used
         self._start()  # at once: Postgres works on the next batch while the answers of this one are made
@@ -345,7 +356,7 @@ class Batcher:
     def _start(self) -> None:
         self._is_woken = False
         while True:
-            ready = [queue for queue in self._queues.values() if queue.ready]
+            ready = [queue for queue in self._pending if queue.ready]
             if not ready:
                 return
             if self._busy and not self._may_pass(max(queue.ready for queue in ready)):
@@ -354,7 +365,10 @@ class Batcher:
             if connection is None:
                 return
             self._busy[connection] = self.loop.time()
-            self._next(ready).start(connection)
+            queue = ready[0] if len(ready) == 1 else self._next(ready)
+            queue.start(connection)
+            if not queue.waits:
+                self._pending.pop(queue, None)
 
     def _next(self, ready: list[_Queue]) -> _Queue:
         """The longest queue, since the others grow meanwhile and a long batch costs less for each call; but first, who

@@ -53,6 +53,8 @@ class HotConnection:
         self._rows: Rows = []
         self._error: Exception | None = None
         self.is_broken = False
+        self.is_proven = False
+        """Whether it has carried a call to its end; its user says so."""
         self.has_carried = False
         """Whether the call under way was sent, so that it may have taken effect."""
 
