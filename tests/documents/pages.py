@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -47,6 +48,17 @@ def documents() -> list[Path]:
 def blocks(text: str) -> list[Block]:
     """The code blocks of a page; a comment ``<!-- skip: reason -->`` before one says why it is not run."""
     return [part for part in _parts(text) if isinstance(part, Block)]
+
+
+def notebooks() -> list[Path]:
+    """Every notebook."""
+    return sorted(DOCS.rglob("*.ipynb"))
+
+
+def cells(notebook: Path) -> list[Block]:
+    """The code cells of a notebook; their line is 1."""
+    found = json.loads(notebook.read_text())["cells"]
+    return [Block("python", "".join(cell["source"]), 1, None) for cell in found if cell["cell_type"] == "code"]
 
 
 def links(text: str) -> list[Link]:

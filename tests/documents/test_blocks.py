@@ -1,4 +1,4 @@
-"""The code blocks of README and docs run in order, each page by itself."""
+"""The code blocks of README and docs, and the cells of notebooks, run in order, each page by itself."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.documents.pages import ROOT, blocks, documents
+from tests.documents.pages import ROOT, blocks, cells, documents, notebooks
 from tests.documents.play import OTHER, Player
 from tests.ports import free_port
 from tests.served import served
@@ -21,6 +21,7 @@ PAGES = {
     if page.name != "README.md" or page.parent != ROOT  # test_readme.py runs that in a process of its own
     if (found := [block for block in blocks(page.read_text()) if block.language in RUN and not block.skipped])
 }
+PAGES |= {str(notebook.relative_to(ROOT)): cells(notebook) for notebook in notebooks()}
 SETTINGS = {"metastore.catalog.undrop.window": "24h"}
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from hive_acid.connection import Connection
+from hive_acid.html_table import html_table
 from hive_acid.operators import lookups
 from hive_acid.operators.statements import NamedTable, ShowCompactions, ShowLocks
 from hive_acid.wire import ttypes
@@ -22,6 +24,10 @@ class Listing:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        return f"<p>{escape(self.title)}</p>\n{html_table(self.columns, self.rows)}"
 
 
 def transactions(connection: Connection) -> Listing:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
+from hive_acid.html_table import html_table
 from hive_acid.spark.change.source import Join
 from hive_acid.spark.conditions.booleans import refuse_non_boolean, refuse_non_boolean_of
 from hive_acid.spark.conditions.expressions import Expression
@@ -28,6 +29,10 @@ class RowCounts(NamedTuple):
     inserted: int
     updated: int
     deleted: int
+
+    def _repr_html_(self) -> str:
+        """A small table, as notebooks show it."""
+        return html_table(self._fields, [self])
 
 
 @dataclass(frozen=True, slots=True)

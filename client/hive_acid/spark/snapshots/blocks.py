@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from hive_acid.connection import Connection
 from hive_acid.errors import HiveAcidError, SnapshotOutdatedError, TransactionClosedError
 from hive_acid.spark.jvm.interrupts import cancelled_with_errors
+from hive_acid.spark.jvm.progress import shown_progress
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.snapshots.lease import Lease
 from hive_acid.transactions.states import TransactionKind
@@ -161,11 +162,12 @@ class Blocks:
 
         It is for work that leaves no frame behind.
         """
-        block = self.current()
+        block, named = self.current(), list(tables)
         if block is not None:
-            yield block.transaction
+            with shown_progress(self._spark, named):
+                yield block.transaction
             return
-        with self.entered(TransactionKind.READ, tables) as transaction:
+        with self.entered(TransactionKind.READ, named) as transaction, shown_progress(self._spark, named):
             yield transaction
 
     @contextmanager
@@ -195,7 +197,7 @@ class Blocks:
         if not block.writable:
             raise TransactionClosedError("a snapshot block only reads: use acid.transaction() to change tables")
         try:
-            return self._told(run, block.transaction)
+            return self._told(run, block.transaction, tables)
         except BaseException as error:
             block.failure = error
             raise
@@ -207,16 +209,19 @@ class Blocks:
                 suppress(SnapshotOutdatedError),
                 self.entered(TransactionKind.WRITE, named, may_begin_again=attempt < _BEGINNINGS) as transaction,
             ):
-                return self._told(run, transaction)
+                return self._told(run, transaction, named)
         raise AssertionError("the last attempt returns or raises another error")
 
-    def _told(self, run: Callable[[Transaction], Result], transaction: Transaction) -> Result:
+    def _told(self, run: Callable[[Transaction], Result], transaction: Transaction, tables: Iterable[str]) -> Result:
         """What `run` makes. Its jobs end with it, also where it is interrupted.
 
         Of a transaction that ends meanwhile, with its files, no error of Spark's is told, but that.
         """
         try:
-            with cancelled_with_errors(self._spark, f"hive-acid-transaction-{transaction.id}"):
+            with (
+                shown_progress(self._spark, tables),
+                cancelled_with_errors(self._spark, f"hive-acid-transaction-{transaction.id}"),
+            ):
                 return run(transaction)
         except HiveAcidError:
             raise
