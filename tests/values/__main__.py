@@ -55,6 +55,8 @@ def main() -> None:
             told = _forms(started(), server.uri, Path(directory))
         elif options.zones:
             zones = [zone for zone in ZONES if options.only in zone]
+            if not zones:
+                parser.error(f"no zone of {', '.join(ZONES)} has {options.only} in its name")
             told = sum(_zone(server.uri, zone, options.seed, options.steps, options.tables) for zone in zones)
         else:
             spark = started()

@@ -32,7 +32,7 @@ ZONES = (
     "America/Caracas", "Asia/Kolkata", "Europe/Amsterdam", "Australia/Lord_Howe", "Africa/Monrovia", "Pacific/Apia",
     "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/St_Johns", "Asia/Manila", "Asia/Tehran",
     "Pacific/Kwajalein", "Africa/Casablanca", "Antarctica/Troll", "Asia/Kathmandu", "Europe/Dublin", "Etc/GMT+12",
-    "Europe/London", "Asia/Shanghai", "America/Los_Angeles", "Africa/Cairo",
+    "Europe/London", "Asia/Shanghai", "America/Los_Angeles", "Africa/Cairo", "Pacific/Kiritimati",
 )  # fmt: skip
 
 TABLES: Mapping[str, tuple[str, ...]] = {
