@@ -14,9 +14,12 @@ use. ``with acid.snapshot():`` gives several reads the same one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from hive_acid.catalog.references import TableReference
@@ -153,6 +156,8 @@ class AcidSession(ReadVerbs):
 
     def close(self) -> None:
         """Close the connection; snapshots that are still held end with it."""
+        with suppress(PySparkException, Py4JError):  # Spark may have been stopped before
+            self.kept.clear()
         self.connection.close()
 
     def __enter__(self) -> Self:

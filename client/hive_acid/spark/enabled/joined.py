@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import NoSuchObjectError, SqlError
-from hive_acid.spark.enabled.cached import KeptTables
 from hive_acid.spark.session import AcidSession
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.names import DatabaseOfSession
@@ -53,7 +52,6 @@ class EnabledSession(AcidSession):
         self._current = DatabaseOfSession(twin)
         self._sql = Sql(self, self._blocks, self._current, beside_spark=True)
         self._joined_to = spark
-        self.kept = KeptTables()
         self.options = options
         """What the session was made with, for others like it."""
         self.joins: Callable[[SparkSession], EnabledSession] | None = None

@@ -58,7 +58,7 @@ def partition_clause(run: Run, table: Table, inside: Cursor) -> PartitionClause:
     static: dict[str, str | None] = {}
     dynamic: list[str] = []
     keys = {key.name: key for key in table.partition_keys}
-    for item in inside.separated("PARTITION"):
+    for item in inside.again().separated("PARTITION"):
         name = item.identifier("a partition key").lower()
         if name not in keys:
             raise ColumnError(f"{name} is no partition key of {table.full_name} ({', '.join(keys) or 'it has none'})")

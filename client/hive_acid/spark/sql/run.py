@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -31,6 +32,8 @@ from hive_acid.spark.verbs.explaining import Explaining, NotedLocks, told_only
 from hive_acid.spark.verbs.reading import ReadVerbs
 
 Result = TypeVar("Result")
+_PLACE = re.compile(r"\s*(SQLSTATE: \w+)?\s*(\(line \d+, pos \d+\))?\s*$")
+"""Where Spark's parser has found an error, in its own text."""
 
 
 def new_name() -> str:
@@ -39,10 +42,18 @@ def new_name() -> str:
 
 
 @contextmanager
-def _named_java_errors() -> Iterator[None]:
-    """Errors of Java that PySpark has no name for, as of a source that is not there, are said in a line."""
+def _named_errors(*, is_ours: bool = False) -> Iterator[None]:
+    """Errors of Java that PySpark has no name for, as of a source that is not there, are said in a line.
+
+    So are those of a text that `is_ours`, in which Spark's parser would show names and places that nobody has written.
+    """
     try:
         yield
+    except ParseException as error:
+        if not is_ours:
+            raise
+        words = _PLACE.sub("", next(iter(str(error).strip().splitlines()), ""))
+        raise SqlError(f"Spark does not understand the statement: {words}") from error
     except Py4JJavaError as error:
         said = str(error.java_exception.getMessage() or error.java_exception.getClass().getName())
         raise SqlError(f"Spark says: {next(iter(said.strip().splitlines()), '')}") from error
@@ -170,7 +181,7 @@ class Run:
         """What Spark makes of a statement in which nothing is the metastore's."""
         if self.frames:
             return self._by_spark(escaped(text))
-        with _named_java_errors():
+        with _named_errors():
             return self.spark.sql(text, self._given())
 
     def of_spark(self, text: str) -> DataFrame:
@@ -186,7 +197,7 @@ class Run:
 
         A query keeps them so, when their views are dropped.
         """
-        with _named_java_errors():
+        with _named_errors(is_ours=bool(frames)):
             return self.spark.sql(in_braces(template, self.frames), self._given(), **(frames or {}), **self.frames)
 
     def bound(self, text: str) -> str:

@@ -120,6 +120,10 @@ class Cursor(TokenReader):
             raise self.error(f"{what} in quotes was expected")
         return found
 
+    def again(self) -> Cursor:
+        """The same tokens from the first one on."""
+        return Cursor(self.text, self._tokens)
+
     # --- slices --------------------------------------------------------------------------------
 
     def until(self, *words: str, of_types: bool = False) -> Cursor:

@@ -30,6 +30,7 @@ from hive_acid.spark.tables import plain
 from hive_acid.spark.tables.plain import refuse_acid
 from hive_acid.spark.values.argument_checks import check_condition
 from hive_acid.spark.verbs.frame import AcidTable, as_table
+from hive_acid.spark.verbs.kept_tables import KeptTables
 from hive_acid.spark.verbs.tables import TableVerbs
 from hive_acid.spark.write.statement import Context
 from hive_acid.transactions.states import TransactionKind
@@ -44,6 +45,8 @@ class ReadVerbs(TableVerbs):
     def __init__(self, where: Context, blocks: Blocks, manager: TransactionManager) -> None:
         super().__init__(where, blocks, manager)
         self._plan_cache = PlanCache()
+        self.kept = KeptTables()
+        """What CACHE TABLE keeps."""
 
     @overload
     def table(self, name: str | Table, *, row_id: bool = False) -> AcidTable: ...

@@ -46,10 +46,36 @@ _REFUSED: dict[tuple[str, ...], str] = {
     ("DROP", "CONSTRAINT"): "constraints are not enforced here, and not made",
     ("UPDATE", "STATISTICS"): "they are counted: ANALYZE TABLE t COMPUTE STATISTICS",
     ("ARCHIVE", "PARTITION"): "Hive's archives are not read",
+    ("UNARCHIVE", "PARTITION"): "Hive's archives are not read",
+    ("UNSET", "SERDEPROPERTIES"): "an ACID table's files are ORC, which has none",
+    ("NOT", "SKEWED"): "skewed values have no directories here",
+    ("NOT", "STORED", "AS"): "skewed values have no directories here",
+    ("SET", "SKEWED"): "skewed values have no directories here",
+    ("SET", "PARTITION", "SPEC"): "partitions have values of columns: CREATE TABLE … PARTITIONED BY … AS SELECT",
+    ("PARTITION", "COLUMN"): "files lie in directories of the values: CREATE TABLE … PARTITIONED BY … AS SELECT",
+    ("CLUSTER", "BY"): "rows are placed by CLUSTERED BY, when a table is made: CREATE TABLE … AS SELECT",
+    ("INTO",): "rows that are there lie in other buckets: CREATE TABLE … CLUSTERED BY … AS SELECT",
+    ("DEFAULT", "COLLATION"): "texts are compared by their bytes",
+    ("CONVERT", "TO"): "a table stays an ACID table: CREATE TABLE … AS SELECT of the other engine",
+    ("EXECUTE",): "rows have one history, without branches and rollbacks",
+    ("CREATE",): "rows have one history, without branches and tags",
+    ("REPLACE", "BRANCH"): "rows have one history, without branches and tags",
+    ("DROP", "BRANCH"): "rows have one history, without branches and tags",
+    ("DROP", "TAG"): "rows have one history, without branches and tags",
     ("ENABLE",): "nothing is protected from being dropped here",
     ("DISABLE",): "nothing is protected from being dropped here",
 }
 """What is no alteration here, and why."""
+
+_ALL_PARTITIONS = "columns are those of all partitions: leave PARTITION out"
+_REFUSED_OF_PARTITION: dict[tuple[str, ...], str] = {
+    ("ADD", "COLUMNS"): _ALL_PARTITIONS,
+    ("ADD", "COLUMN"): _ALL_PARTITIONS,
+    ("CHANGE",): _ALL_PARTITIONS,
+    ("SET", "TBLPROPERTIES"): "properties are those of the table: leave PARTITION out",
+    ("SET", "LOCATION"): "rows do not move with it: DROP PARTITION, and ADD PARTITION with another LOCATION",
+}
+"""As `_REFUSED`, of one partition."""
 
 
 def alter_table(run: Run, cursor: Cursor) -> DataFrame | None:
@@ -78,9 +104,7 @@ def _asks_for_compaction(text: str) -> bool:
 
 def _alter(run: Run, table: Table, cursor: Cursor) -> None:
     acid = run.acid
-    refused = next((words for words in _REFUSED if cursor.sees(*words)), None)
-    if refused is not None:
-        raise cursor.error(f"{' '.join(refused)} of {table.full_name}: {_REFUSED[refused]}")
+    _refuse(table, cursor)
     if cursor.accept("ADD", "COLUMNS") or cursor.accept("ADD", "COLUMN"):
         added = column_definitions(cursor) if cursor.sees("(") else [column_definition(cursor)]
         _to_the_end(cursor)
@@ -110,6 +134,18 @@ def _alter(run: Run, table: Table, cursor: Cursor) -> None:
         _drop_partitions(run, table, cursor)
     else:
         _of_files(run, table, cursor)
+
+
+def _refuse(table: Table, cursor: Cursor, *, of_partition: bool = False) -> None:
+    """Raise SqlError for what is no alteration, of the table or of one partition."""
+    known = _REFUSED | _REFUSED_OF_PARTITION if of_partition else _REFUSED
+    refused = next((words for words in known if cursor.sees(*words)), None)
+    if refused is None:
+        return
+    why = known[refused]
+    if refused[-1] in ("SERDE", "SERDEPROPERTIES") and not table.is_orc:
+        why = "DROP the table, if it is EXTERNAL, and CREATE it anew at its LOCATION, with another ROW FORMAT"
+    raise cursor.error(f"{' '.join(refused)} of {table.full_name}: {why}")
 
 
 # --- columns, names, properties ------------------------------------------------------------------
@@ -220,6 +256,7 @@ def _of_files(run: Run, table: Table, cursor: Cursor) -> None:
     spec = None
     if cursor.accept("PARTITION"):
         spec = partition_clause(run, table, cursor.parentheses("a partition"))
+        _refuse(table, cursor, of_partition=True)
     if spec is not None and cursor.accept("RENAME", "TO", "PARTITION"):
         new = partition_clause(run, table, cursor.parentheses("a partition"))
         cursor.finish()

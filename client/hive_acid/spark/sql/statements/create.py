@@ -311,6 +311,8 @@ def truncate(run: Run, cursor: Cursor) -> DataFrame | None:
 
 def analyze(run: Run, cursor: Cursor) -> DataFrame | None:
     """``ANALYZE TABLE t [PARTITION (…)] COMPUTE STATISTICS [FOR [ALL] COLUMNS [a, b]]``; None if it is not ours."""
+    if cursor.sees("ANALYZE", "TABLES"):
+        return _analyze_all(run, cursor)
     cursor.expect("ANALYZE", "TABLE")
     table = run.names.written(cursor.name())
     if table is None:
@@ -328,4 +330,22 @@ def analyze(run: Run, cursor: Cursor) -> DataFrame | None:
     cursor.finish()
     partition = static_values(run, table, inside)
     run.acid.analyze(table, columns=columns, partition=partition)
+    return run.nothing()
+
+
+def _analyze_all(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``ANALYZE TABLES [IN d] COMPUTE STATISTICS [NOSCAN]``, of those with transactions; None if Spark has them."""
+    cursor.expect("ANALYZE", "TABLES")
+    database = run.names.current_database
+    if cursor.accept("IN") or cursor.accept("FROM"):
+        database = run.names.database(cursor.name("a database's name"))
+    cursor.expect("COMPUTE", "STATISTICS")
+    cursor.accept("NOSCAN")
+    cursor.finish()
+    if run.beside_spark and not run.names.has_database(database):
+        return None
+    for name in sorted(run.acid.connection.call("get_tables", database, "*")):
+        table = run.acid.connection.table(database, name)
+        if table.is_transactional and not table.is_view:
+            run.acid.analyze(table)
     return run.nothing()

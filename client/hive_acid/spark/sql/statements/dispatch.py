@@ -16,9 +16,21 @@ from hive_acid.spark.sql.frames import named_frames
 from hive_acid.spark.sql.mentions import mentions_ours, refuse_hives_columns
 from hive_acid.spark.sql.names import CurrentDatabase, DatabaseOfSession, DatabaseOfThread, Names
 from hive_acid.spark.sql.run import Run
-from hive_acid.spark.sql.statements import alter, change, create, databases, insert, merge, show, transfer, views
+from hive_acid.spark.sql.statements import (
+    alter,
+    change,
+    create,
+    databases,
+    insert,
+    merge,
+    privileges,
+    session_words,
+    show,
+    transfer,
+    views,
+)
 from hive_acid.spark.sql.statements.explain import explains, shown_locks, shown_plan
-from hive_acid.spark.sql.statements.variables import substituted
+from hive_acid.spark.sql.statements.script import substituted
 from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
 from hive_acid.spark.verbs.reading import ReadVerbs
 
@@ -27,7 +39,7 @@ _CHANGES = frozenset({"UPDATE", "DELETE", "MERGE"})
 _CHANGES_ROWS = _CHANGES | {"INSERT", "FROM"}
 _KINDS_OF_TABLES = frozenset({"TRANSACTIONAL", "MANAGED", "EXTERNAL", "TEMPORARY", "TEMP"})
 _BLOCKS = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT"})
-_SPARKS = frozenset({"SET", "RESET", "ADD", "LIST", "CACHE", "UNCACHE", "CLEAR", "REFRESH", "DECLARE", "CALL"})
+_SPARKS = frozenset({"RESET", "ADD", "LIST", "DECLARE", "CALL"})
 """Statements that concern Spark's session alone."""
 
 _Handler = Callable[[Run, Cursor], DataFrame | None]
@@ -49,6 +61,13 @@ _STATEMENTS: dict[str, _Handler] = {
     "USE": show.use,
     "ABORT": show.operate,
     "COMMENT": databases.comment_on,
+    "GRANT": privileges.grant,
+    "REVOKE": privileges.revoke,
+    "CACHE": session_words.cache,
+    "UNCACHE": session_words.uncache,
+    "REFRESH": session_words.refresh,
+    "CLEAR": session_words.clear,
+    "SET": session_words.set_,
 }
 _OF_TABLES: dict[str, _Handler] = {
     "CREATE": create.create_table,
@@ -66,15 +85,37 @@ _SAID_OTHERWISE: dict[str, str] = {
     "RESTORE": "a table that was dropped comes back by acid.connection.undrop_table; of rows there is no history",
     "LOCK": "locks are taken by each statement, and by `with acid.transaction():` for several",
     "UNLOCK": "locks end with their transaction; ABORT TRANSACTIONS ends somebody's",
-    "GRANT": "privileges are stored by other clients and not enforced here",
-    "REVOKE": "privileges are stored by other clients and not enforced here",
     "DFS": "it is Hive's shell's: use hdfs dfs, or your own file system's tools",
     "RELOAD": "functions are Spark's here: CREATE TEMPORARY FUNCTION",
     "KILL": "ABORT TRANSACTIONS ends somebody's transaction",
     "MSCK": "partitions are added by ALTER TABLE t ADD PARTITION, with a LOCATION if they lie elsewhere",
     "REPAIR": "partitions are added by ALTER TABLE t ADD PARTITION, with a LOCATION if they lie elsewhere",
+    "REPL": "a catalogue moves by `metastore export` and `import`, a table by EXPORT TABLE and IMPORT TABLE",
+    "REPLACE": "say MERGE INTO, or INSERT INTO t REPLACE USING (columns)",
+    "UPSERT": "say MERGE INTO, or INSERT INTO t REPLACE USING (columns)",
+    "PREPARE": "acid.sql(text, arguments) takes arguments for :name or ?",
+    "EXECUTE": "acid.sql(text, arguments) runs a text, with arguments for :name or ?",
+    "CONVERT": "acid.convert_table makes a plain table of ORC files a transactional one",
+    "CLONE": "say CREATE TABLE … AS SELECT",
+    "COPY": "say LOAD DATA INPATH, or INSERT INTO … SELECT from the files",
+    "UNLOAD": "say INSERT OVERWRITE DIRECTORY 'path' USING parquet SELECT …",
 }
 """What is no statement here, and what to do instead."""
+
+_NO_OBJECTS: dict[str, str] = {
+    "INDEX": "there are none: row groups are skipped by what files tell of their values",
+    "MACRO": "say CREATE TEMPORARY FUNCTION, as Spark has it",
+    "SCHEDULED": "statements are run at their times by a scheduler of yours (cron, Airflow)",
+    "RESOURCE": "resource plans are HiveServer2's",
+    "WORKLOAD": "resource plans are HiveServer2's",
+    "DATACONNECTOR": "other systems are read by Spark's sources",
+    "CONNECTOR": "other systems are read by Spark's sources",
+    "REMOTE": "other systems are read by Spark's sources",
+    "CATALOG": "the metastore has the catalogue `hive`; others are Spark's settings spark.sql.catalog.…",
+    "BRANCH": "rows have one history: `with acid.snapshot():` holds a state for several reads",
+    "TAG": "rows have one history: `with acid.snapshot():` holds a state for several reads",
+}
+"""What CREATE, ALTER and DROP make nothing of here, and why or what to say instead."""
 
 
 class Sql:
@@ -177,7 +218,10 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
         if "VIEW" in words[:3] and "MATERIALIZED" in words[:2]:
             raise cursor.error("materialized views are not made here: CREATE TABLE … AS SELECT keeps rows")
         if kind in ("CREATE", "DROP") and words[0] == "ROLE":
-            raise cursor.error("roles are stored by other clients and not enforced here")
+            return privileges.create_role if kind == "CREATE" else privileges.drop_role
+        what = words[1] if words[0] in ("TEMPORARY", "TEMP") else words[0]
+        if what in _NO_OBJECTS:
+            raise cursor.error(f"{kind} {what}: {_NO_OBJECTS[what]}")
         if kind == "CREATE" and "VIEW" in words:
             return views.create_view
         if words[0] == "VIEW":

@@ -14,6 +14,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark.jvm.kept_rows import kept_rows
 from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.session_settings import word
 from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.parsing import parsed
@@ -21,6 +22,7 @@ from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partit
 from hive_acid.spark.sql.relations import Ctes, ctes
 from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
 from hive_acid.spark.sql.run import Run, new_name
+from hive_acid.spark.sql.statements.storage import Storage, accept_storage
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.values.assign import sql_type
 from hive_acid.spark.values.quoting import quoted
@@ -28,6 +30,8 @@ from hive_acid.spark.values.specs import with_keys
 from hive_acid.spark.values.structs import placed
 from hive_acid.spark.values.types import check_distinct, spark_type
 
+_DIRECTORIES = {"parquet": "parquet", "orc": "orc", "avro": "avro", "jsonfile": "json"}
+"""What Spark calls the formats that STORED AS names."""
 _QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
 
 
@@ -46,22 +50,28 @@ class _Destination:
     by_name: bool
     replaced: str | None
     evolves: bool
+    matched: tuple[str, ...] = ()
+    """Rows are replaced that have the values of new ones in these columns."""
 
 
 def insert(run: Run, cursor: Cursor) -> DataFrame:
     """``[WITH …] INSERT INTO | OVERWRITE [TABLE] t [PARTITION (…)] [IF NOT EXISTS] [(columns) | BY NAME] query``.
 
-    Also ``INSERT INTO t [BY NAME] REPLACE WHERE condition query``, and ``INSERT WITH SCHEMA EVOLUTION INTO …``.
+    Also ``INSERT INTO t [BY NAME] REPLACE WHERE condition | USING (columns) query``, ``INSERT INTO t DEFAULT VALUES``,
+    and ``INSERT WITH SCHEMA EVOLUTION INTO …``.
     """
     named, first = ctes(cursor, "INSERT", "FROM"), cursor.start
-    if cursor.sees("INSERT", "OVERWRITE", "DIRECTORY") or cursor.sees("INSERT", "OVERWRITE", "LOCAL"):
-        cursor.until(*_QUERY)
-        return _by_spark(run, cursor, named, first)
+    if _is_directory(cursor):
+        return _directory(run, cursor, named, first)
     destination = _destination(cursor)
     table = run.names.written(destination.name)
     if table is None:
         return _by_spark(run, cursor, named, first)
+    if destination.columns and cursor.sees("DEFAULT", "VALUES"):
+        raise cursor.error("DEFAULT VALUES is of all columns: name none before it")
     inserted = cursor.rest()
+    if inserted.upper().split() == ["DEFAULT", "VALUES"]:
+        inserted = f"VALUES ({', '.join(['DEFAULT'] * len(_positions(run, table, destination)))})"
     if has_default(inserted):
         inserted = with_defaults(run, table, inserted, _positions(run, table, destination))
     query = run.prepared(named.before(inserted))
@@ -72,6 +82,8 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
     read = run.ctes_of(rewriter, named)
 
     def work() -> int:
+        if destination.matched:
+            return _replaced(run, table, destination, query.frame())
         if where is None:
             return _planned(run, table, destination, query.frame())()
         rows = _shaped(table, destination, PartitionClause(table, {}, ()), query.frame())
@@ -82,6 +94,50 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
     return _affected(run, run.in_transaction(work, [table.full_name, *rewriter.tables, *others]))
 
 
+def _is_directory(cursor: Cursor) -> bool:
+    return cursor.sees("INSERT", "OVERWRITE", "DIRECTORY") or cursor.sees("INSERT", "OVERWRITE", "LOCAL", "DIRECTORY")
+
+
+def _directory(run: Run, cursor: Cursor, named: Ctes, first: int) -> DataFrame:
+    """``INSERT OVERWRITE [LOCAL] DIRECTORY 'path' [STORED AS format | USING format …] query``: Spark writes it.
+
+    Raises SqlError for Hive's text, which only a Spark with Hive writes.
+    """
+    cursor.expect("INSERT", "OVERWRITE")
+    local = cursor.accept("LOCAL")
+    cursor.expect("DIRECTORY")
+    at = cursor.start
+    if cursor.sees_string() and word(run.spark, "spark.sql.catalogImplementation") != "HIVE":
+        cursor.string("a path")
+        path, storage = cursor.text[at : cursor.start].strip(), Storage()
+        wrong = cursor.error(
+            "INSERT OVERWRITE DIRECTORY writes Hive's text in a Spark with Hive only: say USING csv, json, parquet or "
+            "orc, or STORED AS PARQUET, ORC, AVRO or JSONFILE"
+        )
+        while accept_storage(cursor, storage):
+            pass
+        if not cursor.sees("USING"):
+            kind = _DIRECTORIES.get(str(storage.form).lower())
+            if kind is None or storage.has_row_format:
+                raise wrong
+            before = f"INSERT OVERWRITE {'LOCAL ' * local}DIRECTORY {path} USING {kind} "
+            return run.query(named.before(cursor.rest()), before=run.explains + before)
+    cursor.until(*_QUERY)
+    return _by_spark(run, cursor, named, first)
+
+
+def _replaced(run: Run, table: Table, destination: _Destination, frame: DataFrame) -> int:
+    """Put rows in the place of those that have the same values in some columns; null is the same as nothing."""
+    rows = _shaped(table, destination, PartitionClause(table, {}, ()), frame)
+    if unknown := [key for key in destination.matched if key not in {one.name for one in table.all_columns}]:
+        raise ColumnError(f"REPLACE USING names {', '.join(unknown)}, which {table.full_name} does not have")
+    rows = rows if run.explains else kept_rows(rows)
+    keys = list(map(quoted, destination.matched))
+    same = " AND ".join(f"t.{key} = s.{key}" for key in keys)
+    run.acid.delete(table, source=rows.select(*keys).distinct(), on=same, target_alias="t", source_alias="s")
+    return run.acid.insert(table, rows)
+
+
 def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
     """``[WITH …] FROM source INSERT … SELECT … INSERT …``: the source is computed once, all is one transaction."""
     named = ctes(cursor, "INSERT", "FROM")
@@ -89,9 +145,11 @@ def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
     relation = cursor.until("INSERT").source
     branches: list[tuple[_Destination, Table, str]] = []
     while cursor.sees("INSERT"):
+        if _is_directory(cursor):
+            raise cursor.error("INSERT OVERWRITE DIRECTORY is a statement of its own, of one query")
         destination = _destination(cursor)
-        if destination.replaced is not None:
-            raise cursor.error("REPLACE WHERE is for an INSERT of its own, and ends here")
+        if destination.replaced is not None or destination.matched:
+            raise cursor.error("REPLACE is for an INSERT of its own, and ends here")
         if not cursor.sees("SELECT"):
             raise cursor.error("SELECT was expected")
         branches.append((destination, run.names.known(destination.name), cursor.until("INSERT").source))
@@ -159,7 +217,21 @@ def _destination(cursor: Cursor) -> _Destination:
         replaced = cursor.until(*_QUERY).source
         if not replaced:
             raise cursor.error("a condition was expected")
-    return _Destination(name, overwrite, partition, if_not_exists, columns, by_name, replaced, evolves)
+    matched = () if replaced is not None or overwrite or partition or evolves else _matched(cursor)
+    if cursor.sees("SET"):
+        raise cursor.error("INSERT … SET is another database's: say INSERT INTO t (columns) VALUES (values)")
+    return _Destination(name, overwrite, partition, if_not_exists, columns, by_name, replaced, evolves, matched)
+
+
+def _matched(cursor: Cursor) -> tuple[str, ...]:
+    """The columns of ``REPLACE USING (columns)``, none without one."""
+    if cursor.sees("REPLACE", "ON"):
+        raise cursor.error("REPLACE ON: say REPLACE USING (columns), or MERGE INTO … with the condition behind ON")
+    if not cursor.accept("REPLACE", "USING"):
+        return ()
+    found = tuple(_column(item) for item in cursor.items("columns"))
+    check_distinct(found)
+    return found
 
 
 def _column(item: Cursor) -> str:

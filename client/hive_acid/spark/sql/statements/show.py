@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame
 
@@ -16,11 +17,29 @@ from hive_acid.operators.statements import parse
 from hive_acid.spark.sql.columns import property_key
 from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause
 from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.statements.privileges import show_privileges
 from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
 from hive_acid.spark.sql.views import is_out_column
 from hive_acid.spark.values.quoting import quoted
+from hive_acid.spark.values.types import column_type
 
 _DESCRIPTION = ("col_name", "data_type", "comment")
+_REFUSED: dict[tuple[str, ...], str] = {
+    ("MATERIALIZED", "VIEWS"): "there are none here; SHOW VIEWS lists the others",
+    ("INDEX",): "there are none: row groups are skipped by what files tell of their values",
+    ("INDEXES",): "there are none: row groups are skipped by what files tell of their values",
+    ("CONF",): "settings are Spark's: SET name",
+    ("DATACONNECTORS",): "other systems are read by Spark's sources",
+    ("CONNECTORS",): "other systems are read by Spark's sources",
+    ("RESOURCE",): "resource plans are HiveServer2's",
+    ("PROCESSLIST",): "SHOW TRANSACTIONS lists who is at work",
+    ("EXTENDED", "TABLES"): "say SHOW TABLE EXTENDED LIKE 'pattern'",
+    ("TABLES", "EXTENDED"): "say SHOW TABLE EXTENDED LIKE 'pattern'",
+    ("SORTED", "COLUMNS"): "say SHOW COLUMNS, which are in the order of the table",
+    ("CACHED",): "spark.catalog.isCached(name) tells of one",
+    ("KEYS",): "DESCRIBE FORMATTED tells of a table",
+}
+"""What only others show, and what to say instead."""
 _EVERY_SERDE = ("serialization.format", "1")
 _ASSIGNED = frozenset({"transient_lastDdlTime", "bucketing_version", "comment"})
 """Properties that a table's definition tells in another way, or that are given to it anew."""
@@ -33,7 +52,7 @@ def show(run: Run, cursor: Cursor) -> DataFrame | None:
     if what in ("DATABASES", "SCHEMAS", "NAMESPACES"):
         cursor.one_of(what)
         return _names(run, cursor, "namespace", "get_databases")
-    if what == "TABLES":
+    if what == "TABLES" and cursor.peek(1) != "EXTENDED":
         cursor.one_of(what)
         database = _asked_database(run, cursor)
         if run.beside_spark and not run.names.has_database(database):
@@ -45,6 +64,13 @@ def show(run: Run, cursor: Cursor) -> DataFrame | None:
         return operate(run, cursor)
     if what == "TABLE" and cursor.peek(1) == "EXTENDED":
         return _extended(run, cursor)
+    if what in ("ROLES", "ROLE", "GRANT", "PRINCIPALS") or cursor.sees("CURRENT", "ROLES"):
+        return show_privileges(run, cursor)
+    if cursor.sees("CREATE") and cursor.peek(1) in DATABASE_WORDS:
+        return _database_made(run, cursor)
+    refused = next((words for words in _REFUSED if cursor.sees(*words)), None)
+    if refused is not None:
+        raise cursor.error(f"SHOW {' '.join(refused)}: {_REFUSED[refused]}")
     if cursor.accept("CURRENT"):
         cursor.one_of(*DATABASE_WORDS)
         cursor.finish()
@@ -68,8 +94,12 @@ def describe(run: Run, cursor: Cursor) -> DataFrame | None:
         cursor.one_of(cursor.peek())
         cursor.accept("EXTENDED")
         return _database(run, cursor)
-    if cursor.peek() in ("FUNCTION", "QUERY", "SELECT", "WITH"):
+    if cursor.sees("QUERY") or cursor.peek() in ("SELECT", "WITH", "VALUES", "FROM"):
+        return _query(run, cursor)
+    if cursor.sees("FUNCTION"):
         return None
+    if cursor.sees("DETAIL") and cursor.peek(1) not in ("", ";", "."):
+        raise cursor.error("DESCRIBE DETAIL is another format's: say DESCRIBE FORMATTED t, or SELECT * FROM t.files")
     cursor.accept("TABLE")
     in_full = cursor.accept("EXTENDED") or cursor.accept("FORMATTED")
     table = run.names.source(cursor.name().parts)
@@ -93,6 +123,15 @@ def describe(run: Run, cursor: Cursor) -> DataFrame | None:
             rows += [("", "", ""), ("# Detailed Partition Information", "", ""), *partition]
         rows += [("", "", ""), ("# Detailed Table Information", "", ""), *_details(table)]
     return run.rows(_DESCRIPTION, rows)
+
+
+def _query(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``DESCRIBE [QUERY] query``: the columns that it would show; None if it reads nothing of ours."""
+    cursor.accept("QUERY")
+    query = cursor.rest()
+    if not run.reads_ours(query):
+        return None
+    return run.rows(_DESCRIPTION, [(of.name, column_type(of), None) for of in run.query(query).schema.fields])
 
 
 def _history(run: Run, cursor: Cursor) -> DataFrame:
@@ -160,6 +199,13 @@ def _last_pattern(cursor: Cursor) -> str:
     return pattern
 
 
+def _fits(pattern: str) -> Callable[[str], bool]:
+    """Whether a name fits a pattern of ``*`` and ``|``, as the metastore has them, in any case."""
+    parts = (re.escape(part.strip()).replace(r"\*", ".*") for part in pattern.split("|"))
+    found = re.compile("|".join(parts), re.IGNORECASE)
+    return lambda name: found.fullmatch(name) is not None
+
+
 def _names(run: Run, cursor: Cursor, column: str, method: str, *arguments: str) -> DataFrame:
     """Names that a pattern of ``*`` and ``|`` fits, all without one."""
     pattern = _last_pattern(cursor)
@@ -179,6 +225,23 @@ def _views(run: Run, cursor: Cursor) -> DataFrame | None:
     rows = [(database, name, "false") for name in sorted(found)]
     rows += [(row.namespace, row.viewName, "true") for row in temporary]
     return run.rows(["namespace", "viewName", "isTemporary"], rows)
+
+
+def _database_made(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``SHOW CREATE DATABASE d``; None if the metastore has none of that name."""
+    cursor.expect("CREATE")
+    cursor.one_of(*DATABASE_WORDS)
+    name = run.names.database(cursor.name("a database's name"))
+    cursor.finish()
+    if run.beside_spark and not run.names.has_database(name):
+        return None
+    found = run.acid.connection.call("get_database", name)
+    lines = [f"CREATE DATABASE {quoted(found.name)}"]
+    lines += [f"COMMENT {_literal(found.description)}"] if found.description else []
+    lines += [f"LOCATION {_literal(found.locationUri)}"] if found.locationUri else []
+    lines += [f"MANAGEDLOCATION {_literal(found.managedLocationUri)}"] if found.managedLocationUri else []
+    lines += [f"WITH DBPROPERTIES ({_pairs(found.parameters)})"] if found.parameters else []
+    return run.rows(["createdb_stmt"], [("\n".join(lines),)])
 
 
 def _extended(run: Run, cursor: Cursor) -> DataFrame:
@@ -221,9 +284,10 @@ def _of_table(run: Run, cursor: Cursor, what: str) -> DataFrame | None:
         return run.rows(["key", "value"], [(key, value)])
     if what == "CREATE TABLE":
         cursor.accept("AS", "SERDE")
-    cursor.finish()
     if what == "COLUMNS":
-        return run.rows(["col_name"], [(column.name,) for column in table.all_columns])
+        fits = _fits(_last_pattern(cursor))
+        return run.rows(["col_name"], [(column.name,) for column in table.all_columns if fits(column.name)])
+    cursor.finish()
     if what == "TBLPROPERTIES":
         return run.rows(["key", "value"], sorted(table.parameters.items()))
     return run.rows(["createtab_stmt"], [(definition_of(table),)])

@@ -1,4 +1,4 @@
-"""Tables of the metastore that `spark.catalog.cacheTable` keeps in memory: each is the frame of one snapshot.
+"""Tables that CACHE TABLE and `spark.catalog.cacheTable` keep in memory: each is the frame of one snapshot.
 
 Spark uses what it keeps for a plan that is the same, and a read of a table that has not changed since is that. After a
 change the plan is another one, and the files are read.
@@ -19,10 +19,11 @@ class KeptTables:
     def __init__(self) -> None:
         self._kept: dict[str, DataFrame] = {}
 
-    def keep(self, table: Table, frame: DataFrame, level: Any) -> None:
-        """Keep a table's rows, when they are read first; one that is kept already stays as it is."""
+    def keep(self, table: Table, frame: DataFrame, level: Any) -> DataFrame:
+        """Keep a table's rows, when they are read first; one that is kept already stays as it is. The frame of it."""
         if table.full_name not in self._kept:
             self._kept[table.full_name] = frame.persist() if level is None else frame.persist(level)
+        return self._kept[table.full_name]
 
     def has(self, table: Table) -> bool:
         """Whether a table is kept."""
