@@ -265,3 +265,16 @@ def test_what_is_cached_is_of_its_snapshot(numbers: EnabledSession, spark: Spark
     catalog.cacheTable("d.t")
     catalog.clearCache()
     assert not catalog.isCached("d.t")
+
+
+def test_one_source_for_several_tables_in_a_database_that_spark_does_not_have(
+    numbers: EnabledSession, spark: SparkSession
+) -> None:
+    spark.sql("USE d")
+    try:
+        spark.sql("FROM t INSERT INTO p SELECT id, 7 WHERE id = 1 INSERT INTO t SELECT id + 10, n WHERE id = 3")
+        assert "INSERT into d.p" in spark.sql("EXPLAIN FROM t INSERT INTO p SELECT id, 8").collect()[0].plan
+        assert rows(spark.sql("SELECT * FROM p WHERE day = 7")) == [(1, 7)]
+        assert rows(spark.table("t")) == [*ALL, (13, 30)]
+    finally:
+        spark.sql("USE default")

@@ -101,6 +101,7 @@ class Names:
         self._looked_up: dict[tuple[str, ...], Table | None] = {}
         self._about: dict[tuple[str, ...], AboutTable | None] = {}
         self._views: dict[tuple[str, ...], Mapping[str, str | None] | None] = {}
+        self._to_come: set[str] = set()
 
     def of_view(self, view: Table) -> Names:
         """What names mean in the text of a view. Raises SqlError for one that shows itself, or lies too deep."""
@@ -176,9 +177,19 @@ class Names:
         None where it looks in the same.
         """
         key = tuple(part.lower() for part in parts)
-        if len(key) > 1 or self._is_shared or self.read(key) is not None or self._is_temporary_view(key):
+        if (
+            len(key) > 1
+            or key[0] in self._to_come
+            or self._is_shared
+            or self.read(key) is not None
+            or self._is_temporary_view(key)
+        ):
             return None
         return f"{quoted(self._current.name)}.{quoted(parts[0])}"
+
+    def expect_view(self, name: str) -> None:
+        """Note that there will be a temporary view of this name when Spark looks for it."""
+        self._to_come.add(name.lower())
 
     @property
     def _is_shared(self) -> bool:

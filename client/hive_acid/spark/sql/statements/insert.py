@@ -155,6 +155,7 @@ def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
         branches.append((destination, run.names.known(destination.name), cursor.until("INSERT").source))
     cursor.finish()
     aliases, view = _aliases(relation), new_name()
+    run.names.expect_view(view)
     start = f"FROM {view}" if len(aliases) > 1 else f"FROM {view} AS {quoted(aliases[0])}"
     source = run.prepared(named.before(f"SELECT {_kept_columns(aliases)} FROM {relation}"))
     queries = [run.prepared(named.before(f"{start} {query}")) for _, _, query in branches]
