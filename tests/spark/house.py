@@ -78,6 +78,11 @@ class House:
             states.add(self._compactions.get(asked.id).state)
         return states
 
+    def work(self) -> None:
+        """Run what is asked for already."""
+        while self._worker.run_once():
+            pass
+
     def clean(self) -> CleanerRun:
         """Remove what nobody can need any more."""
         return self._cleaner.run_once()

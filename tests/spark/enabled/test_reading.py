@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from hive_acid.errors import NoSuchObjectError, OtherDatabaseError, SqlError, UnsupportedTableError
+from hive_acid.errors import NoSuchObjectError, OtherDatabaseError, SqlError
 from hive_acid.spark import EnabledSession
 
 ALL = [(1, 10), (2, 20), (3, 30)]
@@ -147,8 +147,8 @@ def test_errors_are_sparks_or_ours(numbers: EnabledSession, spark: SparkSession)
         spark.read.format("hive_acid").load("d.nothing")
     with pytest.raises(ValueError, match="a table has a name"):
         spark.read.format("hive_acid").load()
-    with pytest.raises(UnsupportedTableError, match="cannot be read as a stream"):
-        spark.readStream.table("d.t")
+    with pytest.raises(NoSuchObjectError, match=r"no table d\.nothing"):
+        spark.readStream.format("hive_acid").load("d.nothing")
     spark.sql("SET spark.sql.shuffle.partitions").collect()
     assert rows(spark.sql("SHOW FUNCTIONS LIKE 'coalesce'")) == [("coalesce",)]
 

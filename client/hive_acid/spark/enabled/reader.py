@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from hive_acid.errors import UnsupportedTableError
+from hive_acid.errors import NoSuchObjectError
 from hive_acid.spark.enabled.joined import OURS, EnabledSession
+from hive_acid.spark.stream_source.start import OPTION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader as _Reader
@@ -42,33 +43,62 @@ class JoinedReader(_Reader):
 
 
 class JoinedStreamReader(_StreamReader):
-    """Says of the metastore's tables that they cannot be followed yet."""
+    """Follows the metastore's tables by `table`, and by ``format("hive_acid").load("db.t")``."""
 
     _hive_acid: EnabledSession
     _form: str | None = None
+    _has_schema: bool = False
 
     def format(self, source: str) -> DataStreamReader:
         self._form = source
         return super().format(source)
 
+    def schema(self, schema: Any) -> DataStreamReader:
+        self._has_schema = True
+        return super().schema(schema)
+
+    def option(self, key: str, value: Any) -> DataStreamReader:
+        self._given()[key] = value
+        return super().option(key, value)
+
+    def options(self, **options: Any) -> DataStreamReader:
+        self._given().update(options)
+        return super().options(**options)
+
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - Spark's name
-        self._refuse(tableName)
-        return super().table(self._hive_acid.sparks(tableName))
+        found = self._followed(tableName, must_be=is_ours(self._form))
+        return super().table(self._hive_acid.sparks(tableName)) if found is None else found
 
     def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:  # noqa: A002
-        if is_ours(self._form if format is None else format):
-            raise UnsupportedTableError(_NOT_FOLLOWED.format(path))
-        return super().load(path, format, schema, **options)
+        if not is_ours(self._form if format is None else format):
+            return super().load(path, format, schema, **options)
+        if not isinstance(path, str):
+            raise ValueError('a table has a name: spark.readStream.format("hive_acid").load("database.table")')
+        self._given().update(options)
+        self._has_schema |= schema is not None
+        found = self._followed(path, must_be=True)
+        assert found is not None
+        return found
 
-    def _refuse(self, name: str) -> None:
-        if is_ours(self._form) or self._hive_acid.named(name) is not None:
-            raise UnsupportedTableError(_NOT_FOLLOWED.format(name))
+    def _followed(self, name: str, *, must_be: bool) -> DataFrame | None:
+        table = self._hive_acid.named(name)
+        if table is None:
+            if must_be:
+                raise NoSuchObjectError(f"the metastore has no table {name}")
+            return None
+        if self._has_schema:
+            raise ValueError(f"{name} has its own columns: leave out the schema")
+        start: Any = "earliest"
+        for key, value in self._given().items():
+            if key.lower() != OPTION.lower():
+                raise ValueError(f"the stream of a table takes no option {key}, only {OPTION}: leave it out")
+            start = value
+        return self._hive_acid.read_stream(table, start)
 
-
-_NOT_FOLLOWED = (
-    "{} cannot be read as a stream: read it as it is now, spark.table(…), each time that you want its rows. A stream "
-    "can be written to it (writeStream.toTable)"
-)
+    def _given(self) -> dict[str, Any]:
+        """The options by their names, as far as they have been told to this reader."""
+        found: dict[str, Any] = vars(self).setdefault("_options_of_stream", {})
+        return found
 
 
 def is_ours(form: str | None) -> bool:

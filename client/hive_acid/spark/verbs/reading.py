@@ -26,6 +26,8 @@ from hive_acid.spark.read.skipping import pruned
 from hive_acid.spark.read.table_frame import ROW_ID, has_row_ids, read_table
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.snapshots.lease import Lease
+from hive_acid.spark.stream_source.start import Start
+from hive_acid.spark.stream_source.table_source import read_stream
 from hive_acid.spark.tables import plain
 from hive_acid.spark.tables.plain import refuse_acid
 from hive_acid.spark.values.argument_checks import check_condition
@@ -110,6 +112,21 @@ class ReadVerbs(TableVerbs):
         except BaseException:
             transaction.end_later()
             raise
+
+    def read_stream(self, table: str | Table, start: str | int = "earliest") -> DataFrame:
+        """The stream of a table's new rows: what ``spark.readStream.table`` is in a session that is joined.
+
+        Each batch has the rows that writes have put into the table since the batch before, the new versions of updated
+        rows among them, as far as they are there still when the batch is read: each once. What is deleted is not told.
+        A query without a checkpoint begins with all rows (``earliest``), with those of a write and of later ones (a
+        write id, as `history` tells them), or with what is committed from then on (``latest``).
+
+        Raises NoSuchObjectError, TableNotAcidError, UnsupportedTableError for an insert-only table and over Spark
+        Connect, and ValueError for another start.
+        """
+        self._refuse_without_transactions()
+        begins = Start.of(start)
+        return self._handed_out(read_stream(self._context, self._blocks, self._lookup(table), begins))
 
     def history(self, table: str | Table) -> DataFrame:
         """The writes of a table, the newest first, as far as its files and the metastore tell of them (null where not).

@@ -1,0 +1,64 @@
+"""The rows of a table that some writes have put there, as one snapshot sees them: what a batch of a stream has.
+
+A row belongs to the write that its id names, in whatever file it lies by now: compactions keep that. Files that can
+have no such row are not read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hive_acid.errors import UnsupportedTableError
+from hive_acid.format.names import Directory, DirectoryKind
+from hive_acid.format.state import DataDirectory
+from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.read.listing import PartitionState, TableState
+from hive_acid.spark.read.scan import KEY
+from hive_acid.spark.read.table_frame import KEY_COLUMNS, has_pre_hive_3_updates, read_rows
+from hive_acid.spark.stream_source.position import EARLIEST, Fresh
+from hive_acid.spark.values.quoting import quoted
+
+
+def fresh_rows(spark: SparkSession, state: TableState, fresh: Fresh) -> DataFrame:
+    """The columns of a full-ACID table, of the rows that `fresh` writes have put there and that are there still.
+
+    Raises UnsupportedTableError for updates by Hive before version 3, which leave a row the id of its first write.
+    """
+    for partition in state.partitions:
+        if has_pre_hive_3_updates(spark, partition):
+            raise UnsupportedTableError(
+                f"{partition.location} has updates by Hive before version 3, which do not tell when: let that Hive run "
+                "a major compaction first, and begin the stream behind it (startingWriteId)"
+            )
+    narrowed = (_narrowed(partition, fresh) for partition in state.partitions)
+    some = replace(state, partitions=tuple(partition for partition in narrowed if partition.data_files))
+    rows = read_rows(spark, some, early=fresh.condition(KEY[0]))
+    chosen = rows.where(fresh.condition(KEY_COLUMNS[0]))
+    return projected(chosen, *(quoted(column.name) for column in state.table.all_columns))
+
+
+def _narrowed(partition: PartitionState, fresh: Fresh) -> PartitionState:
+    """A partition without what has no row of `fresh` writes."""
+    state = partition.state
+
+    def may_have_some(found: DataDirectory | None) -> bool:
+        return found is not None and bool(found.files) and fresh.any_in(*_writes_of(found.directory))
+
+    return replace(
+        partition,
+        state=replace(
+            state,
+            base=state.base if may_have_some(state.base) else None,
+            insert_deltas=tuple(filter(may_have_some, state.insert_deltas)),
+            originals=state.originals if fresh.has_originals else (),
+        ),
+    )
+
+
+def _writes_of(directory: Directory) -> tuple[int, int]:
+    """The first and the last write whose rows a directory may have."""
+    if directory.kind is DirectoryKind.BASE:
+        return EARLIEST, max(EARLIEST, directory.max_write_id)
+    return directory.min_write_id, directory.max_write_id

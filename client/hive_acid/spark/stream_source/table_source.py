@@ -1,0 +1,207 @@
+"""A table as the source of streams: each batch has the rows of the writes that were committed since the one before.
+
+A batch is read in a transaction of its own, as a frame is, and sees the table as it is then: rows that were deleted
+meanwhile are not in it. The transaction ends when the batch is over, or the query.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hive_acid.catalog.references import TableReference
+from hive_acid.catalog.table import Table
+from hive_acid.errors import SnapshotOutdatedError, TableChangedError, UnsupportedTableError
+from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
+from hive_acid.spark.jvm.stream_sources import check_calls_back, is_active, streaming_frame
+from hive_acid.spark.read.listing import TableState, check_transactional
+from hive_acid.spark.snapshots.blocks import Blocks
+from hive_acid.spark.stream_source.fresh_rows import fresh_rows
+from hive_acid.spark.stream_source.position import EARLIEST, Fresh, Position
+from hive_acid.spark.stream_source.start import OPTION, Start
+from hive_acid.spark.values.types import row_type
+from hive_acid.spark.write.statement import Context
+from hive_acid.transactions.reads import valid_write_ids
+from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.transaction import Transaction
+from hive_acid.wire import table_name, ttypes
+
+_POLL_S = 0.2
+"""So long after a look that has found nothing new the next one waits: Spark asks a hundred times in a second."""
+
+_WATCH_S = 0.5
+
+
+def read_stream(context: Context, blocks: Blocks, table: Table, start: Start) -> DataFrame:
+    """The stream of a table's new rows.
+
+    Raises UnsupportedTableError for an insert-only table and in a session over Connect, and TableNotAcidError.
+    """
+    check_transactional(table)
+    check_calls_back(context.spark, table.full_name)
+    if not table.is_full_acid:
+        raise UnsupportedTableError(
+            f"{table.full_name} is an insert-only table, whose rows do not tell which write they are of once it is "
+            "compacted: it cannot be read as a stream"
+        )
+    context.zones.check(row_type(table.columns))
+    nothing = TableState(table, ValidWriteIdList(table.full_name, 0), (), limits=context.limits)
+    empty = fresh_rows(context.spark, nothing, Fresh(()))
+    return streaming_frame(context.spark, TableSource(context, blocks, table, start), table.full_name, empty)
+
+
+class TableSource:
+    """What each query of one stream asks; several may share it."""
+
+    def __init__(self, context: Context, blocks: Blocks, table: Table, start: Start) -> None:
+        self._context = context
+        self._blocks = blocks
+        self._table = table
+        self._reference = TableReference.of(table)
+        self._start = start
+        self._reading: dict[str, Transaction] = {}
+        self._looked: dict[str, tuple[str, float]] = {}
+        self._since: dict[str, int] = {}
+        """By query the first write that is wanted, as its checkpoint has it: it was told where that began."""
+        self._guard = threading.Lock()
+
+    # --- as RowSource has it ---------------------------------------------------------------------
+
+    def latest(self, query: str) -> str:
+        """The writes that are committed now. A query that has found nothing new waits before it looks again."""
+        known, at = self._looked.get(query, ("", 0.0))
+        pause_s = at + _POLL_S - time.monotonic()
+        if pause_s > 0:
+            time.sleep(pause_s)
+        since = self._since.get(query, self._start.since)
+        found = str(Position.of(self._table.id, self._write_ids(), since))
+        self._looked[query] = found, time.monotonic() if found == known else 0.0
+        return found
+
+    def batch(self, query: str, start: str | None, end: str) -> DataFrame:
+        """The rows of the writes that `end` sees and `start` does not."""
+        fresh = self._fresh(start, end)
+        self._since[query] = Position.parse(end if start is None else start).since
+        name = self._table.full_name
+        transaction = self._blocks.begin(TransactionKind.READ, [name])
+        try:
+            table = self._context.locked_for_reading(transaction, self._reference)
+            self._check_same(table)
+            state = self._context.state(transaction, table)
+            self._check_knows(state, Position.parse(end))
+            if start is not None or Position.parse(end).since > EARLIEST:
+                self._refuse_rebalanced(state, fresh)
+            rows = fresh_rows(self._context.spark, state, fresh)
+        except BaseException:
+            transaction.end_later()
+            raise
+        with self._guard:
+            self._reading[query] = transaction
+        _Watch(self, self._context.spark, query, transaction).start()
+        return rows
+
+    def is_over(self, query: str) -> None:
+        self.ends(query, None)
+
+    # --- what they need --------------------------------------------------------------------------
+
+    def ends(self, query: str, which: Transaction | None) -> None:
+        """End the transaction in which a query's batch is read, if it still is `which`, or any."""
+        with self._guard:
+            transaction = self._reading.get(query)
+            if transaction is None or which not in (None, transaction):
+                return
+            del self._reading[query]
+        transaction.end_later()
+
+    def is_reading(self, query: str, transaction: Transaction) -> bool:
+        """Whether a query's batch is read in that transaction."""
+        return self._reading.get(query) is transaction
+
+    def _fresh(self, start: str | None, end: str) -> Fresh:
+        to = Position.parse(end)
+        since = None if start is None else Position.parse(start)
+        if self._table.id and {self._table.id} != {of.table_id for of in (since, to) if of is not None}:
+            raise TableChangedError(
+                f"the checkpoint is of another table than {self._table.full_name} is now, which was created anew or "
+                "has its name since: begin the stream with another checkpoint"
+            )
+        if since is None and self._start.is_latest:
+            return Fresh(())
+        return Fresh.between(since, to)
+
+    def _write_ids(self) -> ValidWriteIdList:
+        connection = self._context.connection
+        answer = connection.call("get_open_txns")
+        now = ValidTxnList.from_open_txns(answer.txn_high_water_mark, answer.open_txns, answer.abortedBits)
+        name = table_name(self._table.database, self._table.name)
+        request = ttypes.GetValidWriteIdsRequest(fullTableNames=[name], validTxnList=str(now))
+        found = valid_write_ids(connection.call("get_valid_write_ids", request).tblValidWriteIds[0])
+        self._check_same(self._context.definitions.now(self._reference))  # behind it: the ids are of this table
+        return found
+
+    def _check_same(self, table: Table) -> None:
+        """Raise TableChangedError if the table has other columns than the query."""
+        check_transactional(table)
+        then, now = ([(column.name, column.type) for column in of.all_columns] for of in (self._table, table))
+        if then != now:
+            raise TableChangedError(
+                f"{table.full_name} has other columns than when its stream was begun: start the query again, with the "
+                "same checkpoint, from spark.readStream.table anew"
+            )
+
+    def _refuse_rebalanced(self, state: TableState, fresh: Fresh) -> None:
+        """Raise UnsupportedTableError if rows that have come may be under the id of a write that is new.
+
+        A rebalance with an order gives all rows the last write id, and the queue does not tell which had one.
+        """
+        table = state.table
+        compacted = [
+            found.directory
+            for partition in state.partitions
+            if (found := partition.state.base) is not None and found.directory.visibility_txn_id
+        ]
+        if not any(fresh.any_in(EARLIEST, base.max_write_id) for base in compacted):
+            return
+        request = ttypes.ShowCompactRequest(dbName=table.database, tbName=table.name)
+        for one in self._context.connection.call("show_compact", request).compacts:
+            if (one.dbname, one.tablename, one.type) != (table.database, table.name, ttypes.CompactionType.REBALANCE):
+                continue
+            if one.commitTime and fresh.any_in(EARLIEST, one.hightestWriteId or EARLIEST):
+                raise UnsupportedTableError(
+                    f"{table.full_name} was rebalanced up to write {one.hightestWriteId}, before the stream had had "
+                    "all rows up to that: rows that have come may be under its id now. Begin a stream behind it, with "
+                    f"another checkpoint and {OPTION} {(one.hightestWriteId or 0) + 1}"
+                )
+
+    def _check_knows(self, state: TableState, to: Position) -> None:
+        if to.high > EARLIEST and not state.write_ids.is_valid(to.high):
+            raise SnapshotOutdatedError(
+                f"the checkpoint knows write {to.high} of {self._table.full_name}, and the metastore does not: it was "
+                "put back to a state of before. Begin the stream with another checkpoint"
+            )
+
+
+class _Watch(threading.Thread):
+    """Ends a batch's transaction when its query waits for the next time, which may be long."""
+
+    def __init__(self, source: TableSource, spark: SparkSession, query: str, transaction: Transaction) -> None:
+        super().__init__(name=f"hive-acid-stream-{transaction.id}", daemon=True)
+        self._source = source
+        self._spark = spark
+        self._query = query
+        self._transaction = transaction
+
+    def run(self) -> None:
+        time.sleep(_WATCH_S)
+        while self._source.is_reading(self._query, self._transaction) and self._is_active():
+            time.sleep(_WATCH_S)
+        self._source.ends(self._query, self._transaction)
+
+    def _is_active(self) -> bool:
+        try:
+            return is_active(self._spark, self._query) is True
+        except Exception:  # Spark has been stopped
+            return False

@@ -1,0 +1,358 @@
+"""Streams of tables: what comes, once, through restarts; and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+import hive_acid.spark
+from hive_acid.errors import NoSuchObjectError, TableNotAcidError, UnsupportedTableError, ViewError
+from hive_acid.spark import AcidSession
+from tests.served import served
+from tests.spark.compaction import compact_table
+from tests.spark.house import House
+from tests.spark.stream_source.walk import Walk
+from tests.values.rows.exact import rows_of
+from tests.values.rows.hostile import TYPES, stored
+
+pytestmark = pytest.mark.spark
+
+Batches = list[list[tuple[Any, ...]]]
+
+
+class Stream:
+    """A stream of ``d.t`` and its checkpoint; `batches` are those that had rows."""
+
+    def __init__(self, acid: AcidSession, checkpoint: Path) -> None:
+        self._acid = acid
+        self._checkpoint = str(checkpoint)
+        self.batches: Batches = []
+
+    def taken(self, start: str | int = "earliest", frame: DataFrame | None = None) -> Batches:
+        """Take all that is there, and tell it."""
+        self.batches = []
+        frame = self._acid.read_stream("d.t", start) if frame is None else frame
+        self.started(frame).awaitTermination()
+        return self.batches
+
+    def started(self, frame: DataFrame, take: Callable[[DataFrame, int], None] | None = None, **trigger: Any) -> Any:
+        writer = frame.writeStream.option("checkpointLocation", self._checkpoint)
+        return writer.trigger(**(trigger or {"availableNow": True})).foreachBatch(take or self._take).start()
+
+    def _take(self, frame: DataFrame, _: int) -> None:
+        if rows := sorted(map(tuple, frame.collect())):
+            self.batches.append(rows)
+
+
+@pytest.fixture
+def stream(acid: AcidSession, tmp_path: Path) -> Stream:
+    acid.create_table("d.t", {"id": "int", "n": "int"})
+    acid.sql("INSERT INTO d.t VALUES (1, 10), (2, 20)")
+    return Stream(acid, tmp_path / "checkpoint")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_walk(spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, seed: int) -> None:
+    with served(postgres_url, template, tmp_path / "warehouse") as server:
+        walk = Walk(spark, server, tmp_path, seed)
+        try:
+            walk.play(8)
+        finally:
+            walk.close()
+
+
+def test_what_comes(acid: AcidSession, stream: Stream) -> None:
+    assert stream.taken() == [[(1, 10), (2, 20)]]
+    assert stream.taken() == []
+    acid.sql("UPDATE d.t SET n = 21 WHERE id = 2")
+    acid.sql("DELETE FROM d.t WHERE id = 1")
+    acid.sql("INSERT INTO d.t VALUES (3, 30)")
+    assert stream.taken() == [[(2, 21), (3, 30)]]
+    acid.sql("INSERT INTO d.t VALUES (4, 40), (5, 50)")
+    acid.sql("DELETE FROM d.t WHERE id = 4")
+    assert stream.taken() == [[(5, 50)]]
+    compact_table(acid.spark, acid, "d.t", "major")
+    assert stream.taken() == []
+    acid.sql("INSERT OVERWRITE TABLE d.t VALUES (6, 60)")
+    assert stream.taken() == [[(6, 60)]]
+    acid.sql("TRUNCATE TABLE d.t")
+    assert stream.taken() == []
+
+
+def test_a_write_that_commits_late(acid: AcidSession, stream: Stream) -> None:
+    stream.taken()
+    with acid.transaction():
+        acid.sql("INSERT INTO d.t VALUES (3, 30)")
+        with hive_acid.spark.session(acid.spark, acid.connection.uri) as other:
+            other.sql("INSERT INTO d.t VALUES (4, 40)")
+            seen = Stream(other, Path(stream._checkpoint))
+            assert seen.taken() == [[(4, 40)]]
+            other.sql("INSERT INTO d.t VALUES (5, 50)")
+            assert seen.taken() == [[(5, 50)]]
+    acid.sql("INSERT INTO d.t VALUES (6, 60)")
+    assert stream.taken() == [[(3, 30), (6, 60)]]
+
+
+@pytest.mark.parametrize(("start", "comes"), [(0, [1, 2, 3]), ("2", [2, 3]), (3, [3]), (4, []), ("LATEST", [])])
+def test_where_it_begins(acid: AcidSession, tmp_path: Path, start: Any, comes: list[int]) -> None:
+    acid.create_table("d.t", {"id": "int"})
+    for number in (1, 2, 3):
+        acid.sql(f"INSERT INTO d.t VALUES ({number})")
+    stream = Stream(acid, tmp_path / "checkpoint")
+    assert [row for batch in stream.taken(start) for row in batch] == [(number,) for number in comes]
+    acid.sql("INSERT INTO d.t VALUES (4)")
+    assert stream.taken(start) == [[(4,)]]
+    assert stream.taken("earliest") == []
+
+
+def test_rows_from_before_the_table_was_acid(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
+    acid.sql("CREATE TABLE d.t (id INT) STORED AS ORC TBLPROPERTIES ('transactional'='false')")
+    location = acid.connection.table("d", "t").location
+    spark.createDataFrame([(1,)], "id int").coalesce(1).write.mode("append").orc(location)
+    acid.sql("ALTER TABLE d.t SET TBLPROPERTIES ('transactional'='true')")
+    spark.createDataFrame([(2,)], "id int").coalesce(1).write.orc(str(tmp_path / "loaded"))
+    stream = Stream(acid, tmp_path / "checkpoint")
+    assert stream.taken() == [[(1,)]]
+    acid.sql(f"LOAD DATA INPATH '{tmp_path / 'loaded'}' INTO TABLE d.t")
+    assert stream.taken() == [[(2,)]]
+
+
+def test_all_values(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
+    columns = {f"c{place}": kind for place, kind in enumerate(TYPES)}
+    acid.create_table("d.t", columns)
+    values = {name: stored(kind) for name, kind in columns.items()}
+    longest = max(map(len, values.values()))
+    lines = [[f"{of[place % len(of)].sql} AS {name}" for name, of in values.items()] for place in range(longest)]
+    whole = reduce(DataFrame.unionByName, (spark.range(1).selectExpr(*line) for line in lines))
+    acid.insert("d.t", whole)
+    found: list[Any] = []
+    stream = Stream(acid, tmp_path / "checkpoint")
+    query = stream.started(
+        acid.read_stream("d.t"), lambda frame, _: found.append((frame.schema, rows_of(frame, list(TYPES))))
+    )
+    query.awaitTermination()
+    ((schema, rows),) = found
+    table = acid.table("d.t")
+    assert schema == table.schema
+    assert sorted(map(repr, rows)) == sorted(map(repr, rows_of(table, list(TYPES))))
+
+
+def test_a_process_that_is_killed(acid: AcidSession, stream: Stream, tmp_path: Path) -> None:
+    """Its batch is read again by another one, and files have each row once."""
+    place = str(tmp_path / "copied")
+    text = _PROGRAM.format(uri=acid.connection.uri, checkpoint=stream._checkpoint, place=place)
+    program = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
+    try:
+        assert program.stdout is not None
+        assert "copied" in next(line for line in program.stdout if "copied" in line)
+        acid.sql("INSERT INTO d.t VALUES (3, 30)")
+        assert "slow" in next(line for line in program.stdout if "slow" in line)
+    finally:
+        program.kill()
+        program.wait()
+    acid.sql("INSERT INTO d.t VALUES (4, 40)")
+    writer = acid.read_stream("d.t").writeStream.option("checkpointLocation", stream._checkpoint)
+    writer.trigger(availableNow=True).start(place, format="parquet").awaitTermination()
+    copied = sorted(map(tuple, acid.spark.read.parquet(place).collect()))
+    assert copied == [(1, 10), (2, 20), (3, 30), (4, 40)]
+
+
+_PROGRAM = """
+import time
+import hive_acid.spark
+from pyspark.sql import SparkSession
+from hive_acid.spark.jvm.java import ensure_java
+from pyspark.sql import functions as F
+ensure_java()
+spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC").config("spark.sql.session.timeZone", "UTC")
+    .config("spark.log.level", "OFF").getOrCreate())
+acid = hive_acid.spark.session(spark, "{uri}")
+@F.udf("int")
+def slowly(n):
+    if n == 30:
+        time.sleep(600)
+    return n
+frame = acid.read_stream("d.t").withColumn("n", slowly("n"))
+query = frame.writeStream.option("checkpointLocation", "{checkpoint}").start("{place}", format="parquet")
+while not (query.lastProgress and query.lastProgress["batchId"] == 0):
+    time.sleep(0.1)
+print("copied", flush=True)
+while not (query.status["isTriggerActive"] and spark.sparkContext.statusTracker().getActiveJobsIds()):
+    time.sleep(0.1)
+print("slow", flush=True)
+time.sleep(600)
+"""
+
+
+def test_it_counts_over_batches_without_rows(acid: AcidSession, stream: Stream) -> None:
+    """What Spark keeps of a stream it keeps, whatever a batch is made of: deletes, or nothing at all."""
+    counts = acid.read_stream("d.t").groupBy("id").count()
+    found: dict[int, int] = {}
+
+    def take() -> dict[int, int]:
+        writer = counts.writeStream.outputMode("update").option("checkpointLocation", stream._checkpoint)
+        query = writer.trigger(availableNow=True).foreachBatch(lambda frame, _: found.update(frame.collect())).start()
+        query.awaitTermination()
+        return found
+
+    assert take() == {1: 1, 2: 1}
+    acid.sql("DELETE FROM d.t WHERE id = 1")
+    assert take() == {1: 1, 2: 1}
+    acid.sql("INSERT INTO d.t VALUES (1, 11)")
+    acid.sql("UPDATE d.t SET n = 22 WHERE id = 2")
+    assert take() == {1: 2, 2: 2}
+
+
+def test_two_queries_and_a_union_of_one_stream(acid: AcidSession, stream: Stream, tmp_path: Path) -> None:
+    frame = acid.read_stream("d.t")
+    other = Stream(acid, tmp_path / "other")
+    assert stream.taken(frame=frame) == other.taken(frame=frame) == [[(1, 10), (2, 20)]]
+    both = frame.select("id").union(frame.selectExpr("-id"))
+    assert Stream(acid, tmp_path / "third").taken(frame=both) == [[(-2,), (-1,), (1,), (2,)]]
+
+
+def test_a_batch_keeps_its_files_and_ends(acid: AcidSession, postgres_url: str, template: str, tmp_path: Path) -> None:
+    """While a batch runs its files stay; between batches nothing holds the table, however long that is."""
+    with (
+        served(postgres_url, template, tmp_path / "warehouse") as server,
+        hive_acid.spark.session(acid.spark, server.uri) as own,
+    ):
+        house = House(server.db, tmp_path / "warehouse", acid.spark)
+        own.create_database("d")
+        own.create_table("d.t", {"id": "int"})
+        for number in (1, 2):
+            own.sql(f"INSERT INTO d.t VALUES ({number})")
+        found: Batches = []
+
+        def take(frame: DataFrame, _: int) -> None:
+            compact_table(acid.spark, own, "d.t", "major")
+            house.clean()
+            found.append(sorted(map(tuple, frame.collect())))
+
+        query = Stream(own, tmp_path / "checkpoint").started(own.read_stream("d.t"), take, processingTime="1 hour")
+        try:
+            end = time.monotonic() + 60
+            while not found and time.monotonic() < end:
+                time.sleep(0.1)
+            assert found == [[(1,), (2,)]]
+            own.drop_table("d.t")
+        finally:
+            query.stop()
+
+
+def test_an_acid_table_out_of_an_acid_table(acid: AcidSession, stream: Stream, tmp_path: Path) -> None:
+    acid.create_table("d.copy", {"id": "int", "n": "int"})
+
+    def copy() -> list[tuple[Any, ...]]:
+        sink = acid.sink("d.copy", query="copy")
+        stream.started(acid.read_stream("d.t"), sink).awaitTermination()
+        return sorted(map(tuple, acid.table("d.copy").collect()))
+
+    assert copy() == [(1, 10), (2, 20)]
+    acid.sql("INSERT INTO d.t VALUES (3, 30)")
+    assert copy() == copy() == [(1, 10), (2, 20), (3, 30)]
+
+
+def _ends(query: Any, words: str) -> None:
+    with pytest.raises(StreamingQueryException, match=words) as raised:
+        query.awaitTermination()
+    assert "Traceback" not in str(raised.value)
+
+
+def test_what_ends_a_stream(acid: AcidSession, stream: Stream) -> None:
+    frame = acid.read_stream("d.t")
+    stream.taken(frame=frame)
+    acid.sql("ALTER TABLE d.t ADD COLUMNS (c INT)")
+    _ends(stream.started(frame), "other columns than when its stream was begun: start the query again")
+    acid.sql("INSERT INTO d.t VALUES (3, 30, 300)")
+    assert stream.taken() == [[(3, 30, 300)]]
+    acid.drop_table("d.t")
+    _ends(stream.started(frame), "there is no table d.t any more")
+    acid.create_table("d.t", {"id": "int", "n": "int", "c": "int"})
+    acid.sql("INSERT INTO d.t VALUES (4, 40, 400)")
+    _ends(stream.started(frame), "d.t is another table now")
+    _ends(stream.started(acid.read_stream("d.t")), "the checkpoint is of another table than d.t is now")
+
+
+@pytest.mark.parametrize("had_all", [True, False])
+def test_a_rebalance(acid: AcidSession, spark: SparkSession, postgres_url: str, template: str, tmp_path: Path,
+                     had_all: bool) -> None:  # fmt: skip
+    with (
+        served(postgres_url, template, tmp_path / "warehouse") as server,
+        hive_acid.spark.session(spark, server.uri) as own,
+    ):
+        house = House(server.db, tmp_path / "warehouse", spark)
+        own.create_database("d")
+        own.create_table("d.t", {"id": "int"})
+        own.sql("INSERT INTO d.t VALUES (1)")
+        stream = Stream(own, tmp_path / "checkpoint")
+        assert stream.taken() == [[(1,)]]
+        own.sql("INSERT INTO d.t VALUES (2)")
+        if had_all:
+            assert stream.taken() == [[(2,)]]
+        own.sql("ALTER TABLE d.t COMPACT 'rebalance' ORDER BY id DESC")
+        house.work()
+        if had_all:
+            assert stream.taken() == []
+        else:
+            _ends(stream.started(own.read_stream("d.t")), "rebalanced up to write 2.*startingWriteId 3")
+        own.sql("INSERT INTO d.t VALUES (3)")
+        assert (stream if had_all else Stream(own, tmp_path / "other")).taken(3) == [[(3,)]]
+
+
+def test_what_is_refused(acid: AcidSession, stream: Stream, spark: SparkSession) -> None:
+    acid.sql(
+        "CREATE TABLE d.m (id INT) TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
+    )
+    acid.sql("CREATE VIEW d.v AS SELECT * FROM d.t")
+    acid.sql("CREATE TABLE d.plain (id INT) STORED AS ORC TBLPROPERTIES ('transactional'='false')")
+    with pytest.raises(UnsupportedTableError, match="insert-only"):
+        acid.read_stream("d.m")
+    with pytest.raises(ViewError):
+        acid.read_stream("d.v")
+    with pytest.raises(TableNotAcidError):
+        acid.read_stream("d.plain")
+    with pytest.raises(NoSuchObjectError):
+        acid.read_stream("d.nothing")
+    with pytest.raises(ValueError, match="a stream begins at"):
+        acid.read_stream("d.t", "newest")
+    with pytest.raises(ValueError, match="not a table's name"):
+        acid.read_stream("d.t.files")
+
+
+def test_sparks_own_words(acid: AcidSession, spark: SparkSession, stream: Stream) -> None:
+    with hive_acid.spark.enable(spark, acid.connection.uri) as joined:
+        assert stream.taken(frame=spark.readStream.table("d.t")) == [[(1, 10), (2, 20)]]
+        spark.sql("INSERT INTO d.t VALUES (3, 30)")
+        again = spark.readStream.format("hive_acid").option("startingwriteid", "latest").load("d.t")
+        assert again.sparkSession is spark
+        assert stream.taken(frame=again) == [[(3, 30)]]
+        with pytest.raises(ValueError, match="takes no option maxFilesPerTrigger, only startingWriteId"):
+            spark.readStream.options(maxFilesPerTrigger=1).table("d.t")
+        with pytest.raises(ValueError, match="its own columns"):
+            spark.readStream.schema("id int").table("d.t")
+        with pytest.raises(NoSuchObjectError):
+            spark.readStream.format("hive_acid").load("d.nothing")
+        with pytest.raises(ValueError, match="a table has a name"):
+            spark.readStream.format("hive_acid").load()
+        assert spark.readStream.format("rate").option("rowsPerSecond", 1).load().isStreaming
+        query = (
+            spark.readStream.table("d.t")
+            .writeStream.option("checkpointLocation", stream._checkpoint + "2")
+            .trigger(availableNow=True)
+            .toTable("d.copy")
+        )
+        query.awaitTermination()
+        assert sorted(map(tuple, joined.table("d.copy").collect())) == [(1, 10), (2, 20), (3, 30)]
