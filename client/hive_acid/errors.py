@@ -221,6 +221,10 @@ class ColumnError(HiveAcidError):
     """A column is unknown, has the wrong type or may not be assigned."""
 
 
+class ConstraintError(ColumnError):
+    """A row breaks a NOT NULL or a CHECK of its table."""
+
+
 class SqlError(HiveAcidError):
     """A SQL text is not understood, or asks for what hive-acid does not do."""
 

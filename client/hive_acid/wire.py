@@ -11,6 +11,12 @@ from typing import Any
 
 import thriftpy2
 
+CONSTRAINTS_CAPABILITY = "HIVEACIDCONSTRAINTS"
+"""What a client says that keeps to constraints: it gets them with each table."""
+
+CONSTRAINTS = "hive_acid.constraints"
+"""Where they stand in the dictionary of the table, as JSON."""
+
 
 class _Written(int):
     """The id of a field that is written but not read: a dict key that differs from its number but is sent as it."""

@@ -59,7 +59,10 @@ class DatabaseInfo:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table or view; `storage` is its storage descriptor without columns and location."""
+    """A table or view; `storage` is its storage descriptor without columns and location.
+
+    `constraints` is what the database tells of them, a list in JSON, if it was asked (`lookup`).
+    """
 
     database: str
     name: str
@@ -74,6 +77,7 @@ class Table:
     storage: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     id: int = 0
+    constraints: str | None = None
 
     @property
     def full_name(self) -> str:

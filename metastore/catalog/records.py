@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, any_, cast, literal, select
@@ -62,17 +63,18 @@ _TEXTS = tuple(number for number, column in enumerate(TBL.columns) if isinstance
 
 
 def table_of_texts(row: Sequence[Any]) -> Table:
-    """As `table_of`, of a row whose JSON is text."""
-    values = list(row)
+    """As `table_of`, of a row whose JSON is text, with what is told of its constraints behind it."""
+    values, constraints = list(row[:-1]), row[-1]
     for number in _TEXTS:
         if values[number] is not None:
             values[number] = json.loads(values[number])
-    return table_of(values)
+    table = table_of(values)
+    return replace(table, constraints=constraints) if constraints else table
 
 
 def length_of_texts(row: Sequence[Any]) -> int:
     """How long the JSON of a row is that `table_of_texts` reads, in characters."""
-    return sum(len(row[number] or "") for number in _TEXTS)
+    return sum(len(row[number] or "") for number in (*_TEXTS, -1))
 
 
 def missing_table(database: str, name: str) -> NoSuchObjectError:

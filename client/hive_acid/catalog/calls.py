@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hive_acid.catalog.constraints import Constraint, ConstraintKind, structs
 from hive_acid.catalog.table import Table, table_from_wire
 from hive_acid.errors import THRIFT_ERRORS
 from hive_acid.ids import TxnId
 from hive_acid.protocol import Question
 from hive_acid.transport import Transport
-from hive_acid.wire import ttypes
+from hive_acid.wire import CONSTRAINTS_CAPABILITY, ttypes
 
+_CAPABILITIES = ("HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD")
 LONGEST_NAME_LIST = 32_767
 """``max_parts`` travels as i16; -1 asks for all (wire.md §4.2)."""
 
@@ -119,10 +121,28 @@ class CatalogCalls(Transport):
             if not if_exists:
                 raise
 
+    def add_constraints(self, table: Table, constraints: Iterable[Constraint]) -> None:
+        """Give a table constraints, those of each kind all or none."""
+        for kind, made in zip(ConstraintKind, structs(table.database, table.name, constraints), strict=True):
+            method, request = _ADDING[kind]
+            if made:
+                self.call(method, request(made))
+
+    def drop_constraint(self, table: Table, name: str) -> None:
+        """Raises NoSuchObjectError if the table has none of this name."""
+        request = ttypes.DropConstraintRequest(
+            dbname=table.database, tablename=table.name, constraintname=name, catName="hive"
+        )
+        self.call("drop_constraint", request)
+
     def create_table(self, table: Table, *, if_not_exists: bool = False) -> None:
-        """Create a table; its directory is made by the metastore."""
+        """Create a table with its constraints; its directory is made by the metastore."""
         try:
-            self.call("create_table", table.to_wire(self.user))
+            if table.constraints:
+                made = structs(table.database, table.name, table.constraints)
+                self.call("create_table_with_constraints", table.to_wire(self.user), *made)
+            else:
+                self.call("create_table", table.to_wire(self.user))
         except THRIFT_ERRORS["AlreadyExistsException"]:
             if not if_not_exists:
                 raise
@@ -203,13 +223,23 @@ class CatalogCalls(Transport):
         return self.call("compact2", request)
 
 
+_ADDING = {
+    ConstraintKind.PRIMARY_KEY: ("add_primary_key", ttypes.AddPrimaryKeyRequest),
+    ConstraintKind.FOREIGN_KEY: ("add_foreign_key", ttypes.AddForeignKeyRequest),
+    ConstraintKind.UNIQUE: ("add_unique_constraint", ttypes.AddUniqueConstraintRequest),
+    ConstraintKind.NOT_NULL: ("add_not_null_constraint", ttypes.AddNotNullConstraintRequest),
+    ConstraintKind.DEFAULT: ("add_default_constraint", ttypes.AddDefaultConstraintRequest),
+    ConstraintKind.CHECK: ("add_check_constraint", ttypes.AddCheckConstraintRequest),
+}
+
+
 def table_question(database: str, name: str) -> Question:
     """The call for a table's definition; its answer has the `table`."""
     request = ttypes.GetTableRequest(
         dbName=database,
         tblName=name,
         capabilities=ttypes.ClientCapabilities(values=[ttypes.ClientCapability.INSERT_ONLY_TABLES]),
-        processorCapabilities=["HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD"],
+        processorCapabilities=[*_CAPABILITIES, CONSTRAINTS_CAPABILITY],
         processorIdentifier="hive-acid",
     )
     return Question("get_table_req", (request,))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hive_acid.catalog.constraints import Constraint, told_with
 from hive_acid.catalog.storage_formats import ORC
 from hive_acid.errors import ColumnError
 from hive_acid.format import properties
@@ -41,6 +42,7 @@ class Table:
 
     `columns` are those in the files; `partition_keys` come from the directories. `bucket_columns` is empty unless the
     table is CLUSTERED BY some columns INTO `buckets` buckets. `id` is the metastore's, 0 if the table is not there yet.
+    `constraints` are those of all kinds, enforced or not.
     """
 
     database: str
@@ -60,6 +62,17 @@ class Table:
     view_text: str = ""
     """The query of a view, with each table's database."""
     view_text_as_written: str = ""
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def enforced(self) -> tuple[Constraint, ...]:
+        """The constraints that all rows must meet that are written."""
+        return tuple(one for one in self.constraints if one.is_enforced)
+
+    @property
+    def defaults(self) -> dict[str, str]:
+        """What a column gets that a row has no value for, as SQL, by the column's name; else it gets null."""
+        return {one.columns[0]: one.expression or "NULL" for one in self.constraints if one.is_default}
 
     @property
     def full_name(self) -> str:
@@ -172,6 +185,7 @@ def table_from_wire(table: Any) -> Table:
         serde_parameters=dict(serde.parameters or {}) if serde else {},
         view_text=table.viewExpandedText or table.viewOriginalText or "",
         view_text_as_written=table.viewOriginalText or "",
+        constraints=told_with(table),
     )
 
 

@@ -318,7 +318,7 @@ class StreamingConnection:
             meant = TableReference.of(table)
             begun = TableWrite.begin(self._connection, self._definitions, transaction, meant, intent)
             if _identity(_streamed(begun.table)) != _identity(table):
-                raise TableChangedError(f"{table.full_name} has other columns, or another place")
+                raise TableChangedError(f"{table.full_name} has other columns, other constraints, or another place")
             self._delta = Delta(begun, self._compression)
         except BaseException:
             _end(transaction)
@@ -379,4 +379,5 @@ def _streamed(table: Table) -> Table:
 def _identity(table: Table) -> tuple[object, ...]:
     """What must not change while rows are written."""
     columns = tuple((column.name, column.type) for column in table.all_columns)
-    return table.id, table.location, columns, len(table.columns), table.bucket_columns, table.buckets
+    enforced = {(one.kind, one.columns, one.expression) for one in table.enforced}
+    return table.id, table.location, columns, len(table.columns), table.bucket_columns, table.buckets, enforced

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hive_acid.catalog.constraints import IS_BROKEN, ConstraintKind
 from hive_acid.catalog.partition_values import has_blanks, known_text, partition_text, refuse_reserved
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, SerializationError, StreamingConnectionError, UnsupportedTableError
@@ -64,6 +65,14 @@ class Layout:
             key.name: partition_text(table, key, given[key.name]) for key in table.partition_keys if key.name in given
         }
         self.dynamic_keys = tuple(key for key in table.partition_keys if key.name not in given)
+        if checks := [one for one in table.enforced if one.kind is ConstraintKind.CHECK]:
+            raise UnsupportedTableError(
+                f"{table.full_name} has CHECK constraint {checks[0].name}, which only Spark asks: insert the rows with "
+                "Spark"
+            )
+        self._not_null = {one.columns[0]: one for one in table.enforced}
+        for name in self._static:
+            self._refuse_null(name, 0 if self._static[name] else 1)
         self._types = {column.name: column.type for column in table.all_columns}
         if self.static_values is not None:
             self._refuse_long(self.static_values)
@@ -97,7 +106,11 @@ class Layout:
             column.name: stored(given.column(column.name), column.type, f"{table.full_name}.{column.name}")
             for column in table.columns
         }
+        for name, array in typed.items():
+            self._refuse_null(name, array.null_count)
         marks: list[Sequence[Any]] = [_partition_texts(given.column(key.name), table, key) for key in self.dynamic_keys]
+        for key, texts in zip(self.dynamic_keys, marks, strict=True):
+            self._refuse_null(key.name, sum(text is None for text in texts))
         if table.bucket_columns:
             marks.append(self._buckets(typed))
         rows = row_array(table, typed)
@@ -110,6 +123,14 @@ class Layout:
         except ColumnError as error:
             raise SerializationError(str(error)) from None
         return placed
+
+    def _refuse_null(self, name: str, nulls: int) -> None:
+        """Raise SerializationError for nulls in a column that is NOT NULL."""
+        if nulls and (one := self._not_null.get(name)):
+            raise SerializationError(
+                f"{IS_BROKEN}{one.name} of {self._table.full_name}: column {name} is NOT NULL, and {nulls} "
+                "records have no value there"
+            )
 
     def _refuse_long(self, values: Values) -> None:
         """Raise ColumnError for values for whose names the file system has no room."""

@@ -380,6 +380,12 @@ class TableWrite:
                 f"{before.full_name} was altered while the statement ran, so that its rows are looked for in another "
                 f"way or place ({now.location}): run it again"
             )
+        if now.constraints and (more := _demands(now).keys() - _demands(before).keys()):
+            names = ", ".join(sorted(_demands(now)[one] or "" for one in more))
+            raise TableChangedError(
+                f"{before.full_name} was given constraint {names} while the statement ran, for which its rows were not "
+                "checked: run it again"
+            )
         return wire
 
     def _refuse_shared(self, published: Sequence[Published]) -> None:
@@ -439,6 +445,14 @@ def _essentials(table: Table) -> tuple[object, ...]:
     kind = table.is_transactional, table.is_full_acid, table.input_format
     hashed = {column.name: column.type for column in table.columns if column.name in table.bucket_columns}
     return table.location, keys, kind, table.bucket_columns, table.buckets, table.bucketing_version, hashed
+
+
+def _demands(table: Table) -> dict[tuple[object, ...], str | None]:
+    """What its rows must meet, with the names of who says so; columns by their places, as they may be renamed."""
+    places = {column.name: place for place, column in enumerate(table.all_columns)}
+    return {
+        (one.kind, tuple(places.get(name) for name in one.columns), one.expression): one.name for one in table.enforced
+    }
 
 
 def _split(directory: str) -> tuple[str, str]:

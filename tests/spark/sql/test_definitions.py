@@ -82,8 +82,7 @@ def test_create_table_as(acid: AcidSession, spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("CREATE TABLE d.t (id int NOT NULL)", "constraints and defaults"),
-        ("CREATE TABLE d.t (id int, PRIMARY KEY (id))", "constraints are not enforced"),
+        ("CREATE TABLE d.t (id int, PRIMARY KEY (id))", "PRIMARY KEY is stored and not enforced"),
         ("CREATE TABLE d.t (s struct<`a:b`: int>)", "no quotes, so a field cannot be called a:b"),
         ("CREATE TABLE d.t (id int) STORED AS PARQUET", "ORC"),
         ("CREATE TABLE d.t (id int) CLUSTERED BY (id) SORTED BY (id) INTO 2 BUCKETS", "SORTED BY"),
@@ -96,7 +95,7 @@ def test_create_table_as(acid: AcidSession, spark: SparkSession) -> None:
         ("ALTER TABLE d.s CHANGE id id bigint AFTER p", "stay in their places"),
         ("ALTER TABLE d.s SET LOCATION 'x'", "SET LOCATION of d.s: rows do not move"),
         ("ALTER TABLE d.s REPLACE COLUMNS (x int)", "REPLACE COLUMNS of d.s: files know columns by their places"),
-        ("ALTER TABLE d.s ADD CONSTRAINT k PRIMARY KEY (id) DISABLE NOVALIDATE", "constraints are not enforced"),
+        ("ALTER TABLE d.s ADD COLUMNS (x int NOT NULL)", "constraints are added to a column that is there"),
         ("ALTER TABLE d.s ADD COLUMNS (x int) RESTRICT", "of all partitions"),
         ("ALTER TABLE d.s FREEZE", "of ALTER TABLE"),
         ("ALTER DATABASE d DROP", "SET was expected"),

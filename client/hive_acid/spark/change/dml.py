@@ -28,11 +28,13 @@ from hive_acid.spark.plans.change_plan import ChangeFacts, DeletedBy, InsteadPla
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.literal_hoisting import early_condition, with_hoisted_literals
+from hive_acid.spark.read.table_frame import KEY_COLUMNS
 from hive_acid.spark.read.undivided import beside, filtered
 from hive_acid.spark.values.assign import assign, is_stored_as_is, row_struct
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.specs import key_text
 from hive_acid.spark.values.types import row_type
+from hive_acid.spark.write.constraints import checked
 from hive_acid.spark.write.layout import Layout, layout_of
 from hive_acid.spark.write.planned import Planned
 from hive_acid.spark.write.statement import Context, DeletedRows, Statement, analysed, column_errors
@@ -234,17 +236,20 @@ class Assignments:
                 value = assign(frame.sparkSession, self.table, column, quoted(given), types[given])
                 stored.append(f"{value} AS {quoted(_stored(column.name))}")
         values = [quoted(names.get(of.name, of.name)) for of in self.table.columns]
-        return Replaced(
-            projected(raw, "*", *stored) if stored else raw,
-            f"array('{DELETE}', '{INSERT}')",
-            keys,
-            [
-                moved_key(key, quoted(key.name), text, quoted(names[key.name])) if key.name in names else text
-                for key, text in zip(self.table.partition_keys, keys, strict=True)
-            ],
-            values,
-            row_struct(self.table, values),
-        )
+        made = projected(raw, "*", *stored) if stored else raw
+        new_keys = [
+            moved_key(key, quoted(key.name), text, quoted(names[key.name])) if key.name in names else text
+            for key, text in zip(self.table.partition_keys, keys, strict=True)
+        ]
+        if self.table.enforced:
+            new = (f"{quoted(names.get(of.name, of.name))} AS {quoted(of.name)}" for of in self.table.all_columns)
+            texts = [f"{text} AS {_moved(at)}" for at, text in enumerate(new_keys)]
+            made = projected(made, *new, *keys, *KEY_COLUMNS, *texts)
+            made = checked(self.table, made)
+            new_keys = [_moved(at) for at in range(len(new_keys))]
+            values = [quoted(of.name) for of in self.table.columns]
+        kinds = f"array('{DELETE}', '{INSERT}')"
+        return Replaced(made, kinds, keys, new_keys, values, row_struct(self.table, values))
 
 
 def _one_value(value: Expression) -> Expr:
@@ -258,6 +263,10 @@ def _one_value(value: Expression) -> Expr:
 
 def _new(name: str) -> str:
     return f"__acid_new_{name}"
+
+
+def _moved(position: int) -> str:
+    return f"__acid_moved_{position}"
 
 
 def _stored(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from hive_acid.catalog import table as catalog
+from hive_acid.catalog.constraints import in_parentheses
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
 from hive_acid.html_table import html_table
@@ -166,13 +167,15 @@ class MergeBuilder:
         if clause.values is None:
             return clause
         if clause.all_columns:
-            return Clause(clause.condition, self._all(table, inserts=inserts), all_columns=True)
+            given = self._all(table, inserts=inserts)
+            return Clause(clause.condition, {**_defaults(table, inserts=inserts), **given}, all_columns=True)
         if not clause.values and not inserts:
             raise ColumnError(f"UPDATE of {table.full_name} sets no column")
         if not inserts:
             return Clause(clause.condition, whole_columns(table, clause.values, self.join.target_alias))
         _checked_names(table, clause.values)
-        return Clause(clause.condition, {name.lower(): value for name, value in clause.values.items()})
+        given = {name.lower(): value for name, value in clause.values.items()}
+        return Clause(clause.condition, {**_defaults(table, inserts=inserts), **given})
 
     def _add(self, clauses: list[Clause], clause: Clause) -> MergeBuilder:
         check_condition("condition", clause.condition)
@@ -184,10 +187,10 @@ class MergeBuilder:
 
     def _all(self, table: Table, *, inserts: bool) -> dict[str, Expression]:
         given = {name.lower(): name for name in self.join.source.columns}
-        needed = () if self.evolves else table.columns
-        if missing := [
-            column.name for column in (*needed, *(table.partition_keys if inserts else ())) if column.name not in given
-        ]:
+        defaults = _defaults(table, inserts=inserts)
+        needed = () if self.evolves else [column for column in table.columns if column.name not in defaults]
+        keys = [key for key in table.partition_keys if inserts and key.name not in defaults]
+        if missing := [column.name for column in (*needed, *keys) if column.name not in given]:
             raise ColumnError(
                 f"the source of the MERGE into {table.full_name} has no column {', '.join(missing)}: "
                 "name the values to assign instead of all, or ask for schema evolution, by which an updated row keeps "
@@ -211,6 +214,11 @@ class MergeBuilder:
     def source_column(self, name: str) -> str:
         """A column of the source by its name there."""
         return f"{quoted(self.join.source_alias)}.{quoted(name)}"
+
+
+def _defaults(table: Table, *, inserts: bool) -> dict[str, str]:
+    """What new rows have in columns that a clause does not name, if not null."""
+    return {name: in_parentheses(value) for name, value in table.defaults.items()} if inserts else {}
 
 
 def _checked_names(table: Table, given: Iterable[str]) -> None:

@@ -35,6 +35,7 @@ from hive_acid.spark.values.assign import assign, is_stored_as_is
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.specs import key_text
 from hive_acid.spark.values.types import spark_type
+from hive_acid.spark.write.constraints import checked
 from hive_acid.spark.write.layout import Layout, layout_of
 from hive_acid.spark.write.planned import Planned
 from hive_acid.spark.write.statement import Context, EventCounts, Statement, analysed, column_errors
@@ -83,7 +84,8 @@ def merge(context: Context, begun: TableWrite, builder: MergeBuilder, verb: str)
             once=once,
         )
         plan = change_plan(f"{verb} of", table.full_name, facts, context.limits)
-        found = rows.candidates() if plan.by_client else rows.changed()
+        # Of rows that are not inserted after all, none breaks a constraint.
+        found = rows.candidates() if plan.by_client and not table.enforced else rows.changed()
         analysed(found.frame)
 
     def run() -> RowCounts:
@@ -147,9 +149,23 @@ class _Merge:
         return self.changed()
 
     def _replaced(self, rows: DataFrame, source: SourceColumns | None = None) -> Replaced:
+        rows = self._checked(rows)
         new_keys = [quoted(_new_key(key)) for key in self._table.partition_keys]
         values = [f"{_NEW_ROW}.{quoted(column.name)}" for column in self._table.columns]
         return Replaced(rows, _KINDS, self._statement.keys, new_keys, values, _NEW_ROW, source)
+
+    def _checked(self, rows: DataFrame) -> DataFrame:
+        """`rows`, of which new ones that break a constraint fail the job."""
+        if not self._table.enforced:
+            return rows
+        columns = [f"{_NEW_ROW}.{quoted(of.name)} AS {quoted(of.name)}" for of in self._table.columns]
+        columns += [f"{quoted(_typed_key(key))} AS {quoted(key.name)}" for key in self._table.partition_keys]
+        return checked(self._table, projected(rows, "*", *columns), _NEW_ROW, f"{_NEW_ROW} IS NOT NULL")
+
+    def _typed_keys(self, value: Callable[[catalog.Column], str]) -> list[str]:
+        """The values of partition keys in new rows, where constraints may ask for them."""
+        keys = self._table.partition_keys if self._table.enforced else ()
+        return [f"{value(key)} AS {quoted(_typed_key(key))}" for key in keys]
 
     def _pairs(self) -> DataFrame:
         """Target rows with what becomes of each, and the source row that says so; nothing for those left alone."""
@@ -185,6 +201,7 @@ class _Merge:
             f"WHEN {_CLAUSE} IS NOT NULL THEN array('{DELETE}', '{INSERT}') END AS {_KINDS}",
             *self._statement.keys,
             *(f"{text} AS {quoted(_new_key(key))}" for text, key in zip(keys, table.partition_keys, strict=True)),
+            *self._typed_keys(new.value),
             *KEY_COLUMNS,
             f"{new.row()} AS {_NEW_ROW}",
         )
@@ -245,6 +262,7 @@ class _Merge:
             f"array('{INSERT}') AS {_KINDS}",
             *(f"CAST(NULL AS string) AS {name}" for name in partition_columns(table)),
             *(f"{key_text(key, new.value(key))} AS {quoted(_new_key(key))}" for key in table.partition_keys),
+            *self._typed_keys(new.value),
             f"CAST(NULL AS bigint) AS {KEY_COLUMNS[0]}",
             f"CAST(NULL AS int) AS {KEY_COLUMNS[1]}",
             f"{SOURCE_ROW} AS {KEY_COLUMNS[2]}",
@@ -381,6 +399,10 @@ def _new(clause: int, name: str) -> str:
 
 def _null(column: catalog.Column) -> str:
     return f"__acid_null_{column.name}"
+
+
+def _typed_key(key: catalog.Column) -> str:
+    return f"__acid_typed_key_{key.name}"
 
 
 def _new_key(key: catalog.Column) -> str:

@@ -10,8 +10,12 @@ from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.spark.values.types import SIGNS_OF_TYPES, no_fields
 from hive_acid.wire import ttypes
 
-_BEHIND_TYPE = ("COMMENT", "NOT", "NULL", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "GENERATED", "COLLATE")
+_BEHIND_TYPE = (
+    *("COMMENT", "NOT", "NULL", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "REFERENCES"),
+    *("GENERATED", "COLLATE", ","),
+)
 _CONSTRAINTS = frozenset({"PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK"})
+_ADDED_LATER = "constraints are added to a column that is there, by ADD CONSTRAINT or ALTER COLUMN … SET"
 _SPACED_SIGNS = re.compile(rf"\s*({SIGNS_OF_TYPES.pattern})\s*")
 _HIVES_NAMES = {
     "integer": "int",
@@ -25,16 +29,14 @@ _HIVES_NAMES = {
 
 
 def column_definitions(cursor: Cursor) -> list[Column]:
-    """``(name type [COMMENT 'text'], …)``. Raises SqlError for constraints, which nothing here would enforce."""
+    """``(name type [COMMENT 'text'], …)``. Raises SqlError for constraints."""
     found = []
     for item in cursor.items("columns", of_types=True):
         if (item.peek() in _CONSTRAINTS and item.peek(1) in ("KEY", "(")) or item.sees("CONSTRAINT"):
-            raise item.error("constraints are not enforced here: leave them out")
+            raise item.error(_ADDED_LATER)
         found.append(column_definition(item))
         if not item.at_end:
-            raise item.error(
-                "a column has a name, a type and a COMMENT: constraints and defaults are not enforced here"
-            )
+            raise item.error(f"a column has a name, a type and a COMMENT: {_ADDED_LATER}")
     return found
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hive_acid.catalog.constraints import in_parentheses
 from hive_acid.catalog.table import Table
-from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, tokens_of
-from hive_acid.wire import ttypes
 
 _AROUND = frozenset({"(", ",", ")", "SELECT", "FROM", ""})
 
@@ -17,12 +16,10 @@ def is_default(item: Cursor) -> bool:
     return item.sees("DEFAULT") and item.text[item.start :].strip().upper() == "DEFAULT"
 
 
-def default_value(run: Run, table: Table, column: str) -> str:
+def default_value(table: Table, column: str) -> str:
     """The SQL of a column's default, as it was written when the column was made; NULL if it has none."""
-    request = ttypes.DefaultConstraintsRequest(catName="hive", db_name=table.database, tbl_name=table.name)
-    found = run.acid.connection.call("get_default_constraints", request).defaultConstraints or ()
-    of_column = [one.default_value for one in found if one.column_name.lower() == column.lower() and one.enable_cstr]
-    return f"({of_column[0]})" if of_column and of_column[0] else "NULL"
+    value = table.defaults.get(column.lower())
+    return "NULL" if value is None else in_parentheses(value)
 
 
 def has_default(query: str) -> bool:
@@ -34,7 +31,7 @@ def has_default(query: str) -> bool:
     )
 
 
-def with_defaults(run: Run, table: Table, query: str, columns: Sequence[str]) -> str:
+def with_defaults(table: Table, query: str, columns: Sequence[str]) -> str:
     """VALUES, or a SELECT, with what its DEFAULTs stand for; `columns` are those that its values are for.
 
     One that stands elsewhere is left to Spark, which refuses it.
@@ -45,7 +42,7 @@ def with_defaults(run: Run, table: Table, query: str, columns: Sequence[str]) ->
             if is_default(item):
                 if position >= len(columns):
                     raise item.error("DEFAULT stands for a column, and there is none at this place")
-                edits.append((item.start, item.start + len(item.source), default_value(run, table, columns[position])))
+                edits.append((item.start, item.start + len(item.source), default_value(table, columns[position])))
     for start, end, value in reversed(edits):
         query = query[:start] + value + query[end:]
     return query

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import types as t
 
+from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.storage_formats import (
     NOT_EXTERNAL,
     ORC,
@@ -36,6 +37,7 @@ def new_table(
     stored_as: str | StorageFormat = "ORC",
     serde_properties: Mapping[str, str] | None = None,
     external: bool = False,
+    constraints: Sequence[Constraint] = (),
 ) -> Table:
     """The definition that the arguments of `create_table` mean; the location is empty if none is given.
 
@@ -74,6 +76,7 @@ def new_table(
         serde=form.serde,
         serde_parameters=dict(serde_properties or {}),
         table_type="EXTERNAL_TABLE" if external else "MANAGED_TABLE",
+        constraints=tuple(constraints),
     )
     if external and definition.is_transactional:
         raise UnsupportedTableError(f"{definition.full_name}: {NOT_EXTERNAL}")
@@ -92,9 +95,16 @@ def differences(table: Table, wanted: Table) -> list[str]:
         "buckets": lambda one: (one.bucket_columns, one.buckets if one.bucket_columns else None),
         "place": lambda one: (one.location or table.location).rstrip("/"),
         "format": lambda one: (one.input_format, one.serde),
+        "constraints": lambda one: _meanings(one, wanted),
         "kind": lambda one: (one.is_transactional, one.is_full_acid, one.table_type),
     }
     return [word for word, part in parts.items() if part(table) != part(wanted)]
+
+
+def _meanings(table: Table, wanted: Table) -> object:
+    """What a table's constraints say; nothing if none are `wanted`: then those that are there stay."""
+    said = ((one.kind, one.columns, one.enabled, one.rely, one.expression, one.parent) for one in table.constraints)
+    return sorted(map(str, said)) if wanted.constraints else None
 
 
 def _names(columns: Sequence[Column]) -> list[tuple[str, str]]:

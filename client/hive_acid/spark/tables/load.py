@@ -9,6 +9,7 @@ from hive_acid.spark.tables.json_keys import check_keys
 from hive_acid.spark.tables.raw import check_files, find_files, new_names
 from hive_acid.spark.values.specs import PartitionSpec, full_values
 from hive_acid.spark.values.wall_clock import refuse_skipped
+from hive_acid.spark.write.constraints import refuse_unread
 from hive_acid.spark.write.placement import Placement
 from hive_acid.spark.write.statement import Context
 from hive_acid.transactions.transaction import Transaction
@@ -34,6 +35,7 @@ def load(
     placement, table = Placement(context, begun), begun.table
     values = full_values(table, partition)
     refuse_skipped(context.spark, table, zip(table.partition_keys, values, strict=True))
+    refuse_unread(table, "LOAD DATA")
     found = find_files(path)
     if f"{files.one_name(path)}/".startswith(f"{files.one_name(table.location)}/"):
         raise FormatError(f"{path} lies in the directory of {table.full_name} itself: move it elsewhere first")

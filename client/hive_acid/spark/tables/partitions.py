@@ -17,6 +17,7 @@ from hive_acid.spark.tables.json_keys import check_keys
 from hive_acid.spark.tables.load import take_in
 from hive_acid.spark.tables.raw import check_files, find_files
 from hive_acid.spark.values.wall_clock import refuse_skipped
+from hive_acid.spark.write.constraints import refuse_unread
 from hive_acid.spark.write.placement import Placement
 from hive_acid.spark.write.statement import Context
 from hive_acid.transactions.locks import Operation
@@ -71,6 +72,7 @@ def add_partitions(
                 "elsewhere and give their location"
             )
         if location is not None:
+            refuse_unread(table, "ADD PARTITION … LOCATION")
             found[_values(table, name)] = find_files(location)
     taken = [file for some in found.values() for file in some]
     check_files(table, taken)

@@ -30,6 +30,7 @@ from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.specs import key_text
 from hive_acid.spark.values.texts import declared, shown
 from hive_acid.spark.values.types import row_type
+from hive_acid.spark.write.constraints import checked, filled
 from hive_acid.spark.write.statement import Context, column_errors
 
 TURN_ON = f"make it with settings={{'{CONCURRENCY}': 'true', '{MANAGER}': '{TransactionManager.DB.value}'}}"
@@ -100,7 +101,8 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     context.zones.check(row_type(table.columns))
     if table.bucket_columns:
         raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: Spark would not write its buckets")
-    names = match_columns(table, frame.columns)
+    given = filled(table, frame)
+    names = match_columns(table, given.columns)
     columns = table.all_columns
     counts = Observation()
     # As texts, since rows are sorted by them: both zeros of a double are equal, and have directories of their own.
@@ -108,7 +110,9 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
         f"{key_text(one, quoted(one.name)) if one in table.partition_keys else quoted(one.name)} AS {quoted(one.name)}"
         for one in columns
     )
-    values = projected(assigned(table, columns, frame, names), *stored).observe(counts, F.count(F.lit(1)).alias("rows"))
+    values = projected(checked(table, assigned(table, columns, given, names)), *stored).observe(
+        counts, F.count(F.lit(1)).alias("rows")
+    )
     before = _data_files(table)
     output = writer_of(values, kind).mode("append")
     with column_errors(table), exact_times(context.spark):

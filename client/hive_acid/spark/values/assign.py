@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from pyspark.sql import Column as DataFrameColumn
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Column, Table
@@ -21,6 +23,8 @@ from hive_acid.spark.values.structs import matched, widened
 from hive_acid.spark.values.texts import fitted
 from hive_acid.spark.values.types import check_distinct, check_fields, has_timestamp, hive_columns, spark_type
 from hive_acid.spark.values.unstorable import holds_unstorable, put_forward
+
+_LEFT_OUT = "__acid_left_out"
 
 
 def match_columns(table: Table, given: Sequence[str]) -> dict[str, str]:
@@ -102,12 +106,24 @@ def is_stored_as_is(table: Table, column: Column, source: t.DataType) -> bool:
 
 def assigned(table: Table, columns: Sequence[Column], frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
     """`columns` of the table out of `frame`, in whose terms `names` gives each one, ready to be stored."""
-    types = {field.name: field.dataType for field in frame.schema.fields}
-    spark, given = frame.sparkSession, [(column, names[column.name]) for column in columns]
-    return projected(
-        frame,
-        *(f"{assign(spark, table, of, quoted(name), types[name])} AS {quoted(of.name)}" for of, name in given),
-    )
+    fields = {field.name: field for field in frame.schema.fields}
+    spark, values = frame.sparkSession, []
+    for of in columns:
+        field = fields[names[of.name]]
+        # Not by its name: the mark would go along.
+        value = quoted(field.name) if not is_left_out(field) else f"CAST(NULL AS {sql_type(field.dataType)})"
+        values.append(f"{assign(spark, table, of, value, field.dataType)} AS {quoted(of.name)}")
+    return projected(frame, *values)
+
+
+def left_out(column: Column) -> DataFrameColumn:
+    """Null for a column that a statement does not name, with a mark: it may have a default once it is locked."""
+    return F.lit(None).cast(spark_type(column.type)).alias(column.name, metadata={_LEFT_OUT: True})
+
+
+def is_left_out(field: t.StructField) -> bool:
+    """Whether a column is one of those that `left_out` makes."""
+    return _LEFT_OUT in field.metadata
 
 
 def row_struct(table: Table, values: Sequence[str]) -> str:

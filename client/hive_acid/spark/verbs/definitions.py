@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import types as t
 
+from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.storage_formats import StorageFormat
 from hive_acid.catalog.table import Column, Table, table_parts
@@ -63,6 +64,7 @@ class DefinitionVerbs(SessionBase):
         stored_as: str | StorageFormat = "ORC",
         serde_properties: Mapping[str, str] | None = None,
         external: bool = False,
+        constraints: Sequence[Constraint] = (),
         if_not_exists: bool = False,
     ) -> None:
         """Create a table, by default a full-ACID one.
@@ -74,9 +76,10 @@ class DefinitionVerbs(SessionBase):
         to ``transactional=true``; ``{"transactional": "false"}`` makes it a plain one, and
         ``{"transactional_properties": "insert_only"}`` one that only grows. These may be `stored_as` PARQUET, AVRO,
         TEXTFILE or JSONFILE, too, and plain ones any classes of Hive's. `serde_properties` are told to the SerDe
-        (``{"field.delim": ","}``). An `external` table is a plain one, whose files stay when it is dropped. Raises
-        AlreadyExistsError, ColumnError for types that are not supported, and UnsupportedTableError for a format that
-        the kind of table cannot have.
+        (``{"field.delim": ","}``). An `external` table is a plain one, whose files stay when it is dropped. Of the
+        `constraints`, NOT NULL, CHECK and DEFAULT hold for all writers if they are enabled, keys are only stored.
+        Raises AlreadyExistsError, ColumnError for types that are not supported, and UnsupportedTableError for a format
+        that the kind of table cannot have.
         """
         definition = new_table(
             name,
@@ -89,6 +92,7 @@ class DefinitionVerbs(SessionBase):
             stored_as=stored_as,
             serde_properties=serde_properties,
             external=external,
+            constraints=constraints,
         )
         if self._is_dummy:
             refuse_acid(definition)

@@ -19,6 +19,7 @@ from hive_acid.spark.values.hashing import bucket_of
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared
 from hive_acid.spark.values.types import check_distinct, spark_type
+from hive_acid.spark.write.constraints import checked, filled
 from hive_acid.spark.write.distribution import estimated
 from hive_acid.spark.write.events import Events, clustered_events, directory_keys, insert_events
 from hive_acid.spark.write.layout import Layout, Write, layout_of
@@ -47,9 +48,13 @@ def insert(context: Context, begun: TableWrite, frame: DataFrame) -> Planned[int
 
 
 def stored(table: Table, frame: DataFrame) -> DataFrame:
-    """The columns and partition columns of `table` out of `frame`, as they are stored."""
-    names = match_columns(table, frame.columns)
-    return assigned(table, table.all_columns, frame, names)
+    """The columns and partition columns of `table` out of `frame`, as they are stored.
+
+    One that `frame` lacks has its default. Rows that break a constraint will fail the statement.
+    """
+    given = filled(table, frame)
+    names = match_columns(table, given.columns)
+    return checked(table, assigned(table, table.all_columns, given, names))
 
 
 def evolving(frame: DataFrame) -> NewColumns:
@@ -82,7 +87,7 @@ def with_nulls(table: Table, frame: DataFrame) -> DataFrame:
     nulls = [
         f"CAST(NULL AS {sql_type(types[one.name])}) AS {quoted(one.name)}"
         for one in table.columns
-        if one.name not in given
+        if one.name not in given and one.name not in table.defaults
     ]
     return projected(frame, *values, *nulls)
 

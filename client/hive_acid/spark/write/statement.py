@@ -20,10 +20,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from hive_acid.catalog.constraints import IS_BROKEN
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
-from hive_acid.errors import ColumnError, TableChangedError, UnsupportedTableError
+from hive_acid.errors import ColumnError, ConstraintError, TableChangedError, UnsupportedTableError
 from hive_acid.filesystem.files import LONGEST_NAME, LONGEST_PATH
 from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource
 from hive_acid.format.names import is_for_hive_3
@@ -85,7 +86,9 @@ def column_errors(table: Table) -> Iterator[None]:
         _, raised, words = str(error).partition(_OUR_WORDS)
         if not raised:
             raise
-        raise ColumnError(words.splitlines()[0].removesuffix(" SQLSTATE: P0001")) from error
+        said = words.splitlines()[0].removesuffix(" SQLSTATE: P0001")
+        kind = ConstraintError if said.startswith(IS_BROKEN) else ColumnError
+        raise kind(said) from error
     except Py4JJavaError as error:
         _refuse_long_names(table, error)
         raise

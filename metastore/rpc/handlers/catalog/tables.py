@@ -17,7 +17,7 @@ from hive_acid.errors import (
     UnknownDBError,
     UnknownTableError,
 )
-from hive_acid.wire import ttypes
+from hive_acid.wire import CONSTRAINTS, CONSTRAINTS_CAPABILITY, ttypes
 from metastore.catalog.config import REFUSE, WARN
 from metastore.catalog.definition.alterations import AlterRequest
 from metastore.catalog.definition.views import just_materialized
@@ -280,8 +280,13 @@ def properties_of(context: Any) -> Mapping[str, str]:
 
 
 def translated(table: Table, capabilities: Sequence[str] | None) -> Any:
-    """The answer to a client that may have named its capabilities; Impala refuses a table without access type."""
+    """The answer to a client that may have named its capabilities; Impala refuses a table without access type.
+
+    A client that keeps to constraints gets them with the table, since it asks for that behind each lock.
+    """
     struct = table_struct(table)
+    if table.constraints and capabilities and CONSTRAINTS_CAPABILITY in capabilities:
+        struct.dictionary = ttypes.ObjectDictionary(values={CONSTRAINTS: [table.constraints.encode()]})
     if capabilities:
         access = access_of(table, frozenset(capabilities))
         struct.accessType = access.kind

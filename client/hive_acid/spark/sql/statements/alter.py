@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
 
+from hive_acid.catalog.constraints import Constraint, ConstraintKind
 from hive_acid.catalog.table import Column, Table
-from hive_acid.errors import AlreadyExistsError, NoSuchObjectError
+from hive_acid.errors import AlreadyExistsError, NoSuchObjectError, SqlError
 from hive_acid.format.properties import TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, is_insert_only, is_transactional
 from hive_acid.spark.sql.columns import (
     column_definition,
@@ -18,14 +21,22 @@ from hive_acid.spark.sql.columns import (
 )
 from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause, partitions_where
 from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.statements.constraints import (
+    check_constraints,
+    column_constraint,
+    column_element,
+    table_constraint,
+)
 from hive_acid.spark.sql.statements.show import operate
 from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.wire import ttypes
 
 _UNDERSTOOD = (
-    "of ALTER TABLE, ADD COLUMNS, RENAME COLUMN, CHANGE COLUMN, ALTER COLUMN … TYPE and COMMENT, RENAME TO, SET OWNER, "
-    "SET and UNSET TBLPROPERTIES, ADD, DROP and RENAME PARTITION, TOUCH, CONCATENATE and COMPACT are understood"
+    "of ALTER TABLE, ADD COLUMNS, RENAME COLUMN, CHANGE COLUMN, ALTER COLUMN … TYPE, COMMENT, SET and DROP, RENAME TO, "
+    "SET OWNER, ADD and DROP CONSTRAINT, SET and UNSET TBLPROPERTIES, ADD, DROP and RENAME PARTITION, TOUCH, "
+    "CONCATENATE and COMPACT are understood"
 )
+_CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK")
 _BY_PLACE = "files know columns by their places"
 _REFUSED: dict[tuple[str, ...], str] = {
     ("REPLACE", "COLUMNS"): f"{_BY_PLACE}: add, rename and widen columns, or write the rows to another table",
@@ -42,8 +53,6 @@ _REFUSED: dict[tuple[str, ...], str] = {
     ("SKEWED", "BY"): "skewed values have no directories here",
     ("EXCHANGE", "PARTITION"): "the ids of rows are those of their table: INSERT the rows, and drop the partition",
     ("RECOVER", "PARTITIONS"): "partitions are added by ADD PARTITION, with a LOCATION if they lie elsewhere",
-    ("ADD", "CONSTRAINT"): "constraints are not enforced here",
-    ("DROP", "CONSTRAINT"): "constraints are not enforced here, and not made",
     ("UPDATE", "STATISTICS"): "they are counted: ANALYZE TABLE t COMPUTE STATISTICS",
     ("ARCHIVE", "PARTITION"): "Hive's archives are not read",
     ("UNARCHIVE", "PARTITION"): "Hive's archives are not read",
@@ -128,6 +137,13 @@ def _alter(run: Run, table: Table, cursor: Cursor) -> None:
         _set_properties(run, table, properties(cursor))
     elif cursor.accept("UNSET", "TBLPROPERTIES"):
         acid.set_properties(table, removed_properties(cursor))
+    elif cursor.sees("ADD") and cursor.peek(1) in _CONSTRAINTS:
+        cursor.expect("ADD")
+        one = table_constraint(run, cursor)
+        cursor.finish()
+        _add_constraints(run, table, [one])
+    elif cursor.accept("DROP", "CONSTRAINT"):
+        _drop_constraint(run, table, cursor)
     elif cursor.sees("ADD"):
         _add_partitions(run, table, cursor)
     elif cursor.sees("DROP") and cursor.peek(1) in ("IF", "PARTITION"):
@@ -152,15 +168,22 @@ def _refuse(table: Table, cursor: Cursor, *, of_partition: bool = False) -> None
 
 
 def _change_column(run: Run, table: Table, cursor: Cursor) -> None:
-    """``CHANGE [COLUMN] old new type [COMMENT 'c']`` and ``ALTER [COLUMN] c TYPE type | COMMENT 'c'``."""
+    """``CHANGE [COLUMN] old new type [constraint …] [COMMENT 'c']`` and ``ALTER [COLUMN] c TYPE type | COMMENT 'c'``.
+
+    Also ``ALTER [COLUMN] c SET | DROP NOT NULL | DEFAULT value``.
+    """
     hives = cursor.accept("CHANGE")
     if not hives:
         cursor.expect("ALTER")
     cursor.accept("COLUMN")
     old = cursor.identifier("a column").lower()
+    if not hives and cursor.peek() in ("SET", "DROP"):
+        _set_constraint(run, table, cursor, old)
+        return
+    constraints: list[Constraint] = []
     types = {column.name: column.type for column in table.columns}
     if hives:
-        new = column_definition(cursor)
+        new, constraints = column_element(run, cursor)
     elif cursor.sees("COMMENT"):
         new = Column(old, types.get(old, ""), comment(cursor))
     else:
@@ -169,6 +192,14 @@ def _change_column(run: Run, table: Table, cursor: Cursor) -> None:
     _to_the_end(cursor)
     cursor.finish()
 
+    if constraints:
+        changed = tuple(new if one.name == old else one for one in table.columns)
+        there = (
+            replace(one, columns=tuple(new.name if name == old else name for name in one.columns))
+            for one in table.constraints
+        )
+        check_constraints(run, replace(table, columns=changed, constraints=(*there, *constraints)), constraints)
+
     def work() -> None:
         if new.comment is not None:
             run.acid.set_column_comment(table, old, new.comment)
@@ -176,6 +207,7 @@ def _change_column(run: Run, table: Table, cursor: Cursor) -> None:
             run.acid.change_column_type(table, old, new.type)
         if new.name != old:
             run.acid.rename_column(table, old, new.name)
+        run.acid.connection.add_constraints(table, constraints)
 
     run.in_transaction(work, [table.full_name])
 
@@ -204,6 +236,44 @@ def _set_properties(run: Run, table: Table, given: dict[str, str]) -> None:
         given = {key: value for key, value in given.items() if key.lower() not in kind}
     if given:
         run.acid.set_properties(table, given)
+
+
+def _set_constraint(run: Run, table: Table, cursor: Cursor, column: str) -> None:
+    """``SET NOT NULL | DEFAULT value`` and ``DROP NOT NULL | DEFAULT``. Raises NoSuchObjectError for none to drop."""
+    drops = cursor.one_of("SET", "DROP") == "DROP"
+    kind = ConstraintKind.NOT_NULL if cursor.peek() == "NOT" else ConstraintKind.DEFAULT
+    there = [one for one in table.constraints if one.kind is kind and one.columns == (column,)]
+    if drops:
+        cursor.expect(*(("NOT", "NULL") if kind is ConstraintKind.NOT_NULL else ("DEFAULT",)))
+        cursor.finish()
+        if not there:
+            raise NoSuchObjectError(f"column {column} of {table.full_name} has no {kind.name.replace('_', ' ')}")
+        one = None
+    else:
+        one = column_constraint(run, cursor, column)
+        cursor.finish()
+        if one.kind is not kind:
+            raise SqlError("of SET, NOT NULL and DEFAULT are understood: others are made by ADD CONSTRAINT")
+        others = tuple(other for other in table.constraints if other not in there)
+        check_constraints(run, replace(table, constraints=(*others, one)), [one])
+    for other in there:
+        run.acid.connection.drop_constraint(table, other.name or "")
+    if one is not None:
+        run.acid.connection.add_constraints(table, [one])
+
+
+def _add_constraints(run: Run, table: Table, added: list[Constraint]) -> None:
+    check_constraints(run, replace(table, constraints=(*table.constraints, *added)), added)
+    run.acid.connection.add_constraints(table, added)
+
+
+def _drop_constraint(run: Run, table: Table, cursor: Cursor) -> None:
+    """``DROP CONSTRAINT [IF EXISTS] name``. Raises NoSuchObjectError."""
+    if_exists = cursor.accept("IF", "EXISTS")
+    name = cursor.identifier("a constraint's name").lower()
+    cursor.finish()
+    if not if_exists or any(one.name == name for one in table.constraints):
+        run.acid.connection.drop_constraint(table, name)
 
 
 # --- partitions and files ------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def _assignment(run: Run, item: Cursor, target: ChangedTable) -> tuple[str, str]
     if is_default(item):
         if path[1:]:
             raise item.error(f"DEFAULT is a value for a column, and {name} is a field of one")
-        return called, default_value(run, target.table, path[0])
+        return called, default_value(target.table, path[0])
     value = item.rest()
     if not value:
         raise item.error(f"a value for {name} was expected")

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.storage_formats import (
     NOT_EXTERNAL,
     StorageFormat,
@@ -26,9 +27,10 @@ from hive_acid.format.properties import (
     with_defaults,
     word_of,
 )
-from hive_acid.spark.sql.columns import column_definition, column_definitions, comment, names, properties
+from hive_acid.spark.sql.columns import comment, names, properties
 from hive_acid.spark.sql.partitions import parenthesized_partition, static_values
 from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.statements.constraints import check_constraints, column_element, table_elements
 from hive_acid.spark.sql.statements.storage import Storage, accept_storage
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.tables.definition import new_table
@@ -66,6 +68,7 @@ class _Definition:
     provider: str | None = None
     storage: Storage = field(default_factory=Storage)
     external: bool = False
+    constraints: list[Constraint] = field(default_factory=list)
 
     def words(self) -> dict[str, Any]:
         """The arguments of `create_table`, beside the name and the columns."""
@@ -108,7 +111,8 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
         if replaces:
             raise cursor.error("OR REPLACE does not go with LIKE: TRUNCATE the table, or drop it first")
         return _like(run, cursor, name, external=external, if_not_exists=if_not_exists)
-    definition = _clauses(cursor, column_definitions(cursor) if cursor.sees("(") else [], external=external)
+    columns, constraints = table_elements(run, cursor) if cursor.sees("(") else ([], [])
+    definition = _clauses(run, cursor, _Definition(columns, constraints=constraints, external=external))
     query = None
     if not cursor.at_end:
         cursor.accept("AS")
@@ -126,13 +130,11 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
         return _replaced(run, there, definition, query)
     if query is not None:
         return _as_query(run, name, definition, query, if_not_exists=if_not_exists)
-    run.acid.create_table(
-        run.names.full(name),
-        [*definition.columns, *definition.keys],
-        **definition.words(),
-        external=external,
-        if_not_exists=if_not_exists,
-    )
+    columns, words = [*definition.columns, *definition.keys], {**definition.words(), "external": external}
+    constraints = definition.constraints
+    if constraints:
+        check_constraints(run, new_table(run.names.full(name), columns, **words, constraints=constraints), constraints)
+    run.acid.create_table(run.names.full(name), columns, **words, constraints=constraints, if_not_exists=if_not_exists)
     return run.nothing()
 
 
@@ -190,6 +192,7 @@ def _replaced(run: Run, table: Table, definition: _Definition, query: str | None
             columns if source is None else frame.schema,
             **definition.words(),
             external=definition.external,
+            constraints=definition.constraints,
         )
         return run.acid.replace_table_as(table, wanted, frame, properties=definition.properties)
 
@@ -208,7 +211,7 @@ def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists
     model = run.names.defined(at)
     if model is None:
         raise NoSuchObjectError(f"the metastore has no table {run.names.full(at)}")
-    definition = _clauses(cursor, [], external=external)
+    definition = _clauses(run, cursor, _Definition([], external=external))
     cursor.finish()
     if definition.provider is not None:
         raise SqlError(f"CREATE TABLE {name} LIKE takes the format of {model.full_name}, or STORED AS: leave USING out")
@@ -236,15 +239,15 @@ def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists
     return run.nothing()
 
 
-def _clauses(cursor: Cursor, columns: list[Column], *, external: bool) -> _Definition:
-    found = _Definition(columns, external=external)
+def _clauses(run: Run, cursor: Cursor, found: _Definition) -> _Definition:
+    """What the clauses say that come next is added to a definition."""
     while not cursor.at_end and not cursor.sees("AS") and cursor.peek() not in ("SELECT", "WITH", "FROM", "VALUES"):
         if (refused := next((words for words in _REFUSED if cursor.sees(*words)), None)) is not None:
             raise cursor.error(f"{' '.join(refused)}: {_REFUSED[refused]}")
         if accept_storage(cursor, found.storage):
             continue
         if cursor.accept("PARTITIONED", "BY"):
-            _partitioned_by(cursor, found)
+            _partitioned_by(run, cursor, found)
         elif cursor.accept("CLUSTERED", "BY"):
             found.clustered_by = names(cursor, "bucket columns")
             if cursor.sees("SORTED"):
@@ -270,16 +273,21 @@ def _clauses(cursor: Cursor, columns: list[Column], *, external: bool) -> _Defin
     return found
 
 
-def _partitioned_by(cursor: Cursor, definition: _Definition) -> None:
+def _partitioned_by(run: Run, cursor: Cursor, definition: _Definition) -> None:
     """Typed columns as Hive has them, or names of columns as Spark has them."""
-    for item in cursor.items("partition columns", of_types=True):
-        if item.peek(1) == "(":
-            raise item.error("partitions have values of columns, not of functions: add a column, and fill it")
-        if item.peek(1) == "" and not item.sees_string():
-            definition.key_names.append(item.identifier("a partition column").lower())
+    inside = cursor.parentheses("partition columns")
+    while True:
+        if inside.peek(1) == "(":
+            raise inside.error("partitions have values of columns, not of functions: add a column, and fill it")
+        if inside.peek(1) in ("", ",") and not inside.sees_string():
+            definition.key_names.append(inside.identifier("a partition column").lower())
         else:
-            definition.keys.append(column_definition(item))
-        item.finish()
+            key, constraints = column_element(run, inside)
+            definition.keys.append(key)
+            definition.constraints += constraints
+        if not inside.accept(","):
+            break
+    inside.finish()
     if definition.keys and definition.key_names:
         raise SqlError("PARTITIONED BY takes columns with types, or names of columns, not some of each")
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from sqlglot import exp
 
@@ -24,7 +23,7 @@ from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
 from hive_acid.spark.sql.run import Run, new_name
 from hive_acid.spark.sql.statements.storage import Storage, accept_storage
 from hive_acid.spark.sql.tokens import Cursor, Name
-from hive_acid.spark.values.assign import sql_type
+from hive_acid.spark.values.assign import left_out, sql_type
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.specs import with_keys
 from hive_acid.spark.values.structs import placed
@@ -73,7 +72,7 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
     if inserted.upper().split() == ["DEFAULT", "VALUES"]:
         inserted = f"VALUES ({', '.join(['DEFAULT'] * len(_positions(run, table, destination)))})"
     if has_default(inserted):
-        inserted = with_defaults(run, table, inserted, _positions(run, table, destination))
+        inserted = with_defaults(table, inserted, _positions(run, table, destination))
     query = run.prepared(named.before(inserted))
     cursor.finish()
     rewriter = Rewriter(run.names, ctes=named.names)
@@ -292,9 +291,8 @@ def _shaped(table: Table, destination: _Destination, spec: PartitionClause, fram
         raise ColumnError(f"{', '.join(twice)} of {table.full_name} is given by PARTITION and by the columns")
     if not destination.by_name:
         frame = _placed(frame, [spark_type(columns[name].type) if name in columns else None for name in given])
-    left_out = [name for name in free if name not in given]
-    nulls = (F.lit(None).cast(spark_type(columns[name].type)).alias(name) for name in left_out)
-    return frame.toDF(*given).select("*", *nulls)
+    others = [left_out(columns[name]) for name in free if name not in given]
+    return frame.toDF(*given).select("*", *others)
 
 
 def _placed(frame: DataFrame, targets: Sequence[t.DataType | None]) -> DataFrame:

@@ -121,7 +121,7 @@ def _inserted(run: Run, cursor: Cursor, target: ChangedTable) -> dict[str, str]:
     if len(set(names)) < len(names):
         raise SqlError(f"MERGE into {table.full_name}: INSERT names a column twice")
     return {
-        name: default_value(run, table, name) if is_default(item) else item.rest()
+        name: default_value(table, name) if is_default(item) else item.rest()
         for name, item in zip(names, items, strict=True)
     }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog.about import AboutTable
+from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.storage_formats import name_of
 from hive_acid.catalog.table import VIRTUAL_VIEW, Column, Table
 from hive_acid.errors import ColumnError, UnsupportedTableError
@@ -17,6 +19,7 @@ from hive_acid.operators.statements import parse
 from hive_acid.spark.sql.columns import property_key
 from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause
 from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.statements.constraints import stands_behind, told, told_of
 from hive_acid.spark.sql.statements.privileges import show_privileges
 from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
 from hive_acid.spark.sql.views import is_out_column
@@ -122,6 +125,9 @@ def describe(run: Run, cursor: Cursor) -> DataFrame | None:
         if partition is not None:
             rows += [("", "", ""), ("# Detailed Partition Information", "", ""), *partition]
         rows += [("", "", ""), ("# Detailed Table Information", "", ""), *_details(table)]
+        if table.constraints:
+            rows += [("", "", ""), ("# Constraints", "", "")]
+            rows += [_constraint(one) for one in table.constraints]
     return run.rows(_DESCRIPTION, rows)
 
 
@@ -307,11 +313,11 @@ def definition_of(table: Table) -> str:
     elif not table.is_transactional:  # else it would be made as one
         properties[TRANSACTIONAL] = "false"
     name = ".".join(map(quoted, (table.database, table.name)))
-    lines = [f"CREATE {'EXTERNAL ' * is_external}TABLE {name} ({_columns(table.columns)})"]
+    lines = [f"CREATE {'EXTERNAL ' * is_external}TABLE {name} ({_elements(table)})"]
     if text := table.parameters.get("comment"):
         lines.append(f"COMMENT {_literal(text)}")
     if table.partition_keys:
-        lines.append(f"PARTITIONED BY ({_columns(table.partition_keys)})")
+        lines.append(f"PARTITIONED BY ({_columns(table.partition_keys, table.constraints)})")
     if table.bucket_columns:
         lines.append(f"CLUSTERED BY ({', '.join(map(quoted, table.bucket_columns))}) INTO {table.buckets} BUCKETS")
     lines += [*_storage(table), f"LOCATION {_literal(table.location)}"]
@@ -347,10 +353,16 @@ def _pairs(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
 
 
-def _columns(columns: tuple[Column, ...], *, typed: bool = True) -> str:
+def _elements(table: Table) -> str:
+    """Columns with their constraints, and behind them those of the table."""
+    others = [told(one) for one in table.constraints if stands_behind(one) is None]
+    return ", ".join([_columns(table.columns, table.constraints), *others])
+
+
+def _columns(columns: tuple[Column, ...], constraints: Sequence[Constraint] = (), *, typed: bool = True) -> str:
     return ", ".join(
         quoted(column.name)
-        + (f" {column.type}" if typed else "")
+        + (f" {column.type}{told_of(constraints, column.name)}" if typed else "")
         + (f" COMMENT {_literal(column.comment)}" if column.comment else "")
         for column in columns
     )
@@ -363,6 +375,11 @@ def _literal(text: str) -> str:
 
 def _described(column: Column) -> tuple[str, str, str | None]:
     return column.name, column.type, column.comment
+
+
+def _constraint(one: Constraint) -> tuple[str, str, str]:
+    """Its name, what it says, and of which columns."""
+    return one.name or "", told(replace(one, name=None)), ", ".join(one.columns)
 
 
 def _details(table: Table) -> list[tuple[str, str, str]]:
