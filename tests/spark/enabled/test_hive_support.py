@@ -51,6 +51,10 @@ spark.createDataFrame([(5, 50)], "id int, n int").write.mode("append").saveAsTab
 spark.sql("UPDATE t SET n = n + 1 WHERE id IN (SELECT id FROM p)")
 assert rows(spark.sql("SELECT n, s FROM t JOIN p USING (id)")) == [(11, "a"), (51, "z")]
 assert [(one.name, one.isTemporary) for one in spark.catalog.listTables()] == [("p", False), ("t", False)]
+spark.range(1).createOrReplaceTempView("v")
+assert [(one.name, one.isTemporary) for one in spark.catalog.listTables()] == [("p", False), ("t", False), ("v", True)]
+assert [one.name for one in spark.catalog.listTables("d", "v*|t")] == ["t", "v"]
+spark.catalog.dropTempView("v")
 assert spark.catalog.tableExists("t") and spark.catalog.tableExists("p") and not spark.catalog.tableExists("x")
 spark.sql("CREATE TABLE c USING parquet AS SELECT * FROM t")
 assert rows(spark.table("c")) == rows(spark.table("t"))

@@ -196,7 +196,7 @@ def test_a_view_shows_what_is_told_about_a_table(filled: AcidSession) -> None:
     filled.sql("CREATE VIEW v AS SELECT path, rows FROM t.files")
     filled.sql("USE default")
     assert rows(filled.sql("SELECT * FROM d.v")) == rows(filled.sql("SELECT path, rows FROM d.t.files"))
-    with pytest.raises(AnalysisException, match=r"`d`\.`v`\.`files`"):
+    with pytest.raises(AnalysisException, match=r"`d`\.`v`(\.`files`)?"):
         filled.sql("SELECT * FROM d.v.files")
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.catalog import Column, Database, Table
 from pyspark.sql.types import StructType
@@ -75,9 +77,25 @@ class JoinedCatalog(_Base):
         ours = [_listed(database, one.tableName, one.tableType, one.comments) for one in found]
         names = {one.name for one in ours}
         in_spark = super().databaseExists(quoted(database))
-        sparks = super().listTables(quoted(database) if in_spark else None, pattern)
+        place = quoted(database if in_spark else super().currentDatabase())
+        try:
+            sparks = super().listTables(place, pattern)
+        except AnalysisException:  # before 4.2 a table that Spark's Hive client may not read spoils the list of all
+            sparks = self._listed_by_name(place, pattern or "*", names)
         kept = [one for one in sparks if one.isTemporary or (in_spark and one.name not in names)]
         return sorted([*ours, *kept], key=lambda one: one.name)
+
+    def _listed_by_name(self, place: str, pattern: str, ours: Collection[str]) -> list[Table]:
+        """Spark's temporary views, and the tables that it has in a database but for `ours`, each asked for alone."""
+        if "'" in pattern or "\\" in pattern:  # no name has them
+            return []
+        found = self._hive_acid.spark.sql(f"SHOW TABLES IN {place} LIKE '{pattern}'").collect()
+        named = [("" if one.isTemporary else f"{place}.") + quoted(one.tableName) for one in found]
+        return [
+            super(JoinedCatalog, self).getTable(name)
+            for name, one in zip(named, found, strict=True)
+            if one.isTemporary or one.tableName not in ours
+        ]
 
     def getTable(self, tableName: str) -> Table:  # noqa: N802, N803
         table = self._hive_acid.named(tableName)
