@@ -278,3 +278,23 @@ def test_one_source_for_several_tables_in_a_database_that_spark_does_not_have(
         assert rows(spark.table("t")) == [*ALL, (13, 30)]
     finally:
         spark.sql("USE default")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("CREATE TABLE d.x (id int) STORED BY ICEBERG", "STORED BY: tables of other systems"),
+        ("CREATE TABLE d.x (id int) ROW FORMAT DELIMITED", "full-ACID tables are STORED AS ORC"),
+        ("CREATE TABLE d.x (id int) SKEWED BY (id) ON (1)", "SKEWED BY: skewed values"),
+        ("CREATE SCHEDULED QUERY q EVERY 1 DAY AS SELECT 1", "CREATE SCHEDULED"),
+        ("SHOW PROCESSLIST", "SHOW PROCESSLIST: SHOW TRANSACTIONS"),
+        ("SET ROLE nobody", "SET ROLE: privileges"),
+        ("REPL DUMP nowhere", "REPL is no statement here"),
+        ("COMMIT", "COMMIT is no statement here"),
+    ],
+)
+def test_what_neither_knows_is_refused_by_its_name(
+    numbers: EnabledSession, spark: SparkSession, text: str, words: str
+) -> None:
+    with pytest.raises(SqlError, match=words):
+        spark.sql(text)

@@ -102,6 +102,8 @@ class Names:
         self._about: dict[tuple[str, ...], AboutTable | None] = {}
         self._views: dict[tuple[str, ...], Mapping[str, str | None] | None] = {}
         self._to_come: set[str] = set()
+        self.makes_ours = False
+        """Whether the statement makes something in the metastore, be it there or not."""
 
     def of_view(self, view: Table) -> Names:
         """What names mean in the text of a view. Raises SqlError for one that shows itself, or lies too deep."""

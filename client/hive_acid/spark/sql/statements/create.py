@@ -107,6 +107,7 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
     name = cursor.name()
     if not run.names.is_ours(name):
         return None
+    run.names.makes_ours = True
     if cursor.accept("LIKE"):
         if replaces:
             raise cursor.error("OR REPLACE does not go with LIKE: TRUNCATE the table, or drop it first")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame
 
 from hive_acid.errors import NoSuchObjectError, SqlError
@@ -154,14 +155,31 @@ def _run_beside_spark(run: Run, text: str) -> DataFrame:
     try:
         done = run_statement(run, text)
         moves = text.lstrip()[:3].upper() == "SET"
-    except (SqlError, NoSuchObjectError):
-        if mentions_ours(run.names, text):
+    except (SqlError, NoSuchObjectError) as ours:
+        if run.names.makes_ours or mentions_ours(run.names, text):
             raise
-        done = run.untouched(text)
+        done = _by_spark(run, text, ours)
         moves = text.lstrip()[:3].upper() in ("SET", "USE")
     if moves and isinstance(run.current, DatabaseOfSession):
         run.current.follow_if_moved(run.spark)
     return done
+
+
+def _by_spark(run: Run, text: str, ours: Exception) -> DataFrame:
+    """What Spark makes of a statement that is refused here; if it does not know it either, what was said here.
+
+    Of a text that begins as no statement, and of a query, Spark tells.
+    """
+    try:
+        return run.untouched(text)
+    except ParseException:
+        try:
+            kind = _kind(Cursor(substituted(run.spark, text)))
+        except SqlError:
+            kind = ""
+        if kind in _STATEMENTS or kind in _OF_TABLES or kind in _SAID_OTHERWISE or kind in _BLOCKS:
+            raise ours from None
+        raise
 
 
 def run_statement(run: Run, text: str) -> DataFrame:
