@@ -60,7 +60,15 @@ def query(url: str, statement: str) -> list[tuple[object, ...]]:
 
 
 def postmaster(home: Path) -> int:
-    return int((home / "cluster" / "postmaster.pid").read_text().split()[0])
+    """The process of Postgres; while it is started again it has none for a moment."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return int((home / "cluster" / "postmaster.pid").read_text().split()[0])
+        except (FileNotFoundError, IndexError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def test_data_outlives_a_restart(home: Path) -> None:

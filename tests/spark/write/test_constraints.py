@@ -185,6 +185,7 @@ OF_ALL_SHAPES = ("insert", "multi", "overwrite", "update", "merge update by Spar
 INSERT_ONLY = ("insert", "INSERT (columns)", "multi", "FROM", "overwrite", "OVERWRITE")
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("keyed", "insert_only", "names"),
     [(True, False, (*ADDING, *REPLACING)), (False, False, OF_ALL_SHAPES), (True, True, INSERT_ONLY)],
