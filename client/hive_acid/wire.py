@@ -6,6 +6,7 @@ defaults, so a field that the peer did not send is None.
 
 from __future__ import annotations
 
+import enum
 import importlib.resources
 from typing import Any
 
@@ -16,6 +17,17 @@ CONSTRAINTS_CAPABILITY = "HIVEACIDCONSTRAINTS"
 
 CONSTRAINTS = "hive_acid.constraints"
 """Where they stand in the dictionary of the table, as JSON."""
+
+
+class ConstraintKind(enum.IntEnum):
+    """What a constraint says; numbered as Hive's metastore numbers them in its database."""
+
+    PRIMARY_KEY = 0
+    FOREIGN_KEY = 1
+    UNIQUE = 2
+    NOT_NULL = 3
+    DEFAULT = 4
+    CHECK = 5
 
 
 class _Written(int):

@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
-
-class ConstraintKind(IntEnum):
-    """What a constraint says; numbered as Hive's metastore numbers them in its database."""
-
-    PRIMARY_KEY = 0
-    FOREIGN_KEY = 1
-    UNIQUE = 2
-    NOT_NULL = 3
-    DEFAULT = 4
-    CHECK = 5
+from hive_acid.wire import ConstraintKind
 
 
 @dataclass(frozen=True, slots=True)

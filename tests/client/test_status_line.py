@@ -11,13 +11,7 @@ import pytest
 from hive_acid import status_line as module
 from hive_acid.operators.show import Listing
 from hive_acid.status_line import status_line
-
-
-class Terminal(io.StringIO):
-    """A terminal that keeps what it is shown."""
-
-    def isatty(self) -> bool:
-        return True
+from tests.terminal import Terminal
 
 
 @pytest.fixture

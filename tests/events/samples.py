@@ -6,10 +6,11 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
+from hive_acid.wire import ConstraintKind
 from metastore.catalog.changes import plain, plain_analysis, plain_partition
 from metastore.catalog.column_statistics import Analysis, ColumnStatistics
 from metastore.catalog.column_statistics import StatisticsKind as StatisticsKind
-from metastore.catalog.constraint import Constraint, ConstraintKind, Parent
+from metastore.catalog.constraint import Constraint, Parent
 from metastore.catalog.function import Function
 from metastore.catalog.models import CatalogInfo, Column, DatabaseInfo, Partition, Table
 from metastore.events.models import EventType, RecordedEvent

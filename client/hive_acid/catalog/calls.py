@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hive_acid.catalog.constraints import Constraint, ConstraintKind, structs
+from hive_acid.catalog.constraints import Constraint, structs
 from hive_acid.catalog.table import Table, table_from_wire
 from hive_acid.errors import THRIFT_ERRORS
 from hive_acid.ids import TxnId
 from hive_acid.protocol import Question
 from hive_acid.transport import Transport
-from hive_acid.wire import CONSTRAINTS_CAPABILITY, ttypes
+from hive_acid.wire import CONSTRAINTS_CAPABILITY, ConstraintKind, ttypes
 
 _CAPABILITIES = ("HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTREAD")
 LONGEST_NAME_LIST = 32_767

@@ -6,27 +6,15 @@ The metastore tells them with the table: whoever reads a definition behind his l
 
 from __future__ import annotations
 
-import enum
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hive_acid.wire import CONSTRAINTS, ttypes
+from hive_acid.wire import CONSTRAINTS, ConstraintKind, ttypes
 
 IS_BROKEN = "a row breaks constraint "
 """How the error begins for a row that breaks a constraint."""
-
-
-class ConstraintKind(enum.IntEnum):
-    """What a constraint says; numbered as the metastore numbers them."""
-
-    PRIMARY_KEY = 0
-    FOREIGN_KEY = 1
-    UNIQUE = 2
-    NOT_NULL = 3
-    DEFAULT = 4
-    CHECK = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hive_acid.catalog.constraints import IS_BROKEN, ConstraintKind
+from hive_acid.catalog.constraints import IS_BROKEN
 from hive_acid.catalog.partition_values import has_blanks, known_text, partition_text, refuse_reserved
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, SerializationError, StreamingConnectionError, UnsupportedTableError
@@ -22,6 +22,7 @@ from hive_acid.format.hashing import bucket_number, type_parts
 from hive_acid.streaming.orc_values import writable
 from hive_acid.streaming.types import arrow_type
 from hive_acid.streaming.values import stored
+from hive_acid.wire import ConstraintKind
 from hive_acid.write.staging import Values
 from hive_acid.write.table_write import refuse_long_values
 

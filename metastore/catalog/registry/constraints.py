@@ -14,8 +14,9 @@ from sqlalchemy import Connection, Row, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from hive_acid.errors import InvalidObjectError, MetaError, NoSuchObjectError
+from hive_acid.wire import ConstraintKind
 from metastore.catalog import changes
-from metastore.catalog.constraint import Constraint, ConstraintKind, Parent
+from metastore.catalog.constraint import Constraint, Parent
 from metastore.catalog.models import Column, Table
 from metastore.catalog.names import fold, table_text
 from metastore.catalog.records import locked

@@ -12,9 +12,9 @@ from typing import Any
 
 from thriftpy2.thrift import TType
 
-from hive_acid.wire import ttypes
+from hive_acid.wire import ConstraintKind, ttypes
 from metastore.catalog.changes import analysis_of, model_of, partition_of, table_of
-from metastore.catalog.constraint import Constraint, ConstraintKind, Parent
+from metastore.catalog.constraint import Constraint, Parent
 from metastore.catalog.function import Function
 from metastore.catalog.models import CatalogInfo, DatabaseInfo, Partition, Table
 from metastore.catalog.names import split_key, values_of_name

@@ -7,8 +7,9 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from hive_acid.wire import ConstraintKind
 from metastore.catalog.column_statistics import DEFAULT_ENGINE
-from metastore.catalog.constraint import Constraint, ConstraintKind, Parent
+from metastore.catalog.constraint import Constraint, Parent
 from metastore.catalog.models import USER, Table
 from metastore.catalog.names import database_key, fold
 from metastore.catalog.registry.privileges import ObjectType

@@ -1,6 +1,5 @@
 """What a terminal shows while a statement runs."""
 
-import io
 import sys
 import time
 from types import SimpleNamespace
@@ -11,13 +10,7 @@ from pyspark.sql import functions as f
 from hive_acid import status_line
 from hive_acid.spark import AcidSession
 from tests.spark.conftest import OVER_CONNECT
-
-
-class Terminal(io.StringIO):
-    """A terminal that keeps what it is shown."""
-
-    def isatty(self) -> bool:
-        return True
+from tests.terminal import Terminal
 
 
 def test_long_statements_say_how_far_they_are(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:

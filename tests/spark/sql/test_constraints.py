@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hive_acid.catalog.constraints import Constraint, ConstraintKind
+from hive_acid.catalog.constraints import Constraint
 from hive_acid.errors import (
     AlreadyExistsError,
     ColumnError,
@@ -17,6 +17,7 @@ from hive_acid.errors import (
     UnsupportedTableError,
 )
 from hive_acid.spark import AcidSession
+from hive_acid.wire import ConstraintKind
 
 pytestmark = pytest.mark.spark
 

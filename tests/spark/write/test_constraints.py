@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import hive_acid.spark
-from hive_acid.catalog.constraints import Constraint, ConstraintKind, structs
+from hive_acid.catalog.constraints import Constraint, structs
 from hive_acid.catalog.references import Definitions
 from hive_acid.errors import (
     ConstraintError,
@@ -27,7 +27,7 @@ from hive_acid.errors import (
 )
 from hive_acid.spark import AcidSession
 from hive_acid.streaming import JsonWriter, StreamingConnection
-from hive_acid.wire import ttypes
+from hive_acid.wire import ConstraintKind, ttypes
 from hive_acid.write.table_write import TableWrite
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.tables.test_load import write_orc

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hive_acid.catalog.constraints import IS_BROKEN, Constraint, ConstraintKind, in_parentheses
+from hive_acid.catalog.constraints import IS_BROKEN, Constraint, in_parentheses
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, ConstraintError, UnsupportedTableError
 from hive_acid.spark.conditions.char_conditions import without_blanks
@@ -23,6 +23,7 @@ from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared
 from hive_acid.spark.values.types import text_length
 from hive_acid.spark.write.statement import analysed, column_errors
+from hive_acid.wire import ConstraintKind
 
 _CHECKED = "__acid_check_{}".format
 _SHOWN = 200

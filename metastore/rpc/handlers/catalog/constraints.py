@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hive_acid.errors import MetaError
-from hive_acid.wire import ttypes
-from metastore.catalog.constraint import Constraint, ConstraintKind, Parent
+from hive_acid.wire import ConstraintKind, ttypes
+from metastore.catalog.constraint import Constraint, Parent
 from metastore.catalog.models import Table
 from metastore.catalog.names import database_name, split_key
 from metastore.catalog.registry.constraints import Constraints

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from hive_acid.catalog.constraints import Constraint, ConstraintKind
+from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import AlreadyExistsError, NoSuchObjectError, SqlError
 from hive_acid.format.properties import TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, is_insert_only, is_transactional
@@ -29,7 +29,7 @@ from hive_acid.spark.sql.statements.constraints import (
 )
 from hive_acid.spark.sql.statements.show import operate
 from hive_acid.spark.sql.tokens import Cursor
-from hive_acid.wire import ttypes
+from hive_acid.wire import ConstraintKind, ttypes
 
 _UNDERSTOOD = (
     "of ALTER TABLE, ADD COLUMNS, RENAME COLUMN, CHANGE COLUMN, ALTER COLUMN … TYPE, COMMENT, SET and DROP, RENAME TO, "

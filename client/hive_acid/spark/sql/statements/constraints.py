@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from hive_acid.catalog.constraints import Constraint, ConstraintKind, in_parentheses
+from hive_acid.catalog.constraints import Constraint, in_parentheses
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, ConstraintError
 from hive_acid.spark.jvm.projection import projected
@@ -21,6 +21,7 @@ from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import spark_type
 from hive_acid.spark.write.constraints import checked
 from hive_acid.spark.write.statement import column_errors
+from hive_acid.wire import ConstraintKind
 
 _WORDS = {
     ConstraintKind.PRIMARY_KEY: "PRIMARY KEY",
