@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from hive_acid.errors import (
@@ -20,6 +21,7 @@ from hive_acid.errors import (
     TxnAbortedError,
     WriteConflictError,
 )
+from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId, WriteId
 from hive_acid.protocol import Question
 from hive_acid.transactions.heartbeats import Heartbeats
@@ -42,20 +44,35 @@ class Owner(Protocol):
     def ask(self, *questions: Question) -> list[Any]: ...
 
 
+@dataclass(frozen=True)
+class Opening:
+    """As what a transaction was opened."""
+
+    id: TxnId
+    kind: TransactionKind
+    snapshot: ValidTxnList | None
+    """None if it was opened to add rows only."""
+    tables: frozenset[str]
+    """The tables (``db.table``) that it uses, and no others; empty if it has not said."""
+    may_begin_again: bool
+    """Whether who runs it runs all of it anew on a SnapshotOutdatedError."""
+    lock_timeout_ms: int
+    agent_info: str
+
+
 class TransactionLife:
     """From its beginning to its end: heartbeats, commit, abort, and what follows either."""
 
-    def __init__(
-        self, connection: Owner, txn_id: TxnId, kind: TransactionKind, tables: Iterable[str], *, may_begin_again: bool
-    ) -> None:
-        self.id = txn_id
-        self.kind = kind
+    def __init__(self, connection: Owner, opening: Opening) -> None:
+        self.id = opening.id
+        self.kind = opening.kind
         self.state = TransactionState.OPEN
         self._connection = connection
-        self.tables = frozenset(tables)
-        """The tables (``db.table``) that it uses, and no others; empty if it has not said."""
-        self.may_begin_again = may_begin_again
-        """Whether who runs it runs all of it anew on a SnapshotOutdatedError: then `lock` raises that."""
+        self._opening = opening
+        self.tables = opening.tables
+        """Those of the opening, or what the transaction has promised since."""
+        self.may_begin_again = opening.may_begin_again
+        """Whether `lock` raises a SnapshotOutdatedError, after which all of it is run anew."""
         self.thread = threading.get_ident()
         """The thread that has begun it."""
         self.is_block = False

@@ -15,7 +15,7 @@ from hive_acid.errors import HiveAcidError
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId
 from hive_acid.protocol import Question
-from hive_acid.transactions.life import Owner
+from hive_acid.transactions.life import Opening, Owner
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import AGENT_INFO, Transaction
 from hive_acid.wire import ttypes
@@ -75,13 +75,7 @@ def open_transactions(
             transactions.append(
                 Transaction(
                     connection,
-                    txn_id,
-                    snapshot,
-                    kind,
-                    lock_timeout_ms,
-                    agent_info,
-                    tables=named,
-                    may_begin_again=may_begin_again,
+                    Opening(txn_id, kind, snapshot, frozenset(named), may_begin_again, lock_timeout_ms, agent_info),
                 )
             )
         for transaction in transactions:

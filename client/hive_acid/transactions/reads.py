@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -15,9 +14,7 @@ from hive_acid.errors import (
     UnknownMethodError,
 )
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from hive_acid.ids import TxnId
-from hive_acid.transactions.life import Owner, TransactionLife
-from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.life import Opening, Owner, TransactionLife
 from hive_acid.wire import table_name, ttypes
 
 LOG = logging.getLogger(__name__)
@@ -26,27 +23,17 @@ LOG = logging.getLogger(__name__)
 class ReadingTransaction(TransactionLife):
     """A transaction with a snapshot, if it was not opened to add rows only."""
 
-    def __init__(
-        self,
-        connection: Owner,
-        txn_id: TxnId,
-        snapshot: ValidTxnList | None,
-        kind: TransactionKind,
-        tables: Iterable[str],
-        *,
-        may_begin_again: bool,
-    ) -> None:
-        super().__init__(connection, txn_id, kind, tables, may_begin_again=may_begin_again)
-        self._snapshot = snapshot
+    def __init__(self, connection: Owner, opening: Opening) -> None:
+        super().__init__(connection, opening)
         self._ids: dict[str, int] = {}
         self._read: dict[str, ValidWriteIdList] = {}
 
     @property
     def snapshot(self) -> ValidTxnList:
         """The transactions whose writes it sees. Raises TransactionClosedError if it was opened to add rows only."""
-        if self._snapshot is None:
+        if self._opening.snapshot is None:
             raise TransactionClosedError(f"transaction {self.id} was opened to add rows only: it sees none")
-        return self._snapshot
+        return self._opening.snapshot
 
     def uses(self, database: str, table: str, table_id: int) -> None:
         """Note which table the transaction means by a name: its snapshot and its write id are of that one.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from hive_acid.errors import (
@@ -22,13 +22,11 @@ from hive_acid.errors import (
     UnknownMethodError,
 )
 from hive_acid.format.snapshot import ValidTxnList
-from hive_acid.ids import TxnId, WriteId
+from hive_acid.ids import WriteId
 from hive_acid.protocol import Question
 from hive_acid.transactions import own_thread
-from hive_acid.transactions.life import Owner
 from hive_acid.transactions.locks import holder_of, holders_of, users_of
 from hive_acid.transactions.reads import valid_write_ids
-from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.writes import WritingTransaction
 from hive_acid.wire import table_name, ttypes
 
@@ -49,22 +47,6 @@ class Transaction(WritingTransaction):
     in a child that was forked after its beginning: there it neither commits nor aborts.
     """
 
-    def __init__(
-        self,
-        connection: Owner,
-        txn_id: TxnId,
-        snapshot: ValidTxnList | None,
-        kind: TransactionKind,
-        lock_timeout_ms: int,
-        agent_info: str = AGENT_INFO,
-        *,
-        tables: Iterable[str] = (),
-        may_begin_again: bool = False,
-    ) -> None:
-        super().__init__(connection, txn_id, snapshot, kind, tables, may_begin_again=may_begin_again)
-        self._lock_timeout_ms = lock_timeout_ms
-        self._agent_info = agent_info
-
     def lock(self, *components: Any, behind: Question | None = None) -> Any:
         """Take locks, all or none; waits while others hold them.
 
@@ -83,13 +65,13 @@ class Transaction(WritingTransaction):
         wanted = sorted({table_name(component.dbname, component.tablename) for component in components})
         if any(component.type == ttypes.LockType.EXCLUSIVE for component in components):
             own_thread.refuse_snapshots(self._connection.heartbeats, wanted)
-        deadline = time.monotonic() + self._lock_timeout_ms / 1000
+        deadline = time.monotonic() + self._opening.lock_timeout_ms / 1000
         request = ttypes.LockRequest(
             component=list(components),
             txnid=self.id,
             user=self._connection.user,
             hostname=socket.gethostname(),
-            agentInfo=self._agent_info,
+            agentInfo=self._opening.agent_info,
         )
         changes = any(component.operationType in _CHANGES for component in components)
         answer, told, outdated = self._first_lock(request, behind, asks_outdated=changes and self.may_begin_again)
@@ -103,8 +85,8 @@ class Transaction(WritingTransaction):
                 holder = holder_of(self._connection, components[0], answer.lockid)
                 self._call("unlock", ttypes.UnlockRequest(lockid=answer.lockid))
                 raise LockTimeoutError(
-                    f"the lock on {', '.join(wanted)} was not free within {self._lock_timeout_ms} ms: {holder} (SHOW "
-                    "LOCKS, or `metastore locks`, tells more)"
+                    f"the lock on {', '.join(wanted)} was not free within {self._opening.lock_timeout_ms} ms: {holder} "
+                    "(SHOW LOCKS, or `metastore locks`, tells more)"
                 )
             time.sleep(CHECK_LOCK_PAUSE_S)
             answer = self._call("check_lock", ttypes.CheckLockRequest(lockid=answer.lockid, txnid=self.id))
@@ -151,16 +133,16 @@ class Transaction(WritingTransaction):
         `lock` does, and SnapshotOutdatedError for what it has waited for.
         """
         own = self.write_id(database, table)
-        deadline = time.monotonic() + self._lock_timeout_ms / 1000
+        deadline = time.monotonic() + self._opening.lock_timeout_ms / 1000
         pause_s = 0.0
         while earlier := self._open_writes(database, table, own):
             self.refuse_own_writes(database, table, earlier)
             if time.monotonic() >= deadline:
                 locked = users_of(self._connection, database, table, self.id)
                 raise LockTimeoutError(
-                    f"{database}.{table} was not free of earlier writes within {self._lock_timeout_ms} ms: write id "
-                    f"{', '.join(map(str, earlier))} is open{locked and ', and locks have '}{locked} (SHOW TRANSACTIONS"
-                    ", or `metastore transactions`, tells more)"
+                    f"{database}.{table} was not free of earlier writes within {self._opening.lock_timeout_ms} ms: "
+                    f"write id {', '.join(map(str, earlier))} is open{locked and ', and locks have '}{locked} (SHOW "
+                    "TRANSACTIONS, or `metastore transactions`, tells more)"
                 )
             pause_s = min(pause_s + CHECK_LOCK_PAUSE_S, _LONGEST_PAUSE_S)
             time.sleep(pause_s)

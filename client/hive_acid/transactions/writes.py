@@ -5,29 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hive_acid.errors import NoSuchTxnError, TransactionClosedError, TxnAbortedError, UnsupportedTableError
-from hive_acid.format.snapshot import ValidTxnList
-from hive_acid.ids import TxnId, WriteId
-from hive_acid.transactions.life import Owner
+from hive_acid.ids import WriteId
+from hive_acid.transactions.life import Opening, Owner
 from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.reads import ReadingTransaction
-from hive_acid.transactions.states import TransactionKind
 from hive_acid.wire import table_name, ttypes
 
 
 class WritingTransaction(ReadingTransaction):
     """A transaction with a write id for each table that it writes to."""
 
-    def __init__(
-        self,
-        connection: Owner,
-        txn_id: TxnId,
-        snapshot: ValidTxnList | None,
-        kind: TransactionKind,
-        tables: Iterable[str],
-        *,
-        may_begin_again: bool,
-    ) -> None:
-        super().__init__(connection, txn_id, snapshot, kind, tables, may_begin_again=may_begin_again)
+    def __init__(self, connection: Owner, opening: Opening) -> None:
+        super().__init__(connection, opening)
         self.moved: set[str] = set()
         """The files that have become a table's, and go from their old place with the commit."""
         self._statements = 0

@@ -34,16 +34,14 @@ class Prepared:
 
     __slots__ = ("body", "value")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, body: bytes | None = None) -> None:
         self.value = value
-        self.body: bytes | None = None
+        self.body = body
 
 
 def prepared_paced(method: str, value: Any) -> Prepared:
     """A result that may be long, encoded here, on a thread: others have their turn meanwhile."""
-    prepared = Prepared(value)
-    prepared.body = _body(_result_class(method)(success=paced(value)))
-    return prepared
+    return Prepared(value, _success(method, paced(value)))
 
 
 def decode_arguments(method: str, message: bytes) -> list[Any]:
@@ -80,12 +78,14 @@ def encode_paced(method: str, sequence: int, value: Any) -> bytes:
 def encode_result(method: str, sequence: int, value: Any) -> bytes:
     """The reply that carries a result."""
     if value is None:
-        return _header(method, TMessageType.REPLY) + _I32.pack(sequence) + _VOID
-    if isinstance(value, Prepared):
+        body = _VOID
+    elif isinstance(value, Prepared):
         if value.body is None:
-            value.body = _body(_result_class(method)(success=value.value))
-        return _header(method, TMessageType.REPLY) + _I32.pack(sequence) + value.body
-    return _message(method, TMessageType.REPLY, sequence, _result_class(method)(success=value))
+            value.body = _success(method, value.value)
+        body = value.body
+    else:
+        body = _success(method, value)
+    return _header(method, TMessageType.REPLY) + _I32.pack(sequence) + body
 
 
 def write_result(method: str, sequence: int, value: Any, sink: Any, part_bytes: int) -> None:
@@ -128,6 +128,11 @@ def encode_unknown_method(method: str, sequence: int) -> bytes:
 _I32 = struct.Struct(">i")
 _MOST_LETTERS = 10_000
 """Of what is said of a request: with a name of 90 MB in it the reply was as long."""
+
+
+def _success(method: str, value: Any) -> bytes:
+    """The body of a reply with a result."""
+    return _body(_result_class(method)(success=value))
 
 
 def _message(method: str, kind: int, sequence: int, body: Any) -> bytes:
