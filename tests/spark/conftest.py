@@ -13,6 +13,7 @@ import hive_acid.spark
 from hive_acid.spark import AcidSession
 from hive_acid.spark.jvm.java import ensure_java
 from tests.jvm import IN_UTC
+from tests.ports import free_port
 from tests.spark.by_spark import WRITTEN, limited
 
 pytest.register_assert_rewrite("tests.spark.checker")
@@ -55,7 +56,8 @@ def started(java_options: str = IN_UTC, zone: str = "UTC") -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers would be started by the first Python of the path
     builder = SparkSession.builder.appName("hive-acid tests")
     builder = builder.remote("local[2]") if OVER_CONNECT else builder.master("local[2]")
-    settings = {
+    settings = _on_a_port_of_its_own() if OVER_CONNECT else {}
+    settings |= {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
@@ -69,6 +71,15 @@ def started(java_options: str = IN_UTC, zone: str = "UTC") -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _on_a_port_of_its_own() -> dict[str, str]:
+    """The setting of a server of Connect by which several may run on one machine; its client is told, too."""
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
+    port = free_port()
+    DefaultChannelBuilder.default_port = staticmethod(lambda: port)  # type: ignore[method-assign]
+    return {"spark.connect.grpc.binding.port": str(port)}
 
 
 @pytest.fixture

@@ -1,17 +1,22 @@
-"""One thing done in all ways: they leave the same rows, and say the same where they fail. Over Connect it is the same
-file (`make test-connect`).
+"""One thing done in all ways: they leave the same rows, count the same, and say the same where they fail.
+
+Over Connect it is the same file (`tests/connect`).
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from hive_acid.errors import AlreadyExistsError, ColumnError, HiveAcidError, MergeCardinalityError, WriteConflictError
+from hive_acid.errors import AlreadyExistsError, ColumnError, MergeCardinalityError, WriteConflictError
 from hive_acid.spark import EnabledSession
 from tests.spark.enabled.ways import WAYS
+
+pytestmark = pytest.mark.sampled(days=4)
 
 ROWS = [(1, 10, 1), (2, 20, 1), (3, 30, 2)]
 
@@ -54,6 +59,24 @@ def test_rows_are_appended_by_name(way: Any) -> None:
     assert (5, 50, 1, "x") in [tuple(row) for row in way.read("d.t").collect()]
 
 
+def test_changes_count_their_rows(way: Any) -> None:
+    way.create("d.t", frame(way, []))
+    assert _told(way, way.append("d.t", frame(way))) == 3
+    assert way.update("d.t", {"n": "n + id", "day": "NULL"}, "id > 1") == 2
+    assert rows(way.read("d.t").where("day IS NULL")) == [(2, 22, None), (3, 33, None)]
+    assert way.delete("d.t", "id IN (2, 7) OR n = 10") == 2
+    assert way.delete("d.t", "n = 10") == 0
+    assert rows(way.read("d.t")) == [(3, 33, None)]
+    assert _told(way, way.overwrite("d.t", frame(way, ROWS[:2]))) == 2
+    assert rows(way.read("d.t")) == ROWS[:2]
+
+
+def _told(way: Any, count: Any) -> Any:
+    """What a change tells of its rows; where it tells nothing, what it would."""
+    assert (count is not None) is way.tells
+    return way.read("d.t").count() if count is None else count
+
+
 def test_partitions_are_replaced(way: Any) -> None:
     way.create("d.t", frame(way), ("day",))
     way.overwrite("d.t", frame(way, [(7, 70, 1)]))
@@ -73,7 +96,8 @@ def test_all_is_replaced(way: Any) -> None:
 
 def test_rows_are_merged(way: Any) -> None:
     way.create("d.t", frame(way, [*ROWS, (200, 5, 1)]))
-    way.merge("d.t", frame(way, [(1, 5, 1), (2, -1, 1), (9, 90, 9)]))
+    counts = way.merge("d.t", frame(way, [(1, 5, 1), (2, -1, 1), (9, 90, 9)]))
+    assert counts == ((1, 2, 1) if way.tells else None)
     assert rows(way.read("d.t")) == [(1, 15, 1), (3, 30, 2), (9, 90, 9), (200, 0, 1)]
     with pytest.raises(MergeCardinalityError):
         way.merge("d.t", frame(way, [(1, 5, 1), (1, 6, 1)]))
@@ -111,13 +135,22 @@ def test_of_two_writers_the_first_wins(way: Any) -> None:
 
 
 def test_what_does_not_fit_is_refused(way: Any) -> None:
+    """In the same words, in whichever way it is said."""
     way.create("d.t", frame(way))
-    for given, names in (
-        ([("x", 1, 1)], "id string, n int, day int"),
-        ([(1, 2**40, 1)], "id int, n bigint, day int"),
+    one = frame(way, [(1, 1, 1)])
+    for words, refused in (
+        ("does not fit into d.t.n int: 1099511627776", lambda: way.append("d.t", one.withColumn("n", F.lit(2**40)))),
+        ("does not fit into d.t.id int: x", lambda: way.overwrite("d.t", one.withColumn("id", F.lit("x")))),
+        ("those of d.t (id, n, day); unknown: x", lambda: way.append("d.t", one.withColumn("x", F.lit(1)))),
+        ("d.t.id is int: a value of type array<int>", lambda: way.append("d.t", one.withColumn("id", F.array("id")))),
+        ("a condition is true or false, and id is of type int", lambda: way.delete("d.t", "id")),
+        ("d.t has no column x", lambda: way.update("d.t", {"x": "1"}, "id = 1")),
+        ("name `x` cannot be resolved", lambda: way.update("d.t", {"n": "1"}, "x = 1")),
+        ("does not fit into d.t.n int: y", lambda: way.update("d.t", {"n": "'y'"}, "id = 1")),
+        ("name `x` cannot be resolved", lambda: way.overwrite_where("d.t", one, "x = 1")),
     ):
-        with pytest.raises((HiveAcidError,)):
-            way.append("d.t", frame(way, given, names))
+        with pytest.raises(ColumnError, match=re.escape(words)):
+            refused()
     assert rows(way.read("d.t")) == ROWS
 
 

@@ -28,9 +28,7 @@ def test_a_second_call_is_harmless(numbers: EnabledSession, spark: SparkSession)
     assert rows(spark.table("d.t")) == [(1, 10), (2, 20), (3, 30)]
 
 
-def test_two_sessions_have_two_metastores(
-    numbers: EnabledSession, spark: SparkSession, metastore: Callable[..., str], databases: Any, tmp_path: Any
-) -> None:
+def test_other_sessions_are_untouched(numbers: EnabledSession, spark: SparkSession) -> None:
     second = spark.newSession()
     with pytest.raises(AnalysisException):
         second.sql("SELECT * FROM d.t").collect()
