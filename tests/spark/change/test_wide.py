@@ -1,7 +1,9 @@
 """Tables of many columns: what a statement costs grows with their number, not with its square; and rows stay exact.
 
-What is counted does not depend on the machine: calls to the JVM, the SQL and all else that they say, and how often the
-plans that were run name a column. The columns of a kind are computed alike, of which Spark would conclude the most.
+What is counted does not depend on the machine: calls to the JVM, the SQL and all else that they say, how often the
+plans that were run name a column, and how deep their expressions are: Spark descends into each, and some thousand
+levels are the end of a thread's stack, and of the JVM with it. The columns of a kind are computed alike, of which Spark
+would conclude the most.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 from unittest import mock
 
@@ -24,7 +27,7 @@ from hive_acid.spark.limits import Limits
 from tests.spark.by_spark import MERGED, limited
 from tests.spark.compaction import compact_table
 
-MOST = {"calls": 12, "said": 12, "planned": 20}
+MOST = {"calls": 12, "said": 12, "planned": 20, "depth": 1.5}
 """How many times as much ten times as many columns may cost; a square would be a hundred times."""
 
 KINDS = {
@@ -34,6 +37,9 @@ KINDS = {
     "decimal(12,2)": ("cast(id + {0} AS decimal(12,2))", lambda row, version: Decimal(row + version)),
     "bigint": ("id * 3 + {0}", lambda row, version: row * 3 + version),
     "date": ("date'2020-01-01' + int(id % 9 + {0})", lambda row, version: date(2020, 1, row % 9 + version + 1)),
+    "timestamp": ("timestamp_seconds(id + {0})", lambda row, version: datetime(1970, 1, 1, 0, 0, row + version)),
+    "array<date>": ("array(date'2020-01-01' + {0})", lambda row, version: [date(2020, 1, version + 1)]),
+    "binary": ("cast(concat('b', id) AS binary)", lambda row, version: f"b{row}".encode()),
     "struct<x:int,y:string>": ("named_struct('x', int(id), 'y', 'y{0}')", lambda row, version: (row, f"y{version}")),
 }  # fmt: skip
 """A value in a row of a version: as SQL, and in Python."""
@@ -66,6 +72,7 @@ class Cost:
     calls: int = 0
     said: int = 0
     planned: int = 0
+    depth: int = 0
 
 
 @contextmanager
@@ -89,7 +96,15 @@ def counted(spark: SparkSession, cost: Cost) -> Iterator[None]:
     executions = store.executionsList()
     for found in map(executions.apply, range(executions.size())):
         if found.executionId() not in before:
-            cost.planned += found.physicalPlanDescription().count("#")
+            plan = found.physicalPlanDescription()
+            cost.planned += plan.count("#")
+            cost.depth = max(cost.depth, depth(plan))
+
+
+def depth(plan: str) -> int:
+    """How many brackets stand within others."""
+    steps = ((sign in "([") - (sign in ")]") for sign in plan)
+    return max(accumulate(steps), default=0)
 
 
 @pytest.fixture

@@ -134,9 +134,13 @@ def row_struct(table: Table, values: Sequence[str]) -> str:
 
 
 def total(terms: Sequence[str]) -> str:
-    """The SQL of a sum, of one term at least; of many as a tree as flat as can be, since Spark descends into it."""
+    """The SQL of a sum of whole numbers below 2 ** 53, of one term at least, as a double.
+
+    Of many it is a tree as flat as can be, since Spark descends into it. Doubles keep it so: a sum of integers with a
+    literal among them is made a chain by Spark's ReorderAssociativeOperator.
+    """
     if len(terms) == 1:
-        return terms[0]
+        return f"double({terms[0]})"
     half = len(terms) // 2
     return f"({total(terms[:half])} + {total(terms[half:])})"
 
