@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,12 @@ class JavaHive(JavaProcess):
             conf.set(key, value)
         return conf
 
-    def signatures(self) -> set[str]:
+    @cached_property
+    def signatures(self) -> frozenset[str]:
         """All public methods that the client class declares, as ``getTable(String,String)``."""
         methods = self.jvm.java.lang.Class.forName(CLIENT).getDeclaredMethods()
         public = [str(method.toString()) for method in methods if method.getModifiers() & 1]
-        return {_short(text) for text in public if "access$" not in text and "lambda$" not in text}
+        return frozenset(_short(text) for text in public if "access$" not in text and "lambda$" not in text)
 
     # --- values --------------------------------------------------------------------------------
 
@@ -149,14 +151,10 @@ def _short(text: str) -> str:
     return f"{found[1]}({','.join(kinds)})"
 
 
-_SIGNATURES: dict[int, set[str]] = {}
-
-
 def _signature(hive: JavaHive, name: str, args: Sequence[Any]) -> str:
     """Which of the overloads these arguments fit. Raises AssertionError unless it is exactly one."""
-    known = _SIGNATURES.setdefault(hive.generation, hive.signatures())
     fitting = []
-    for signature in known:
+    for signature in hive.signatures:
         found, _, kinds = signature.rstrip(")").partition("(")
         parameters = kinds.split(",") if kinds else []
         if found == name and len(parameters) == len(args) and all(map(_Fits(hive), parameters, args)):

@@ -36,7 +36,7 @@ def test_every_method_is_called_or_listed(
         if (generation, story) not in _TOLD:
             STORIES[story](walk_of(generation))
     hive = hive_of(generation)
-    uncalled = hive.signatures() - hive.called
+    uncalled = hive.signatures - hive.called
     assert sorted(one for one in uncalled if not is_listed(generation, one)) == []
     assert sorted(one for one in hive.called if is_listed(generation, one)) == []
     assert [one for one in patterns(generation) if not any(fnmatch(name, one) for name in uncalled)] == []
