@@ -19,6 +19,8 @@ QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/jud
   tests/write/test_staging.py tests/spark/sql/test_rewriting.py tests/documents/test_links.py \
   tests/documents/test_citations.py tests/documents/test_docs.py tests/server/test_config.py tests/repository/test_idl.py tests/server/test_settings.py \
   tests/server/test_serve.py::test_embedded_data_is_kept_across_a_stop_and_a_kill
+# A file in one process, and the files in the order of tests/conftest.py.
+IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
@@ -48,13 +50,13 @@ demo: install ## ACID on Spark, on real data: New York's flights of 2013
 	@$(BIN)/python -m hive_acid.demo $(ARGS)
 
 quick: install ## Formats, rules, texts and one server: under a minute, without Spark
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK_TESTS) $(ARGS)
+	@$(BIN)/python -m pytest $(IN_TWO) $(QUICK_TESTS) $(ARGS)
 
 test: install $(VENV)/spark.classes ## The tests; of the longest ones the variants of the day (DAY=N), as they change
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --sample=$(DAY) $(ARGS)
+	@$(BIN)/python -m pytest $(IN_TWO) --sample=$(DAY) $(ARGS)
 
 test-all: install $(VENV)/spark.classes ## All tests with all variants
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest $(IN_TWO) $(ARGS)
 
 # For the tests' JVMs, which start in half the time with it; one that fails is done without.
 %/spark.classes: %/installed tests/class_archive.py tests/jvm.py

@@ -12,7 +12,7 @@ from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.migrate import upgrade
 from tests.databases import Databases, administer, url_of
-from tests.sampling import sampled
+from tests.sampling import Sample, sampled
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,11 +27,19 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what has another day."""
+    """Leave out what has another day, and begin with the files of long tests: none is to be alone at the end."""
     day = config.getoption("sample")
     if day is not None:
         items[:], left_out = sampled(items, day)
         config.hook.pytest_deselected(items=left_out)
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.fixture(scope="session")
+def sample(request: pytest.FixtureRequest) -> Sample:
+    """What the day has of steps and cases of which there are many."""
+    return Sample(request.config.getoption("sample"))
 
 
 @pytest.fixture(scope="session")

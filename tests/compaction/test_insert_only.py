@@ -28,6 +28,7 @@ from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from tests.client.test_joining import avro, longs
+from tests.sampling import Sample
 from tests.spark.read.test_insert_only import FORMATS, INSERT_ONLY
 
 SETTINGS = {
@@ -166,10 +167,11 @@ class Reader:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_minor_and_major(metastore: Callable[..., str]) -> None:
+def test_minor_and_major(metastore: Callable[..., str], sample: Sample) -> None:
     with connect(metastore(**SETTINGS)) as connection:
         connection.create_database("d")
-        scenes = [Scene(connection, name, form) for name, form in FORMS.items()]
+        of_day = sample.of(FORMS, days=2)
+        scenes = [Scene(connection, name, form) for name, form in FORMS.items() if name in of_day]
         for scene in scenes:
             scene.write(0, 30)
             scene.write(100, 30)

@@ -26,6 +26,7 @@ from tests.compaction.crash.steps import Point, points_of
 from tests.compaction.crash.table import CrashTable, end_lease, pass_a_day
 from tests.compaction.paused import PausedServices
 from tests.crash.steps import ALL_STEPS
+from tests.sampling import Sample
 from tests.served import Served
 
 TOLD_BY_THE_KILLS = {
@@ -46,8 +47,8 @@ directories of what was dropped (tests/catalog/definition/test_tables.py). What 
 """
 
 _names = itertools.count(1)
-_paused: set[str] = set()
-"""Steps, by name, at which one was paused; a short run does it once."""
+_found: set[str] = set()
+"""Steps, by name, at which one is paused; a short run does it once, on the day of the step."""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,13 @@ def everything(db: Database, root: str) -> list[str]:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_paused_leader_does_no_harm(
-    name: str, server: Served, connection: Connection, others: Services, services: PausedServices, tmp_path: Path
+    name: str,
+    server: Served,
+    connection: Connection,
+    others: Services,
+    services: PausedServices,
+    tmp_path: Path,
+    sample: Sample,
 ) -> None:
     scenario = SCENARIOS[name]
 
@@ -93,7 +100,7 @@ def test_a_paused_leader_does_no_harm(
     table, order = made()
     steps = others.run(order).steps
     table.drop()
-    for point in _chosen(steps):
+    for point in _chosen(steps, sample):
         table, order = made()
         rows = table.rows()
         services.pause(replace(order, last=point))
@@ -118,10 +125,10 @@ def test_a_paused_leader_does_no_harm(
 
 @pytest.mark.slow
 def test_no_service_is_left_out(db: Database, tmp_path: Path) -> None:
-    """After the tests above: there was a step of each service of a server at which one was paused."""
+    """After the tests above: there was a step of each service of a server at which one is paused."""
     known = {service.name for service in Slices(db, str(tmp_path), Config()).services()}
-    if _paused:
-        assert {step.partition(":")[0] for step in _paused} | READERS >= known
+    if _found:
+        assert {step.partition(":")[0] for step in _found} | READERS >= known
 
 
 def _order(scenario: Scenario, server: Served, warehouse: Path) -> Order:
@@ -129,10 +136,10 @@ def _order(scenario: Scenario, server: Served, warehouse: Path) -> Order:
     return Order(server.db_url, str(warehouse), settings, scenario.executor)
 
 
-def _chosen(steps: list[str]) -> list[Point]:
-    """The points to pause at: in a short run the first of each name that has not been one before."""
+def _chosen(steps: list[str], sample: Sample) -> list[Point]:
+    """The points to pause at: in a short run the first of each name that has not been one before, if the day has it."""
     found = [point for point in points_of(steps) if not point.step.startswith("start: ")]
     if not ALL_STEPS:
-        found = [point for point in found if point.number == 1 and point.step not in _paused]
-    _paused.update(point.step for point in found)
-    return found
+        found = [point for point in found if point.number == 1 and point.step not in _found]
+    _found.update(point.step for point in found)
+    return found if ALL_STEPS else sample.of(found)

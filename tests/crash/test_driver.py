@@ -37,6 +37,7 @@ PATIENCE_S = 120
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.sampled(of="programs that are killed")
 def test_a_killed_driver_leaves_nothing(postgres_url: str, template: str, tmp_path: Path) -> None:
     with served(postgres_url, template, tmp_path / "warehouse") as server:
         command = [sys.executable, "-c", DRIVER, server.uri]

@@ -18,11 +18,14 @@ from hive_acid.spark import AcidSession
 from tests.crash.client import Clients, Outcome
 from tests.crash.statements import STATEMENTS, KilledStatement
 from tests.crash.steps import ALL_STEPS
+from tests.sampling import Sample
 from tests.served import Served, served
 from tests.spark.checker import check_snapshot, check_table, location_of
 from tests.spark.house import House
 
 COMMIT = "metastore.commit_txn"
+STEP_DAYS = 2
+"""So many days have the steps; the statements have three, so that each step of each has its turn within six."""
 
 _names = itertools.count(1)
 
@@ -99,8 +102,7 @@ class World:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", [name for name, one in STATEMENTS.items() if is_chosen(one)])
-@pytest.mark.sampled
-def test_kill(world: World, name: str) -> None:
+def test_kill(world: World, name: str, sample: Sample) -> None:
     statement = STATEMENTS[name]
     dry = world.prepared(statement)
     before, directories = world.content(statement, dry), world.directories(statement, dry)
@@ -109,7 +111,7 @@ def test_kill(world: World, name: str) -> None:
     # The service commits what it does by itself, as TRUNCATE, in the one call that asks for it.
     commit = len(steps) - 1 - (steps[::-1].index(COMMIT) if COMMIT in steps else 0)
     database = world.prepared(statement)
-    for last in _chosen(steps):
+    for last in _chosen(steps, commit, sample):
         if last > commit or statement.makes_table:
             database = world.prepared(statement)
         outcome = world.run(name, database, last)
@@ -140,9 +142,10 @@ def _clean_up(world: World, statement: KilledStatement, database: str, before: A
     check_table(location_of(world.acid, f"{database}.t"))
 
 
-def _chosen(steps: list[str]) -> list[int]:
-    """The steps before which to kill."""
+def _chosen(steps: list[str], commit: int, sample: Sample) -> list[int]:
+    """The steps before which to kill; in a short run the first and last of each name of the day, and the commit."""
     if ALL_STEPS:
         return list(range(len(steps)))
     last = len(steps) - 1
-    return sorted({n for name in steps for n in (steps.index(name), last - steps[::-1].index(name))})
+    of_day = sample.of(dict.fromkeys(steps), days=STEP_DAYS)
+    return sorted({commit, *(n for name in of_day for n in (steps.index(name), last - steps[::-1].index(name)))})

@@ -25,6 +25,7 @@ def victims(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
         yield running
 
 
+@pytest.mark.sampled(of="programs that are killed")
 def test_statements_happen_whole_or_not_at_all(
     spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, victims: Victims
 ) -> None:
@@ -35,6 +36,7 @@ def test_statements_happen_whole_or_not_at_all(
     assert sum(kills.outcomes.values()) >= 6
 
 
+@pytest.mark.sampled(of="programs that are killed")
 def test_each_row_of_a_stream_is_there_once(
     spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, victims: Victims
 ) -> None:

@@ -15,7 +15,9 @@ from tests.spark.checker import check_snapshot, check_table, location_of
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.timeout(400)
+@pytest.mark.sampled(of="programs that are killed")
 def test_what_failed_tasks_have_written_is_nowhere(metastore: Callable[..., str], tmp_path: Path) -> None:
     uri = metastore()
     acid = Session(uri)

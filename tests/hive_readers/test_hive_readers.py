@@ -114,7 +114,6 @@ KINDS = (
 @pytest.mark.slow
 @pytest.mark.maven
 @pytest.mark.parametrize("write", KINDS)
-@pytest.mark.sampled
 def test_rows_and_their_ids(acid: AcidSession, hive: HiveReaders, write: Callable[[AcidSession], None]) -> None:
     acid.create_table("d.t", COLUMNS)
     write(acid)

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("number", range(len(TOGETHER)))
-@pytest.mark.sampled
 def test_story(spark: SparkSession, acid: AcidSession, number: int) -> None:
     """Settings that do not exclude each other together; ``make walk-values ARGS=--settings`` takes each alone."""
     settings = {key: value for name in TOGETHER[number] for key, value in SETTINGS[name].items()}

@@ -27,6 +27,7 @@ from tests.compaction.crash.steps import Point, points_of
 from tests.compaction.worker.test_spark import BY_SPARK, read_orc, write_orc
 from tests.compaction.world import ACID, World
 from tests.crash.steps import ALL_STEPS
+from tests.sampling import Sample
 from tests.spark.read.test_insert_only import FORMATS
 
 CASES = (  # type: ignore[var-annotated]
@@ -141,24 +142,28 @@ def write_history(world: World, *, leaves_rows: bool) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_kill(programs: Programs, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed: set[str] = set()
+def test_kill(
+    programs: Programs, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Sample
+) -> None:
+    found: set[str] = set()
     for kind, leaves_rows, programs.properties in CASES:
         history = partial(write_history, programs.world, leaves_rows=leaves_rows)
-        kill_everywhere(programs, kind, history, killed)
+        kill_everywhere(programs, kind, history, found, sample)
     programs.properties = {}
     for form in INSERT_ONLY_FORMS:
         written = RowFiles(form)
         monkeypatch.setattr(tables, "write_directory", written.write)
         monkeypatch.setattr(tables, "read_directory", written.read)
         programs.world = insert_only(db, tmp_path / "warehouse", form)
-        kill_everywhere(programs, CompactionType.MINOR, partial(write_inserts, programs.world), killed)
-    reached = {step.partition(": ")[2].partition(".<locals>")[0] for step in killed}
+        kill_everywhere(programs, CompactionType.MINOR, partial(write_inserts, programs.world), found, sample)
+    reached = {step.partition(": ")[2].partition(".<locals>")[0] for step in found}
     assert job_points() - reached == JOB_UNREACHED.keys(), "steps are left out, or named as such without need"
 
 
-def kill_everywhere(programs: Programs, kind: CompactionType, history: Callable[[], None], killed: set[str]) -> None:
-    """Kill before each step of a compaction of what `history` writes; the names of the steps join `killed`."""
+def kill_everywhere(
+    programs: Programs, kind: CompactionType, history: Callable[[], None], found: set[str], sample: Sample
+) -> None:
+    """Kill before each step of a compaction of what `history` writes; the names of the steps join `found`."""
     world = programs.world
     history()
     programs.compact(kind)  # a table that has been compacted is what all the others find, too
@@ -167,7 +172,7 @@ def kill_everywhere(programs: Programs, kind: CompactionType, history: Callable[
     points = points_of(programs.compact(kind))
     compact = world.directories()
     assert world.read() == rows
-    for point in _chosen(points, killed):
+    for point in _chosen(points, found, sample):
         history()
         rows, directories = world.read(), world.directories()
         programs.kill(kind, point)
@@ -187,9 +192,9 @@ def write_inserts(world: World) -> None:
     world.write(inserts=2)
 
 
-def _chosen(points: list[Point], killed: set[str]) -> list[Point]:
-    """The steps before which to kill; in a short run the first of each name, whatever the kind."""
+def _chosen(points: list[Point], found: set[str], sample: Sample) -> list[Point]:
+    """The steps before which to kill; in a short run the first of each name, whatever the kind, that the day has."""
     if not ALL_STEPS:
-        points = [point for point in points if point.number == 1 and point.step not in killed]
-    killed.update(point.step for point in points)
-    return points
+        points = [point for point in points if point.number == 1 and point.step not in found]
+    found.update(point.step for point in points)
+    return points if ALL_STEPS else sample.of(points)

@@ -26,9 +26,12 @@ from tests.compaction.crash.services import Order, Outcome, Services
 from tests.compaction.crash.steps import CUT, KILL, TEAR, Point, points_of, writing_functions
 from tests.compaction.crash.table import CrashTable, EndState, Snapshot, end_lease, pass_a_day
 from tests.crash.steps import ALL_STEPS
+from tests.sampling import Sample
 from tests.served import Served
 
 STUCK = {CompactionState.INITIATED, CompactionState.WORKING, CompactionState.READY_FOR_CLEANING}
+STEP_DAYS = 2
+"""So many days have the steps; the scenarios have three, so that each step of each has its turn within six."""
 NO_ANSWER = frozenset({"hold_lease", "executor.run"})
 """Steps without an answer of the database, or whose loss ends the server (metastore/store/leases.py tries again)."""
 
@@ -139,14 +142,14 @@ def cases(
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.sampled
-def test_kill(name: str, cases: Cases) -> None:
+def test_kill(name: str, cases: Cases, sample: Sample) -> None:
     steps, end = cases.whole(name)
     _require_an_end(end)
     if name.startswith(MERGED):
         assert {found[1] for found in end.compactions} == {CompactionState.SUCCEEDED.name}, end.compactions
     wrong = []
     for harm in (KILL, CUT, TEAR):
-        for point in _chosen(steps, harm):
+        for point in _chosen(steps, harm, sample):
             if SCENARIOS[name].waits_for_readers and (harm, point.step) == UNKNOWN_TXN:
                 continue
             case = cases.new(name)
@@ -177,14 +180,14 @@ def _require_an_end(state: EndState) -> None:
     assert not [path for path in state.directories if "/_tmp" in f"/{path}"]
 
 
-def _chosen(steps: list[str], harm: str) -> list[Point]:
-    """Where the harm is done: everywhere that it can be, in a short run once at the first step of each name."""
+def _chosen(steps: list[str], harm: str, sample: Sample) -> list[Point]:
+    """Where the harm is done: wherever it can be; in a short run at the first step of each name that the day has."""
     fit = [point for point in points_of(steps) if _is_fit(point.step, harm)]
     if ALL_STEPS:
         return fit
     new = [point for point in fit if point.number == 1 and (point.step, harm) not in _harmed]
     _harmed.update((point.step, harm) for point in new)
-    return new
+    return sample.of(new, days=STEP_DAYS)
 
 
 def _is_fit(step: str, harm: str) -> bool:

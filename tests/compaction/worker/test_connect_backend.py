@@ -60,6 +60,7 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.sampled(of="Sparks that compact")
 def test_minor_then_major_on_a_connect_server(spark_world: World, connect_server: str) -> None:
     pytest.importorskip("grpc", reason="the client of Spark Connect needs grpcio, which is not installed here")
     with contextlib.closing(executor_for(CompactionConfig(spark_remote=connect_server))) as executor:

@@ -120,6 +120,7 @@ def test_minor_then_major(spark_world: World) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.sampled(of="Sparks that compact")
 def test_slots_share_one_spark_and_one_compaction_is_stopped(
     db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def cluster(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.sampled(of="Sparks that compact")
 def test_minor_then_major_on_a_standalone_cluster(spark_world: World, cluster: str) -> None:
     launcher = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     command = [

@@ -393,7 +393,6 @@ MERGED = {
 
 
 @pytest.mark.parametrize("clauses", MERGED.values(), ids=MERGED)
-@pytest.mark.sampled
 def test_a_merge_is_the_same_by_client_and_by_spark(acid: AcidSession, spark: SparkSession, clauses: Any) -> None:
     source = spark.sql("SELECT int(id) k, concat('w', id) w FROM range(30, 130, 2) UNION ALL SELECT null, 'null'")
     found = []

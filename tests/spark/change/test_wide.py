@@ -180,7 +180,6 @@ def story(
         pytest.param(tuple(KINDS), 20, {"p": "int"}, -1, id="every kind, written by Spark"),
     ],
 )
-@pytest.mark.sampled
 def test_each_statement_costs_in_proportion_to_the_columns(
     acid: AcidSession, spark: SparkSession, kinds: Any, narrow: Any, partitioned_by: Any, most_rows: Any
 ) -> None:

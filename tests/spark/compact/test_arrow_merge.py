@@ -152,7 +152,6 @@ def test_values_of_all_types_stay(acid: AcidSession, spark: SparkSession, merged
         ("binary", "cast(repeat('x', 5000) AS binary)"),
     ],
 )
-@pytest.mark.sampled
 def test_what_pyarrow_does_not_keep_is_left_to_spark(
     acid: AcidSession, spark: SparkSession, merged: Any, kind: Any, value: Any
 ) -> None:

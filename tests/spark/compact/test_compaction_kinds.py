@@ -106,7 +106,6 @@ def joined(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
-@pytest.mark.sampled
 def test_bucket_by_bucket_the_same_rows_have_the_same_ids(
     history: Any, spark: SparkSession, by_either: Any, kinds: Any
 ) -> None:
@@ -124,7 +123,6 @@ def test_bucket_by_bucket_the_same_rows_have_the_same_ids(
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
-@pytest.mark.sampled
 def test_a_bucket_in_pieces_becomes_one_file(
     history: Any, spark: SparkSession, by_either: Any, joined: Any, kinds: Any
 ) -> None:

@@ -199,7 +199,6 @@ def scene(
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("scene", CASES, indirect=True)
-@pytest.mark.sampled
 def test_everybody_reads_on(scene: Scene) -> None:
     scene.write_much(0)
     early = Reader(scene)

@@ -233,7 +233,6 @@ def test_what_is_made_of_a_frame_has_its_chars(acid: AcidSession, spark: SparkSe
 
 
 @pytest.mark.parametrize("kind", ["string", "varchar(9)", "char(2)", "char(9)"])
-@pytest.mark.sampled
 def test_chars_of_a_source_meet_texts(acid: AcidSession, spark: SparkSession, kind: Any) -> None:
     """Whichever side the CHAR is on: a MERGE would insert what is there."""
     acid.create_table("d.s", {"c": "char(4)", "n": "int"})

@@ -57,7 +57,6 @@ def _block(acid: AcidSession, frame: DataFrame) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeIsUp, SystemExit])
 @pytest.mark.parametrize("name", STATEMENTS)
-@pytest.mark.sampled
 def test_an_interrupted_statement_ends_with_its_job(
     acid: AcidSession, spark: SparkSession, name: str, error: type[BaseException]
 ) -> None:

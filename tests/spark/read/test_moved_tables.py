@@ -90,7 +90,6 @@ def other(acid: AcidSession) -> Iterator[Connection]:
 
 @pytest.mark.parametrize("how", MOVES)
 @pytest.mark.parametrize("form", ["flat", "partitioned", "insert-only"])
-@pytest.mark.sampled
 def test_what_is_moved_while_it_is_read_is_found_or_told(
     acid: AcidSession, spark: SparkSession, other: Connection, monkeypatch: pytest.MonkeyPatch, form: str, how: str
 ) -> None:

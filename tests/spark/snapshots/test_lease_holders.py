@@ -422,7 +422,6 @@ CLASSIC_ACTIONS: dict[str, Callable[[Any, DataFrame, str], object]] = {
 @pytest.mark.parametrize(
     ("kind", "missing"), [("acid", False), ("acid", True), ("insert-only", True), ("original", True)]
 )
-@pytest.mark.sampled
 def test_rows_of_an_ended_snapshot_are_never_fewer_but_an_error_of_ours(
     scene: Scene, kind: str, tmp_path: Path, missing: bool
 ) -> None:

@@ -120,7 +120,6 @@ def undone(acid: AcidSession) -> Iterator[None]:
 
 @pytest.mark.parametrize("clause", CLAUSES)
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.sampled
 def test_what_a_clause_of_merge_knows(pair: Any, spark: SparkSession, clause: Any, way: Any) -> None:
     """All names in SQL, some by the builder: the ways differ in how they are given, not in what they mean."""
     cases = [(place, name) for place in ("condition", "value") for name in NAMES]

@@ -135,7 +135,6 @@ def _refuses_all(acid: AcidSession, verbs: dict[str, Callable[[AcidSession], obj
     ("verb", "writer"),
     [*((verb, "insert") for verb in VERBS), *((verb, "numbered batch") for verb in VERBS if "insert-only" not in verb)],
 )
-@pytest.mark.sampled
 def test_rows_of_who_writes_meanwhile_are_not_lost_below_the_base(tables: AcidSession, verb: str, writer: str) -> None:
     """They are replaced with the others, or they come after; never are they committed and nowhere to be seen."""
     name = "d.i" if "insert-only" in verb else "d.t"

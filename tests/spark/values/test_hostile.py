@@ -188,7 +188,6 @@ KEYS = {
 
 
 @pytest.mark.parametrize("kind", KEYS)
-@pytest.mark.sampled
 def test_keys_of_a_merge(acid: AcidSession, spark: SparkSession, kind: Any) -> None:
     """Every key meets itself, and nothing is inserted twice; with few keys and with many."""
     acid.create_table("d.t", {"k": kind, "n": "int"})

@@ -448,7 +448,6 @@ PARTS = 11
 
 
 @pytest.mark.parametrize("place", WIDE)
-@pytest.mark.sampled
 def test_all_names_together(acid: AcidSession, tmp_path: Path, place: Place) -> None:
     place(acid, NAMES, tmp_path)
 

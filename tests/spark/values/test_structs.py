@@ -120,7 +120,6 @@ def read(acid: AcidSession, name: Any = "d.t") -> Any:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.sampled
 def test_every_verb_stores_each_field_under_its_name(acid: AcidSession, spark: SparkSession, seed: Any) -> None:
     random = Random(seed)
     kind = any_type(random)

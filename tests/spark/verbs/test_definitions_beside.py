@@ -108,7 +108,6 @@ def frame(spark: SparkSession, *values: tuple[int, int, int]) -> Any:
 
 @pytest.mark.parametrize("name", VERBS)
 @pytest.mark.parametrize("used", ["written", "read"])
-@pytest.mark.sampled
 def test_in_a_block_a_verb_is_part_of_it_or_stays_or_is_refused_at_once(
     house: Callable[[], AcidSession], spark: SparkSession, name: str, used: str
 ) -> None:
@@ -146,7 +145,6 @@ def test_in_a_block_a_verb_is_part_of_it_or_stays_or_is_refused_at_once(
 
 
 @pytest.mark.parametrize("name", VERBS)
-@pytest.mark.sampled
 def test_a_verb_waits_for_those_locks_that_are_in_its_way_and_for_no_others(
     house: Callable[[], AcidSession], name: str
 ) -> None:
@@ -174,7 +172,6 @@ def test_a_verb_waits_for_those_locks_that_are_in_its_way_and_for_no_others(
 
 
 @pytest.mark.parametrize("name", [name for name, verb in VERBS.items() if verb.waits_for])
-@pytest.mark.sampled
 def test_the_lock_of_a_dead_client_is_waited_for_under_one_transaction(
     house: Callable[[], AcidSession], spark: SparkSession, name: str
 ) -> None:

@@ -71,7 +71,6 @@ WRITES: dict[str, Callable[[Any, SparkSession], object]] = {
 @pytest.mark.parametrize("how", [by_its_own_insert, by_a_merge, by_another_client])
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("within", ["alone", "block"])
-@pytest.mark.sampled
 def test_a_column_that_was_added_keeps_its_values(
     acid: AcidSession, spark: SparkSession, orders: Any, how: Change, write: str, within: str
 ) -> None:

@@ -117,7 +117,6 @@ VALUES = {
 
 @pytest.mark.parametrize("escape", [None, "\\"])
 @pytest.mark.parametrize("delimiter", ["-", " ", "/", "1", "44", "N", "\\"])
-@pytest.mark.sampled
 def test_values_of_all_types_are_whole_or_refused(
     acid: AcidSession, spark: SparkSession, delimiter: Any, escape: Any
 ) -> None:

@@ -115,7 +115,6 @@ def test_the_first_partition_columns_may_be_given(parts: Any, spark: SparkSessio
         ({"p": None}, [(10, 1, "a")], False),
     ],
 )
-@pytest.mark.sampled
 def test_a_frame_may_have_the_partition_that_is_replaced(
     parts: Any, spark: SparkSession, partition: Any, given: Any, replaced: Any
 ) -> None:

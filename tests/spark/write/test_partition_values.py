@@ -253,7 +253,6 @@ def rows(acid: AcidSession, name: Any = "d.t") -> Any:
 
 
 @pytest.mark.parametrize("kind", ["string", "char(30)"])
-@pytest.mark.sampled
 def test_the_text_that_stands_for_null_is_refused(
     acid: AcidSession, spark: SparkSession, tmp_path: Path, kind: Any
 ) -> None:
@@ -364,7 +363,6 @@ WRITTEN_OTHERWISE = {
 
 
 @pytest.mark.parametrize("kind", WRITTEN_OTHERWISE)
-@pytest.mark.sampled
 def test_a_partition_is_found_whatever_its_value_is_written_as(
     acid: AcidSession, spark: SparkSession, tmp_path: Path, kind: Any
 ) -> None:
@@ -416,7 +414,6 @@ def named_by_others(acid: AcidSession, kind: Any, *texts: Any, properties: Any =
 
 @pytest.mark.parametrize("properties", [None, INSERT_ONLY])
 @pytest.mark.parametrize("kind", NAMED_BY_OTHERS)
-@pytest.mark.sampled
 def test_rows_go_to_the_partition_that_others_have_named(
     acid: AcidSession, spark: SparkSession, tmp_path: Path, kind: Any, properties: Any
 ) -> None:

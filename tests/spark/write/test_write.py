@@ -102,7 +102,6 @@ def test_columns_that_the_table_lacks_are_added(acid: AcidSession, spark: SparkS
         ("array<struct<a:tinyint>>", [(1,), (1000,)], "array<struct<a:int>>"),
     ],
 )
-@pytest.mark.sampled
 def test_values_that_do_not_fit_fail_the_insert(
     acid: AcidSession, spark: SparkSession, type_: Any, value: Any, source: Any, ansi: Any
 ) -> None:
@@ -217,7 +216,6 @@ def test_dynamic_partitions_are_registered(acid: AcidSession, spark: SparkSessio
     ],
 )
 @pytest.mark.parametrize("shuffled", [False, True])
-@pytest.mark.sampled
 def test_partitions_of_every_type_and_of_null_keep_the_order_of_rows(
     acid: AcidSession, spark: SparkSession, type_: Any, texts: Any, shuffled: Any
 ) -> None:

@@ -27,7 +27,6 @@ def stage(spark: SparkSession, postgres_url: Any, template: Any, tmp_path_factor
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-@pytest.mark.sampled
 def test_a_statement_happens_on_the_table_of_now_or_not_at_all(stage: Stage, writer: str) -> None:
     print(f"seed {SEED}")
     chosen = [case for case in sample(SEED) if case.writer == writer]
