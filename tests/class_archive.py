@@ -27,7 +27,7 @@ def main() -> None:
     finally:
         spark.stop()
         java.stdin.close()  # what it lives as long as
-        java.wait(60)
+        java.wait(300)
 
 
 if __name__ == "__main__":
