@@ -448,6 +448,7 @@ PARTS = 11
 
 
 @pytest.mark.parametrize("place", WIDE)
+@pytest.mark.sampled(days=len(WIDE))
 def test_all_names_together(acid: AcidSession, tmp_path: Path, place: Place) -> None:
     place(acid, NAMES, tmp_path)
 

@@ -29,6 +29,7 @@ from hive_acid.spark import AcidSession
 from hive_acid.streaming import JsonWriter, StreamingConnection
 from hive_acid.wire import ConstraintKind, ttypes
 from hive_acid.write.table_write import TableWrite
+from tests.sampling import Sample
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.tables.test_load import write_orc
 
@@ -183,39 +184,44 @@ REPLACING: dict[str, Writer] = {
 APPENDING = {*ADDING} - {"replace where", "upsert"}
 OF_ALL_SHAPES = ("insert", "multi", "overwrite", "update", "merge update by Spark", "merge")
 INSERT_ONLY = ("insert", "INSERT (columns)", "multi", "FROM", "overwrite", "OVERWRITE")
+SHAPES = {
+    "partitioned": ({"keyed": True}, (*ADDING, *REPLACING)),
+    "flat": ({"keyed": False}, OF_ALL_SHAPES),
+    "insert-only": ({"insert_only": True}, INSERT_ONLY),
+}
+"""Of a table and the writers that are tried on it."""
+ROW_DAYS = 2
+"""So many days have the rows; the writers have three, so that each row of each has its turn within six."""
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("keyed", "insert_only", "names"),
-    [(True, False, (*ADDING, *REPLACING)), (False, False, OF_ALL_SHAPES), (True, True, INSERT_ONLY)],
-    ids=["partitioned", "flat", "insert-only"],
+    ("shape", "name"),
+    [pytest.param(how, name, id=f"{shape}-{name}") for shape, (how, names) in SHAPES.items() for name in names],
 )
-def test_all_writers_keep_to_constraints(acid: AcidSession, keyed: bool, insert_only: bool, names: Any) -> None:
+def test_all_writers_keep_to_constraints(acid: AcidSession, shape: dict[str, bool], name: str, sample: Sample) -> None:
     wrong: list[Any] = []
-    made(acid, keyed=keyed, insert_only=insert_only)
-    for name in names:
-        acid.sql("TRUNCATE TABLE d.t")
-        acid.insert("d.t", source(acid, FIRST))
-        for what, (row, broken) in sorted(ROWS.items(), key=lambda one: one[1][1] is None):
-            breaks = None if broken == "p_there" and not keyed else broken
-            if (name, breaks) == ("upsert", "id_there"):
-                continue  # a key that is null is told before
-            before, said = rows(acid), None
-            kept = name in ADDING or ("verwrite" in name.lower() and keyed)
-            others = [one for one in before if not one.startswith("(2, ") or name in APPENDING] if kept else []
-            expected = before if breaks else sorted([*others, shown(row, keyed=keyed)])
-            try:
-                (ADDING | REPLACING)[name](acid, row)
-            except ConstraintError as error:
-                said = str(error)
-            except Exception as error:
-                wrong.append((name, what, repr(error)[:400]))
-                continue
-            if (said is None) != (breaks is None) or (breaks and f"constraint {breaks} of d.t: " not in str(said)):
-                wrong.append((name, what, f"expected {breaks}, and it said {said}"))
-            if (found := rows(acid)) != expected:
-                wrong.append((name, what, f"{found} instead of {expected}"))
+    made(acid, **shape)
+    keyed = shape.get("keyed", True)
+    for what in sample.of(sorted(ROWS, key=lambda what: ROWS[what][1] is None), days=ROW_DAYS):
+        row, broken = ROWS[what]
+        breaks = None if broken == "p_there" and not keyed else broken
+        if (name, breaks) == ("upsert", "id_there"):
+            continue  # a key that is null is told before
+        before, said = rows(acid), None
+        kept = name in ADDING or ("verwrite" in name.lower() and keyed)
+        others = [one for one in before if not one.startswith("(2, ") or name in APPENDING] if kept else []
+        expected = before if breaks else sorted([*others, shown(row, keyed=keyed)])
+        try:
+            (ADDING | REPLACING)[name](acid, row)
+        except ConstraintError as error:
+            said = str(error)
+        except Exception as error:
+            wrong.append((what, repr(error)[:400]))
+            continue
+        if (said is None) != (breaks is None) or (breaks and f"constraint {breaks} of d.t: " not in str(said)):
+            wrong.append((what, f"expected {breaks}, and it said {said}"))
+        if (found := rows(acid)) != expected:
+            wrong.append((what, f"{found} instead of {expected}"))
     assert not wrong, "\n".join(map(str, wrong))
 
 
