@@ -18,18 +18,17 @@ from hive_acid.spark.sql.mentions import mentions_ours, refuse_hives_columns
 from hive_acid.spark.sql.names import CurrentDatabase, DatabaseOfSession, DatabaseOfThread, Names
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.statements import (
-    alter,
     change,
-    create,
-    databases,
     insert,
     merge,
+    operate,
     privileges,
     session_words,
     show,
     transfer,
-    views,
+    upkeep,
 )
+from hive_acid.spark.sql.statements.definitions import alter, create, databases, views
 from hive_acid.spark.sql.statements.explain import explains, shown_locks, shown_plan
 from hive_acid.spark.sql.statements.script import substituted
 from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
@@ -51,8 +50,8 @@ _STATEMENTS: dict[str, _Handler] = {
     "UPDATE": change.update,
     "DELETE": change.delete,
     "MERGE": merge.merge,
-    "TRUNCATE": create.truncate,
-    "ANALYZE": create.analyze,
+    "TRUNCATE": upkeep.truncate,
+    "ANALYZE": upkeep.analyze,
     "LOAD": transfer.load_data,
     "EXPORT": transfer.export,
     "IMPORT": transfer.import_,
@@ -60,7 +59,7 @@ _STATEMENTS: dict[str, _Handler] = {
     "DESCRIBE": show.describe,
     "DESC": show.describe,
     "USE": show.use,
-    "ABORT": show.operate,
+    "ABORT": operate.operate,
     "COMMENT": databases.comment_on,
     "GRANT": privileges.grant,
     "REVOKE": privileges.revoke,

@@ -21,7 +21,7 @@ from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partit
 from hive_acid.spark.sql.relations import Ctes, ctes
 from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
 from hive_acid.spark.sql.run import Run, new_name
-from hive_acid.spark.sql.statements.storage import Storage, accept_storage
+from hive_acid.spark.sql.statements.definitions.storage import Storage, accept_storage
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.values.assign import left_out, sql_type
 from hive_acid.spark.values.quoting import quoted

@@ -1,4 +1,4 @@
-"""SHOW, DESCRIBE and USE, and the statements of operators."""
+"""SHOW, DESCRIBE and USE."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from hive_acid.catalog.storage_formats import name_of
 from hive_acid.catalog.table import VIRTUAL_VIEW, Column, Table
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.properties import TRANSACTIONAL
-from hive_acid.operators import execution as operators
-from hive_acid.operators.statements import parse
 from hive_acid.spark.sql.columns import property_key
 from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause
 from hive_acid.spark.sql.run import Run
-from hive_acid.spark.sql.statements.constraints import stands_behind, told, told_of
+from hive_acid.spark.sql.statements.definitions.constraints import stands_behind, told, told_of
+from hive_acid.spark.sql.statements.operate import operate
 from hive_acid.spark.sql.statements.privileges import show_privileges
 from hive_acid.spark.sql.tokens import DATABASE_WORDS, Cursor
 from hive_acid.spark.sql.views import is_out_column
@@ -179,12 +178,6 @@ def use(run: Run, cursor: Cursor) -> DataFrame:
     if not run.explains:
         run.current.use(run.spark, name)
     return run.nothing()
-
-
-def operate(run: Run, cursor: Cursor) -> DataFrame:
-    """An operator's statement, such as ``ABORT TRANSACTIONS 1 2``: its result, by `hive_acid.operators.execution`."""
-    asked = parse(cursor.text)
-    return run.nothing() if run.explains else run.listing(operators.run(run.acid.connection, asked, run.names))
 
 
 # --- lists ---------------------------------------------------------------------------------------

@@ -1,13 +1,9 @@
-"""CREATE and DROP of tables, CREATE TABLE AS and LIKE; TRUNCATE and ANALYZE."""
+"""CREATE and DROP of tables, CREATE TABLE AS and LIKE."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
 from pyspark.sql import DataFrame
 
-from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.storage_formats import (
     NOT_EXTERNAL,
     StorageFormat,
@@ -16,7 +12,7 @@ from hive_acid.catalog.storage_formats import (
     only_orc,
     storage_format,
 )
-from hive_acid.catalog.table import Column, Table
+from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, NoSuchObjectError, SqlError
 from hive_acid.format.properties import (
     TRANSACTIONAL,
@@ -27,60 +23,18 @@ from hive_acid.format.properties import (
     with_defaults,
     word_of,
 )
-from hive_acid.spark.sql.columns import comment, names, properties
-from hive_acid.spark.sql.partitions import parenthesized_partition, static_values
 from hive_acid.spark.sql.run import Run
-from hive_acid.spark.sql.statements.constraints import check_constraints, column_element, table_elements
-from hive_acid.spark.sql.statements.storage import Storage, accept_storage
+from hive_acid.spark.sql.statements.definitions.constraints import check_constraints, table_elements
+from hive_acid.spark.sql.statements.definitions.table_clauses import (
+    EXTERNAL,
+    OUR_FORMAT,
+    OURS,
+    TableClauses,
+    table_clauses,
+)
 from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.tables.definition import new_table
 from hive_acid.spark.values.types import row_type
-
-_ORC = "ORC"
-_OURS = (None, _ORC, "HIVE_ACID")
-"""What stands behind USING where a table is the metastore's."""
-
-
-_EXTERNAL = "EXTERNAL_TABLE"
-_REFUSED: dict[tuple[str, ...], str] = {
-    ("SKEWED", "BY"): "skewed values have no directories here: leave the clause out",
-    ("CLUSTER", "BY"): "rows are placed by CLUSTERED BY (columns) INTO n BUCKETS",
-    ("FILE", "FORMAT"): "say STORED AS",
-    ("PARTITIONED", "BY", "SPEC"): "partitions have values of columns: PARTITIONED BY (column type)",
-    ("DEFAULT", "COLLATION"): "texts are compared by their bytes",
-    ("WITH", "SERDEPROPERTIES"): "they follow ROW FORMAT SERDE 'class'",
-    ("WITH", "ROW"): "views that keep rows, and row filters, are not made here",
-}
-"""Clauses of others that have no meaning here, and what to say instead."""
-
-
-@dataclass
-class _Definition:
-    """What the clauses behind a new table's name and columns say; a source of Spark's is not ours to make."""
-
-    columns: list[Column]
-    keys: list[Column] = field(default_factory=list)
-    key_names: list[str] = field(default_factory=list)
-    clustered_by: list[str] = field(default_factory=list)
-    buckets: int | None = None
-    location: str | None = None
-    properties: dict[str, str] = field(default_factory=dict)
-    provider: str | None = None
-    storage: Storage = field(default_factory=Storage)
-    external: bool = False
-    constraints: list[Constraint] = field(default_factory=list)
-
-    def words(self) -> dict[str, Any]:
-        """The arguments of `create_table`, beside the name and the columns."""
-        return {
-            "partitioned_by": [key.name for key in self.keys] or self.key_names,
-            "clustered_by": self.clustered_by,
-            "buckets": self.buckets,
-            "properties": self.properties,
-            "location": self.location,
-            "stored_as": self.storage.form or _ORC,
-            "serde_properties": self.storage.serde_properties,
-        }
 
 
 def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
@@ -113,14 +67,14 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
             raise cursor.error("OR REPLACE does not go with LIKE: TRUNCATE the table, or drop it first")
         return _like(run, cursor, name, external=external, if_not_exists=if_not_exists)
     columns, constraints = table_elements(run, cursor) if cursor.sees("(") else ([], [])
-    definition = _clauses(run, cursor, _Definition(columns, constraints=constraints, external=external))
+    definition = table_clauses(run, cursor, TableClauses(columns, constraints=constraints, external=external))
     query = None
     if not cursor.at_end:
         cursor.accept("AS")
         start = cursor.start
         query = cursor.rest()
     cursor.finish()
-    if definition.provider not in _OURS:
+    if definition.provider not in OURS:
         run.names.refuse_hidden(name)
         return None if query is None else run.query(query, before=run.explains + cursor.text[first:start])
     if said and word_of(definition.properties, TRANSACTIONAL, default="true") != "true":
@@ -139,7 +93,7 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
     return run.nothing()
 
 
-def _check_kind(name: Name, definition: _Definition, *, is_filled: bool) -> None:
+def _check_kind(name: Name, definition: TableClauses, *, is_filled: bool) -> None:
     """Raise SqlError for a format that full-ACID tables, which are made by default, do not have, and for what an
     external table, or a plain one that is made with its rows, cannot be.
     """
@@ -156,7 +110,7 @@ def _check_kind(name: Name, definition: _Definition, *, is_filled: bool) -> None
             f"CREATE EXTERNAL TABLE {name} has to say how its files are STORED AS: to Hive they would be TEXTFILE, and "
             "tables are ORC here if nothing is said"
         )
-    form = definition.storage.form or _ORC
+    form = definition.storage.form or OUR_FORMAT
     if isinstance(form, str):
         storage_format(form)
     if is_orc(form) or definition.external:
@@ -165,7 +119,7 @@ def _check_kind(name: Name, definition: _Definition, *, is_filled: bool) -> None
         raise SqlError(only_orc(form if isinstance(form, str) else format_called(form)))
 
 
-def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_not_exists: bool) -> DataFrame:
+def _as_query(run: Run, name: Name, definition: TableClauses, query: str, *, if_not_exists: bool) -> DataFrame:
     if definition.columns or definition.keys:
         raise ColumnError(f"CREATE TABLE {name} AS takes its columns from the query: name the partition columns only")
     if if_not_exists and run.names.written(name) is not None:
@@ -179,7 +133,7 @@ def _as_query(run: Run, name: Name, definition: _Definition, query: str, *, if_n
     return run.counts(num_affected_rows=rows, num_inserted_rows=rows)
 
 
-def _replaced(run: Run, table: Table, definition: _Definition, query: str | None) -> DataFrame:
+def _replaced(run: Run, table: Table, definition: TableClauses, query: str | None) -> DataFrame:
     """Have other rows, or none, in a table that is defined in the same way; frames of it keep those that they had."""
     if query is not None and (definition.columns or definition.keys):
         raise ColumnError(f"CREATE TABLE {table.full_name} AS takes its columns from the query: name partition columns")
@@ -212,13 +166,13 @@ def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists
     model = run.names.defined(at)
     if model is None:
         raise NoSuchObjectError(f"the metastore has no table {run.names.full(at)}")
-    definition = _clauses(run, cursor, _Definition([], external=external))
+    definition = table_clauses(run, cursor, TableClauses([], external=external))
     cursor.finish()
     if definition.provider is not None:
         raise SqlError(f"CREATE TABLE {name} LIKE takes the format of {model.full_name}, or STORED AS: leave USING out")
     kind = () if external or model.is_view else (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, "bucketing_version")
     inherited = {key: value for key in kind if (value := property_of(model.parameters, key)) is not None}
-    is_external = external or (model.table_type == _EXTERNAL and not is_transactional(definition.properties))
+    is_external = external or (model.table_type == EXTERNAL and not is_transactional(definition.properties))
     if not (is_external or model.is_view or TRANSACTIONAL_PROPERTIES in definition.properties):
         # What says nothing of it is a plain one, and what is made without would be none.
         inherited = with_defaults(inherited, {TRANSACTIONAL: "false"})
@@ -232,65 +186,12 @@ def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists
         location=definition.location,
         clustered_by=model.bucket_columns,
         buckets=model.buckets if model.bucket_columns else None,
-        stored_as=form or (_ORC if model.is_view else own),
+        stored_as=form or (OUR_FORMAT if model.is_view else own),
         serde_properties=model.serde_parameters if form is None else definition.storage.serde_properties,
         external=is_external,
         if_not_exists=if_not_exists,
     )
     return run.nothing()
-
-
-def _clauses(run: Run, cursor: Cursor, found: _Definition) -> _Definition:
-    """What the clauses say that come next is added to a definition."""
-    while not cursor.at_end and not cursor.sees("AS") and cursor.peek() not in ("SELECT", "WITH", "FROM", "VALUES"):
-        if (refused := next((words for words in _REFUSED if cursor.sees(*words)), None)) is not None:
-            raise cursor.error(f"{' '.join(refused)}: {_REFUSED[refused]}")
-        if accept_storage(cursor, found.storage):
-            continue
-        if cursor.accept("PARTITIONED", "BY"):
-            _partitioned_by(run, cursor, found)
-        elif cursor.accept("CLUSTERED", "BY"):
-            found.clustered_by = names(cursor, "bucket columns")
-            if cursor.sees("SORTED"):
-                raise cursor.error("SORTED BY is not supported: files are in the order of their row ids, leave it out")
-            cursor.expect("INTO")
-            found.buckets = cursor.integer("a number of buckets")
-            cursor.expect("BUCKETS")
-        elif cursor.accept("USING"):
-            found.provider = cursor.name("a format").parts[-1].upper()
-        elif cursor.accept("LOCATION"):
-            found.location = cursor.string("a location")
-        elif cursor.accept("TBLPROPERTIES"):
-            found.properties |= properties(cursor)
-        elif (text := comment(cursor)) is not None:
-            found.properties["comment"] = text
-        elif found.provider not in _OURS and cursor.accept("OPTIONS"):
-            properties(cursor)
-        else:
-            raise cursor.error(
-                "of CREATE TABLE's clauses PARTITIONED BY, CLUSTERED BY … INTO n BUCKETS, ROW FORMAT, STORED AS, "
-                "LOCATION, COMMENT, TBLPROPERTIES and AS are understood"
-            )
-    return found
-
-
-def _partitioned_by(run: Run, cursor: Cursor, definition: _Definition) -> None:
-    """Typed columns as Hive has them, or names of columns as Spark has them."""
-    inside = cursor.parentheses("partition columns")
-    while True:
-        if inside.peek(1) == "(":
-            raise inside.error("partitions have values of columns, not of functions: add a column, and fill it")
-        if inside.peek(1) in ("", ",") and not inside.sees_string():
-            definition.key_names.append(inside.identifier("a partition column").lower())
-        else:
-            key, constraints = column_element(run, inside)
-            definition.keys.append(key)
-            definition.constraints += constraints
-        if not inside.accept(","):
-            break
-    inside.finish()
-    if definition.keys and definition.key_names:
-        raise SqlError("PARTITIONED BY takes columns with types, or names of columns, not some of each")
 
 
 def drop_table(run: Run, cursor: Cursor) -> DataFrame | None:
@@ -303,58 +204,4 @@ def drop_table(run: Run, cursor: Cursor) -> DataFrame | None:
     if table is None:
         return None
     run.acid.drop_table(table.full_name, purge=purge)
-    return run.nothing()
-
-
-def truncate(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``TRUNCATE TABLE t [PARTITION (…)]``; None if the table is not ours."""
-    cursor.expect("TRUNCATE", "TABLE")
-    table = run.names.written(cursor.name())
-    if table is None:
-        return None
-    inside = parenthesized_partition(cursor)
-    cursor.finish()
-    run.acid.truncate(table, static_values(run, table, inside))
-    return run.nothing()
-
-
-def analyze(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``ANALYZE TABLE t [PARTITION (…)] COMPUTE STATISTICS [FOR [ALL] COLUMNS [a, b]]``; None if it is not ours."""
-    if cursor.sees("ANALYZE", "TABLES"):
-        return _analyze_all(run, cursor)
-    cursor.expect("ANALYZE", "TABLE")
-    table = run.names.written(cursor.name())
-    if table is None:
-        return None
-    inside = parenthesized_partition(cursor)
-    cursor.expect("COMPUTE", "STATISTICS")
-    columns: list[str] = []
-    if cursor.accept("FOR", "ALL", "COLUMNS"):
-        columns = [column.name for column in table.columns]
-    elif cursor.accept("FOR", "COLUMNS"):
-        listed = [] if cursor.at_end else cursor.until().separated("columns")
-        columns = [item.identifier("a column").lower() for item in listed] or [one.name for one in table.columns]
-    else:
-        cursor.accept("NOSCAN")
-    cursor.finish()
-    partition = static_values(run, table, inside)
-    run.acid.analyze(table, columns=columns, partition=partition)
-    return run.nothing()
-
-
-def _analyze_all(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``ANALYZE TABLES [IN d] COMPUTE STATISTICS [NOSCAN]``, of those with transactions; None if Spark has them."""
-    cursor.expect("ANALYZE", "TABLES")
-    database = run.names.current_database
-    if cursor.accept("IN") or cursor.accept("FROM"):
-        database = run.names.database(cursor.name("a database's name"))
-    cursor.expect("COMPUTE", "STATISTICS")
-    cursor.accept("NOSCAN")
-    cursor.finish()
-    if run.beside_spark and not run.names.has_database(database):
-        return None
-    for name in sorted(run.acid.connection.call("get_tables", database, "*")):
-        table = run.acid.connection.table(database, name)
-        if table.is_transactional and not table.is_view:
-            run.acid.analyze(table)
     return run.nothing()

@@ -21,13 +21,13 @@ from hive_acid.spark.sql.columns import (
 )
 from hive_acid.spark.sql.partitions import parenthesized_partition, partition_clause, partitions_where
 from hive_acid.spark.sql.run import Run
-from hive_acid.spark.sql.statements.constraints import (
+from hive_acid.spark.sql.statements.definitions.constraints import (
     check_constraints,
     column_constraint,
     column_element,
     table_constraint,
 )
-from hive_acid.spark.sql.statements.show import operate
+from hive_acid.spark.sql.statements.operate import operate
 from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.wire import ConstraintKind, ttypes
 

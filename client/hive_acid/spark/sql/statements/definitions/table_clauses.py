@@ -1,0 +1,116 @@
+"""The clauses of CREATE TABLE, behind the new table's name and columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hive_acid.catalog.constraints import Constraint
+from hive_acid.catalog.table import Column
+from hive_acid.errors import SqlError
+from hive_acid.spark.sql.columns import comment, names, properties
+from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.statements.definitions.constraints import column_element
+from hive_acid.spark.sql.statements.definitions.storage import Storage, accept_storage
+from hive_acid.spark.sql.tokens import Cursor
+
+OUR_FORMAT = "ORC"
+"""The format of a table of which none is said."""
+
+OURS = (None, OUR_FORMAT, "HIVE_ACID")
+"""What stands behind USING where a table is the metastore's."""
+
+EXTERNAL = "EXTERNAL_TABLE"
+
+_REFUSED: dict[tuple[str, ...], str] = {
+    ("SKEWED", "BY"): "skewed values have no directories here: leave the clause out",
+    ("CLUSTER", "BY"): "rows are placed by CLUSTERED BY (columns) INTO n BUCKETS",
+    ("FILE", "FORMAT"): "say STORED AS",
+    ("PARTITIONED", "BY", "SPEC"): "partitions have values of columns: PARTITIONED BY (column type)",
+    ("DEFAULT", "COLLATION"): "texts are compared by their bytes",
+    ("WITH", "SERDEPROPERTIES"): "they follow ROW FORMAT SERDE 'class'",
+    ("WITH", "ROW"): "views that keep rows, and row filters, are not made here",
+}
+"""Clauses of others that have no meaning here, and what to say instead."""
+
+
+@dataclass
+class TableClauses:
+    """What the clauses behind a new table's name and columns say; a source of Spark's is not ours to make."""
+
+    columns: list[Column]
+    keys: list[Column] = field(default_factory=list)
+    key_names: list[str] = field(default_factory=list)
+    clustered_by: list[str] = field(default_factory=list)
+    buckets: int | None = None
+    location: str | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+    provider: str | None = None
+    storage: Storage = field(default_factory=Storage)
+    external: bool = False
+    constraints: list[Constraint] = field(default_factory=list)
+
+    def words(self) -> dict[str, Any]:
+        """The arguments of `create_table`, beside the name and the columns."""
+        return {
+            "partitioned_by": [key.name for key in self.keys] or self.key_names,
+            "clustered_by": self.clustered_by,
+            "buckets": self.buckets,
+            "properties": self.properties,
+            "location": self.location,
+            "stored_as": self.storage.form or OUR_FORMAT,
+            "serde_properties": self.storage.serde_properties,
+        }
+
+
+def table_clauses(run: Run, cursor: Cursor, found: TableClauses) -> TableClauses:
+    """What the clauses say that come next is added to a definition."""
+    while not cursor.at_end and not cursor.sees("AS") and cursor.peek() not in ("SELECT", "WITH", "FROM", "VALUES"):
+        if (refused := next((words for words in _REFUSED if cursor.sees(*words)), None)) is not None:
+            raise cursor.error(f"{' '.join(refused)}: {_REFUSED[refused]}")
+        if accept_storage(cursor, found.storage):
+            continue
+        if cursor.accept("PARTITIONED", "BY"):
+            _partitioned_by(run, cursor, found)
+        elif cursor.accept("CLUSTERED", "BY"):
+            found.clustered_by = names(cursor, "bucket columns")
+            if cursor.sees("SORTED"):
+                raise cursor.error("SORTED BY is not supported: files are in the order of their row ids, leave it out")
+            cursor.expect("INTO")
+            found.buckets = cursor.integer("a number of buckets")
+            cursor.expect("BUCKETS")
+        elif cursor.accept("USING"):
+            found.provider = cursor.name("a format").parts[-1].upper()
+        elif cursor.accept("LOCATION"):
+            found.location = cursor.string("a location")
+        elif cursor.accept("TBLPROPERTIES"):
+            found.properties |= properties(cursor)
+        elif (text := comment(cursor)) is not None:
+            found.properties["comment"] = text
+        elif found.provider not in OURS and cursor.accept("OPTIONS"):
+            properties(cursor)
+        else:
+            raise cursor.error(
+                "of CREATE TABLE's clauses PARTITIONED BY, CLUSTERED BY … INTO n BUCKETS, ROW FORMAT, STORED AS, "
+                "LOCATION, COMMENT, TBLPROPERTIES and AS are understood"
+            )
+    return found
+
+
+def _partitioned_by(run: Run, cursor: Cursor, definition: TableClauses) -> None:
+    """Typed columns as Hive has them, or names of columns as Spark has them."""
+    inside = cursor.parentheses("partition columns")
+    while True:
+        if inside.peek(1) == "(":
+            raise inside.error("partitions have values of columns, not of functions: add a column, and fill it")
+        if inside.peek(1) in ("", ",") and not inside.sees_string():
+            definition.key_names.append(inside.identifier("a partition column").lower())
+        else:
+            key, constraints = column_element(run, inside)
+            definition.keys.append(key)
+            definition.constraints += constraints
+        if not inside.accept(","):
+            break
+    inside.finish()
+    if definition.keys and definition.key_names:
+        raise SqlError("PARTITIONED BY takes columns with types, or names of columns, not some of each")
