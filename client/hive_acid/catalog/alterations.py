@@ -13,6 +13,7 @@ from hive_acid.catalog.calls import CatalogCalls
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Column, Table, folded, table_from_wire
 from hive_acid.errors import ColumnError, ViewError
+from hive_acid.format.properties import ACCURATE
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 
@@ -129,6 +130,21 @@ class Alterations:
         kept = {key: value for key, value in (wire.parameters or {}).items() if key not in properties}
         wire.parameters = kept | {key: value for key, value in properties.items() if value is not None}
         self._alter(transaction, table, "alter_table", wire)
+
+    def set_figures(
+        self, transaction: Transaction, meant: TableReference, figures: Mapping[str, str], partition: str | None
+    ) -> None:
+        """Store what somebody says of the rows and files of a table, or of a partition (``k=v/…``).
+
+        Nobody takes it for counted: queries are not answered out of it. Raises NoSuchObjectError.
+        """
+        table, wire = self._locked(transaction, meant, ttypes.LockType.EXCL_WRITE)
+        told = wire
+        if partition is not None:
+            told = self._calls.call("get_partition_by_name", table.database, table.name, partition)
+        kept = {key: value for key, value in (told.parameters or {}).items() if key != ACCURATE}
+        told.parameters = kept | dict(figures)
+        self._alter(transaction, table, "alter_table" if partition is None else "alter_partition", told)
 
     def redefine_view(self, transaction: Transaction, meant: TableReference, view: Table) -> None:
         """Give a view the columns, the query and the properties of `view`. Raises ViewError if it is a table by now."""

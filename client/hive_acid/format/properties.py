@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 TRANSACTIONAL = "transactional"
 TRANSACTIONAL_PROPERTIES = "transactional_properties"
+ACCURATE = "COLUMN_STATS_ACCURATE"
+"""The parameter that says which statistics are counted, so that queries may be answered out of them."""
 INSERT_ONLY = "insert_only"
 LAYOUT_PROPERTY = "hive_acid.layout"
 

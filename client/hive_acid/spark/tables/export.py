@@ -23,6 +23,7 @@ from hive_acid.connection import Connection
 from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, NoSuchObjectError
 from hive_acid.filesystem import files
 from hive_acid.format.progress import PROGRESS_PREFIX
+from hive_acid.format.properties import ACCURATE
 from hive_acid.spark.jvm.observed import count_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
 from hive_acid.spark.read import insert_only
@@ -41,7 +42,7 @@ _VERSION = 1
 _OF_THIS_TABLE = frozenset(
     {
         CREATED_BY,
-        "COLUMN_STATS_ACCURATE",
+        ACCURATE,
         "EXTERNAL",
         "numFiles",
         "numRows",

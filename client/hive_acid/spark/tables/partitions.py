@@ -63,14 +63,7 @@ def add_partitions(
     refuse_long_values(table, (files.join(table.location, name) for name in new))
     found: dict[Values, list[DataFilePath]] = {}
     for name, location in new.items():
-        own = files.join(table.location, name)
-        entries = files.list_tree(own)
-        is_used = any(not entry.is_directory and not is_hidden(entry.path) for entry in entries)
-        if is_used and not _are_dropped(transaction, table, own, entries):
-            raise FormatError(
-                f"{own} has files in it, of which nobody knows which write of {table.full_name} they are: move them "
-                "elsewhere and give their location"
-            )
+        _holds_files(transaction, table, files.join(table.location, name))
         if location is not None:
             refuse_unread(table, "ADD PARTITION … LOCATION")
             found[_values(table, name)] = find_files(location)
@@ -82,6 +75,32 @@ def add_partitions(
     if without:
         context.connection.add_partitions(table, without)
     return count
+
+
+def register_found(context: Context, transaction: Transaction, meant: TableReference, found: Mapping[str, str]) -> None:
+    """Register partitions (``k=v/…``) whose empty directories were found; what a drop has left is none.
+
+    Raises FormatError for one with files in it.
+    """
+    table = context.locked_for_reading(transaction, meant)
+    empty = {name: place for name, place in found.items() if not _holds_files(transaction, table, place)}
+    context.connection.add_partitions(table, empty)
+
+
+def _holds_files(transaction: Transaction, table: Table, own: str) -> bool:
+    """Whether a directory that is no partition's holds files, of a partition that was dropped.
+
+    Raises FormatError for files of which it is not known what they are.
+    """
+    entries = files.list_tree(own)
+    if all(entry.is_directory or is_hidden(entry.path) for entry in entries):
+        return False
+    if not _are_dropped(transaction, table, own, entries):
+        raise FormatError(
+            f"{own} has files in it, of which nobody knows which write of {table.full_name} they are: move them "
+            "elsewhere, and say ADD PARTITION … LOCATION"
+        )
+    return True
 
 
 def _are_dropped(transaction: Transaction, table: Table, own: str, entries: Sequence[files.FileEntry]) -> bool:

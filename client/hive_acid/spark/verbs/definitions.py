@@ -163,6 +163,14 @@ class DefinitionVerbs(SessionBase):
         """Set a table's properties, or remove those whose value is None."""
         self._alter(table, lambda txn, meant: self._alterations.set_properties(txn, meant, properties))
 
+    def set_figures(self, table: str | Table, figures: Mapping[str, str], partition: str | None = None) -> None:
+        """Say how many rows, files and bytes (``numRows``, ``rawDataSize``, ``numFiles``, ``totalSize``) a table or a
+        partition (``k=v/…``) has, for those who plan queries; `analyze` counts them.
+
+        Raises NoSuchObjectError for a partition that is not there.
+        """
+        self._alter(table, lambda txn, meant: self._alterations.set_figures(txn, meant, figures, partition))
+
     def add_columns(self, table: str | Table, columns: Mapping[str, str] | t.StructType | Sequence[Column]) -> None:
         """Add columns at the end of a table, null in the rows that are there; no file is written.
 

@@ -11,6 +11,7 @@ from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.storage_formats import StorageFormat
 from hive_acid.catalog.table import Table, table_parts
 from hive_acid.errors import TransactionClosedError, UnsupportedTableError
+from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.operators import compactions
 from hive_acid.spark.tables import requests as compaction
 from hive_acid.spark.tables.convert import convert
@@ -18,7 +19,7 @@ from hive_acid.spark.tables.create_as import create_with_rows
 from hive_acid.spark.tables.definition import differences
 from hive_acid.spark.tables.export import export_table, read_export
 from hive_acid.spark.tables.load import load
-from hive_acid.spark.tables.partitions import add_partitions
+from hive_acid.spark.tables.partitions import add_partitions, register_found
 from hive_acid.spark.tables.statistics import TableStatistics, analyze
 from hive_acid.spark.tables.truncate import truncate
 from hive_acid.spark.tables.upgrade import UpgradeFinding, upgrade_check
@@ -156,6 +157,27 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
                 self._context, transaction, of, partitions, if_not_exists=if_not_exists
             ),
         )
+
+    def register_partitions(self, table: str | Table, found: Mapping[str, str]) -> None:
+        """Register partitions (``k=v/…``) that lie at directories which are there, of a plain table with their files.
+
+        Those of an ACID table have to be empty: raises FormatError for files, of which it is not known which write of
+        the table they are.
+        """
+        if not (plain := self._lookup(table)).is_transactional:
+            self.connection.add_partitions(plain, found)
+            return
+        self._on(table, lambda transaction, of: register_found(self._context, transaction, of, found))
+
+    def exchange_partition(self, table: str | Table, source: str | Table, partition: PartitionSpec) -> None:
+        """Move the partitions of `source` that `partition` covers to `table`, both plain ones, with their files.
+
+        Raises MetaError for ACID tables, tables that differ in their columns, and a partition that is there already.
+        """
+        check_partition(partition)
+        giving, taking = self._lookup(source), self._lookup(table)
+        spec = {key: DEFAULT_PARTITION if value is None else str(value) for key, value in partition.items()}
+        self.connection.call("exchange_partitions", spec, giving.database, giving.name, taking.database, taking.name)
 
     def truncate(self, table: str | Table, partition: PartitionSpec | None = None) -> None:
         """Remove all rows of a table, or of the partitions that `partition` covers; readers keep their snapshots.

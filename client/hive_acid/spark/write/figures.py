@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hive_acid.format.properties import ACCURATE
 from hive_acid.wire import ttypes
 
 COMPUTED = ttypes.EnvironmentContext(properties={"STATS_GENERATED": "TASK", "hive_acid.statistics.only": "true"})
@@ -28,5 +29,5 @@ def with_figures(parameters: Mapping[str, str] | None, figures: Figures) -> dict
         "numRows": str(figures.rows),
         "numFiles": str(figures.files),
         "totalSize": str(figures.size_bytes),
-        "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}',
+        ACCURATE: '{"BASIC_STATS":"true"}',
     }

@@ -19,6 +19,7 @@ from hive_acid.errors import FormatError, MetastoreError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import is_hidden
+from hive_acid.format.properties import ACCURATE
 from hive_acid.spark.write.figures import COMPUTED, Figures, with_figures
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
@@ -137,6 +138,6 @@ def _holds_nothing_else(own: Sequence[str]) -> bool:
 
 def _is_accurate(parameters: Mapping[str, str]) -> bool:
     try:
-        return str(json.loads(parameters.get("COLUMN_STATS_ACCURATE", "{}")).get("BASIC_STATS")).lower() == "true"
+        return str(json.loads(parameters.get(ACCURATE, "{}")).get("BASIC_STATS")).lower() == "true"
     except (ValueError, AttributeError):
         return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.table import Column, Table
-from hive_acid.errors import AlreadyExistsError, NoSuchObjectError, SqlError
+from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError, SqlError
 from hive_acid.format.properties import TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, is_insert_only, is_transactional
 from hive_acid.spark.sql.columns import (
     column_definition,
@@ -28,14 +29,18 @@ from hive_acid.spark.sql.statements.definitions.constraints import (
     table_constraint,
 )
 from hive_acid.spark.sql.statements.operate import operate
+from hive_acid.spark.sql.statements.repair import add_found
 from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.spark.tables.repair import astray
 from hive_acid.wire import ConstraintKind, ttypes
 
 _UNDERSTOOD = (
     "of ALTER TABLE, ADD COLUMNS, RENAME COLUMN, CHANGE COLUMN, ALTER COLUMN … TYPE, COMMENT, SET and DROP, RENAME TO, "
-    "SET OWNER, ADD and DROP CONSTRAINT, SET and UNSET TBLPROPERTIES, ADD, DROP and RENAME PARTITION, TOUCH, "
-    "CONCATENATE and COMPACT are understood"
+    "SET OWNER, ADD and DROP CONSTRAINT, SET and UNSET TBLPROPERTIES, ADD, DROP, RENAME and EXCHANGE PARTITION, "
+    "RECOVER PARTITIONS, UPDATE STATISTICS, TOUCH, CONCATENATE and COMPACT are understood"
 )
+_FIGURES = ("numRows", "rawDataSize", "numFiles", "totalSize")
+_NUMBER = re.compile(r"\d{1,18}")
 _CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK")
 _BY_PLACE = "files know columns by their places"
 _REFUSED: dict[tuple[str, ...], str] = {
@@ -51,9 +56,6 @@ _REFUSED: dict[tuple[str, ...], str] = {
     ("NOT", "CLUSTERED"): "rows lie in buckets, by which others read them: CREATE TABLE … AS SELECT",
     ("NOT", "SORTED"): "files are in the order of their row ids",
     ("SKEWED", "BY"): "skewed values have no directories here",
-    ("EXCHANGE", "PARTITION"): "the ids of rows are those of their table: INSERT the rows, and drop the partition",
-    ("RECOVER", "PARTITIONS"): "partitions are added by ADD PARTITION, with a LOCATION if they lie elsewhere",
-    ("UPDATE", "STATISTICS"): "they are counted: ANALYZE TABLE t COMPUTE STATISTICS",
     ("ARCHIVE", "PARTITION"): "Hive's archives are not read",
     ("UNARCHIVE", "PARTITION"): "Hive's archives are not read",
     ("UNSET", "SERDEPROPERTIES"): "an ACID table's files are ORC, which has none",
@@ -95,6 +97,10 @@ def alter_table(run: Run, cursor: Cursor) -> DataFrame | None:
         return None
     if _asks_for_compaction(cursor.text):
         return operate(run, cursor)
+    if cursor.accept("RECOVER", "PARTITIONS"):
+        cursor.finish()
+        add_found(run, table, astray(run.acid.connection, table).unregistered)
+        return run.nothing()
     _alter(run, table, cursor)
     cursor.finish()
     return run.nothing()
@@ -144,6 +150,10 @@ def _alter(run: Run, table: Table, cursor: Cursor) -> None:
         _add_constraints(run, table, [one])
     elif cursor.accept("DROP", "CONSTRAINT"):
         _drop_constraint(run, table, cursor)
+    elif cursor.accept("EXCHANGE"):
+        _exchange(run, table, cursor)
+    elif cursor.accept("UPDATE", "STATISTICS"):
+        _set_figures(run, table, cursor, None)
     elif cursor.sees("ADD"):
         _add_partitions(run, table, cursor)
     elif cursor.sees("DROP") and cursor.peek(1) in ("IF", "PARTITION"):
@@ -321,8 +331,50 @@ def _touch(run: Run, table: Table, cursor: Cursor) -> None:
     run.acid.set_properties(table, {})
 
 
+def _exchange(run: Run, table: Table, cursor: Cursor) -> None:
+    """``EXCHANGE PARTITION (…) WITH TABLE source``: those of `source` that have the values come to the table."""
+    refused = cursor.error(
+        "EXCHANGE PARTITION is of plain tables: files of ACID tables have the ids of their table's writes. INSERT the "
+        "rows, and drop the partition"
+    )
+    inside = _required_partition(cursor)
+    cursor.expect("WITH", "TABLE")
+    source = run.names.known(cursor.name())
+    cursor.finish()
+    if table.is_transactional or source.is_transactional:
+        raise refused
+    spec = partition_clause(run, table, inside)
+    if spec.dynamic:
+        raise ColumnError(f"PARTITION of {table.full_name} needs a value for {', '.join(spec.dynamic)}")
+    run.acid.exchange_partition(table, source, spec.static)
+
+
+def _required_partition(cursor: Cursor) -> Cursor:
+    cursor.expect("PARTITION")
+    return cursor.parentheses("a partition")
+
+
+def _set_figures(run: Run, table: Table, cursor: Cursor, partition: str | None) -> None:
+    """``SET ('numRows' = '5', …)`` behind UPDATE STATISTICS: what planners guess by, and nobody answers out of."""
+    if cursor.sees("FOR"):
+        raise cursor.error(
+            f"UPDATE STATISTICS FOR COLUMN of {table.full_name}: Hive answers queries out of the statistics of "
+            "columns, so they are counted: ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS"
+        )
+    cursor.expect("SET")
+    wrong = cursor.error(f"UPDATE STATISTICS takes whole numbers for {', '.join(_FIGURES)}")
+    by_name = {name.lower(): name for name in _FIGURES}
+    given = {key.lower(): value for key, value in properties(cursor).items()}
+    cursor.finish()
+    if not given or not given.keys() <= by_name.keys() or not all(map(_NUMBER.fullmatch, given.values())):
+        raise wrong
+    run.acid.set_figures(table, {by_name[key]: value for key, value in given.items()}, partition)
+
+
 def _of_files(run: Run, table: Table, cursor: Cursor) -> None:
-    """``[PARTITION (…)] CONCATENATE [AND WAIT]`` and ``PARTITION (…) RENAME TO PARTITION (…)``."""
+    """``[PARTITION (…)] CONCATENATE [AND WAIT]`` , ``PARTITION (…) RENAME TO PARTITION (…)`` and
+    ``PARTITION (…) UPDATE STATISTICS …``.
+    """
     spec = None
     if cursor.accept("PARTITION"):
         spec = partition_clause(run, table, cursor.parentheses("a partition"))
@@ -331,6 +383,9 @@ def _of_files(run: Run, table: Table, cursor: Cursor) -> None:
         new = partition_clause(run, table, cursor.parentheses("a partition"))
         cursor.finish()
         run.acid.rename_partition(table, spec.name, new.name)
+        return
+    if spec is not None and cursor.accept("UPDATE", "STATISTICS"):
+        _set_figures(run, table, cursor, spec.name)
         return
     if not cursor.accept("CONCATENATE"):
         raise cursor.error(_UNDERSTOOD)
