@@ -48,7 +48,7 @@ def placed(columns: Any, writer: Any, given: Any) -> Any:
     """What a stream does with records before it has anything to write them to."""
     table = Table("d", "t", tuple(Column(name, kind) for name, kind in columns.items()))
     layout = Layout(table, {})
-    return [layout.place(parsed) for parsed in writer.parse(given, layout.columns)]
+    return [layout.place(parsed) for parsed in writer.parse(given, layout.columns, layout.defaults)]
 
 
 # --- delimited text -------------------------------------------------------------------------------

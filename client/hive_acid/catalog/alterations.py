@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hive_acid.catalog.calls import CatalogCalls
+from hive_acid.catalog.constraints import names_in
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Column, Table, folded, table_from_wire
 from hive_acid.errors import ColumnError, ViewError
 from hive_acid.format.properties import ACCURATE
 from hive_acid.transactions.transaction import Transaction
-from hive_acid.wire import ttypes
+from hive_acid.wire import ConstraintKind, ttypes
 
 _ALSO_IN_PARTITIONS = ttypes.EnvironmentContext(properties={"CASCADE": "true"})
 
@@ -64,10 +65,14 @@ class Alterations:
         return self._altered(transaction, meant, change)
 
     def rename_column(self, transaction: Transaction, meant: TableReference, old: str, new: str) -> None:
-        """Give a column another name. Raises ColumnError for a name that is unknown, taken, or a partition column's."""
+        """Give a column another name.
+
+        Raises ColumnError for a name that is unknown, taken, or a partition column's, and for one that a CHECK names.
+        """
 
         def change(table: Table, fields: list[Any], names: list[str]) -> None:
             found = _found(table, fields, names, old)
+            refuse_checked(table, old)
             if new.lower() in names:
                 raise ColumnError(f"{table.full_name} has a column '{new}' already")
             found.name = new.lower()
@@ -211,6 +216,8 @@ class Alterations:
         wire.sd.bucketCols = [renamed.get(name.lower(), name) for name in wire.sd.bucketCols or ()]
         for order in wire.sd.sortCols or ():
             order.col = renamed.get(order.col.lower(), order.col)
+        if (skewed := wire.sd.skewedInfo) is not None:
+            skewed.skewedColNames = [renamed.get(name.lower(), name) for name in skewed.skewedColNames or ()]
         wire.sd.cols = fields
         self._alter(transaction, table, "alter_table_with_environment_context", wire, _ALSO_IN_PARTITIONS)
         altered = table_from_wire(wire)
@@ -220,6 +227,16 @@ class Alterations:
 
 def _field(column: Column) -> Any:
     return ttypes.FieldSchema(name=column.name.lower(), type=column.type, comment=column.comment)
+
+
+def refuse_checked(table: Table, name: str) -> None:
+    """Raise ColumnError for a column that a CHECK names: its text would name one that is not there any more."""
+    checks = (one for one in table.constraints if one.kind is ConstraintKind.CHECK)
+    if named := [one for one in checks if name.lower() in names_in(one.expression or "")]:
+        raise ColumnError(
+            f"{table.full_name}: CHECK ({named[0].expression}) names {name}: DROP CONSTRAINT {named[0].name} "
+            "before it is renamed, and add it anew"
+        )
 
 
 def _refuse_clustered(table: Table, name: str) -> None:

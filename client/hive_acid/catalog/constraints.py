@@ -7,12 +7,14 @@ The metastore tells them with the table: whoever reads a definition behind his l
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from hive_acid.wire import CONSTRAINTS, ConstraintKind, ttypes
 
+_NAMES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)+)`|([^\W\d]\w*)""", re.DOTALL)
 IS_BROKEN = "a row breaks constraint "
 """How the error begins for a row that breaks a constraint."""
 
@@ -44,6 +46,13 @@ class Constraint:
     def is_default(self) -> bool:
         """Whether it gives its column a value where a row has none."""
         return self.enabled and self.kind is ConstraintKind.DEFAULT and bool(self.expression)
+
+
+def names_in(expression: str) -> set[str]:
+    """All that may be a column's name in an expression, in lower case: its words, and what stands in backquotes."""
+    return {
+        (found[1] or found[2]).replace("``", "`").lower() for found in _NAMES.finditer(expression) if found.lastindex
+    }
 
 
 def in_parentheses(expression: str) -> str:

@@ -198,7 +198,7 @@ class StreamingConnection:
         with self._alone():
             transaction = self._opened()[0]
         count = 0
-        for table in self._writer.parse(records, self._layout.columns):
+        for table in self._writer.parse(records, self._layout.columns, self._layout.defaults):
             placed = self._layout.place(table)
             with self._alone():
                 current, delta = self._opened()
@@ -379,5 +379,6 @@ def _streamed(table: Table) -> Table:
 def _identity(table: Table) -> tuple[object, ...]:
     """What must not change while rows are written."""
     columns = tuple((column.name, column.type) for column in table.all_columns)
-    enforced = {(one.kind, one.columns, one.expression) for one in table.enforced}
-    return table.id, table.location, columns, len(table.columns), table.bucket_columns, table.buckets, enforced
+    constraints = (*table.enforced, *(one for one in table.constraints if one.is_default))
+    kept = {(one.kind, one.columns, one.expression) for one in constraints}
+    return table.id, table.location, columns, len(table.columns), table.bucket_columns, table.buckets, kept

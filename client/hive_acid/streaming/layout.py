@@ -19,6 +19,7 @@ from hive_acid.errors import ColumnError, SerializationError, StreamingConnectio
 from hive_acid.filesystem import files
 from hive_acid.filesystem.files import LONGEST_NAME
 from hive_acid.format.hashing import bucket_number, type_parts
+from hive_acid.streaming.defaults import defaults_of
 from hive_acid.streaming.orc_values import writable
 from hive_acid.streaming.types import arrow_type
 from hive_acid.streaming.values import stored
@@ -71,6 +72,7 @@ class Layout:
                 f"{table.full_name} has CHECK constraint {checks[0].name}, which only Spark asks: insert the rows with "
                 "Spark"
             )
+        self.defaults = defaults_of(table)
         self._not_null = {one.columns[0]: one for one in table.enforced}
         for name in self._static:
             self._refuse_null(name, 0 if self._static[name] else 1)

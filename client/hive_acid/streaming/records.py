@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from hive_acid.errors import SerializationError
+from hive_acid.streaming.defaults import Default, Defaults
 from hive_acid.streaming.types import arrow_type
 
 BLOCK_BYTES = 8 * 1024 * 1024
@@ -41,44 +42,55 @@ class RecordWriter(ABC):
     """Makes columns of records."""
 
     @abstractmethod
-    def parse(self, records: Any, columns: Columns) -> Iterator[pa.Table]:
-        """Tables with all of `columns`, by these names. Raises SerializationError for records that are none."""
+    def parse(self, records: Any, columns: Columns, defaults: Defaults) -> Iterator[pa.Table]:
+        """Tables with all of `columns`, by these names; one that a record does not name has that of `defaults`.
+
+        Raises SerializationError for records that are none.
+        """
 
 
 class ArrowWriter(RecordWriter):
-    """Takes Arrow tables, record batches and readers of them; columns meet by name, in any case and order."""
+    """Takes Arrow tables, record batches and readers of them; columns meet by name, in any case and order.
 
-    def parse(self, records: Any, columns: Columns) -> Iterator[pa.Table]:
+    One that is not there has its DEFAULT.
+    """
+
+    def parse(self, records: Any, columns: Columns, defaults: Defaults) -> Iterator[pa.Table]:
         if isinstance(records, pa.RecordBatch):
-            yield self._matched(pa.Table.from_batches([records]), columns)
+            yield self._matched(pa.Table.from_batches([records]), columns, defaults)
         elif isinstance(records, pa.Table):
-            yield self._matched(records, columns)
+            yield self._matched(records, columns, defaults)
         elif isinstance(records, pa.RecordBatchReader):
             for batch in records:
-                yield self._matched(pa.Table.from_batches([batch]), columns)
+                yield self._matched(pa.Table.from_batches([batch]), columns, defaults)
         else:
             raise SerializationError(
                 f"an ArrowWriter takes a pyarrow Table, RecordBatch or RecordBatchReader, no {type(records).__name__}"
             )
 
-    def _matched(self, table: pa.Table, columns: Columns) -> pa.Table:
+    def _matched(self, table: pa.Table, columns: Columns, defaults: Defaults) -> pa.Table:
         given = [name.lower() for name in table.column_names]
-        if sorted(given) != sorted(columns):
+        lacking = [name for name in columns if name not in given and name in defaults]
+        if sorted([*given, *lacking]) != sorted(columns):
             raise SerializationError(
                 f"the columns {', '.join(table.column_names)} are not those of the table: {', '.join(columns)}"
             )
-        return table.rename_columns(given).select(list(columns))
+        named = table.rename_columns(given)
+        for name in lacking:
+            values = [_constant(name, defaults[name])] * table.num_rows
+            named = named.append_column(name, _json_column(values, name, columns[name]))
+        return named.select(list(columns))
 
 
 class _LineWriter(RecordWriter):
     """Takes lines of UTF-8: bytes or text of one line or many, or a file of them."""
 
-    def parse(self, records: Any, columns: Columns) -> Iterator[pa.Table]:
+    def parse(self, records: Any, columns: Columns, defaults: Defaults) -> Iterator[pa.Table]:
         for block in _blocks(records):
-            yield self._table(block, columns)
+            yield self._table(block, columns, defaults)
 
     @abstractmethod
-    def _table(self, block: bytes, columns: Columns) -> pa.Table: ...
+    def _table(self, block: bytes, columns: Columns, defaults: Defaults) -> pa.Table: ...
 
 
 class DelimitedWriter(_LineWriter):
@@ -99,7 +111,7 @@ class DelimitedWriter(_LineWriter):
         self.delimiter = delimiter
         self._inner = (collection_delimiter, map_delimiter)
 
-    def _table(self, block: bytes, columns: Columns) -> pa.Table:
+    def _table(self, block: bytes, columns: Columns, defaults: Defaults) -> pa.Table:
         try:
             table = pa.csv.read_csv(
                 io.BytesIO(block),
@@ -148,17 +160,32 @@ class DelimitedWriter(_LineWriter):
 class JsonWriter(_LineWriter):
     """Takes JSON, one object per line; names meet columns in any case.
 
-    A column that an object does not name is null, a name that is no column's is an error. Dates and timestamps are
-    texts (``2024-02-29``, ``2024-02-29 12:30:00.5``), binary is base64, a map is an object.
+    A column that an object does not name has its DEFAULT, null without one; a name that is no column's is an error.
+    Dates and timestamps are texts (``2024-02-29``, ``2024-02-29 12:30:00.5``), binary is base64, a map is an object.
     """
 
-    def _table(self, block: bytes, columns: Columns) -> pa.Table:
+    def _table(self, block: bytes, columns: Columns, defaults: Defaults) -> pa.Table:
         rows = [_json_object(number, line) for number, line in enumerate(block.splitlines(), 1) if line.strip()]
         for number, row in enumerate(rows, 1):
             if not row.keys() <= columns.keys():
                 unknown = ", ".join(sorted(row.keys() - columns.keys()))
                 raise SerializationError(f"record {number} names {unknown}, which the table does not have")
-        return pa.table({name: _json_column([row.get(name) for row in rows], name, columns[name]) for name in columns})
+        found = {}
+        for name in columns:
+            default = None
+            if name in defaults and not all(name in row for row in rows):
+                default = _constant(name, defaults[name])
+            found[name] = _json_column([row.get(name, default) for row in rows], name, columns[name])
+        return pa.table(found)
+
+
+def _constant(name: str, default: Default) -> Any:
+    """The value of a DEFAULT, as JSON has it. Raises SerializationError for one that is no constant."""
+    if not default.is_constant:
+        raise SerializationError(
+            f"a record does not name {name}, whose DEFAULT {default.text} only Spark computes: give it a value"
+        )
+    return default.value
 
 
 def _blocks(records: Any) -> Iterator[bytes]:

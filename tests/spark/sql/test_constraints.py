@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
+import hive_acid.spark
 from hive_acid.catalog.constraints import Constraint
 from hive_acid.errors import (
     AlreadyExistsError,
@@ -13,10 +16,12 @@ from hive_acid.errors import (
     ConstraintError,
     HiveAcidError,
     NoSuchObjectError,
+    SerializationError,
     SqlError,
     UnsupportedTableError,
 )
 from hive_acid.spark import AcidSession
+from hive_acid.streaming import ArrowWriter, JsonWriter, StreamingConnection
 from hive_acid.wire import ConstraintKind
 
 pytestmark = pytest.mark.spark
@@ -133,7 +138,7 @@ REFUSED = {
     "CREATE TABLE d.x (id varchar(2) DEFAULT 'long')": "cannot be stored",
     "CREATE TABLE d.x (id int, UNIQUE (nope) DISABLE)": "no column nope for UNIQUE",
     "CREATE TABLE d.x (id int NOT NULL) TBLPROPERTIES ('transactional' = 'false')": "d.x is no ACID table",
-    "ALTER TABLE d.s ADD COLUMNS (x int NOT NULL)": "added to a column that is there",
+    "ALTER TABLE d.s ADD COLUMNS (x int PRIMARY KEY)": "PRIMARY KEY is stored and not enforced",
     "ALTER TABLE d.s ADD CONSTRAINT c CHECK (nope = 1)": "cannot be asked",
     "ALTER TABLE d.s ADD CONSTRAINT c PRIMARY KEY (id)": "not enforced",
     "ALTER TABLE d.s ADD CONSTRAINT c NOT NULL": "was expected",
@@ -204,6 +209,133 @@ def test_renamed_columns_keep_what_is_of_them(acid: AcidSession) -> None:
     assert [tuple(row) for row in acid.table("d.t").collect()] == [(1, 5)]
     with pytest.raises(ConstraintError, match="column key is NOT NULL"):
         acid.sql("INSERT INTO d.t VALUES (NULL, 1)")
+
+
+CHECKS = {
+    "v > 0": True,
+    "`v` IS NOT NULL": True,
+    "id > 0 AND abs(V) < 3": True,
+    "id <> 'v' AND s <> \"the v\"": False,
+    "id > 0 -- and no v": True,
+    "vv.v > 0": True,
+    "length(s) > 0": False,
+    "s <> 'it\\'s v'": False,
+}
+"""CHECKs, and whether `v` is taken for a name in them: once too often is no harm."""
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_column_that_a_check_names_is_not_renamed(acid: AcidSession, check: str) -> None:
+    constraint = Constraint(ConstraintKind.CHECK, (), "asked", expression=check)
+    acid.create_table("d.t", {"id": "int", "v": "int", "s": "string"}, constraints=[constraint])
+    for rename in ("RENAME COLUMN v TO w", "CHANGE v w bigint COMMENT 'new'"):
+        if not CHECKS[check]:
+            acid.sql(f"ALTER TABLE d.t {rename}")
+            break
+        with pytest.raises(ColumnError, match="names v: DROP CONSTRAINT asked before it is renamed"):
+            acid.sql(f"ALTER TABLE d.t {rename}")
+        with pytest.raises(ColumnError, match="names V: DROP CONSTRAINT asked"):
+            acid.rename_column("d.t", "V", "w")
+        assert [(one.name, one.type, one.comment) for one in acid.connection.table("d", "t").columns] == [
+            ("id", "int", None),
+            ("v", "int", None),
+            ("s", "string", None),
+        ]
+    acid.sql("ALTER TABLE d.t DROP CONSTRAINT asked")
+    acid.sql(f"ALTER TABLE d.t RENAME COLUMN {'v TO w' if CHECKS[check] else 'w TO x'}")
+
+
+def test_columns_are_added_with_constraints(acid: AcidSession) -> None:
+    acid.sql("CREATE TABLE d.t (id int)")
+    acid.sql("INSERT INTO d.t VALUES (1)")
+    acid.sql(
+        "ALTER TABLE d.t ADD COLUMNS (v int NOT NULL DEFAULT 3 COMMENT 'three', s string DEFAULT 'x' CHECK (s <> 'y'), "
+        "CONSTRAINT sum CHECK (v + id < 100)) CASCADE"
+    )
+    acid.sql("ALTER TABLE d.t ADD COLUMN w bigint DEFAULT 7 NOT NULL")
+    assert [(one.name, one.comment) for one in acid.connection.table("d", "t").columns] == [
+        ("id", None),
+        ("v", "three"),
+        ("s", None),
+        ("w", None),
+    ]
+    acid.sql("INSERT INTO d.t (id) VALUES (2)")
+    found = sorted(map(tuple, acid.table("d.t").collect()), key=str)
+    assert found == [(1, None, None, None), (2, 3, "x", 7)], "rows that are there have null"
+    for row in ("3, NULL, 'x', 1", "3, 1, 'y', 1", "3, 97, 'x', 1"):
+        with pytest.raises(ConstraintError):
+            acid.sql(f"INSERT INTO d.t VALUES ({row})")
+    acid.sql("UPDATE d.t SET v = 1, w = 1 WHERE id = 1")
+    wrong = {
+        "(x int PRIMARY KEY)": "PRIMARY KEY is stored and not enforced",
+        "(x int DEFAULT 'text')": "DEFAULT 'text' of column x of d.t cannot be stored there",
+        "(x int CHECK (nothere > 1))": "nothere",
+        "(x int NOT NULL, CONSTRAINT c NOT NULL)": "",
+        "(id int NOT NULL)": "has a column 'id' already",
+    }
+    before = acid.connection.table("d", "t")
+    for text, words in wrong.items():
+        with pytest.raises((ColumnError, ConstraintError, SqlError), match=words):
+            acid.sql(f"ALTER TABLE d.t ADD COLUMNS {text}")
+    after = acid.connection.table("d", "t")
+    assert (after.columns, after.constraints) == (before.columns, before.constraints)
+
+
+def test_a_frame_without_a_column_with_a_default_is_written(acid: AcidSession, spark: SparkSession) -> None:
+    """By its names, as Spark has it; by the places of its columns, one for each is asked."""
+    acid.sql("CREATE TABLE d.t (id int, v string DEFAULT 'x', w int DEFAULT 1 + 1) PARTITIONED BY (p int DEFAULT 9)")
+    acid.insert("d.t", spark.createDataFrame([(6, 3)], "id int, p int"))
+    with hive_acid.spark.enable(spark, acid.connection.uri):
+        rows = spark.createDataFrame([(1,)], "id int")
+        rows.writeTo("d.t").append()
+        spark.createDataFrame([(2, 5)], "w int, ID int").write.mode("append").saveAsTable("d.t")
+        spark.sql("INSERT INTO d.t BY NAME SELECT 7 AS id")
+        found = sorted(map(tuple, spark.table("d.t").collect()))
+        assert found == [(1, "x", 2, 9), (5, "x", 2, 9), (6, "x", 2, 3), (7, "x", 2, 9)]
+        with pytest.raises(ColumnError):
+            rows.write.insertInto("d.t")
+
+
+CONSTANTS = {
+    "a int": "5",
+    "b decimal(10,2)": "-1.5",
+    "c string": "'it'",
+    "d boolean": "TRUE",
+    "e string": "NULL",
+    "f date": "DATE '2020-02-29'",
+    "g date": "CAST('2020-01-01' AS DATE)",
+    "h timestamp": "TIMESTAMP '2020-01-01 10:00:00.5'",
+    "i bigint": "(7)",
+    "j double": "1e3",
+    "k varchar(3)": "''",
+    "l char(4)": "'ab'",
+}
+
+
+def test_a_stream_has_the_defaults_that_spark_has(acid: AcidSession) -> None:
+    columns = ", ".join(f"{name} DEFAULT {value}" for name, value in CONSTANTS.items())
+    acid.sql(f"CREATE TABLE d.t (id int, {columns}) PARTITIONED BY (p int DEFAULT 3)")
+    acid.sql("INSERT INTO d.t (id) VALUES (1)")
+    address = acid.connection.uri
+    with StreamingConnection(address, "d.t", JsonWriter()) as stream, stream.transaction():
+        stream.write('{"id": 2}\n{"id": 3, "c": null, "a": 8, "p": 4}')
+    with StreamingConnection(address, "d.t", ArrowWriter()) as stream, stream.transaction():
+        stream.write(pa.table({"ID": pa.array([4], pa.int32())}))
+    one, two, three, four = (tuple(row) for row in acid.table("d.t").orderBy("id").collect())
+    assert one[1:] == two[1:] == four[1:]
+    assert (three[1], three[3], three[-1]) == (8, None, 4)
+    assert three[4:-1] == one[4:-1]
+    acid.sql("ALTER TABLE d.t ALTER COLUMN a SET DEFAULT 1 + 1")
+    for writer, records in ((JsonWriter(), '{"id": 2}'), (ArrowWriter(), pa.table({"id": [1]}))):
+        with (
+            StreamingConnection(address, "d.t", writer) as stream,
+            pytest.raises(SerializationError, match=r"does not name a, whose DEFAULT 1 \+ 1 only Spark computes"),
+            stream.transaction(),
+        ):
+            stream.write(records)
+    with StreamingConnection(address, "d.t", JsonWriter()) as stream, stream.transaction():
+        stream.write('{"id": 9, "a": 1}')
+    assert acid.table("d.t").count() == 5
 
 
 def test_a_table_that_is_replaced_keeps_its_constraints(acid: AcidSession) -> None:

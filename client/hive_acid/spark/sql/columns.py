@@ -14,8 +14,6 @@ _BEHIND_TYPE = (
     *("COMMENT", "NOT", "NULL", "DEFAULT", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "REFERENCES"),
     *("GENERATED", "COLLATE", ","),
 )
-_CONSTRAINTS = frozenset({"PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK"})
-_ADDED_LATER = "constraints are added to a column that is there, by ADD CONSTRAINT or ALTER COLUMN … SET"
 _SPACED_SIGNS = re.compile(rf"\s*({SIGNS_OF_TYPES.pattern})\s*")
 _HIVES_NAMES = {
     "integer": "int",
@@ -26,18 +24,6 @@ _HIVES_NAMES = {
     "timestamp_ltz": "timestamp with local time zone",
     "timestamp_ntz": "timestamp",
 }
-
-
-def column_definitions(cursor: Cursor) -> list[Column]:
-    """``(name type [COMMENT 'text'], …)``. Raises SqlError for constraints."""
-    found = []
-    for item in cursor.items("columns", of_types=True):
-        if (item.peek() in _CONSTRAINTS and item.peek(1) in ("KEY", "(")) or item.sees("CONSTRAINT"):
-            raise item.error(_ADDED_LATER)
-        found.append(column_definition(item))
-        if not item.at_end:
-            raise item.error(f"a column has a name, a type and a COMMENT: {_ADDED_LATER}")
-    return found
 
 
 def column_definition(item: Cursor) -> Column:

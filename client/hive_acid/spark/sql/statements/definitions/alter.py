@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
+from hive_acid.catalog.alterations import refuse_checked
 from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import AlreadyExistsError, ColumnError, NoSuchObjectError, SqlError
 from hive_acid.format.properties import TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, is_insert_only, is_transactional
 from hive_acid.spark.sql.columns import (
-    column_definition,
-    column_definitions,
     comment,
     hive_type_text,
     owner,
@@ -27,6 +26,7 @@ from hive_acid.spark.sql.statements.definitions.constraints import (
     column_constraint,
     column_element,
     table_constraint,
+    table_elements,
 )
 from hive_acid.spark.sql.statements.operate import operate
 from hive_acid.spark.sql.statements.repair import add_found
@@ -43,6 +43,7 @@ _FIGURES = ("numRows", "rawDataSize", "numFiles", "totalSize")
 _NUMBER = re.compile(r"\d{1,18}")
 _CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK")
 _BY_PLACE = "files know columns by their places"
+_SKEW = "skewed values are said when a table is made: CREATE TABLE … SKEWED BY"
 _REFUSED: dict[tuple[str, ...], str] = {
     ("REPLACE", "COLUMNS"): f"{_BY_PLACE}: add, rename and widen columns, or write the rows to another table",
     ("DROP", "COLUMN"): f"{_BY_PLACE}: CREATE TABLE … AS SELECT the others",
@@ -55,13 +56,13 @@ _REFUSED: dict[tuple[str, ...], str] = {
     ("CLUSTERED", "BY"): "rows that are there lie in other buckets: CREATE TABLE … CLUSTERED BY … AS SELECT",
     ("NOT", "CLUSTERED"): "rows lie in buckets, by which others read them: CREATE TABLE … AS SELECT",
     ("NOT", "SORTED"): "files are in the order of their row ids",
-    ("SKEWED", "BY"): "skewed values have no directories here",
+    ("SKEWED", "BY"): _SKEW,
     ("ARCHIVE", "PARTITION"): "Hive's archives are not read",
     ("UNARCHIVE", "PARTITION"): "Hive's archives are not read",
     ("UNSET", "SERDEPROPERTIES"): "an ACID table's files are ORC, which has none",
-    ("NOT", "SKEWED"): "skewed values have no directories here",
-    ("NOT", "STORED", "AS"): "skewed values have no directories here",
-    ("SET", "SKEWED"): "skewed values have no directories here",
+    ("NOT", "SKEWED"): _SKEW,
+    ("NOT", "STORED", "AS"): _SKEW,
+    ("SET", "SKEWED"): _SKEW,
     ("SET", "PARTITION", "SPEC"): "partitions have values of columns: CREATE TABLE … PARTITIONED BY … AS SELECT",
     ("PARTITION", "COLUMN"): "files lie in directories of the values: CREATE TABLE … PARTITIONED BY … AS SELECT",
     ("CLUSTER", "BY"): "rows are placed by CLUSTERED BY, when a table is made: CREATE TABLE … AS SELECT",
@@ -121,10 +122,7 @@ def _alter(run: Run, table: Table, cursor: Cursor) -> None:
     acid = run.acid
     _refuse(table, cursor)
     if cursor.accept("ADD", "COLUMNS") or cursor.accept("ADD", "COLUMN"):
-        added = column_definitions(cursor) if cursor.sees("(") else [column_definition(cursor)]
-        _to_the_end(cursor)
-        cursor.finish()
-        acid.add_columns(table, added)
+        _add_columns(run, table, cursor)
     elif cursor.accept("RENAME", "COLUMN"):
         old = cursor.identifier("a column")
         cursor.expect("TO")
@@ -177,6 +175,29 @@ def _refuse(table: Table, cursor: Cursor, *, of_partition: bool = False) -> None
 # --- columns, names, properties ------------------------------------------------------------------
 
 
+def _add_columns(run: Run, table: Table, cursor: Cursor) -> None:
+    """``(name type [constraint …] [COMMENT 'c'], …)``, or one without parentheses; rows that are there have null."""
+    if cursor.sees("("):
+        added, constraints = table_elements(run, cursor)
+    else:
+        one, constraints = column_element(run, cursor)
+        added = [one]
+    _to_the_end(cursor)
+    cursor.finish()
+    if not constraints:
+        run.acid.add_columns(table, added)
+        return
+    there = tuple(one for one in table.columns if one.name not in {new.name for new in added})
+    wanted = replace(table, columns=(*there, *added), constraints=(*table.constraints, *constraints))
+    check_constraints(run, wanted, constraints)
+
+    def work() -> None:
+        run.acid.add_columns(table, added)
+        run.acid.connection.add_constraints(table, constraints)
+
+    run.in_transaction(work, [table.full_name])
+
+
 def _change_column(run: Run, table: Table, cursor: Cursor) -> None:
     """``CHANGE [COLUMN] old new type [constraint …] [COMMENT 'c']`` and ``ALTER [COLUMN] c TYPE type | COMMENT 'c'``.
 
@@ -202,6 +223,8 @@ def _change_column(run: Run, table: Table, cursor: Cursor) -> None:
     _to_the_end(cursor)
     cursor.finish()
 
+    if new.name != old:
+        refuse_checked(table, old)
     if constraints:
         changed = tuple(new if one.name == old else one for one in table.columns)
         there = (
