@@ -146,6 +146,14 @@ class NameTooLongError(HiveAcidError, OSError):
     """The file system has no room for so long a name or path."""
 
 
+class NoFilesError(HiveAcidError, FileNotFoundError):
+    """There are no files where a statement is to take some from."""
+
+
+class FilesInTheWayError(HiveAcidError, FileExistsError):
+    """There are files where a statement is to write its own."""
+
+
 class NotEnoughHistoryError(FormatError):
     """The snapshot is older than the oldest base that is left."""
 

@@ -131,7 +131,11 @@ def _value(run: Run, item: Cursor, hive_type: str) -> str | None:
     found = f"CAST(({text}\n) AS STRING)"
     # Bytes that are no text must not come here as one: a client of Spark Connect could not read the answer.
     valid = f"is_valid_utf8({found})"
-    is_text, value = run.spark.sql(f"SELECT {valid}, if({valid}, {found}, null)").collect()[0]
+    try:
+        is_text, value = run.spark.sql(f"SELECT {valid}, if({valid}, {found}, null)").collect()[0]
+    except PySparkException as error:
+        words = str(error).strip().splitlines()[0]
+        raise ColumnError(f"'{text}' is no constant, as a value of a partition key is: {words}") from error
     if is_text is False:
         raise ColumnError(f"bytes that are no UTF-8 cannot be a value of a partition key: {text}")
     return None if value is None else str(value)

@@ -71,6 +71,9 @@ class Query:
     is_qualified: bool = False
     """Whether names in it that are not ours are other ones in the template."""
 
+    is_part: bool = False
+    """Whether it is a part of a statement of ours, in which Spark's parser would show other places."""
+
     @property
     def tables(self) -> list[str]:
         """The metastore's tables that it reads, ``db.table``."""
@@ -158,30 +161,33 @@ class Run:
         All tables of the metastore are read in one snapshot, which the frame holds. Text without any goes to Spark as
         it is.
         """
-        return self.prepared(text, before=before).frame()
+        return self.prepared(text, before=before, is_whole=True).frame()
 
-    def prepared(self, text: str, *, before: str = "") -> Query:
-        """A query that is understood and not run yet. Raises SqlError and UnsupportedTableError."""
+    def prepared(self, text: str, *, before: str = "", is_whole: bool = False) -> Query:
+        """A query that is understood and not run yet: the `is_whole` statement, or a part of one of ours.
+
+        Raises SqlError and UnsupportedTableError.
+        """
         rewriter = Rewriter(self.names, self.arguments)
         template = rewriter.query(text)
-        return Query(self, text, template, before, rewriter.sources, rewriter.has_qualified)
+        return Query(self, text, template, before, rewriter.sources, rewriter.has_qualified, is_part=not is_whole)
 
     def read_together(self, query: Query) -> DataFrame:
         """See `query`."""
         if not query.sources:
             if query.is_qualified:
-                return self._by_spark(escaped(query.before) + query.template)
-            return self.untouched(query.before + query.text)
+                return self._by_spark(escaped(query.before) + query.template, is_part=query.is_part)
+            return self.untouched(query.before + query.text, is_part=query.is_part)
         dummy = self.acid.manager is TransactionManager.DUMMY
         with nullcontext() if dummy else self._blocks.joined(query.tables):
             frames = {key: self._frame(source) for key, source in query.sources.items()}
             return self._by_spark(escaped(query.before) + query.template, frames)
 
-    def untouched(self, text: str) -> DataFrame:
-        """What Spark makes of a statement in which nothing is the metastore's."""
+    def untouched(self, text: str, *, is_part: bool = False) -> DataFrame:
+        """What Spark makes of a statement, or of a part of one of ours, in which nothing is the metastore's."""
         if self.frames:
-            return self._by_spark(escaped(text))
-        with _named_errors():
+            return self._by_spark(escaped(text), is_part=is_part)
+        with _named_errors(is_ours=is_part):
             return self.spark.sql(text, self._given())
 
     def of_spark(self, text: str) -> DataFrame:
@@ -192,12 +198,14 @@ class Run:
             words = next(iter(str(error).strip().splitlines()), "")
             raise SqlError(f"neither hive-acid nor Spark understands the statement. Spark says: {words}") from error
 
-    def _by_spark(self, template: str, frames: Mapping[str, DataFrame] | None = None) -> DataFrame:
+    def _by_spark(
+        self, template: str, frames: Mapping[str, DataFrame] | None = None, *, is_part: bool = False
+    ) -> DataFrame:
         """What Spark makes of a template, in which the frames of the statement have places again, beside `frames`.
 
         A query keeps them so, when their views are dropped.
         """
-        with _named_errors(is_ours=bool(frames)):
+        with _named_errors(is_ours=is_part or bool(frames)):
             return self.spark.sql(in_braces(template, self.frames), self._given(), **(frames or {}), **self.frames)
 
     def bound(self, text: str) -> str:

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
-from hive_acid.errors import AlreadyExistsError, ColumnError, FormatError, NoSuchObjectError
+from hive_acid.errors import AlreadyExistsError, ColumnError, FilesInTheWayError, FormatError, NoSuchObjectError
 from hive_acid.filesystem import files
 from hive_acid.format.progress import PROGRESS_PREFIX
 from hive_acid.format.properties import ACCURATE
@@ -116,7 +116,7 @@ def export_table(
 ) -> int:
     """Write what the transaction sees of the table, or of the partitions that `partition` covers; the number of rows.
 
-    Raises FileExistsError if `location` has an export already, or other files; ColumnError and NoSuchObjectError as
+    Raises FilesInTheWayError if `location` has an export already, or other files; ColumnError and NoSuchObjectError as
     `matching_names`.
     """
     _check_free(location)
@@ -168,7 +168,7 @@ def _check_free(location: str) -> None:
     """Whether nothing is there but what an export that failed has left."""
     for entry in files.list_tree(location, max_depth=1):
         if entry.path == DESCRIPTION or entry.path.rstrip("/") != DATA:
-            raise FileExistsError(f"{location} is in use ({entry.path}): export to a directory of its own")
+            raise FilesInTheWayError(f"{location} is in use ({entry.path}): export to a directory of its own")
 
 
 def _rows(context: Context, state: TableState) -> DataFrame:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from hive_acid.catalog.table import ORC_INPUT, Table
-from hive_acid.errors import ColumnError, FormatError, UnsupportedTableError
+from hive_acid.errors import ColumnError, FormatError, NoFilesError, UnsupportedTableError
 from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import SHARED, DataFilePath
 from hive_acid.format.names import MAX_BUCKET, claims_to_be_data, is_hidden, parse_original_file
@@ -30,7 +30,7 @@ _WIDER = {
 def find_files(path: str) -> list[DataFilePath]:
     """The files to take in: the one at `path`, or all in that directory, in the order of their names.
 
-    Raises FileNotFoundError if there is none, FormatError for directories in the directory.
+    Raises NoFilesError if there is none, FormatError for directories in the directory.
     """
     name = path.rstrip("/").rpartition("/")[2]
     parent = files.parent(path)
@@ -38,7 +38,7 @@ def find_files(path: str) -> list[DataFilePath]:
     if not entries:
         beside = [entry for entry in files.list_tree(parent, max_depth=1) if entry.path == name]
         if not beside:
-            raise FileNotFoundError(f"there are no files to take in at {path}")
+            raise NoFilesError(f"there are no files to take in at {path}")
         return [DataFilePath(path.rstrip("/"), beside[0].size, beside[0].modified_ms)]
     found = []
     for entry in entries:
@@ -50,7 +50,7 @@ def find_files(path: str) -> list[DataFilePath]:
             raise FormatError(f"{path} has a directory in it, {entry.path.partition('/')[0]}: {advice}")
         found.append(DataFilePath(files.join(path, entry.path), entry.size, entry.modified_ms))
     if not found:
-        raise FileNotFoundError(f"there are no files to take in at {path}")
+        raise NoFilesError(f"there are no files to take in at {path}")
     return found
 
 

@@ -264,7 +264,7 @@ def _explain(run: Run, text: str) -> DataFrame:
     kind = _kind(Cursor(statement))
     with heard_plans() as heard:
         if kind in _QUERIES:
-            query = run.prepared(_whole(cursor), before=words)
+            query = run.prepared(_whole(cursor), before=words, is_whole=True)
             if of_locks:
                 return shown_locks(run, query.tables)
             told = query.frame()

@@ -33,7 +33,7 @@ def cache(run: Run, cursor: Cursor) -> DataFrame | None:
     if query is not None:
         if not run.reads_ours(query):
             return None
-        frame = run.query(query)
+        frame = run.prepared(query).frame()
         if run.explains:
             return run.nothing()
         frame.createTempView(".".join(map(quoted, name.parts)))

@@ -68,7 +68,7 @@ def create_view(run: Run, cursor: Cursor) -> DataFrame | None:
 
 def _definition(run: Run, name: Name, clauses: _Clauses, text: str, as_written: str) -> Table:
     """A view, its columns with the types that its query has now. Raises ColumnError."""
-    fields = run.query(text).schema.fields
+    fields = run.prepared(text).frame().schema.fields
     given = clauses.columns or [(of.name, None) for of in fields]
     if len(given) != len(fields):
         raise ColumnError(f"the view {name} names {len(given)} columns, and its query has {len(fields)}")
@@ -188,7 +188,7 @@ def _temporary(run: Run, cursor: Cursor, name: Name, *, replaces: bool, is_globa
     clauses = _clauses(cursor)
     if clauses.properties:
         raise cursor.error("of CREATE TEMPORARY VIEW a name, names of columns and AS are understood")
-    frame = run.query(query)
+    frame = run.prepared(query).frame()
     if run.explains:
         return run.nothing()
     shown = frame.toDF(*(called for called, _ in clauses.columns)) if clauses.columns else frame
