@@ -36,12 +36,25 @@ class Column:
     comment: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """Values that many rows have in some columns, as texts: what SKEWED BY says.
+
+    With `in_directories` Hive puts the rows of each into a directory of their own (list bucketing).
+    """
+
+    columns: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    in_directories: bool = False
+
+
 @dataclass(frozen=True)
 class Table:
     """A table's definition.
 
     `columns` are those in the files; `partition_keys` come from the directories. `bucket_columns` is empty unless the
     table is CLUSTERED BY some columns INTO `buckets` buckets. `id` is the metastore's, 0 if the table is not there yet.
+    `sorted_by` are the columns by which rows are sorted in their buckets, each with whether the least come first.
     `constraints` are those of all kinds, enforced or not.
     """
 
@@ -63,6 +76,8 @@ class Table:
     """The query of a view, with each table's database."""
     view_text_as_written: str = ""
     constraints: tuple[Constraint, ...] = ()
+    sorted_by: tuple[tuple[str, bool], ...] = ()
+    skew: Skew | None = None
 
     @property
     def enforced(self) -> tuple[Constraint, ...]:
@@ -139,9 +154,16 @@ class Table:
                 serializationLib=self.serde, parameters={"serialization.format": "1", **self.serde_parameters}
             ),
             bucketCols=list(self.bucket_columns),
-            sortCols=[],
+            sortCols=[ttypes.Order(col=name, order=int(ascending)) for name, ascending in self.sorted_by],
             parameters={},
         )
+        if self.skew is not None:
+            descriptor.skewedInfo = ttypes.SkewedInfo(
+                skewedColNames=list(self.skew.columns),
+                skewedColValues=list(map(list, self.skew.values)),
+                skewedColValueLocationMaps={},
+            )
+            descriptor.storedAsSubDirectories = self.skew.in_directories
         return ttypes.Table(
             tableName=self.name,
             dbName=self.database,
@@ -186,7 +208,17 @@ def table_from_wire(table: Any) -> Table:
         view_text=table.viewExpandedText or table.viewOriginalText or "",
         view_text_as_written=table.viewOriginalText or "",
         constraints=told_with(table),
+        sorted_by=tuple((order.col.lower(), order.order == 1) for order in table.sd.sortCols or ()),
+        skew=_skew_from_wire(table.sd),
     )
+
+
+def _skew_from_wire(storage: Any) -> Skew | None:
+    told = storage.skewedInfo
+    if told is None or not told.skewedColNames:
+        return None
+    values = tuple(map(tuple, told.skewedColValues or ()))
+    return Skew(tuple(name.lower() for name in told.skewedColNames), values, bool(storage.storedAsSubDirectories))
 
 
 def _field(column: Column) -> Any:

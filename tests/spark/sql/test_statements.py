@@ -26,6 +26,7 @@ SELECT * FROM t LATERAL VIEW explode(array(1)) x AS y
 INSERT INTO pt PARTITION (hr=='11', ds='d') VALUES (1, 'a')
 INSERT INTO t DEFAULT VALUES
 INSERT INTO t REPLACE USING (id) SELECT * FROM s
+INSERT INTO t AS o REPLACE ON o.id = n.id (SELECT * FROM s) AS n
 INSERT OVERWRITE TABLE pt PARTITION (hr, ds) SELECT id, name, 1, p FROM s
 INSERT OVERWRITE DIRECTORY '{tmp}/a' USING parquet SELECT * FROM t
 INSERT OVERWRITE DIRECTORY '{tmp}/b' STORED AS PARQUET SELECT * FROM t
@@ -106,21 +107,28 @@ REFUSED = {
     "SELECT * FROM t LIMIT 1, 2": "Spark does not understand the statement",
     "INSERT INTO t (id) DEFAULT VALUES": "DEFAULT VALUES is of all columns.*column 20",
     "INSERT INTO t SET id = 1": "INSERT … SET.*column 15",
-    "INSERT INTO t REPLACE ON t.id = s.id SELECT * FROM s": "REPLACE ON: say REPLACE USING.*column 15",
+    "INSERT INTO t REPLACE ON t.id = s.id": "a query was expected behind the condition of REPLACE ON",
     "INSERT INTO t REPLACE USING (nothere) SELECT * FROM s": "REPLACE USING names nothere, which d.t does not have",
     "INSERT OVERWRITE DIRECTORY '/tmp/x' SELECT * FROM t": "INSERT OVERWRITE DIRECTORY writes Hive's text.*column 37",
     "INSERT OVERWRITE DIRECTORY '/tmp/x' ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' SELECT * FROM t": "USING csv",
     "FROM t INSERT OVERWRITE DIRECTORY '/tmp/x' SELECT * INSERT INTO s SELECT *": "a statement of its own.*column 8",
+    "INSERT INTO t VALUES (1),": "Spark does not understand the statement",
+    "INSERT INTO t VALUES (1, 'a' 'b'": "",
+    "INSERT INTO t SELECT * FORM s": "cannot read 'SELECT . FORM s'",
+    "LOAD DATA INPATH '/tmp/nothere' INTO TABLE t": "there are no files to take in at /tmp/nothere",
+    "LOAD DATA LOCAL INPATH '/tmp/nothere/x' INTO TABLE pt PARTITION (hr = 1, ds = 'x')": "there are no files",
     "REPLACE INTO t VALUES (1, 'a', 'b')": "REPLACE is no statement here: say MERGE INTO",
     "UPSERT INTO t VALUES (1, 'a', 'b')": "UPSERT is no statement here: say MERGE INTO",
     "ANALYZE TABLE t CACHE METADATA": "COMPUTE STATISTICS was expected.*column 17",
     "ALTER TABLE t UPDATE STATISTICS FOR COLUMN id SET ('numDVs' = '5')": "UPDATE STATISTICS FOR COLUMN of d.t",
-    "ALTER TABLE pt PARTITION (hr=11, ds='d') UPDATE STATISTICS SET ('a'='5')": "takes whole numbers.*column 63",
+    "ALTER TABLE pt PARTITION (hr=11, ds='d') UPDATE STATISTICS SET ('a'='5')": "takes whole numbers.*column 64",
     "ALTER TABLE pt PARTITION (hr=1, ds='d') SET FILEFORMAT PARQUET": "SET FILEFORMAT of d.pt",
     "ALTER TABLE pt PARTITION (hr=1, ds='d') SET LOCATION '/x'": "SET LOCATION of d.pt: rows do not move",
     "ALTER TABLE pt PARTITION (hr=1, ds='d') SET SERDEPROPERTIES ('a'='b')": "SET SERDEPROPERTIES of d.pt",
     "ALTER TABLE pt PARTITION (hr=1, ds='d') ADD COLUMNS (z int)": "ADD COLUMNS of d.pt: .*leave PARTITION out",
     "ALTER TABLE pt PARTITION (hr=1, ds='d') CHANGE COLUMN v w string": "CHANGE of d.pt: .*leave PARTITION out",
+    "ALTER TABLE pt ADD PARTITION (hr = = 1, ds = 'x')": "'= 1' is no constant, as a value of a partition key is",
+    "TRUNCATE TABLE pt PARTITION (hr = 1 / 0)": "",
     "ALTER TABLE pt PARTITION COLUMN (hr bigint)": "PARTITION COLUMN of d.pt",
     "ALTER TABLE t SET SERDE 'x'": "SET SERDE of d.t",
     "ALTER TABLE t UNSET SERDEPROPERTIES ('a')": "UNSET SERDEPROPERTIES of d.t",

@@ -19,6 +19,7 @@ from hive_acid.format.names import claims_to_be_data, is_hidden, parse_directory
 from hive_acid.format.orc.file import ACID_FIELDS
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.spark.tables.definition import refuse_ordered
 from hive_acid.spark.write.placement import Placement
 from hive_acid.spark.write.statement import Context
 from hive_acid.transactions.locks import Operation
@@ -76,6 +77,7 @@ def _check_kind(table: Table, *, insert_only: bool) -> None:
             f"{name} is a table of Spark's ({table.parameters[SPARK_PROVIDER]}) whose columns the metastore does not "
             "know: copy it with acid.create_table_as"
         )
+    refuse_ordered(table)
     if not insert_only and table.input_format != ORC_INPUT:
         raise UnsupportedTableError(
             f"{name} does not store ORC files ({table.input_format}), which rows need to be changed one by one: "

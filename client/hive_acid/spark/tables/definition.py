@@ -17,7 +17,7 @@ from hive_acid.catalog.storage_formats import (
     only_orc,
     storage_format,
 )
-from hive_acid.catalog.table import Column, Table, table_parts
+from hive_acid.catalog.table import Column, Skew, Table, table_parts
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.properties import TRANSACTIONAL, with_defaults
 from hive_acid.spark.values.argument_checks import names_of
@@ -32,6 +32,8 @@ def new_table(
     partitioned_by: Mapping[str, str] | Sequence[str] = (),
     clustered_by: Sequence[str] = (),
     buckets: int | None = None,
+    sorted_by: Sequence[tuple[str, bool]] = (),
+    skew: Skew | None = None,
     properties: Mapping[str, str] | None = None,
     location: str | None = None,
     stored_as: str | StorageFormat = "ORC",
@@ -77,7 +79,10 @@ def new_table(
         serde_parameters=dict(serde_properties or {}),
         table_type="EXTERNAL_TABLE" if external else "MANAGED_TABLE",
         constraints=tuple(constraints),
+        sorted_by=tuple(sorted_by),
+        skew=skew,
     )
+    _check_order(definition)
     if external and definition.is_transactional:
         raise UnsupportedTableError(f"{definition.full_name}: {NOT_EXTERNAL}")
     if definition.is_full_acid and form != ORC:
@@ -87,18 +92,58 @@ def new_table(
     return definition
 
 
+def _check_order(table: Table) -> None:
+    """Raise ColumnError for columns in SORTED BY and SKEWED BY that files do not have, and as `refuse_ordered`."""
+    skewed = table.skew.columns if table.skew is not None else ()
+    check_distinct(skewed)
+    check_distinct(name for name, _ in table.sorted_by)
+    known = {column.name for column in table.columns}
+    for word, names in (("SORTED", [name for name, _ in table.sorted_by]), ("SKEWED", skewed)):
+        if unknown := [name for name in names if name not in known]:
+            raise ColumnError(
+                f"{word} BY of {table.full_name} names {', '.join(unknown)}, which the columns of the files do not have"
+            )
+    if table.sorted_by and not table.bucket_columns:
+        raise ColumnError(f"{table.full_name} is sorted within buckets, and has none: say CLUSTERED BY, too")
+    if table.skew is not None and any(len(values) != len(skewed) for values in table.skew.values):
+        raise ColumnError(f"SKEWED BY of {table.full_name}: each value in ON has {len(skewed)} parts, as the columns")
+    if table.is_transactional:
+        refuse_ordered(table)
+
+
+def refuse_ordered(table: Table) -> None:
+    """Raise UnsupportedTableError for a table whose files lie or are sorted as an ACID table's cannot."""
+    if table.sorted_by:
+        raise UnsupportedTableError(
+            f"{table.full_name} cannot be SORTED BY, which is of plain tables: an ACID table keeps its rows in the "
+            "order of their row ids"
+        )
+    if table.skew is not None and table.skew.in_directories:
+        raise UnsupportedTableError(
+            f"{table.full_name} cannot be STORED AS DIRECTORIES, which is of plain tables: the directories of an ACID "
+            "table are those of its writes"
+        )
+
+
 def differences(table: Table, wanted: Table) -> list[str]:
     """In what the definition that is `wanted` differs from a table's so that rows alone cannot follow, in words."""
     parts: dict[str, Callable[[Table], object]] = {
         "columns": lambda one: _names(one.columns),
         "partition columns": lambda one: _names(one.partition_keys),
         "buckets": lambda one: (one.bucket_columns, one.buckets if one.bucket_columns else None),
+        "order of rows": lambda one: (one.sorted_by, one.skew),
         "place": lambda one: (one.location or table.location).rstrip("/"),
         "format": lambda one: (one.input_format, one.serde),
         "constraints": lambda one: _meanings(one, wanted),
         "kind": lambda one: (one.is_transactional, one.is_full_acid, one.table_type),
     }
     return [word for word, part in parts.items() if part(table) != part(wanted)]
+
+
+def added_columns(table: Table, wanted: Table) -> tuple[Column, ...]:
+    """The columns that the definition that is `wanted` has behind all those of a full-ACID table."""
+    have, want = _names(table.columns), _names(wanted.columns)
+    return wanted.columns[len(have) :] if table.is_full_acid and want[: len(have)] == have else ()
 
 
 def _meanings(table: Table, wanted: Table) -> object:

@@ -96,11 +96,10 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     New partitions are registered. Raises ColumnError for columns or values that do not fit, UnsupportedTableError as
     `read_table` and for a CLUSTERED table.
     """
+    _refuse_unwritten(table)
     kind = _format(table)
     refuse_unfit_settings(context.spark, table)
     context.zones.check(row_type(table.columns))
-    if table.bucket_columns:
-        raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: Spark would not write its buckets")
     given = filled(table, frame)
     names = match_columns(table, given.columns)
     columns = table.all_columns
@@ -124,8 +123,52 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     return count_of(counts, "rows", f"the rows are in {table.full_name}, which needs no second statement")
 
 
+def create_filled(context: Context, definition: Table, frame: DataFrame) -> int:
+    """Make a plain table with the rows of `frame`; returns their number. If that fails there is no table, and no file.
+
+    It is seen without rows before, and stays so if the client dies. Raises AlreadyExistsError, UnsupportedTableError
+    for a place with files in it and as `insert`, and what that raises.
+    """
+    _refuse_unwritten(definition)
+    if definition.location:
+        _refuse_files(definition, definition.location)
+    connection = context.connection
+    connection.create_table(definition)
+    made = connection.table(definition.database, definition.name)
+    is_ours = False
+    try:
+        _refuse_files(made, made.location)
+        is_ours = True
+        return insert(context, made, frame)
+    except BaseException:
+        connection.call("drop_table", made.database, made.name, False)
+        if is_ours:
+            files.remove(made.location)
+        raise
+
+
+def _refuse_files(table: Table, location: str) -> None:
+    if any(not entry.is_directory for entry in files.list_tree(location)):
+        raise UnsupportedTableError(
+            f"{location} has files in it, among which the rows of {table.full_name} would be: give another LOCATION, "
+            "or CREATE the table without AS SELECT"
+        )
+
+
+def _refuse_unwritten(table: Table) -> None:
+    """Raise UnsupportedTableError for a table that `insert` does not write."""
+    _format(table)
+    if table.bucket_columns:
+        raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: Spark would not write its buckets")
+
+
 def _format(table: Table) -> str:
     """Spark's name of the table's format. Raises UnsupportedTableError."""
+    if table.skew is not None and table.skew.in_directories:
+        raise UnsupportedTableError(
+            f"{table.full_name} is STORED AS DIRECTORIES: its skewed values have directories, which Hive "
+            "alone reads and writes"
+        )
     kind = _FORMATS.get(table.input_format.rpartition(".")[2])
     if kind is None:
         raise UnsupportedTableError(

@@ -9,7 +9,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.storage_formats import StorageFormat
-from hive_acid.catalog.table import Column, Table, table_parts
+from hive_acid.catalog.table import Column, Skew, Table, table_parts
 from hive_acid.errors import TransactionClosedError, TransactionExpiredError
 from hive_acid.spark.tables.definition import new_table
 from hive_acid.spark.tables.plain import refuse_acid
@@ -59,6 +59,8 @@ class DefinitionVerbs(SessionBase):
         partitioned_by: Mapping[str, str] | Sequence[str] = (),
         clustered_by: Sequence[str] = (),
         buckets: int | None = None,
+        sorted_by: Sequence[tuple[str, bool]] = (),
+        skew: Skew | None = None,
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
         stored_as: str | StorageFormat = "ORC",
@@ -72,7 +74,9 @@ class DefinitionVerbs(SessionBase):
         `columns` are names with Hive's types (``{"id": "int", "name": "varchar(20)"}``), a frame's schema, or columns
         with comments.
         `partitioned_by` gives the partition columns in the same way, or names some of `columns`. With `clustered_by`,
-        rows are placed in `buckets` files by Hive's hash of these columns, version 2. `properties` are added
+        rows are placed in `buckets` files by Hive's hash of these columns, version 2; `sorted_by` (``[("id", True)]``,
+        the least first) says of a plain table in which order. `skew` names values that many rows have. `properties` are
+        added
         to ``transactional=true``; ``{"transactional": "false"}`` makes it a plain one, and
         ``{"transactional_properties": "insert_only"}`` one that only grows. These may be `stored_as` PARQUET, AVRO,
         TEXTFILE or JSONFILE, too, and plain ones any classes of Hive's. `serde_properties` are told to the SerDe
@@ -87,6 +91,8 @@ class DefinitionVerbs(SessionBase):
             partitioned_by=partitioned_by,
             clustered_by=clustered_by,
             buckets=buckets,
+            sorted_by=sorted_by,
+            skew=skew,
             properties=properties,
             location=location,
             stored_as=stored_as,

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
 
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.storage_formats import StorageFormat
-from hive_acid.catalog.table import Table, table_parts
+from hive_acid.catalog.table import Skew, Table, table_parts
 from hive_acid.errors import TransactionClosedError, UnsupportedTableError
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.operators import compactions
 from hive_acid.spark.tables import requests as compaction
 from hive_acid.spark.tables.convert import convert
 from hive_acid.spark.tables.create_as import create_with_rows
-from hive_acid.spark.tables.definition import differences
+from hive_acid.spark.tables.definition import added_columns, differences, new_table
 from hive_acid.spark.tables.export import export_table, read_export
 from hive_acid.spark.tables.load import load
 from hive_acid.spark.tables.partitions import add_partitions, register_found
+from hive_acid.spark.tables.plain import create_filled
 from hive_acid.spark.tables.statistics import TableStatistics, analyze
 from hive_acid.spark.tables.truncate import truncate
 from hive_acid.spark.tables.upgrade import UpgradeFinding, upgrade_check
@@ -53,28 +55,43 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         buckets: int | None = None,
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
+        sorted_by: Sequence[tuple[str, bool]] = (),
+        skew: Skew | None = None,
         stored_as: str | StorageFormat = "ORC",
         serde_properties: Mapping[str, str] | None = None,
+        external: bool = False,
     ) -> int:
-        """Create a transactional table with the columns and rows of `frame`; returns the number of rows.
+        """Create a table with the columns and rows of `frame`; returns the number of rows.
 
-        The rows are visible at once, with the commit; a failure leaves no table. Arguments are those of `create_table`.
-        Raises AlreadyExistsError, ColumnError for types that a table cannot have.
+        The rows are visible at once, with the commit; a failure leaves no table. A plain one (``transactional=false``,
+        or `external`) of ORC or Parquet files is seen without rows before, and stays so if the client dies. Arguments
+        are those of `create_table`. Raises AlreadyExistsError, ColumnError for types that a table cannot have,
+        UnsupportedTableError for a plain table at a place with files; TransactionClosedError for one within a block.
         """
         database, table = table_parts(name)
+        words: dict[str, Any] = {
+            "partitioned_by": partitioned_by,
+            "clustered_by": clustered_by,
+            "buckets": buckets,
+            "sorted_by": sorted_by,
+            "skew": skew,
+            "location": location,
+            "stored_as": stored_as,
+            "serde_properties": serde_properties,
+            "external": external,
+        }
+        definition = new_table(name, frame.schema, properties=properties, **words)
+        if not definition.is_transactional:
+            if self._blocks.is_within:
+                raise TransactionClosedError(
+                    f"{definition.full_name} is a plain table, whose rows would stay if the block aborts: make it "
+                    "before the block or after it"
+                )
+            self._forget(definition.full_name)
+            return create_filled(self._context, definition, frame)
 
         def create(marks: Mapping[str, str]) -> None:
-            self.create_table(
-                name,
-                frame.schema,
-                partitioned_by=partitioned_by,
-                clustered_by=clustered_by,
-                buckets=buckets,
-                properties={**(properties or {}), **marks},
-                location=location,
-                stored_as=stored_as,
-                serde_properties=serde_properties,
-            )
+            self.create_table(name, frame.schema, properties={**(properties or {}), **marks}, **words)
 
         return self._in_transaction(
             lambda transaction: create_with_rows(
@@ -104,14 +121,18 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         """Have the rows of `frame` in a table, as if it were dropped and made as `wanted`; returns their number.
 
         The rows are replaced in one transaction, and `properties` are set after it; others stay. `frame` may be of the
-        table itself. Raises UnsupportedTableError if columns, keys, buckets, place or format are others than those of
-        the table: it would have to go before the other one is there.
+        table itself. A full-ACID table may get more columns at its end, which are there, with null, before the rows
+        are, and stay if that fails. Raises UnsupportedTableError if other columns, keys, buckets, place or format
+        differ from those of the table: it would have to go before the other one is there.
         """
-        if differing := differences(table, wanted):
+        added = added_columns(table, wanted)
+        if differing := differences(replace(table, columns=(*table.columns, *added)), wanted):
             raise UnsupportedTableError(
                 f"{table.full_name} has other {', '.join(differing)} than what would replace it, and one table cannot "
                 "take the other's place at once: drop it, and create it anew"
             )
+        if added:
+            self.add_columns(table, added)
         rows = self.replace_rows(table, frame)
         if properties:
             self.set_properties(table, properties)
@@ -130,8 +151,8 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
 
         `partition` names the one partition of a partitioned table; with `overwrite` the files replace what is there.
         They are moved, which means that they go from their old place after the commit, or stay there with `copy`.
-        Full-ACID tables take ORC files that have the table's columns at their places. Raises FormatError, ColumnError
-        and UnsupportedTableError for files that do not fit.
+        Full-ACID tables take ORC files that have the table's columns at their places. Raises NoFilesError, and
+        FormatError, ColumnError and UnsupportedTableError for files that do not fit.
         """
         check_partition(partition)
 
@@ -201,7 +222,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         """Write the rows of one snapshot as plain ORC files below `location`, with the definition; their number.
 
         `partition` limits it to some partitions. `location` must be free; what is there without a definition is the
-        rest of an export that failed. Raises FileExistsError.
+        rest of an export that failed. Raises FilesInTheWayError.
         """
         check_partition(partition)
         self._refuse_without_transactions()

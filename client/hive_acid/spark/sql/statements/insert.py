@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources
 from hive_acid.spark.sql.parsing import parsed
 from hive_acid.spark.sql.partitions import PartitionClause, parenthesized_partition, partition_clause
-from hive_acid.spark.sql.relations import Ctes, ctes
+from hive_acid.spark.sql.relations import Ctes, Relation, ctes, relation
 from hive_acid.spark.sql.rewrite import ChangedTable, Rewriter
 from hive_acid.spark.sql.run import Run, new_name
 from hive_acid.spark.sql.statements.definitions.storage import Storage, accept_storage
@@ -31,7 +32,11 @@ from hive_acid.spark.values.types import check_distinct, spark_type
 
 _DIRECTORIES = {"parquet": "parquet", "orc": "orc", "avro": "avro", "jsonfile": "json"}
 """What Spark calls the formats that STORED AS names."""
+_UNNAMED = "__acid_new"
+
 _QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
+_GOES_ON = frozenset({*_QUERY, "AND", "OR", "IS", "IN", "LIKE", "ILIKE", "RLIKE", "BETWEEN", "NOT", "DIV", "COLLATE"})
+"""Words behind a parenthesis that are no name of what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +57,24 @@ class _Destination:
     matched: tuple[str, ...] = ()
     """Rows are replaced that have the values of new ones in these columns."""
 
+    alias: str | None = None
+    on: str | None = None
+    """Rows are replaced for which this condition is true with a new row."""
+
+    source: Relation | None = None
+    """The new rows, and what `on` calls them, if it does."""
+
+    @property
+    def replaces_matched(self) -> bool:
+        """Whether the rows that are replaced are found by the new ones."""
+        return bool(self.matched) or self.on is not None
+
 
 def insert(run: Run, cursor: Cursor) -> DataFrame:
     """``[WITH …] INSERT INTO | OVERWRITE [TABLE] t [PARTITION (…)] [IF NOT EXISTS] [(columns) | BY NAME] query``.
 
-    Also ``INSERT INTO t [BY NAME] REPLACE WHERE condition | USING (columns) query``, ``INSERT INTO t DEFAULT VALUES``,
-    and ``INSERT WITH SCHEMA EVOLUTION INTO …``.
+    Also ``INSERT INTO t [BY NAME] REPLACE WHERE condition | USING (columns) query``, ``INSERT INTO t [a] [BY NAME]
+    REPLACE ON condition (query) [b]``, ``INSERT INTO t DEFAULT VALUES``, and ``INSERT WITH SCHEMA EVOLUTION INTO …``.
     """
     named, first = ctes(cursor, "INSERT", "FROM"), cursor.start
     if _is_directory(cursor):
@@ -68,7 +85,7 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
         return _by_spark(run, cursor, named, first)
     if destination.columns and cursor.sees("DEFAULT", "VALUES"):
         raise cursor.error("DEFAULT VALUES is of all columns: name none before it")
-    inserted = cursor.rest()
+    inserted = destination.source.query if destination.source is not None else cursor.rest()
     if inserted.upper().split() == ["DEFAULT", "VALUES"]:
         inserted = f"VALUES ({', '.join(['DEFAULT'] * len(_positions(run, table, destination)))})"
     if has_default(inserted):
@@ -76,13 +93,17 @@ def insert(run: Run, cursor: Cursor) -> DataFrame:
     query = run.prepared(named.before(inserted))
     cursor.finish()
     rewriter = Rewriter(run.names, ctes=named.names)
-    target = ChangedTable(table, destination.name.parts[-1])
-    where = rewriter.expression(destination.replaced, target) if destination.replaced is not None else None
+    target = ChangedTable(table, destination.alias or destination.name.parts[-1])
+    condition = destination.replaced if destination.on is None else destination.on
+    where = rewriter.expression(condition, target) if condition is not None else None
     read = run.ctes_of(rewriter, named)
 
     def work() -> int:
         if destination.matched:
             return _replaced(run, table, destination, query.frame())
+        if destination.on is not None:
+            with run.subqueries(rewriter, read) as text:
+                return _replaced_on(run, target, destination, query.frame(), text(where or "true"))
         if where is None:
             return _planned(run, table, destination, query.frame())()
         rows = _shaped(table, destination, PartitionClause(table, {}, ()), query.frame())
@@ -120,7 +141,7 @@ def _directory(run: Run, cursor: Cursor, named: Ctes, first: int) -> DataFrame:
             if kind is None or storage.has_row_format:
                 raise wrong
             before = f"INSERT OVERWRITE {'LOCAL ' * local}DIRECTORY {path} USING {kind} "
-            return run.query(named.before(cursor.rest()), before=run.explains + before)
+            return run.prepared(named.before(cursor.rest()), before=run.explains + before).frame()
     cursor.until(*_QUERY)
     return _by_spark(run, cursor, named, first)
 
@@ -137,6 +158,20 @@ def _replaced(run: Run, table: Table, destination: _Destination, frame: DataFram
     return run.acid.insert(table, rows)
 
 
+def _replaced_on(run: Run, target: ChangedTable, destination: _Destination, frame: DataFrame, on: str) -> int:
+    """Put rows in the place of those for which a condition is true with any of them."""
+    rows = frame if run.explains else kept_rows(frame)
+    new = _shaped(target.table, destination, PartitionClause(target.table, {}, ()), rows)
+    run.acid.delete(
+        target.table,
+        source=rows,
+        on=on,
+        target_alias=target.alias,
+        source_alias=destination.source.alias if destination.source is not None else _UNNAMED,
+    )
+    return run.acid.insert(target.table, new)
+
+
 def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
     """``[WITH …] FROM source INSERT … SELECT … INSERT …``: the source is computed once, all is one transaction."""
     named = ctes(cursor, "INSERT", "FROM")
@@ -147,7 +182,7 @@ def multi_insert(run: Run, cursor: Cursor) -> DataFrame:
         if _is_directory(cursor):
             raise cursor.error("INSERT OVERWRITE DIRECTORY is a statement of its own, of one query")
         destination = _destination(cursor)
-        if destination.replaced is not None or destination.matched:
+        if destination.replaced is not None or destination.replaces_matched:
             raise cursor.error("REPLACE is for an INSERT of its own, and ends here")
         if not cursor.sees("SELECT"):
             raise cursor.error("SELECT was expected")
@@ -203,6 +238,7 @@ def _destination(cursor: Cursor) -> _Destination:
     overwrite = cursor.one_of("INTO", "OVERWRITE") == "OVERWRITE"
     cursor.accept("TABLE")
     name = cursor.name()
+    alias = _alias(cursor)
     partition = parenthesized_partition(cursor)
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     if if_not_exists and not (overwrite and partition):
@@ -218,15 +254,72 @@ def _destination(cursor: Cursor) -> _Destination:
         if not replaced:
             raise cursor.error("a condition was expected")
     matched = () if replaced is not None or overwrite or partition or evolves else _matched(cursor)
+    on = source = None
+    if not (overwrite or partition or columns or evolves) and cursor.accept("REPLACE", "ON"):
+        on, source = _replaced_by(cursor)
     if cursor.sees("SET"):
         raise cursor.error("INSERT … SET is another database's: say INSERT INTO t (columns) VALUES (values)")
-    return _Destination(name, overwrite, partition, if_not_exists, columns, by_name, replaced, evolves, matched)
+    if alias is not None and on is None:
+        raise cursor.error("a name for the table is of REPLACE ON, and REPLACE ON was expected")
+    return _Destination(
+        name,
+        overwrite,
+        partition,
+        if_not_exists,
+        columns,
+        by_name,
+        replaced,
+        evolves,
+        matched,
+        alias,
+        on,
+        source,
+    )
+
+
+def _alias(cursor: Cursor) -> str | None:
+    """``[AS] a`` before ``[BY NAME] REPLACE ON``."""
+    at = int(cursor.sees("AS"))
+    behind = cursor.peek(at + 1), cursor.peek(at + 2)
+    if behind == ("BY", "NAME"):
+        behind = cursor.peek(at + 3), cursor.peek(at + 4)
+    if behind != ("REPLACE", "ON") or cursor.peek() == "BY":
+        return None
+    cursor.accept("AS")
+    return cursor.identifier("a name for the table")
+
+
+def _replaced_by(cursor: Cursor) -> tuple[str, Relation | None]:
+    """The condition of REPLACE ON, and ``(query) [AS] b`` behind it, if that has a name; else the query comes next."""
+    first = cursor.start
+    while True:
+        cursor.until("(", *_QUERY)
+        condition = cursor.text[first : cursor.start].strip()
+        if cursor.at_end:
+            raise cursor.error("a query was expected behind the condition of REPLACE ON")
+        if not cursor.sees("("):
+            return _some(condition, cursor), None
+        here = re.sub(r"\S", " ", cursor.text[: cursor.start]) + cursor.text[cursor.start :]
+        ahead = Cursor(here)
+        is_query = ahead.peek(1) in (*_QUERY, "(")
+        ahead.parentheses("a query")
+        if is_query and ahead.at_end:
+            return _some(condition, cursor), None
+        if is_query and (ahead.sees("AS") or (ahead.sees_identifier() and ahead.peek() not in _GOES_ON)):
+            condition = _some(condition, cursor)
+            cursor.rest()
+            return condition, relation(Cursor(here))
+        cursor.parentheses("a condition")
+
+
+def _some(condition: str, cursor: Cursor) -> str:
+    if not condition:
+        raise cursor.error("a condition was expected")
+    return condition
 
 
 def _matched(cursor: Cursor) -> tuple[str, ...]:
     """The columns of ``REPLACE USING (columns)``, none without one."""
-    if cursor.sees("REPLACE", "ON"):
-        raise cursor.error("REPLACE ON: say REPLACE USING (columns), or MERGE INTO … with the condition behind ON")
     if not cursor.accept("REPLACE", "USING"):
         return ()
     found = tuple(_column(item) for item in cursor.items("columns"))

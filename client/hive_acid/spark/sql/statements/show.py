@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.about import AboutTable
 from hive_acid.catalog.constraints import Constraint
 from hive_acid.catalog.storage_formats import name_of
-from hive_acid.catalog.table import VIRTUAL_VIEW, Column, Table
+from hive_acid.catalog.table import VIRTUAL_VIEW, Column, Skew, Table
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.format.properties import TRANSACTIONAL
 from hive_acid.spark.sql.columns import property_key
@@ -136,7 +136,9 @@ def _query(run: Run, cursor: Cursor) -> DataFrame | None:
     query = cursor.rest()
     if not run.reads_ours(query):
         return None
-    return run.rows(_DESCRIPTION, [(of.name, column_type(of), None) for of in run.query(query).schema.fields])
+    return run.rows(
+        _DESCRIPTION, [(of.name, column_type(of), None) for of in run.prepared(query).frame().schema.fields]
+    )
 
 
 def _history(run: Run, cursor: Cursor) -> DataFrame:
@@ -312,11 +314,23 @@ def definition_of(table: Table) -> str:
     if table.partition_keys:
         lines.append(f"PARTITIONED BY ({_columns(table.partition_keys, table.constraints)})")
     if table.bucket_columns:
-        lines.append(f"CLUSTERED BY ({', '.join(map(quoted, table.bucket_columns))}) INTO {table.buckets} BUCKETS")
+        order = ", ".join(f"{quoted(name)} {'ASC' if least_first else 'DESC'}" for name, least_first in table.sorted_by)
+        lines.append(
+            f"CLUSTERED BY ({', '.join(map(quoted, table.bucket_columns))}) "
+            f"{f'SORTED BY ({order}) ' if order else ''}INTO {table.buckets} BUCKETS"
+        )
+    if table.skew is not None:
+        lines.append(_skewed(table.skew))
     lines += [*_storage(table), f"LOCATION {_literal(table.location)}"]
     if properties:
         lines.append(f"TBLPROPERTIES ({_pairs(properties)})")
     return "\n".join(lines)
+
+
+def _skewed(skew: Skew) -> str:
+    values = ", ".join(f"({', '.join(map(_literal, one))})" for one in skew.values)
+    columns = ", ".join(map(quoted, skew.columns))
+    return f"SKEWED BY ({columns}) ON ({values}){' STORED AS DIRECTORIES' * skew.in_directories}"
 
 
 def _storage(table: Table) -> list[str]:
@@ -386,6 +400,8 @@ def _details(table: Table) -> list[tuple[str, str, str]]:
         "Location": table.location,
         "InputFormat": table.input_format,
         "Clustered by": buckets,
+        "Sorted by": ", ".join(f"{name}{'' if least_first else ' DESC'}" for name, least_first in table.sorted_by),
+        "Skewed by": _skewed(table.skew).removeprefix("SKEWED BY ") if table.skew is not None else "",
         "Table Properties": f"[{pairs}]",
     }
     return [(name, value, "") for name, value in details.items() if value]

@@ -80,7 +80,7 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
     if said and word_of(definition.properties, TRANSACTIONAL, default="true") != "true":
         raise SqlError(f"CREATE TRANSACTIONAL TABLE {name} with transactional=false: leave one of them out")
     there = run.names.defined_table(name) if replaces else None
-    _check_kind(name, definition, is_filled=query is not None and there is None)
+    _check_kind(name, definition)
     if there is not None:
         return _replaced(run, there, definition, query)
     if query is not None:
@@ -93,16 +93,10 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
     return run.nothing()
 
 
-def _check_kind(name: Name, definition: TableClauses, *, is_filled: bool) -> None:
+def _check_kind(name: Name, definition: TableClauses) -> None:
     """Raise SqlError for a format that full-ACID tables, which are made by default, do not have, and for what an
-    external table, or a plain one that is made with its rows, cannot be.
+    external table cannot be.
     """
-    is_plain = definition.external or word_of(definition.properties, TRANSACTIONAL, default="true") != "true"
-    if is_filled and is_plain:
-        raise SqlError(
-            f"CREATE TABLE {name} AS of a plain table: rows and table could not come at once. Leave 'transactional' "
-            "and EXTERNAL out, or let Spark make one (CREATE TABLE … USING parquet AS SELECT)"
-        )
     if definition.external and is_transactional(definition.properties):
         raise SqlError(f"CREATE EXTERNAL TABLE {name}: {NOT_EXTERNAL}")
     if definition.external and not definition.storage.is_given:
@@ -127,9 +121,10 @@ def _as_query(run: Run, name: Name, definition: TableClauses, query: str, *, if_
     full_name, source = run.names.full(name), run.prepared(query)
 
     def work() -> int:
-        return run.acid.create_table_as(full_name, source.frame(), **definition.words())
+        return run.acid.create_table_as(full_name, source.frame(), **definition.words(), external=definition.external)
 
-    rows = run.in_transaction(work, [full_name, *source.tables])
+    is_plain = definition.external or word_of(definition.properties, TRANSACTIONAL, default="true") != "true"
+    rows = work() if is_plain else run.in_transaction(work, [full_name, *source.tables])
     return run.counts(num_affected_rows=rows, num_inserted_rows=rows)
 
 
@@ -186,6 +181,8 @@ def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists
         location=definition.location,
         clustered_by=model.bucket_columns,
         buckets=model.buckets if model.bucket_columns else None,
+        sorted_by=model.sorted_by,
+        skew=model.skew,
         stored_as=form or (OUR_FORMAT if model.is_view else own),
         serde_properties=model.serde_parameters if form is None else definition.storage.serde_properties,
         external=is_external,

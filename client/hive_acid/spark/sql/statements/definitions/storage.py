@@ -50,7 +50,7 @@ def accept_storage(cursor: Cursor, found: Storage) -> bool:
     if cursor.sees("ROW", "FORMAT"):
         _row_format(cursor, found)
     elif cursor.sees("STORED", "AS", "DIRECTORIES"):
-        raise cursor.error("SKEWED BY … STORED AS DIRECTORIES: skewed values have no directories here, leave it out")
+        raise cursor.error("STORED AS DIRECTORIES follows the values of SKEWED BY")
     elif cursor.sees("STORED", "BY"):
         raise cursor.error("STORED BY: tables of other systems (Iceberg, HBase, Kafka, JDBC) are made by their engines")
     elif cursor.accept("STORED", "AS", "INPUTFORMAT"):

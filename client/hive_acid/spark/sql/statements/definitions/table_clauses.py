@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from hive_acid.catalog.constraints import Constraint
-from hive_acid.catalog.table import Column
+from hive_acid.catalog.table import Column, Skew
 from hive_acid.errors import SqlError
 from hive_acid.spark.sql.columns import comment, names, properties
 from hive_acid.spark.sql.run import Run
@@ -23,7 +24,6 @@ OURS = (None, OUR_FORMAT, "HIVE_ACID")
 EXTERNAL = "EXTERNAL_TABLE"
 
 _REFUSED: dict[tuple[str, ...], str] = {
-    ("SKEWED", "BY"): "skewed values have no directories here: leave the clause out",
     ("CLUSTER", "BY"): "rows are placed by CLUSTERED BY (columns) INTO n BUCKETS",
     ("FILE", "FORMAT"): "say STORED AS",
     ("PARTITIONED", "BY", "SPEC"): "partitions have values of columns: PARTITIONED BY (column type)",
@@ -32,6 +32,9 @@ _REFUSED: dict[tuple[str, ...], str] = {
     ("WITH", "ROW"): "views that keep rows, and row filters, are not made here",
 }
 """Clauses of others that have no meaning here, and what to say instead."""
+
+
+_PLAIN_VALUE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|true|false", re.IGNORECASE)
 
 
 @dataclass
@@ -43,6 +46,8 @@ class TableClauses:
     key_names: list[str] = field(default_factory=list)
     clustered_by: list[str] = field(default_factory=list)
     buckets: int | None = None
+    sorted_by: list[tuple[str, bool]] = field(default_factory=list)
+    skew: Skew | None = None
     location: str | None = None
     properties: dict[str, str] = field(default_factory=dict)
     provider: str | None = None
@@ -56,6 +61,8 @@ class TableClauses:
             "partitioned_by": [key.name for key in self.keys] or self.key_names,
             "clustered_by": self.clustered_by,
             "buckets": self.buckets,
+            "sorted_by": self.sorted_by,
+            "skew": self.skew,
             "properties": self.properties,
             "location": self.location,
             "stored_as": self.storage.form or OUR_FORMAT,
@@ -74,11 +81,13 @@ def table_clauses(run: Run, cursor: Cursor, found: TableClauses) -> TableClauses
             _partitioned_by(run, cursor, found)
         elif cursor.accept("CLUSTERED", "BY"):
             found.clustered_by = names(cursor, "bucket columns")
-            if cursor.sees("SORTED"):
-                raise cursor.error("SORTED BY is not supported: files are in the order of their row ids, leave it out")
+            if cursor.accept("SORTED", "BY"):
+                found.sorted_by = _sorted_by(cursor)
             cursor.expect("INTO")
             found.buckets = cursor.integer("a number of buckets")
             cursor.expect("BUCKETS")
+        elif cursor.accept("SKEWED", "BY"):
+            found.skew = _skewed_by(cursor)
         elif cursor.accept("USING"):
             found.provider = cursor.name("a format").parts[-1].upper()
         elif cursor.accept("LOCATION"):
@@ -91,10 +100,42 @@ def table_clauses(run: Run, cursor: Cursor, found: TableClauses) -> TableClauses
             properties(cursor)
         else:
             raise cursor.error(
-                "of CREATE TABLE's clauses PARTITIONED BY, CLUSTERED BY … INTO n BUCKETS, ROW FORMAT, STORED AS, "
-                "LOCATION, COMMENT, TBLPROPERTIES and AS are understood"
+                "of CREATE TABLE's clauses PARTITIONED BY, CLUSTERED BY … INTO n BUCKETS, SKEWED BY, ROW FORMAT, "
+                "STORED AS, LOCATION, COMMENT, TBLPROPERTIES and AS are understood"
             )
     return found
+
+
+def _sorted_by(cursor: Cursor) -> list[tuple[str, bool]]:
+    """``(column [ASC | DESC], …)``."""
+    found = []
+    for item in cursor.items("columns to sort by"):
+        name = item.identifier("a column").lower()
+        ascending = item.accept("ASC") or not item.accept("DESC")
+        item.finish()
+        found.append((name, ascending))
+    return found
+
+
+def _skewed_by(cursor: Cursor) -> Skew:
+    """``(column, …) ON (value, …) [STORED AS DIRECTORIES]``; of several columns each value is a list of its own."""
+    columns = tuple(names(cursor, "skewed columns"))
+    cursor.expect("ON")
+    values = tuple(
+        tuple(_skewed_value(one) for one in item.items("values")) if item.sees("(") else (_skewed_value(item),)
+        for item in cursor.items("skewed values")
+    )
+    return Skew(columns, values, cursor.accept("STORED", "AS", "DIRECTORIES"))
+
+
+def _skewed_value(item: Cursor) -> str:
+    """A text or a number, as a text."""
+    wrong = item.error("a skewed value is a text, a number or a boolean")
+    is_text = item.sees_string()
+    value = item.string("a value") if is_text else item.rest()
+    if not item.at_end or not (is_text or _PLAIN_VALUE.fullmatch(value)):
+        raise wrong
+    return value
 
 
 def _partitioned_by(run: Run, cursor: Cursor, definition: TableClauses) -> None:
