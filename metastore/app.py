@@ -32,6 +32,7 @@ from metastore.observe.http import MetricsServer
 from metastore.observe.log import event
 from metastore.observe.meters import PREFIX
 from metastore.rpc.dispatch import Dispatcher
+from metastore.rpc.doors.addresses import OpenDoorError, bound
 from metastore.rpc.limits.workers import Workers
 from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
 from metastore.schedule import Schedule
@@ -265,13 +266,11 @@ class App:
     def _listener(self) -> socket.socket:
         """The port, taken before anything else is started."""
         options = self._options
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        self._stack.callback(listener.close)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((options.host, options.port))
+            listener = self._stack.enter_context(bound(options.host, options.port, options.config.doors))
             listener.listen(BACKLOG)  # who connects from now on waits for the start instead of being refused
+        except OpenDoorError as error:
+            raise StartError(str(error)) from None
         except OverflowError:
             raise StartError(f"{options.port} is not a port: give one from 0 to 65535") from None
         except (OSError, ValueError, TypeError) as error:  # the last two of a name that is none
@@ -314,7 +313,10 @@ class App:
             return alive.wait(HEALTH_WAIT_S)
 
         try:
-            port = MetricsServer(config.metrics_host, config.metrics_port, registry, is_live, trouble)
+            listener = bound(config.metrics_host, config.metrics_port, self._options.config.doors)
+            port = MetricsServer(listener, registry, is_live, trouble)
+        except OpenDoorError as error:
+            raise StartError(f"metrics: {error}") from None
         except (OSError, ValueError, TypeError) as error:
             words = getattr(error, "strerror", None) or error
             raise StartError(

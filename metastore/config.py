@@ -19,6 +19,7 @@ from metastore.known_settings import KNOWN
 from metastore.lock.config import LockConfig
 from metastore.observe.log import event
 from metastore.rpc.config import ServerConfig
+from metastore.rpc.doors.config import DoorsConfig
 from metastore.settings import Setting, SettingError, settings_of, spelling
 from metastore.sources import Given, from_pairs
 from metastore.store.config import StoreConfig
@@ -32,6 +33,7 @@ class Config:
     """The whole configuration, by slice."""
 
     server: ServerConfig = field(default_factory=ServerConfig)
+    doors: DoorsConfig = field(default_factory=DoorsConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
     events: EventsConfig = field(default_factory=EventsConfig)
     txn: TxnConfig = field(default_factory=TxnConfig)

@@ -149,7 +149,9 @@ def boolean(
     return _field(key, default, meaning, {key: parse}, lambda value: str(value).lower(), hive, wiki, why)
 
 
-def choice(key: str, default: str, meaning: str, options: Collection[str], *, hive: str | None = None) -> Any:
+def choice(
+    key: str, default: str, meaning: str, options: Collection[str], *, hive: str | None = None, why: str = ""
+) -> Any:
     """One of a few words, written in lower case."""
 
     def parse(text: str) -> str:
@@ -157,7 +159,7 @@ def choice(key: str, default: str, meaning: str, options: Collection[str], *, hi
             raise _unfit(text, f"one of {', '.join(options)}")
         return text.strip().lower()
 
-    return _field(key, default, meaning, {key: parse}, str, hive, None, "")
+    return _field(key, default, meaning, {key: parse}, str, hive, None, why)
 
 
 def text(

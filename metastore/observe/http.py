@@ -46,18 +46,17 @@ class MetricsServer:
 
     def __init__(
         self,
-        host: str,
-        port: int,
+        listener: socket.socket,
         registry: Collector,
         is_live: Callable[[], bool],
         trouble: Callable[[], str | None],
     ) -> None:
-        """Listens from now on; `registry` has the figures, `trouble` says why the server is not ready, None if it is.
+        """Listens on a bound socket from now on, and closes it at the end.
 
-        Raises OSError if the port is taken, OverflowError if it is none.
+        `registry` has the figures, `trouble` says why the server is not ready, None if it is.
         """
         self._metrics, self._is_live, self._trouble = make_wsgi_app(registry), is_live, trouble
-        self._listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self._listener = listener
         self._clients: dict[_Client, None] = {}  # the eldest comes first
         self._answers = ThreadPoolExecutor(1, thread_name_prefix="metrics-answer")
         self._loop = asyncio.new_event_loop()

@@ -25,7 +25,7 @@ def test_it_ends_while_an_answer_is_made(caplog: pytest.LogCaptureFixture) -> No
             goes_on.wait(10)
             return []
 
-    server = MetricsServer("127.0.0.1", 0, Slow(), lambda: True, lambda: None)
+    server = MetricsServer(socket.create_server(("127.0.0.1", 0)), Slow(), lambda: True, lambda: None)
     host, _, port = server.address.rpartition(":")
     with socket.create_connection((host, int(port))) as sock:
         sock.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
@@ -40,7 +40,7 @@ def test_it_ends_while_an_answer_is_made(caplog: pytest.LogCaptureFixture) -> No
 
 def test_who_comes_while_all_are_accepted_is_not_turned_away() -> None:
     """A connection for which there is no room is tried again by its client's kernel, a second later."""
-    server = MetricsServer("127.0.0.1", 0, CollectorRegistry(), lambda: True, lambda: None)
+    server = MetricsServer(socket.create_server(("127.0.0.1", 0)), CollectorRegistry(), lambda: True, lambda: None)
     host, _, port = server.address.rpartition(":")
     goes_on = threading.Event()
     server._loop.call_soon_threadsafe(goes_on.wait, 10)
@@ -74,7 +74,7 @@ def test_the_form_is_the_one_that_is_asked_for(
 ) -> None:
     registry = CollectorRegistry()
     Gauge("x", "One.", registry=registry).set(1)
-    server = MetricsServer("127.0.0.1", 0, registry, lambda: True, lambda: None)
+    server = MetricsServer(socket.create_server(("127.0.0.1", 0)), registry, lambda: True, lambda: None)
     try:
         request = urllib.request.Request(f"http://{server.address}/metrics", headers=headers)
         for asked in (request, _packed(request)):

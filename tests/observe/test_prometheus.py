@@ -194,7 +194,7 @@ def test_nobody_can_keep_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metastore.observe.http.REQUEST_TIMEOUT_S", 0.2)
     registry = CollectorRegistry()
     Gauge("x", "One.", registry=registry).set(1)
-    server = MetricsServer("127.0.0.1", 0, registry, lambda: True, lambda: "not yet")
+    server = MetricsServer(socket.create_server(("127.0.0.1", 0)), registry, lambda: True, lambda: "not yet")
     try:
         number = int(server.address.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", number)) as silent:
