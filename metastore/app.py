@@ -33,9 +33,11 @@ from metastore.observe.log import event
 from metastore.observe.meters import PREFIX
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.doors.addresses import OpenDoorError, bound
+from metastore.rpc.doors.doors import Doors
 from metastore.rpc.limits.workers import Workers
 from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
 from metastore.schedule import Schedule
+from metastore.settings import SettingError
 from metastore.slices import Slices
 from metastore.store.database import Database
 from metastore.store.embedded.server import (
@@ -193,12 +195,13 @@ class App:
         self._ended.put(None)
 
     def start(self) -> str:
-        """Make everything, listen, start the services; returns ``thrift://host:port``. Raises StartError."""
+        """Make everything, listen, start the services; returns the address. Raises StartError."""
         options, config, stack = self._options, self._options.config, self._stack
         files_open = _allow_many_connections()
         try:
             loop = self._event_loop()
             listener = self._listener()
+            doors = self._doors()
             self._prepare_warehouse()
             db = self._db = stack.enter_context(open_database(options, loop, self._give_up))
             workers = Workers(config.server.worker_threads)
@@ -226,8 +229,9 @@ class App:
                 served,
             )
             stack.callback(dispatcher.close)
-            server = ThriftServer(dispatcher, served)
+            server = ThriftServer(dispatcher, served, doors)
             address = asyncio.run_coroutine_threadsafe(server.listen(listener), loop).result()
+            uri = f"{doors.scheme}://{address}"
             stack.callback(lambda: asyncio.run_coroutine_threadsafe(server.stop(), loop).result())
             stack.callback(slices.release_waiters, loop)
             if config.housekeeping.services_on:
@@ -237,13 +241,13 @@ class App:
                 stack.callback(schedule.stop)
             stack.callback(slices.interrupt)
             self._serve_metrics(slices, server, trouble, loop)
-            self._leave_address(f"thrift://{address}")
+            self._leave_address(uri)
             _take_short_turns()
         except BaseException:
             self.stop()
             raise
         event(LOG, logging.INFO, "started", address=address, warehouse=options.warehouse)
-        return f"thrift://{address}"
+        return uri
 
     def stop(self) -> None:
         """Stop everything in the reverse order of its start; may be repeated."""
@@ -279,6 +283,14 @@ class App:
                 f"is another metastore running there? Choose another one with --port"
             ) from None
         return listener
+
+    def _doors(self) -> Doors:
+        try:
+            doors = Doors(self._options.config.doors)
+        except SettingError as error:
+            raise StartError(str(error)) from None
+        self._stack.callback(doors.close)
+        return doors
 
     def _serve_metrics(
         self,

@@ -30,6 +30,8 @@ _SIZES = "Each call is one function of the database, whatever its size."
 _LEADER = "The leader is always elected by lease."
 _STATISTICS = "A compaction changes no row: statistics stay, and what is on record of files and bytes follows it."
 _MAPREDUCE = "No MapReduce or Tez: compactions run on Spark (metastore.compactor.spark.submit)."
+_PEM = "Certificate and key are files in PEM (metastore.keystore.path, metastore.tls.key)"
+_TRUST = "Whose certificates a client believes is its own affair; those of clients are metastore.tls.client.ca."
 _PLACE = "Where the server listens and keeps its data are options of `metastore serve`"
 
 _TRANSACTIONS = (
@@ -185,11 +187,29 @@ _EVENTS = (
     KnownSetting("hive.repl.cm.enabled", SERVER, "false", None, "Files are not copied away for replication."),
 )
 
+_DOORS = (
+    KnownSetting("metastore.keystore.type", SERVER, "", None, f"{_PEM}."),
+    KnownSetting(
+        "metastore.keystore.password",
+        SERVER,
+        "",
+        None,
+        f"{_PEM}; the password of an encrypted key is in a file: metastore.tls.key.password.file.",
+    ),
+    KnownSetting("metastore.keymanagerfactory.algorithm", SERVER, "", None, f"{_PEM}."),
+    KnownSetting("metastore.truststore.path", CLIENT, "", None, _TRUST),
+    KnownSetting("metastore.truststore.password", CLIENT, "", None, _TRUST),
+    KnownSetting("metastore.truststore.type", CLIENT, "", None, _TRUST),
+    KnownSetting("hive.ssl.protocol.blacklist", SERVER, "SSLv2,SSLv3", None, "TLS 1.2 is the oldest that is spoken."),
+)
+
 _PLACES = (
     KnownSetting("metastore.warehouse.dir", SERVER, "/user/hive/warehouse", None, f"{_PLACE}: --warehouse."),
     KnownSetting("metastore.thrift.port", SERVER, "9083", None, f"{_PLACE}: --port."),
     KnownSetting("hive.metastore.port", SERVER, "9083", None, f"{_PLACE}: --port."),
 )
 
-KNOWN = {spelling(known.key): known for known in (*_TRANSACTIONS, *_COMPACTION, *_SERVICES, *_EVENTS, *_PLACES)}
+KNOWN = {
+    spelling(known.key): known for known in (*_TRANSACTIONS, *_COMPACTION, *_SERVICES, *_EVENTS, *_DOORS, *_PLACES)
+}
 """By the spelling of their keys."""

@@ -1,6 +1,7 @@
 """hive-acid: Hive's ACID tables without Hive. This package is the client; the daemon is `metastore`."""
 
 from hive_acid.connection import Connection, connect
+from hive_acid.tls import Tls
 
-__all__ = ["Connection", "connect"]
+__all__ = ["Connection", "Tls", "connect"]
 __version__ = "0.1.0"

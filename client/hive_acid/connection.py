@@ -6,11 +6,12 @@ Threads may share it. A process that was forked has sockets, heartbeats and tran
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 from hive_acid.catalog.calls import CatalogCalls
 from hive_acid.errors import AddressError, MetastoreUnreachableError
+from hive_acid.tls import Tls
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.opening import open_transactions
 from hive_acid.transactions.pressure import Pressure
@@ -19,6 +20,15 @@ from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 
 DEFAULT_PORT = 9083
+PLAIN, ENCRYPTED = "thrift", "thrift+tls"
+
+
+class Address(NamedTuple):
+    """Where a metastore listens."""
+
+    host: str
+    port: int
+    is_encrypted: bool = False
 
 
 class Connection(CatalogCalls):
@@ -36,9 +46,10 @@ class Connection(CatalogCalls):
         timeout_ms: int = 60_000,
         user: str | None = None,
         application: str | None = None,
+        tls: Tls | None = None,
     ) -> None:
         """As `Transport`."""
-        super().__init__(host, port, timeout_ms=timeout_ms, user=user, application=application)
+        super().__init__(host, port, timeout_ms=timeout_ms, user=user, application=application, tls=tls)
         self.heartbeats = Heartbeats(self)
         self.pressure = Pressure(self, self.heartbeats)
 
@@ -89,15 +100,18 @@ def connect(
     timeout_ms: int = 60_000,
     user: str | None = None,
     application: str | None = None,
+    tls: Tls | None = None,
 ) -> Connection:
     """Connect to a metastore, which will know us as `user` and as `application` (the program, if nothing is said).
 
-    `uri` is ``thrift://host:port`` (port 9083 by default); several, with commas between, are tried in order.
+    `uri` is ``thrift://host:port``, or ``thrift+tls://host:port`` for TLS (port 9083 by default); several, with commas
+    between, are tried in order. `tls` says how to know the metastore; by default `Tls.from_environment`.
     Raises MetastoreUnreachableError when none answers, AddressError for an address of another form.
     """
     failure: MetastoreUnreachableError | None = None
-    for host, port in addresses(uri):
-        connection = Connection(host, port, timeout_ms=timeout_ms, user=user, application=application)
+    for host, port, is_encrypted in addresses(uri):
+        how = (tls or Tls.from_environment()) if is_encrypted else None
+        connection = Connection(host, port, timeout_ms=timeout_ms, user=user, application=application, tls=how)
         try:
             connection.call("getStatus")
         except MetastoreUnreachableError as error:
@@ -109,17 +123,19 @@ def connect(
     raise failure
 
 
-def addresses(uri: str) -> list[tuple[str, int]]:
-    """Host and port of each address in `uri`. Raises AddressError for one of another form."""
+def addresses(uri: str) -> list[Address]:
+    """Each address in `uri`. Raises AddressError for one of another form."""
     return [_address(one) for one in uri.split(",")]
 
 
-def _address(text: str) -> tuple[str, int]:
+def _address(text: str) -> Address:
     try:
         parts = urlsplit(text.strip())
         host, port = parts.hostname, DEFAULT_PORT if parts.port is None else parts.port
     except ValueError:  # of a port, or brackets
         host, port = None, 0
-    if not host or not port or parts.scheme != "thrift":
-        raise AddressError(f"'{text}' is not the address of a metastore: give thrift://host:port")
-    return host, port
+    if not host or not port or parts.scheme not in (PLAIN, ENCRYPTED):
+        raise AddressError(
+            f"'{text}' is not the address of a metastore: give thrift://host:port, or thrift+tls://host:port for TLS"
+        )
+    return Address(host, port, parts.scheme == ENCRYPTED)

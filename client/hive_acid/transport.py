@@ -11,6 +11,7 @@ import getpass
 import os
 import select
 import socket
+import ssl
 import sys
 import threading
 from pathlib import Path
@@ -22,6 +23,7 @@ from thriftpy2.transport import TCyBufferedTransport, TSocket, TTransportExcepti
 
 from hive_acid.errors import (
     THRIFT_ERRORS,
+    AddressError,
     AnswersMixedError,
     HiveAcidError,
     MetastoreError,
@@ -31,9 +33,11 @@ from hive_acid.errors import (
 )
 from hive_acid.forks import renew_in_children
 from hive_acid.protocol import NumberedClient, NumberedProtocol, Question
+from hive_acid.tls import Tls
 from hive_acid.wire import service
 
 POOL_SIZE = 8
+CONNECT_TIMEOUT_S = 10
 UNREPEATABLE = frozenset({"lock", "open_txns", "create_table", "create_database", "compact", "compact2"})
 """Calls whose repetition after a lost answer could act twice (transactions.md §6)."""
 
@@ -49,10 +53,15 @@ class Transport:
         timeout_ms: int = 60_000,
         user: str | None = None,
         application: str | None = None,
+        tls: Tls | None = None,
     ) -> None:
-        """`application` is what `metastore why` names when we are in somebody's way; by default program and process."""
+        """`application` is what `metastore why` names when we are in somebody's way; by default program and process.
+
+        `tls` is how to know the metastore; None for a plain socket.
+        """
         self.host = host
         self.port = port
+        self.tls = tls
         self.user = user or _login_name()
         self._application = application
         self._timeout_ms = timeout_ms
@@ -88,7 +97,8 @@ class Transport:
     @property
     def uri(self) -> str:
         """The address in the form that Hive's clients use."""
-        return f"thrift://{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'thrift' if self.tls is None else 'thrift+tls'}://{host}:{self.port}"
 
     def call(self, method: str, *args: Any) -> Any:
         """Call an RPC by its name and return its result.
@@ -155,19 +165,37 @@ class Transport:
         return self._connect()
 
     def _connect(self) -> tuple[socket.socket, NumberedClient]:
-        transport = TSocket(self.host, self.port, socket_timeout=self._timeout_ms, connect_timeout=10_000)
+        transport = TSocket(
+            self.host, self.port, socket_timeout=self._timeout_ms, connect_timeout=CONNECT_TIMEOUT_S * 1000
+        )
         try:
             transport.open()
             transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.tls is not None:
+                transport.sock = self._encrypted(transport.sock, self.tls, transport.socket_timeout)
             self._sockets.add(transport.sock)
             client = NumberedClient(service, NumberedProtocol(TCyBufferedTransport(transport)))
             client.set_ugi(self.user, [])
+        except AddressError:  # of a file for TLS
+            raise
         except (TException, AnswersMixedError, OSError, EOFError, ValueError) as error:  # of a name that is none
             words = getattr(error, "message", None) or str(error)
+            if self.tls is None and getattr(error, "type", None) == TTransportException.END_OF_FILE:
+                words = f"{words} (does its port speak TLS? Then give thrift+tls://)"
             raise MetastoreUnreachableError(
                 f"no metastore answers at {self.uri}: {words}. Start one with `metastore serve`, or check the address."
             ) from error
         return transport.sock, client
+
+    def _encrypted(self, sock: socket.socket, tls: Tls, timeout_s: float | None) -> ssl.SSLSocket:
+        sock.settimeout(CONNECT_TIMEOUT_S)
+        try:
+            encrypted = tls.encrypted(sock, self.host)
+        except BaseException:
+            sock.close()
+            raise
+        encrypted.settimeout(timeout_s)
+        return encrypted
 
     def _put_back(self, sock: socket.socket, client: NumberedClient) -> None:
         with self._guard:

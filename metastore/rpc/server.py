@@ -25,6 +25,8 @@ from metastore.rpc.busy_polling import BusyPolling
 from metastore.rpc.call import Session
 from metastore.rpc.config import ServerConfig
 from metastore.rpc.dispatch import Dispatcher
+from metastore.rpc.doors.doors import Doors
+from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.encoding.framing import BEGINNING, BudgetError, MessageScanner, ProtocolError
 from metastore.rpc.limits.crowd import Crowd
 from metastore.rpc.limits.debts import Debts
@@ -156,7 +158,10 @@ class ThriftConnection(asyncio.Protocol):
             self._refuse(str(error))
             return
         except ProtocolError as error:
-            event(LOG, logging.WARNING, "connection refused", peer=self._session.peer, reason=error)
+            reason: object = error
+            if not scanner.walked and (what := spoken(self._buffer)):
+                reason = f"it speaks {what}, and this port speaks plain Thrift"
+            event(LOG, logging.WARNING, "connection refused", peer=self._session.peer, reason=reason)
             self.close()
             return
         if length is None:
@@ -309,8 +314,15 @@ class ThriftConnection(asyncio.Protocol):
 class ThriftServer:
     """Listens on one address; `run` serves until `stop`."""
 
-    def __init__(self, dispatcher: Dispatcher, config: ServerConfig = ServerConfig()) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        config: ServerConfig = ServerConfig(),  # noqa: B008 - frozen
+        doors: Doors | None = None,
+    ) -> None:
+        """Without `doors` everybody comes in."""
         self.dispatcher = dispatcher
+        self._doors = doors
         self.connections = Crowd(config.max_connections)
         self.debts = Debts(config.max_held_bytes)
         self.scans = Scans()
@@ -327,10 +339,14 @@ class ThriftServer:
         loop = asyncio.get_running_loop()
         if self._config.tcp_keepalive:
             _keep_alive(listener)
-        self._listener = await loop.create_server(lambda: ThriftConnection(self), sock=listener, backlog=BACKLOG)
+        self._listener = await loop.create_server(self._connection, sock=listener, backlog=BACKLOG)
         self._look()
         host, port = listener.getsockname()[:2]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def _connection(self) -> asyncio.Protocol:
+        connection = ThriftConnection(self)
+        return connection if self._doors is None else self._doors.before(connection, self.connections, self.debts)
 
     def _look(self) -> None:
         """Close the connections of clients that take too long."""

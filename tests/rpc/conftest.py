@@ -14,7 +14,7 @@ from tests.rpc.test_server import Running, base_handlers
 def running() -> Iterator[Callable[..., Running]]:
     servers: list[Running] = []
 
-    def start(limits: dict[str, int] | None = None, **handlers: Any) -> Running:
+    def start(limits: dict[str, Any] | None = None, **handlers: Any) -> Running:
         servers.append(Running(base_handlers() | handlers, **(limits or {})))
         return servers[-1]
 

@@ -23,6 +23,7 @@ from hive_acid.wire import ttypes
 from metastore.observe.calls import CallCounts, Outcome
 from metastore.rpc.config import ServerConfig
 from metastore.rpc.dispatch import Dispatcher
+from metastore.rpc.doors.doors import Doors
 from metastore.rpc.limits.workers import Workers
 from metastore.rpc.server import ThriftServer, new_event_loop
 
@@ -30,11 +31,11 @@ from metastore.rpc.server import ThriftServer, new_event_loop
 class Running:
     """A server on a thread of its own."""
 
-    def __init__(self, handlers: Any, **limits: Any) -> None:
+    def __init__(self, handlers: Any, doors: Doors | None = None, **limits: Any) -> None:
         self.counts = CallCounts()
         self.workers = Workers(4)
         config = ServerConfig(stay_awake_ms=0, **limits)
-        self.server = ThriftServer(Dispatcher(handlers, self.workers, self.counts, limits=config), config)
+        self.server = ThriftServer(Dispatcher(handlers, self.workers, self.counts, limits=config), config, doors)
         self.loop = new_event_loop()
         address = self.loop.run_until_complete(self.server.listen(socket.create_server(("127.0.0.1", 0))))
         self.port = int(address.rpartition(":")[2])

@@ -22,10 +22,11 @@ def bound(host: str, port: int, config: DoorsConfig) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         address = listener.getsockname()[0]
-        if not (config.asks_nobody or _is_loopback(address)):
+        if not (config.is_open_on_purpose or _is_loopback(address)):
             raise OpenDoorError(
                 f"{host} is an address that other machines reach, and everybody there could do everything: listen on "
-                "127.0.0.1, or say metastore.authentication=NONE if that is what you want"
+                "127.0.0.1, ask for certificates (metastore.tls.client.ca), or say metastore.authentication=NONE if "
+                "that is what you want"
             )
     except BaseException:
         listener.close()

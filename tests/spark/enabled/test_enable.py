@@ -93,8 +93,11 @@ def test_the_address_is_configured(spark: SparkSession, monkeypatch: pytest.Monk
     try:
         spark.conf.set("spark.hadoop.hive.metastore.uris", "thrift://as-hive")
         assert address_of(spark) == "thrift://as-hive"
+        spark.conf.set("spark.hadoop.hive.metastore.use.SSL", "TRUE")
+        assert address_of(spark) == "thrift+tls://as-hive"
         spark.conf.set("spark.hive_acid.metastore", "thrift://ours:1")
         assert address_of(spark) == "thrift://ours:1"
     finally:
         spark.conf.unset("spark.hadoop.hive.metastore.uris")
+        spark.conf.unset("spark.hadoop.hive.metastore.use.SSL")
         spark.conf.unset("spark.hive_acid.metastore")

@@ -17,7 +17,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hive_acid.connection import Connection, addresses
+from hive_acid.connection import ENCRYPTED, PLAIN, Connection, addresses
 from hive_acid.errors import AddressError
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.settings import transaction_manager
@@ -32,7 +32,9 @@ from hive_acid.spark.session import connected
 from hive_acid.spark.write.distribution import TARGET_FILE_SIZE_BYTES
 
 DEFAULT_ADDRESS = "thrift://localhost:9083"
-SETTINGS = ("spark.hive_acid.metastore", "spark.hadoop.hive.metastore.uris")
+OWN_SETTING, HIVE_SETTING = "spark.hive_acid.metastore", "spark.hadoop.hive.metastore.uris"
+TLS_SETTING = "spark.hadoop.hive.metastore.use.SSL"
+"""Of Hive's client, where the address does not say it."""
 VARIABLE = "HIVE_ACID_METASTORE"
 
 _JOINING = threading.Lock()
@@ -53,7 +55,8 @@ def enable(
 
     Until `disable` of the session that this returns, or ``spark.stop()``. `metastore` is an address or an open
     connection; without it the address is that of the setting ``spark.hive_acid.metastore``, else of
-    ``spark.hadoop.hive.metastore.uris``, else of the variable ``HIVE_ACID_METASTORE``, else thrift://localhost:9083.
+    ``spark.hadoop.hive.metastore.uris`` (with TLS if ``spark.hadoop.hive.metastore.use.SSL`` is true), else of the
+    variable ``HIVE_ACID_METASTORE``, else thrift://localhost:9083.
     The other arguments are those of `hive_acid.spark.session`. A second call returns the same session. Other sessions
     of Spark, those of ``spark.newSession()`` too, stay as they are.
 
@@ -84,15 +87,18 @@ def enable(
 
 def address_of(spark: SparkSession) -> str:
     """The address that is configured, in the session or the environment."""
-    given = (spark.conf.get(setting, None) for setting in SETTINGS)
-    return next((one for one in (*given, os.environ.get(VARIABLE)) if one and one.strip()), DEFAULT_ADDRESS)
+    of_hive = spark.conf.get(HIVE_SETTING, None)
+    if of_hive and str(spark.conf.get(TLS_SETTING, "")).lower() == "true":
+        of_hive = of_hive.replace(f"{PLAIN}://", f"{ENCRYPTED}://")
+    given = (spark.conf.get(OWN_SETTING, None), of_hive, os.environ.get(VARIABLE))
+    return next((one for one in given if one and one.strip()), DEFAULT_ADDRESS)
 
 
 def _check_same(known: EnabledSession, metastore: str | Connection | None) -> None:
     if metastore is None or metastore is known.connection:
         return
     uri = metastore.uri if isinstance(metastore, Connection) else metastore
-    if (known.connection.host, known.connection.port) not in addresses(uri):
+    if (known.connection.host, known.connection.port) not in [(one.host, one.port) for one in addresses(uri)]:
         raise AddressError(
             f"this Spark session is joined to {known.connection.uri}, so not to {uri} as well: call disable() of the "
             "session that enable has returned before, or join spark.newSession()"

@@ -197,7 +197,7 @@ class Sink:
         self.plan = plan
         self._meant = TableReference(table.database, table.name, table.id or None)
         self._open_session = open_session
-        self._uri, self._user = connection.uri, connection.user
+        self._uri, self._user, self._tls = connection.uri, connection.user, connection.tls
         self._connection: Connection | None = connection
         self._attempted: int | None = None
 
@@ -212,7 +212,7 @@ class Sink:
         the table was dropped or replaced since the sink was made.
         """
         if self._connection is None:
-            self._connection = connect(self._uri, user=self._user)
+            self._connection = connect(self._uri, user=self._user, tls=self._tls)
         acid = self._open_session(frame.sparkSession, self._connection)
         for attempt in range(1, ATTEMPTS + 1):
             table = self._table()

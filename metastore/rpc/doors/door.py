@@ -1,0 +1,180 @@
+"""A door: what stands between a socket and its connection until the client has shown what is asked for.
+
+It counts as a connection from its first byte, has a time limit, and says in one line of the log whom it refuses.
+Afterwards it stays where it is and passes bytes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+from metastore.observe.log import event
+from metastore.rpc.limits.crowd import Crowd
+from metastore.rpc.limits.debts import Debts
+from metastore.rpc.limits.workers import Workers
+
+LOG = logging.getLogger("metastore.rpc")
+PATIENCE_S = 10.0
+"""Who has not come in by then is sent away."""
+
+T = TypeVar("T")
+
+
+class House(NamedTuple):
+    """What all doors of a server share."""
+
+    crowd: Crowd
+    debts: Debts
+    workers: Workers
+    """They do what takes longer than the event loop has time for."""
+
+
+class Door(asyncio.Protocol):
+    """One client that is to come in; used on the event loop."""
+
+    def __init__(self, inner: asyncio.Protocol, house: House) -> None:
+        self._inner = inner
+        self._house = house
+        self._transport: asyncio.Transport | None = None
+        self._is_open = False
+        self._deadline: asyncio.TimerHandle | None = None
+        self.client = "?"
+        self.peer = "?"
+        self.used_at_s = time.monotonic()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whoever has not come in yet is the first to go."""
+        return True
+
+    @property
+    def is_busy(self) -> bool:
+        """No call is under way."""
+        return False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client is there."""
+        self._transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        if peer:
+            self.client, self.peer = peer[0], f"{peer[0]}:{peer[1]}"
+        self._deadline = asyncio.get_running_loop().call_later(PATIENCE_S, self._give_up)
+        if not self._house.crowd.add(self):
+            self.refuse("there are too many")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """It is gone."""
+        self._transport = None
+        self._leave()
+        if self._is_open:
+            self._inner.connection_lost(error)
+
+    def pause_writing(self) -> None:
+        """Enough is written that the client has not taken."""
+        if self._is_open:
+            self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client has taken most of it."""
+        if self._is_open:
+            self._inner.resume_writing()
+
+    def close(self) -> None:
+        """Send it away."""
+        self.abort()
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def call_in(self, words: str) -> None:
+        """Let go of what has come."""
+        self.refuse(words)
+
+    def is_overdue(self, *_: object) -> None:
+        """It has a time limit of its own."""
+
+    def refuse(self, reason: str) -> None:
+        """Send it away, and say why in the log."""
+        if self._transport is None:
+            return
+        event(LOG, logging.WARNING, "connection refused", peer=self.peer, reason=reason)
+        self._transport.close()
+        self._leave()
+
+    def _let_in(self, transport: asyncio.Transport) -> None:
+        """The client has shown what is asked for; `transport` is what its connection writes to."""
+        self._leave()
+        self._is_open = True
+        self._inner.connection_made(transport)
+
+    def _leave(self) -> None:
+        self._house.crowd.discard(self)
+        self._house.debts.settle(self)
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            event(
+                LOG,
+                logging.INFO,
+                "connection refused",
+                peer=self.peer,
+                reason=f"it has not come in for {PATIENCE_S:g} s",
+            )
+            self.abort()
+
+    def _work(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
+        """Do `work` on a thread, in the client's turn, and `done` with its result here."""
+        loop = asyncio.get_running_loop()
+
+        def told(future: Any) -> None:
+            if future.exception() is None:
+                loop.call_soon_threadsafe(done, future.result())
+            else:  # the server stops
+                loop.call_soon_threadsafe(self.abort)
+
+        self._house.workers.submit_for(self.client, work).add_done_callback(told)
+
+
+class Passage(asyncio.Transport):
+    """The transport that a connection behind a door has: the one before it, but for what is written."""
+
+    def __init__(self, outer: asyncio.Transport) -> None:
+        super().__init__()
+        self.outer = outer
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """As of the transport before."""
+        return self.outer.get_extra_info(name, default)
+
+    def is_closing(self) -> bool:
+        """Whether it is being closed."""
+        return self.outer.is_closing()
+
+    def pause_reading(self) -> None:
+        """Let the client wait."""
+        self.outer.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        self.outer.resume_reading()
+
+    def get_write_buffer_size(self) -> int:
+        """What is written and not sent."""
+        return self.outer.get_write_buffer_size()
+
+    def close(self) -> None:
+        """Close when all that is written is sent."""
+        self.outer.close()
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        self.outer.abort()

@@ -1,0 +1,40 @@
+"""The doors of a server, by its settings."""
+
+from __future__ import annotations
+
+import asyncio
+
+from metastore.rpc.doors.certificates import Certificates
+from metastore.rpc.doors.config import DoorsConfig
+from metastore.rpc.doors.door import House
+from metastore.rpc.doors.tls import TlsDoor
+from metastore.rpc.limits.crowd import Crowd
+from metastore.rpc.limits.debts import Debts
+from metastore.rpc.limits.workers import Workers
+
+THREADS = 2
+"""For handshakes."""
+
+
+class Doors:
+    """Puts what is asked for before each connection; nothing if nothing is."""
+
+    def __init__(self, config: DoorsConfig) -> None:
+        """Raises SettingError for files that cannot be used."""
+        self._certificates = Certificates(config) if config.use_tls else None
+        self._workers = Workers(THREADS)
+
+    def close(self) -> None:
+        """End the threads; the server has stopped."""
+        self._workers.shutdown(wait=True)
+
+    @property
+    def scheme(self) -> str:
+        """What the server's address begins with."""
+        return "thrift" if self._certificates is None else "thrift+tls"
+
+    def before(self, connection: asyncio.Protocol, crowd: Crowd, debts: Debts) -> asyncio.Protocol:
+        """The outermost door of a new connection, or the connection itself."""
+        if self._certificates is None:
+            return connection
+        return TlsDoor(connection, House(crowd, debts, self._workers), self._certificates)

@@ -1,0 +1,82 @@
+"""Hive's own clients at a guarded port (wire.md §2)."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hive_acid.spark.jvm.java import ensure_java
+from tests.authority import Authority
+from tests.clients.java import JavaHive
+from tests.served import Served, served
+
+pytestmark = pytest.mark.spark
+
+GENERATIONS = (
+    pytest.param(2, id="2.3.10"),
+    pytest.param(3, id="3.1.3", marks=pytest.mark.maven),
+    pytest.param(4, id="4.0.1", marks=pytest.mark.maven),
+)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def encrypted(
+    authority: Authority, postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
+    pair = authority.issue("metastore", "DNS:localhost", "IP:127.0.0.1")
+    settings = {
+        "metastore.use.SSL": "true",
+        "metastore.keystore.path": str(pair.certificate),
+        "metastore.tls.key": str(pair.key),
+    }
+    with served(postgres_url, template, tmp_path_factory.mktemp("tls") / "warehouse", settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def trust(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Settings of a client of Hive's that believes our CA."""
+    own = Path(ensure_java() or "/") / "bin" / "keytool"
+    keytool = str(own) if own.exists() else shutil.which("keytool")
+    if keytool is None:
+        pytest.skip("this Java has no keytool")
+    store = tmp_path_factory.mktemp("trust") / "store"
+    command = [keytool, "-importcert", "-noprompt", "-alias", "ca", "-file", str(authority.ca)]
+    subprocess.run([*command, "-keystore", str(store), "-storepass", "changeit"], check=True, capture_output=True)
+    return {
+        "hive.metastore.use.SSL": "true",
+        "hive.metastore.truststore.path": str(store),
+        "hive.metastore.truststore.password": "changeit",
+    }
+
+
+def as_hive(served: Served) -> str:
+    """The address as Hive's clients take it."""
+    return "thrift://" + served.uri.partition("://")[2]
+
+
+def walked(client: Any, hive: JavaHive, name: str) -> None:
+    """A table is made, read and dropped."""
+    client.createDatabase(hive.struct("Database", name=name, description="", parameters={}))
+    assert name in list(client.getAllDatabases())
+    client.dropDatabase(name)
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_hives_client_over_tls(
+    generation: int, hive_of: Callable[[int], JavaHive], encrypted: Served, trust: dict[str, str]
+) -> None:
+    hive = hive_of(generation)
+    client = hive.connect(as_hive(encrypted), **trust)
+    walked(client, hive, f"tls_{generation}")
+    client.close()

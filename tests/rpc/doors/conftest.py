@@ -1,0 +1,60 @@
+"""A CA, its certificate for this machine, and servers behind doors."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from metastore.config import Config
+from metastore.rpc.doors.doors import Doors
+from tests.authority import Authority, Pair
+from tests.rpc.test_server import Running, base_handlers
+
+NAMES = ("DNS:localhost", "IP:127.0.0.1")
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="session")
+def pair(authority: Authority) -> Pair:
+    return authority.issue("metastore", *NAMES)
+
+
+@pytest.fixture
+def guarded(pair: Pair) -> Iterator[Callable[..., Running]]:
+    """Servers with the settings of doors that are given; with TLS if nothing else is said."""
+    started: list[tuple[Running, Doors]] = []
+
+    def start(*settings: str, handlers: Any = None, tls: bool = True, **limits: Any) -> Running:
+        given = [*tls_settings(pair), *settings] if tls else list(settings)
+        doors = Doors(Config.parse(given).doors)
+        started.append((Running(handlers or base_handlers(), doors=doors, **limits), doors))
+        return started[-1][0]
+
+    yield start
+    for server, doors in started:
+        server.close()
+        doors.close()
+
+
+def tls_settings(pair: Pair) -> list[str]:
+    return ["metastore.use.SSL=true", f"metastore.keystore.path={pair.certificate}", f"metastore.tls.key={pair.key}"]
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """The lines of the log about connections so far."""
+    caplog.set_level("INFO", logger="metastore.rpc")
+    return lambda: [one.getMessage() for one in caplog.records if one.getMessage().startswith("connection")]
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
