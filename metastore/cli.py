@@ -14,7 +14,7 @@ from rich.text import Text
 
 import hive_acid
 from hive_acid.errors import HiveAcidError
-from metastore import doctor, orphan_commands, sources
+from metastore import doctor, orphan_commands, password_commands, sources
 from metastore import operator_commands as operators
 from metastore import transfer_commands as transfer
 from metastore.app import App, DatabaseLostError, ServeOptions, StartError
@@ -127,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     undrop.add_argument("--uri", default=DEFAULT_URI, help=f"the metastore ({DEFAULT_URI})")
     undrop.set_defaults(run=_undrop)
 
+    password_commands.add_commands(commands)
     operators.add_commands(commands)
     orphan_commands.add_commands(commands)
     return parser

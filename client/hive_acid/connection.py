@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from hive_acid.catalog.calls import CatalogCalls
-from hive_acid.errors import AddressError, MetastoreUnreachableError
+from hive_acid.errors import AddressError, LoginError, MetastoreUnreachableError
+from hive_acid.login import PASSWORD_FILE, Login
 from hive_acid.tls import Tls
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.opening import open_transactions
@@ -29,6 +30,8 @@ class Address(NamedTuple):
     host: str
     port: int
     is_encrypted: bool = False
+    user: str | None = None
+    """Who logs in there with a password; None to come without."""
 
 
 class Connection(CatalogCalls):
@@ -47,9 +50,10 @@ class Connection(CatalogCalls):
         user: str | None = None,
         application: str | None = None,
         tls: Tls | None = None,
+        login: Login | None = None,
     ) -> None:
         """As `Transport`."""
-        super().__init__(host, port, timeout_ms=timeout_ms, user=user, application=application, tls=tls)
+        super().__init__(host, port, timeout_ms=timeout_ms, user=user, application=application, tls=tls, login=login)
         self.heartbeats = Heartbeats(self)
         self.pressure = Pressure(self, self.heartbeats)
 
@@ -101,19 +105,33 @@ def connect(
     user: str | None = None,
     application: str | None = None,
     tls: Tls | None = None,
+    login: Login | None = None,
 ) -> Connection:
     """Connect to a metastore, which will know us as `user` and as `application` (the program, if nothing is said).
 
     `uri` is ``thrift://host:port``, or ``thrift+tls://host:port`` for TLS (port 9083 by default); several, with commas
-    between, are tried in order. `tls` says how to know the metastore; by default `Tls.from_environment`.
-    Raises MetastoreUnreachableError when none answers, AddressError for an address of another form.
+    between, are tried in order. `tls` says how to know the metastore; by default `Tls.from_environment`. With `login`,
+    or a user in the address (``thrift+tls://ann@host:port``, with the password of `Login.from_environment`), we log in.
+    Raises MetastoreUnreachableError when none answers, LoginError when one does not let us in, AddressError for an
+    address of another form.
     """
     failure: MetastoreUnreachableError | None = None
-    for host, port, is_encrypted in addresses(uri):
-        how = (tls or Tls.from_environment()) if is_encrypted else None
-        connection = Connection(host, port, timeout_ms=timeout_ms, user=user, application=application, tls=how)
+    for address in addresses(uri):
+        known = login if login or address.user is None else Login.from_environment(address.user)
+        connection = Connection(
+            address.host,
+            address.port,
+            timeout_ms=timeout_ms,
+            user=user,
+            application=application,
+            tls=(tls or Tls.from_environment()) if address.is_encrypted else None,
+            login=known,
+        )
         try:
             connection.call("getStatus")
+        except LoginError:
+            connection.close()
+            raise
         except MetastoreUnreachableError as error:
             connection.close()
             failure = error
@@ -134,8 +152,12 @@ def _address(text: str) -> Address:
         host, port = parts.hostname, DEFAULT_PORT if parts.port is None else parts.port
     except ValueError:  # of a port, or brackets
         host, port = None, 0
+    if host and parts.password is not None:
+        raise AddressError(
+            f"an address holds no password, since it is shown to others: name a file with it in {PASSWORD_FILE}"
+        )
     if not host or not port or parts.scheme not in (PLAIN, ENCRYPTED):
         raise AddressError(
             f"'{text}' is not the address of a metastore: give thrift://host:port, or thrift+tls://host:port for TLS"
         )
-    return Address(host, port, parts.scheme == ENCRYPTED)
+    return Address(host, port, parts.scheme == ENCRYPTED, unquote(parts.username) if parts.username else None)

@@ -119,6 +119,10 @@ class MetastoreUnreachableError(HiveAcidError):
     """No answer from the metastore at the given address."""
 
 
+class LoginError(HiveAcidError):
+    """The metastore does not let us in."""
+
+
 class AnswersMixedError(MetastoreUnreachableError):
     """The answer that came is that to another call; what this one has done is not known."""
 

@@ -16,6 +16,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from weakref import WeakSet
 
 from thriftpy2.thrift import TApplicationException, TDecodeException, TException
@@ -26,12 +27,14 @@ from hive_acid.errors import (
     AddressError,
     AnswersMixedError,
     HiveAcidError,
+    LoginError,
     MetastoreError,
     MetastoreInternalError,
     MetastoreUnreachableError,
     UnknownMethodError,
 )
 from hive_acid.forks import renew_in_children
+from hive_acid.login import Login, SaslSocket
 from hive_acid.protocol import NumberedClient, NumberedProtocol, Question
 from hive_acid.tls import Tls
 from hive_acid.wire import service
@@ -54,15 +57,20 @@ class Transport:
         user: str | None = None,
         application: str | None = None,
         tls: Tls | None = None,
+        login: Login | None = None,
     ) -> None:
         """`application` is what `metastore why` names when we are in somebody's way; by default program and process.
 
-        `tls` is how to know the metastore; None for a plain socket.
+        `tls` is how to know the metastore; None for a plain socket. `login` is who we are and how to prove it; None for
+        a port that asks nobody.
         """
         self.host = host
         self.port = port
         self.tls = tls
-        self.user = user or _login_name()
+        self.login = login
+        if login is not None and user not in (None, login.user):
+            raise LoginError(f"{login.user} logs in, and may not act for {user}")
+        self.user = login.user if login is not None else user or _login_name()
         self._application = application
         self._timeout_ms = timeout_ms
         self._closed = False
@@ -98,7 +106,8 @@ class Transport:
     def uri(self) -> str:
         """The address in the form that Hive's clients use."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'thrift' if self.tls is None else 'thrift+tls'}://{host}:{self.port}"
+        user = "" if self.login is None else f"{quote(self.login.user, safe='')}@"
+        return f"{'thrift' if self.tls is None else 'thrift+tls'}://{user}{host}:{self.port}"
 
     def call(self, method: str, *args: Any) -> Any:
         """Call an RPC by its name and return its result.
@@ -174,18 +183,32 @@ class Transport:
             if self.tls is not None:
                 transport.sock = self._encrypted(transport.sock, self.tls, transport.socket_timeout)
             self._sockets.add(transport.sock)
-            client = NumberedClient(service, NumberedProtocol(TCyBufferedTransport(transport)))
-            client.set_ugi(self.user, [])
-        except AddressError:  # of a file for TLS
+            carrier = (
+                transport
+                if self.login is None
+                else SaslSocket(transport, self.login, is_encrypted=self.tls is not None)
+            )
+            client = NumberedClient(service, NumberedProtocol(TCyBufferedTransport(carrier)))
+            if self.login is None:
+                client.set_ugi(self.user, [])
+        except (AddressError, LoginError):
+            if transport.sock is not None:
+                _discard(transport.sock)
             raise
         except (TException, AnswersMixedError, OSError, EOFError, ValueError) as error:  # of a name that is none
             words = getattr(error, "message", None) or str(error)
-            if self.tls is None and getattr(error, "type", None) == TTransportException.END_OF_FILE:
-                words = f"{words} (does its port speak TLS? Then give thrift+tls://)"
+            if getattr(error, "type", None) == TTransportException.END_OF_FILE:
+                words += self._hint()
             raise MetastoreUnreachableError(
                 f"no metastore answers at {self.uri}: {words}. Start one with `metastore serve`, or check the address."
             ) from error
         return transport.sock, client
+
+    def _hint(self) -> str:
+        """What to try where the metastore closes at once."""
+        tls = "" if self.tls is not None else "Does its port speak TLS? Then give thrift+tls://. "
+        who = "Does it ask for a password? Then give thrift+tls://user@host" if self.login is None else ""
+        return f" ({tls}{who})".replace(". )", ")") if tls or who else ""
 
     def _encrypted(self, sock: socket.socket, tls: Tls, timeout_s: float | None) -> ssl.SSLSocket:
         sock.settimeout(CONNECT_TIMEOUT_S)

@@ -26,6 +26,7 @@ class Session:
     client: str = ""
     """The address without the port: what the server has is shared by these."""
     user: str | None = None
+    """Who has come in, or as whom ``set_ugi`` has named itself where nobody is asked."""
     groups: list[str] = field(default_factory=list)
     meta_conf: dict[str, str] = field(default_factory=dict)
     """What ``setMetaConf`` has set for this connection."""
@@ -33,6 +34,8 @@ class Session:
     """The database whose tables the client has listed last, all of them; its key."""
     last_method: str = ""
     """What it has called before this call."""
+    authenticated: str | None = None
+    """Who has come in by a password; None where nobody is asked."""
     is_hive_4: bool = False
     """Whether it has called what only Hive 4 knows; an elder client stumbles over newer values of enums."""
 
@@ -49,7 +52,7 @@ class Call:
 
     @property
     def user(self) -> str | None:
-        """The user that ``set_ugi`` named on this connection."""
+        """The user of this connection."""
         return self.session.user
 
     @property

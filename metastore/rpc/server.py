@@ -27,6 +27,7 @@ from metastore.rpc.config import ServerConfig
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.doors.doors import Doors
 from metastore.rpc.doors.knocks import spoken
+from metastore.rpc.doors.sasl import USER
 from metastore.rpc.encoding.framing import BEGINNING, BudgetError, MessageScanner, ProtocolError
 from metastore.rpc.limits.crowd import Crowd
 from metastore.rpc.limits.debts import Debts
@@ -79,7 +80,8 @@ class ThriftConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         if peer:
             self.client = peer[0]
-            self._session = Session(f"{peer[0]}:{peer[1]}", self.client)
+            user = transport.get_extra_info(USER)
+            self._session = Session(f"{peer[0]}:{peer[1]}", self.client, user, authenticated=user)
         if not self._server.connections.add(self):
             event(LOG, logging.WARNING, "connection refused", peer=self._session.peer, reason="there are too many")
             self.abort()

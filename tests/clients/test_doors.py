@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from hive_acid.spark.jvm.java import ensure_java
+from metastore.rpc.doors.passwords import change
 from tests.authority import Authority
 from tests.clients.java import JavaHive
 from tests.served import Served, served
@@ -80,3 +82,23 @@ def test_hives_client_over_tls(
     client = hive.connect(as_hive(encrypted), **trust)
     walked(client, hive, f"tls_{generation}")
     client.close()
+
+
+@pytest.mark.maven
+def test_hives_client_with_a_password(
+    hive_of: Callable[[int], JavaHive], postgres_url: str, template: str, tmp_path: Path
+) -> None:
+    """Hive 4 has it; the password is that of the user's name in the credentials, or in the settings."""
+    change(tmp_path / "users", "ann", "geheim")
+    settings = {
+        "metastore.authentication": "password",
+        "metastore.authentication.password.file": str(tmp_path / "users"),
+    }
+    hive = hive_of(4)
+    plain = {"metastore.client.auth.mode": "PLAIN", "metastore.client.plain.username": "ann"}
+    with served(postgres_url, template, tmp_path / "warehouse", settings) as running:
+        client = hive.connect(running.uri, **plain, ann="geheim")
+        walked(client, hive, "plain")
+        client.close()
+        with pytest.raises(Py4JJavaError, match=r"no user 'ann' with this password"):
+            hive.connect(running.uri, **plain, ann="x")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from hive_acid import connect
 from metastore import cli
+from metastore.rpc.doors.passwords import Passwords, read_users
 from tests.authority import Authority
 from tests.served import Served, served
 
@@ -75,3 +78,59 @@ def test_catalogues_move_out_and_in(
     assert '"moved"' in file.read_text()
     place = ["--database-url", db_url, "--warehouse", str(tmp_path / "w")]
     assert cli.main(["import", guarded.uri, "--database", "moved", *place]) == 0
+
+
+# --- passwords ------------------------------------------------------------------------------------
+
+
+def given(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(words))
+
+
+def test_passwords_are_given_and_taken_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "users"
+    for user, words in (("ann", "geheim\n"), ("bob", "x\n"), ("ann", "neu\r\n")):
+        given(words, monkeypatch)
+        assert cli.main(["passwd", str(file), user]) == 0
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    known = Passwords(str(file))
+    assert known.admits("ann", b"neu")
+    assert known.admits("bob", b"x")
+    assert not known.admits("ann", b"geheim")
+    assert "geheim" not in file.read_text()
+    file.chmod(0o640)
+    assert cli.main(["passwd", str(file), "bob", "--delete"]) == 0
+    assert list(read_users(file)) == ["ann"]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    for user, words in (("a:b", "x"), ("", "x"), ("eve", ""), ("#eve", "x"), ("e\nve", "x")):
+        given(words, monkeypatch)
+        assert cli.main(["passwd", str(file), user]) == 1
+    assert cli.main(["passwd", str(file), "bob", "--delete"]) == 1
+    assert f"there is no user bob in {file}" in capsys.readouterr().err
+    assert list(read_users(file)) == ["ann"]
+
+
+def test_operators_log_in(
+    postgres_url: str,
+    template: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "users"
+    given("geheim", monkeypatch)
+    assert cli.main(["passwd", str(file), "ann"]) == 0
+    settings = {"metastore.authentication": "password", "metastore.authentication.password.file": str(file)}
+    (tmp_path / "password").write_text("geheim\n")
+    with served(postgres_url, template, tmp_path / "warehouse", settings) as running:
+        uri = running.uri.replace("://", "://ann@")
+        assert cli.main(["transactions", "--uri", uri]) == 1
+        assert "HIVE_ACID_PASSWORD_FILE" in capsys.readouterr().err
+        monkeypatch.setenv("HIVE_ACID_PASSWORD_FILE", str(tmp_path / "password"))
+        assert cli.main(["transactions", "--uri", uri]) == 0
+        assert cli.main(["transactions", "--uri", uri.replace("ann", "eve")]) == 1
+        assert "does not let eve in" in capsys.readouterr().err
+        file = tmp_path / "all.json"
+        assert cli.main(["export", str(file), "--from", uri]) == 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 
+from hive_acid.login import is_loopback
 from metastore.rpc.doors.config import DoorsConfig
 
 
@@ -22,20 +22,9 @@ def bound(host: str, port: int, config: DoorsConfig) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         address = listener.getsockname()[0]
-        if not (config.is_open_on_purpose or _is_loopback(address)):
-            raise OpenDoorError(
-                f"{host} is an address that other machines reach, and everybody there could do everything: listen on "
-                "127.0.0.1, ask for certificates (metastore.tls.client.ca), or say metastore.authentication=NONE if "
-                "that is what you want"
-            )
+        if (danger := config.danger()) and not is_loopback(address):
+            raise OpenDoorError(f"{host} is an address that other machines reach, and {danger}")
     except BaseException:
         listener.close()
         raise
     return listener
-
-
-def _is_loopback(address: str) -> bool:
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    return found.is_loopback

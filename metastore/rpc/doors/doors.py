@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 
 from metastore.rpc.doors.certificates import Certificates
-from metastore.rpc.doors.config import DoorsConfig
+from metastore.rpc.doors.config import PASSWORD, DoorsConfig
 from metastore.rpc.doors.door import House
+from metastore.rpc.doors.passwords import Passwords
+from metastore.rpc.doors.sasl import SaslDoor
 from metastore.rpc.doors.tls import TlsDoor
 from metastore.rpc.limits.crowd import Crowd
 from metastore.rpc.limits.debts import Debts
 from metastore.rpc.limits.workers import Workers
 
 THREADS = 2
-"""For handshakes."""
+"""For handshakes and passwords."""
 
 
 class Doors:
@@ -22,6 +24,7 @@ class Doors:
     def __init__(self, config: DoorsConfig) -> None:
         """Raises SettingError for files that cannot be used."""
         self._certificates = Certificates(config) if config.use_tls else None
+        self._passwords = Passwords(config.password_file) if config.authentication == PASSWORD else None
         self._workers = Workers(THREADS)
 
     def close(self) -> None:
@@ -35,6 +38,9 @@ class Doors:
 
     def before(self, connection: asyncio.Protocol, crowd: Crowd, debts: Debts) -> asyncio.Protocol:
         """The outermost door of a new connection, or the connection itself."""
-        if self._certificates is None:
-            return connection
-        return TlsDoor(connection, House(crowd, debts, self._workers), self._certificates)
+        house = House(crowd, debts, self._workers)
+        if self._passwords is not None:
+            connection = SaslDoor(connection, house, self._passwords)
+        if self._certificates is not None:
+            connection = TlsDoor(connection, house, self._certificates)
+        return connection

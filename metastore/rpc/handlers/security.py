@@ -1,4 +1,4 @@
-"""RPCs of delegation tokens. This server authenticates nobody, so it issues none; what clients keep here is kept.
+"""RPCs of delegation tokens. This server has no Kerberos, so it issues none; what clients keep here is kept.
 
 A Java metastore without SASL fails inside get_, renew_ and cancel_delegation_token; here they say why they cannot work.
 """

@@ -68,6 +68,8 @@ def _connection() -> dict[str, Handler]:
     def set_ugi(call: Call, user: str | None, groups: list[str] | None) -> list[str]:
         if user is None:
             raise MetaError("set_ugi was called without a user")
+        if call.session.authenticated not in (None, user):
+            raise MetaError(f"set_ugi: {call.session.authenticated} has come in, and may not act for {user}")
         call.session.user = user
         call.session.groups = list(groups or [])
         return [*call.session.groups, user]  # the user must come last

@@ -182,6 +182,7 @@ def test_who_speaks_no_tls_is_sent_away_in_one_line(
     with raw(server) as sock:
         sock.sendall(words)
         assert sock.recv(100) == b""
+    until(log)
     (line,) = log()
     assert f"it speaks {name}, and this port speaks TLS (metastore.use.SSL)" in line
     until(lambda: not len(server.server.connections))
@@ -197,6 +198,7 @@ def test_tls_to_a_plain_port_is_sent_away_in_one_line(guarded: Guarded, tls: Tls
     server = guarded(tls=False)
     with pytest.raises(MetastoreUnreachableError):
         encrypted(server, tls)
+    until(log)
     (line,) = log()
     assert "it speaks TLS, and this port speaks plain Thrift" in line
 

@@ -198,11 +198,12 @@ class Sink:
         self._meant = TableReference(table.database, table.name, table.id or None)
         self._open_session = open_session
         self._uri, self._user, self._tls = connection.uri, connection.user, connection.tls
+        self._login = connection.login
         self._connection: Connection | None = connection
         self._attempted: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_connection": None}
+        return {**self.__dict__, "_connection": None, "_login": None}  # a password stays here: there, a file has it
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write batch `batch_id`, unless it is in the table.
@@ -212,7 +213,7 @@ class Sink:
         the table was dropped or replaced since the sink was made.
         """
         if self._connection is None:
-            self._connection = connect(self._uri, user=self._user, tls=self._tls)
+            self._connection = connect(self._uri, user=self._user, tls=self._tls, login=self._login)
         acid = self._open_session(frame.sparkSession, self._connection)
         for attempt in range(1, ATTEMPTS + 1):
             table = self._table()
