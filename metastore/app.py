@@ -31,6 +31,7 @@ from metastore.observe.calls import CallCounts
 from metastore.observe.http import MetricsServer
 from metastore.observe.log import event
 from metastore.observe.meters import PREFIX
+from metastore.rpc.audit.audit import Audit
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.doors.addresses import OpenDoorError, bound
 from metastore.rpc.doors.doors import Doors
@@ -201,7 +202,8 @@ class App:
         try:
             loop = self._event_loop()
             listener = self._listener()
-            doors = self._doors()
+            audit = self._audit()
+            doors = self._doors(audit)
             self._prepare_warehouse()
             db = self._db = stack.enter_context(open_database(options, loop, self._give_up))
             workers = Workers(config.server.worker_threads)
@@ -227,6 +229,7 @@ class App:
                 db.patience_s,
                 watch.has_no_room,
                 served,
+                audit,
             )
             stack.callback(dispatcher.close)
             server = ThriftServer(dispatcher, served, doors)
@@ -284,9 +287,19 @@ class App:
             ) from None
         return listener
 
-    def _doors(self) -> Doors:
+    def _audit(self) -> Audit | None:
+        if not self._options.config.audit.file:
+            return None
         try:
-            doors = Doors(self._options.config.doors)
+            audit = Audit(self._options.config.audit)
+        except SettingError as error:
+            raise StartError(str(error)) from None
+        self._stack.callback(audit.close)
+        return audit
+
+    def _doors(self, audit: Audit | None) -> Doors:
+        try:
+            doors = Doors(self._options.config.doors, audit)
         except SettingError as error:
             raise StartError(str(error)) from None
         self._stack.callback(doors.close)

@@ -18,6 +18,7 @@ from metastore.housekeeping.config import HousekeepingConfig
 from metastore.known_settings import KNOWN
 from metastore.lock.config import LockConfig
 from metastore.observe.log import event
+from metastore.rpc.audit.config import AuditConfig
 from metastore.rpc.config import ServerConfig
 from metastore.rpc.doors.config import DoorsConfig
 from metastore.settings import Setting, SettingError, settings_of, spelling
@@ -33,6 +34,7 @@ class Config:
     """The whole configuration, by slice."""
 
     server: ServerConfig = field(default_factory=ServerConfig)
+    audit: AuditConfig = field(default_factory=AuditConfig)
     doors: DoorsConfig = field(default_factory=DoorsConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
     events: EventsConfig = field(default_factory=EventsConfig)

@@ -17,6 +17,8 @@ from hive_acid.errors import MetaError, MetastoreError, UnknownMethodError
 from hive_acid.wire import service
 from metastore.observe.calls import CallCounts, Outcome
 from metastore.observe.log import event
+from metastore.rpc.audit.audit import Audit
+from metastore.rpc.audit.subjects import subjects_of
 from metastore.rpc.call import Call, Handler, Session
 from metastore.rpc.config import ServerConfig
 from metastore.rpc.encoding import codec
@@ -48,8 +50,10 @@ class Dispatcher:
         patience_s: float = StoreConfig().patience_s,
         has_no_room: Callable[[str], None] = lambda reason: None,
         limits: ServerConfig = ServerConfig(),  # noqa: B008 - frozen
+        audit: Audit | None = None,
     ) -> None:
         """A call waits for a database that is away for `patience_s`; `has_no_room` is told when its disk is full."""
+        self._audit = audit
         self._handlers = {
             name: (handler, inspect.iscoroutinefunction(handler), is_since_hive_4(name))
             for name, handler in handlers.items()
@@ -74,6 +78,9 @@ class Dispatcher:
         error = MetaError(f"{method}: {words}")
         self._counts.add(method if self.knows(method) else "?", Outcome.REFUSED, 0.0)
         event(LOG, logging.WARNING, "request refused", method=method, peer=session.peer, reason=words)
+        if self._audit is not None:
+            detail = {"error": error.thrift_name, "text": str(error)}
+            self._audit.note(Request(method, sequence, b""), session, Outcome.REFUSED, detail)
         if hasattr(service, f"{method}_result"):
             return codec.encode_error(method, sequence, error)
         return codec.encode_internal_error(method, sequence, words)
@@ -85,6 +92,8 @@ class Dispatcher:
         outcome, detail, reply = await self._answer(request, session, outlet)
         duration_ms = (time.perf_counter() - started) * 1000
         self._counts.add(method if outcome is not Outcome.UNKNOWN else "?", outcome, duration_ms)
+        if self._audit is not None:
+            self._audit.note(request, session, outcome, detail)
         level = _level(method, outcome, duration_ms)
         if LOG.isEnabledFor(level):
             words = {"method": method, "outcome": outcome.value, "duration_ms": duration_ms, "peer": session.peer}
@@ -146,6 +155,8 @@ class Dispatcher:
         finally:
             session.last_method = method
             if ticket is not None:
+                if self._audit is not None:
+                    request.subjects = subjects_of(method, request.arguments)
                 request.arguments = ()
                 self._admission.leave(ticket)
 

@@ -11,7 +11,7 @@ from metastore.rpc.encoding import codec
 class Request:
     """Its bytes, and what the scanner has found out about them."""
 
-    __slots__ = ("arguments", "elements", "message", "method", "sequence")
+    __slots__ = ("arguments", "elements", "message", "method", "sequence", "subjects")
 
     def __init__(self, method: str, sequence: int, message: bytes, elements: int = 0) -> None:
         self.method = method
@@ -20,6 +20,8 @@ class Request:
         self.elements = elements
         self.arguments: Sequence[Any] = ()
         """Once they are decoded."""
+        self.subjects: tuple[list[str], list[int]] | None = None
+        """What it is about, of a large one, whose arguments are let go before it is written down."""
 
     def decode(self) -> Sequence[Any]:
         """The arguments, decoded once; the bytes are let go. Raises InvalidInputError."""

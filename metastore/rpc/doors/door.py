@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
 from metastore.observe.log import event
+from metastore.rpc.audit.audit import CONNECT, LOGIN, Audit
 from metastore.rpc.limits.crowd import Crowd
 from metastore.rpc.limits.debts import Debts
 from metastore.rpc.limits.workers import Workers
@@ -31,6 +32,7 @@ class House(NamedTuple):
     debts: Debts
     workers: Workers
     """They do what takes longer than the event loop has time for."""
+    audit: Audit | None
 
 
 class Door(asyncio.Protocol):
@@ -99,11 +101,13 @@ class Door(asyncio.Protocol):
     def is_overdue(self, *_: object) -> None:
         """It has a time limit of its own."""
 
-    def refuse(self, reason: str) -> None:
-        """Send it away, and say why in the log."""
+    def refuse(self, reason: str, user: str | None = None) -> None:
+        """Send it away, who calls itself `user`, and say why in the log."""
         if self._transport is None:
             return
         event(LOG, logging.WARNING, "connection refused", peer=self.peer, reason=reason)
+        if self._house.audit is not None:
+            self._house.audit.note_door(CONNECT if user is None else LOGIN, self.peer, user, reason)
         self._transport.close()
         self._leave()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from metastore.rpc.audit.audit import Audit
 from metastore.rpc.doors.certificates import Certificates
 from metastore.rpc.doors.config import PASSWORD, DoorsConfig
 from metastore.rpc.doors.door import House
@@ -21,8 +22,9 @@ THREADS = 2
 class Doors:
     """Puts what is asked for before each connection; nothing if nothing is."""
 
-    def __init__(self, config: DoorsConfig) -> None:
-        """Raises SettingError for files that cannot be used."""
+    def __init__(self, config: DoorsConfig, audit: Audit | None = None) -> None:
+        """`audit` is told who comes in and who does not. Raises SettingError for files that cannot be used."""
+        self._audit = audit
         self._certificates = Certificates(config) if config.use_tls else None
         self._passwords = Passwords(config.password_file) if config.authentication == PASSWORD else None
         self._workers = Workers(THREADS)
@@ -38,7 +40,7 @@ class Doors:
 
     def before(self, connection: asyncio.Protocol, crowd: Crowd, debts: Debts) -> asyncio.Protocol:
         """The outermost door of a new connection, or the connection itself."""
-        house = House(crowd, debts, self._workers)
+        house = House(crowd, debts, self._workers, self._audit)
         if self._passwords is not None:
             connection = SaslDoor(connection, house, self._passwords)
         if self._certificates is not None:

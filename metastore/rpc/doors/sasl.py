@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from metastore.observe.log import event
+from metastore.rpc.audit.audit import LOGIN
 from metastore.rpc.doors.door import LOG, Door, House, Passage
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.doors.passwords import LONGEST, Passwords
@@ -98,7 +99,7 @@ class SaslDoor(Door):
             self._turn_away("the response is not the user and the password of PLAIN", BAD)
             return
         if other and other != user:
-            self._turn_away(f"{name!r} may not act for {other.decode('utf-8', 'replace')!r}", BAD)
+            self._turn_away(f"{name!r} may not act for {other.decode('utf-8', 'replace')!r}", BAD, name)
             return
         self._is_checking = True
         assert self._transport is not None
@@ -118,6 +119,8 @@ class SaslDoor(Door):
         if answer is True:
             self._transport.write(_message.pack(COMPLETE, 0))
             event(LOG, logging.DEBUG, "logged in", peer=self.peer, user=user)
+            if self._house.audit is not None:
+                self._house.audit.note_door(LOGIN, self.peer, user, None)
             self._let_in(_SaslTransport(self._transport, user))
             self._transport.resume_reading()
             waiting, self._buffer = bytes(self._buffer), bytearray()
@@ -125,16 +128,16 @@ class SaslDoor(Door):
                 self._unframe(waiting)
         elif answer is False:
             words = f"no user {user!r} with this password"
-            asyncio.get_running_loop().call_later(WRONG_S, self._turn_away, words, BAD)
+            asyncio.get_running_loop().call_later(WRONG_S, self._turn_away, words, BAD, user)
         else:
             event(LOG, logging.ERROR, "passwords cannot be read", reason=answer)
-            self._turn_away("the metastore cannot check passwords now", ERROR)
+            self._turn_away("the metastore cannot check passwords now", ERROR, user)
 
-    def _turn_away(self, reason: str, status: int) -> None:
+    def _turn_away(self, reason: str, status: int, user: str | None = None) -> None:
         if self._transport is not None and not self._transport.is_closing():
             words = reason.encode()
             self._transport.write(_message.pack(status, len(words)) + words)
-            self.refuse(f"SASL: {reason}")
+            self.refuse(f"SASL: {reason}", user)
 
     # --- the frames ----------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""What is written down of calls: who has changed what, and who was refused."""
