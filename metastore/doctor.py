@@ -17,6 +17,8 @@ from hive_acid.wire import ttypes
 from metastore.app import ServeOptions, StartError, open_database
 from metastore.filework import files
 from metastore.housekeeping.metrics import take_gauges
+from metastore.rpc.doors.config import PASSWORD
+from metastore.rpc.doors.doors import Doors
 from metastore.store.embedded.server import ADDRESS_FILE, DataDirectoryInUseError, EmbeddedPostgres, has_data
 from metastore.store.failures import first_line
 
@@ -47,6 +49,7 @@ def examine(options: ServeOptions, uri: str | None = None) -> list[Finding]:
     checks: list[tuple[str, Callable[[ServeOptions], str]]] = [
         ("database", _database),
         ("warehouse", _warehouse),
+        ("doors", _doors),
         ("spark", _spark),
         ("java", _java),
     ]
@@ -108,6 +111,17 @@ def _warehouse(options: ServeOptions) -> str:
     with _cleaned(probe):
         files.write(probe, b"x")
     return f"{options.warehouse} is writable"
+
+
+def _doors(options: ServeOptions) -> str:
+    config = options.config.doors
+    Doors(config).close()
+    asked = [
+        name
+        for name, is_asked in (("TLS", config.use_tls), ("passwords", config.authentication == PASSWORD))
+        if is_asked
+    ]
+    return f"the files for {' and '.join(asked)} can be used" if asked else "clients have nothing to show"
 
 
 @contextlib.contextmanager

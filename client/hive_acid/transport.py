@@ -206,9 +206,12 @@ class Transport:
 
     def _hint(self) -> str:
         """What to try where the metastore closes at once."""
-        tls = "" if self.tls is not None else "Does its port speak TLS? Then give thrift+tls://. "
-        who = "Does it ask for a password? Then give thrift+tls://user@host" if self.login is None else ""
-        return f" ({tls}{who})".replace(". )", ")") if tls or who else ""
+        hints = []
+        if self.tls is None:
+            hints.append("does its port speak TLS? Then give thrift+tls://")
+        if self.login is None:
+            hints.append("does it ask for a password? Then give thrift+tls://user@host")
+        return f" ({'; '.join(hints)})" if hints else ""
 
     def _encrypted(self, sock: socket.socket, tls: Tls, timeout_s: float | None) -> ssl.SSLSocket:
         sock.settimeout(CONNECT_TIMEOUT_S)

@@ -68,6 +68,24 @@ def test_the_doctor_comes_in(
     assert f"the metastore at {guarded.uri} is alive" in capsys.readouterr().out
 
 
+def test_the_doctor_looks_at_the_files(
+    authority: Authority,
+    db_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("metastore.doctor._java", lambda options: "")
+    place = ["--database-url", db_url, "--warehouse", str(tmp_path / "w"), "--set", "metastore.use.SSL=true"]
+    pair = authority.issue("metastore")
+    given = [*place, "--set", f"metastore.keystore.path={pair.certificate}"]
+    main = [*given, "--set", f"metastore.tls.key={pair.key}"]
+    cli.main(["doctor", *main])
+    assert "ok   doors: the files for TLS can be used" in capsys.readouterr().out
+    assert cli.main(["doctor", *given]) == 1
+    assert "BAD  doors: the certificate in" in capsys.readouterr().out
+
+
 def test_catalogues_move_out_and_in(
     guarded: Served, keys: None, db_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,6 +43,7 @@ class Door(asyncio.Protocol):
         self._house = house
         self._transport: asyncio.Transport | None = None
         self._is_open = False
+        self._has_spoken = False
         self._deadline: asyncio.TimerHandle | None = None
         self.client = "?"
         self.peer = "?"
@@ -71,6 +72,8 @@ class Door(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """It is gone."""
         self._transport = None
+        if self._has_spoken and self._deadline is not None:  # as who does not believe our certificate
+            self._tell(logging.INFO, "it went away before it had come in")
         self._leave()
         if self._is_open:
             self._inner.connection_lost(error)
@@ -105,11 +108,14 @@ class Door(asyncio.Protocol):
         """Send it away, who calls itself `user`, and say why in the log."""
         if self._transport is None:
             return
-        event(LOG, logging.WARNING, "connection refused", peer=self.peer, reason=reason)
-        if self._house.audit is not None:
-            self._house.audit.note_door(CONNECT if user is None else LOGIN, self.peer, user, reason)
+        self._tell(logging.WARNING, reason, user)
         self._transport.close()
         self._leave()
+
+    def _tell(self, level: int, reason: str, user: str | None = None) -> None:
+        event(LOG, level, "connection refused", peer=self.peer, reason=reason)
+        if self._house.audit is not None:
+            self._house.audit.note_door(CONNECT if user is None else LOGIN, self.peer, user, reason)
 
     def _let_in(self, transport: asyncio.Transport) -> None:
         """The client has shown what is asked for; `transport` is what its connection writes to."""
@@ -126,13 +132,8 @@ class Door(asyncio.Protocol):
 
     def _give_up(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
-            event(
-                LOG,
-                logging.INFO,
-                "connection refused",
-                peer=self.peer,
-                reason=f"it has not come in for {PATIENCE_S:g} s",
-            )
+            self._tell(logging.INFO, f"it has not come in for {PATIENCE_S:g} s")
+            self._leave()
             self.abort()
 
     def _work(self, work: Callable[[], T], done: Callable[[T], None]) -> None:

@@ -57,6 +57,7 @@ class SaslDoor(Door):
     # --- the negotiation -----------------------------------------------------------------------
 
     def _negotiate(self, data: bytes) -> None:
+        self._has_spoken = True
         if self._mechanism is None and not self._buffer and data[0] != START:
             self.refuse(
                 f"it speaks {spoken(data) or 'no SASL'}, and this port asks for SASL (metastore.authentication)"

@@ -48,6 +48,7 @@ class TlsDoor(Door):
         return None
 
     def _shake_on(self, data: bytes) -> None:
+        self._has_spoken = True
         if not self._taken and data[0] != HANDSHAKE:
             self.refuse(f"it speaks {spoken(data) or 'no TLS'}, and this port speaks TLS (metastore.use.SSL)")
             return

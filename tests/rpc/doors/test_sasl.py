@@ -208,7 +208,7 @@ def test_threads_share_a_connection(asking: Guarded) -> None:
 def test_who_comes_without_sasl_is_told_what_to_do(asking: Guarded, log: Log) -> None:
     server = asking()
     with pytest.raises(
-        MetastoreUnreachableError, match=r"Does it ask for a password\? Then give thrift\+tls://user@host"
+        MetastoreUnreachableError, match=r"does it ask for a password\? Then give thrift\+tls://user@host"
     ):
         connect(f"thrift://127.0.0.1:{server.port}")
     until(log)

@@ -120,7 +120,8 @@ def test_a_server_of_another_ca_is_not_believed(guarded: Guarded, tmp_path: Path
     with pytest.raises(MetastoreUnreachableError, match="certificate is not believed"):
         encrypted(server, Tls())
     until(lambda: len(log()) == 2)
-    assert all("the TLS handshake has failed: tlsv1 alert unknown ca" in line for line in log())
+    # Its alert is lost where it closes with bytes of ours unread.
+    assert all("tlsv1 alert unknown ca" in line or "went away before it had come in" in line for line in log())
 
 
 def test_a_server_of_another_name_is_not_believed(guarded: Guarded, authority: Authority) -> None:
