@@ -5,6 +5,7 @@ Threads may share it. A process that was forked has sockets, heartbeats and tran
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 from urllib.parse import unquote, urlsplit
@@ -157,7 +158,8 @@ def _address(text: str) -> Address:
             f"an address holds no password, since it is shown to others: name a file with it in {PASSWORD_FILE}"
         )
     if not host or not port or parts.scheme not in (PLAIN, ENCRYPTED):
+        shown = re.sub(r"//.*@", "//…@", text)  # who errs here may have a password in it
         raise AddressError(
-            f"'{text}' is not the address of a metastore: give thrift://host:port, or thrift+tls://host:port for TLS"
+            f"'{shown}' is not the address of a metastore: give thrift://host:port, or thrift+tls://host:port for TLS"
         )
     return Address(host, port, parts.scheme == ENCRYPTED, unquote(parts.username) if parts.username else None)

@@ -126,6 +126,9 @@ def test_the_address_and_the_environment_say_who(
     assert addresses("thrift://a%40b@h")[0].user == "a@b"
     with pytest.raises(AddressError, match="holds no password"):
         connect(f"thrift://ann:geheim@127.0.0.1:{server.port}")
+    with pytest.raises(AddressError, match=r"^'thrift://…@h:x' is not the address") as caught:
+        connect("thrift://ann:geheim@h:x")
+    assert "geheim" not in str(caught.value)
 
 
 def test_nobody_acts_for_another(asking: Guarded) -> None:
