@@ -33,6 +33,8 @@ def test_the_server_says_who_it_is(rpc: Rpc) -> None:
         ("metastore.txn.timeout", "300s"),
         ("hive.unknown", "fallback"),
         ("hive.metastore.keystore.password", "fallback"),
+        ("metastore.compactor.spark.submit", "fallback"),
+        ("hive.compactor.spark.remote", "fallback"),
     ],
 )
 def test_config_values(rpc: Rpc, name: str, value: str) -> None:

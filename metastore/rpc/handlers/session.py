@@ -21,7 +21,10 @@ MAX_OPTIONS = 100
 """Of those that clients have set on a server; they mean nothing to it."""
 
 _READABLE = re.compile(r"(hive|hdfs|mapred|metastore)\..*")
-_SECRET = re.compile(r"password|secret|keystore|connectionurl|token|\.key$", re.IGNORECASE)
+_SECRET = re.compile(
+    r"password|secret|keystore|connectionurl|token|\.key$|compactor\.spark\.(submit|remote)$", re.IGNORECASE
+)
+"""In the names of settings whose values may hold some: a command's --conf, or the token of an address."""
 
 _META_CONF = {
     spelling(key): default
