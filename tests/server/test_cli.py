@@ -14,7 +14,7 @@ from metastore.known_settings import KNOWN
 def test_doctor_finds_a_sound_place_sound(db_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--database-url", db_url, "--warehouse", str(tmp_path / "w")]) == 0
     said = capsys.readouterr().out
-    assert re.findall(r"^ok +(\w+):", said, re.MULTILINE) == ["database", "warehouse", "spark", "java"]
+    assert re.findall(r"^ok +(\w+):", said, re.MULTILINE) == ["database", "warehouse", "doors", "spark", "java"]
     assert "its schema is up to date; 0 transactions open, 0 aborted, 0 locks, 0 write ids on record" in said
     assert not list((tmp_path / "w").iterdir())
 
