@@ -32,6 +32,7 @@ _STATISTICS = "A compaction changes no row: statistics stay, and what is on reco
 _MAPREDUCE = "No MapReduce or Tez: compactions run on Spark (metastore.compactor.spark.submit)."
 _PEM = "Certificate and key are files in PEM (metastore.keystore.path, metastore.tls.key)"
 _TRUST = "Whose certificates a client believes is its own affair; those of clients are metastore.tls.client.ca."
+_LOGIN = "How a client logs in is its own affair; who may is metastore.authentication."
 _PLACE = "Where the server listens and keeps its data are options of `metastore serve`"
 
 _TRANSACTIONS = (
@@ -200,6 +201,8 @@ _DOORS = (
     KnownSetting("metastore.truststore.path", CLIENT, "", None, _TRUST),
     KnownSetting("metastore.truststore.password", CLIENT, "", None, _TRUST),
     KnownSetting("metastore.truststore.type", CLIENT, "", None, _TRUST),
+    KnownSetting("metastore.client.auth.mode", CLIENT, "NOSASL", None, _LOGIN),
+    KnownSetting("metastore.client.plain.username", CLIENT, "", None, _LOGIN),
     KnownSetting("hive.ssl.protocol.blacklist", SERVER, "SSLv2,SSLv3", None, "TLS 1.2 is the oldest that is spoken."),
 )
 
