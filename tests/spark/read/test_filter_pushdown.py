@@ -4,11 +4,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hive_acid.spark import AcidSession
+from tests.spark.conftest import OVER_CONNECT
 from tests.values.sessions.under import under
 
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.skipif(OVER_CONNECT, reason="Spark Connect analyses a frame anew, by the settings of when it is run")
 def test_a_frame_keeps_the_settings_it_was_made_under(spark: SparkSession, acid: AcidSession) -> None:
     """As every frame of Spark's: else its times would be others once it is filtered."""
     acid.create_table("d.t", {"id": "int", "v": "string"}, partitioned_by={"q": "timestamp"})

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from hive_acid.errors import ColumnError, SqlError
 from hive_acid.spark import AcidSession
+from tests.spark.conftest import OVER_CONNECT
 
 pytestmark = pytest.mark.spark
 
@@ -112,7 +113,10 @@ def test_a_subquery_that_asks_for_the_rows_of_a_frame(spark: SparkSession, table
         assert ids
         for given in (condition, F.expr(condition)):
             frame = tables.table("d.p")
-            for found in (frame.where(given), frame.where("id > 0").filter(given), tables.table("d.p", where=given)):
+            frames = [frame.where(given), frame.where("id > 0").filter(given)]
+            if given is condition or not OVER_CONNECT:  # docs/limits.md
+                frames.append(tables.table("d.p", where=given))
+            for found in frames:
                 assert sorted(row.id for row in found.collect()) == ids, given
         for verb in (tables.delete, lambda name, where: tables.update(name, {"s": "'x'"}, where)):
             with pytest.raises(_GivenUpError), tables.transaction():

@@ -8,7 +8,7 @@ its blanks: so it is put there without them. What cannot be looked into stays as
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from hive_acid.catalog.table import Table
 from hive_acid.format.hashing import type_parts
+from hive_acid.spark.conditions.nesting import deeply_nested
 from hive_acid.spark.conditions.trees import condition_tree
 from hive_acid.spark.values.types import column_type, spark_type
 
@@ -49,10 +50,20 @@ def without_blanks(
     others = {field.name.lower(): column_type(field) if field.dataType == t.StringType() else None for field in fields}
     if not has_chars(table) and not any(map(_is_char, others.values())):
         return condition
-    tree = condition_tree(condition, [*own, *(field.name for field in fields)], with_escapes=True)
+    by_alias: dict[str, dict[str, str | None]] = {called.lower(): others, (alias or table.name).lower(): {**own}}
+    with deeply_nested(condition if isinstance(condition, str) else str(condition)):
+        return _without_blanks(condition, own, others, by_alias)
+
+
+def _without_blanks(
+    condition: Column | str,
+    own: Mapping[str, str],
+    others: Mapping[str, str | None],
+    by_alias: Mapping[str, Mapping[str, str | None]],
+) -> Column | str:
+    tree = condition_tree(condition, [*own, *others], with_escapes=True)
     if tree is None:
         return condition
-    by_alias: dict[str, dict[str, str | None]] = {called.lower(): others, (alias or table.name).lower(): {**own}}
 
     def type_of(qualifier: str, name: str) -> str | None:
         if qualifier:
@@ -101,9 +112,14 @@ def with_blanks(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
             yield part
 
 
-def _with_blanks(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
-    if isinstance(node, exp.Query):
-        return  # its names are its own
+def _with_blanks(tree: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
+    for node in tree.walk(bfs=False, prune=lambda one: isinstance(one, exp.Query)):
+        if not isinstance(node, exp.Query):  # the names of one are its own
+            yield from _compared_in(node, type_of)
+
+
+def _compared_in(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
+    """Those that `node` itself compares."""
     if isinstance(node, _EQUATIONS + _ORDERS):
         yield from _met_by_place([node.this, node.expression], type_of, in_order=isinstance(node, _ORDERS))
     elif isinstance(node, exp.Between):
@@ -123,8 +139,6 @@ def _with_blanks(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
         yield from _met([node.this, node.expression], type_of, by_spark=False)
     elif (sought := _sought(node)) is not None:
         yield from _met_within(node.this.unnest(), sought, type_of)
-    for child in node.iter_expressions():
-        yield from _with_blanks(child, type_of)
 
 
 def _met_by_place(sides: list[exp.Expr], type_of: TypeOf, *, in_order: bool = False) -> Iterator[Part]:

@@ -7,7 +7,7 @@ unknown. A literal counts only if it is exactly a value of the column's type, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -225,6 +225,16 @@ _NEGATED: dict[type[exp.Binary], type[exp.Binary]] = {
 }
 
 
+_CONNECTIVES = (exp.And, exp.Or)
+_DEEPEST = 100
+"""What is nested more deeply is not looked into."""
+
+
+def _parts(tree: exp.Condition) -> Iterator[exp.Condition]:
+    """What AND or OR connects: a chain of thousands, of which each is the left side of the next, as one list."""
+    return (part for part in tree.flatten() if isinstance(part, exp.Condition))
+
+
 class _Reader:
     """From the tree of a condition to a predicate."""
 
@@ -235,16 +245,15 @@ class _Reader:
         self._qualifiers = qualifiers
         self._others = others
 
-    def read(self, tree: exp.Condition) -> Predicate | None:
+    def read(self, tree: exp.Condition, depth: int = 0) -> Predicate | None:
         while isinstance(tree, exp.Paren):
             tree = tree.this
         kind = type(tree)
-        if kind is exp.And:
-            return all_of((self.read(tree.this), self.read(tree.expression)))
-        if kind is exp.Or:
-            return any_of((self.read(tree.this), self.read(tree.expression)))
+        if kind in _CONNECTIVES:
+            together = all_of if kind is exp.And else any_of
+            return together(self.read(part, depth + 1) for part in _parts(tree)) if depth < _DEEPEST else None
         if kind is exp.Not:
-            return self._not(tree.this)
+            return self._not(tree.this, depth + 1)
         if isinstance(tree, exp.Binary) and kind in _OPERATORS:
             return self._comparison(tree.this, type(tree), tree.expression)
         if kind is exp.Between and not tree.args.get("symmetric"):
@@ -256,16 +265,15 @@ class _Reader:
             return self._null_test(tree.this, is_null=True)
         return self._boolean(tree, is_true=True)
 
-    def _not(self, tree: exp.Condition) -> Predicate | None:
+    def _not(self, tree: exp.Condition, depth: int) -> Predicate | None:
         while isinstance(tree, exp.Paren):
             tree = tree.this
         kind = type(tree)
         if kind is exp.Not:
-            return self.read(tree.this)
-        if kind is exp.Or:
-            return all_of((self._not(tree.this), self._not(tree.expression)))
-        if kind is exp.And:
-            return any_of((self._not(tree.this), self._not(tree.expression)))
+            return self.read(tree.this, depth + 1) if depth < _DEEPEST else None
+        if kind in _CONNECTIVES:
+            together = all_of if kind is exp.Or else any_of
+            return together(self._not(part, depth + 1) for part in _parts(tree)) if depth < _DEEPEST else None
         if isinstance(tree, exp.Binary) and kind in _NEGATED:
             return self._comparison(tree.this, _NEGATED[type(tree)], tree.expression)
         if kind is exp.Is and isinstance(tree.expression, exp.Null):

@@ -46,14 +46,30 @@ def condition_tree(
 ) -> exp.Condition | None:
     """The tree of a condition, None where it cannot be told; `names` are those of all columns that it may mean.
 
-    With `with_escapes` it may have texts with a backslash, whose value is not told, but which end where they seem to.
+    With `with_escapes` it may have texts with a backslash, whose value is not told, but which end where they seem to,
+    and it may be as long as it likes, since it is for more than a hint: RecursionError says that it is too deep.
     The tree of a text is not to be changed: whoever asks for it again gets the same.
     """
+    if with_escapes:
+        return _tree(condition, names, with_escapes=True)
+    try:
+        return _tree(condition, names, longest=_LONGEST_CONDITION)
+    except RecursionError:
+        return None
+
+
+def _tree(
+    condition: Column | str, names: Sequence[str], *, longest: int | None = None, with_escapes: bool = False
+) -> exp.Condition | None:
     if isinstance(condition, str):
+        if longest is not None and len(condition) > longest:
+            return None
         return (_kept if len(condition) <= _LONGEST_KEPT else _parsed)(condition, with_escapes=with_escapes)
     if is_of_connect(condition):
         return _of_connect(vars(condition)["_expr"])
     shown = str(condition)
+    if longest is not None and len(shown) > longest:
+        return None
     if any(name.lower() in shown.lower() for name in names if not _is_plain_name(name)):
         # In the text names and literals stand without quotes. For a hint its nodes are too dear.
         return _of_node(condition) if with_escapes else None
@@ -72,11 +88,11 @@ def is_of_connect(condition: Column) -> bool:
 
 
 def _parsed(text: str, *, with_escapes: bool = False) -> exp.Condition | None:
-    if len(text) > _LONGEST_CONDITION or "${" in text or _is_unclear(text, with_escapes=with_escapes):
+    if "${" in text or _is_unclear(text, with_escapes=with_escapes):
         return None
     try:
         parsed = sqlglot.parse_one(text, dialect="spark")
-    except (SqlglotError, RecursionError):
+    except SqlglotError:
         return None
     return parsed if isinstance(parsed, exp.Condition) else None
 
@@ -132,11 +148,11 @@ def _name(text: str) -> exp.Condition | None:
 def _of_text(text: str) -> exp.Condition | None:
     """``and(>=(k, 1), =(name, 'x'))``: functions in front, names and numbers bare, texts quoted."""
     tokens = _TOKEN.findall(text)
-    if "".join(tokens) != text or len(text) > _LONGEST_CONDITION:
+    if "".join(tokens) != text:
         return None
     try:
         tree, at = _argument(tokens, 0)
-    except (IndexError, RecursionError):
+    except IndexError:
         return None
     return tree if at == len(tokens) else None
 
@@ -193,7 +209,7 @@ def _of_node(condition: Column) -> exp.Condition | None:
     of_jvm: Any = vars(condition).get("_jc")
     try:
         return _node(of_jvm.node())
-    except (Py4JError, RecursionError):  # a node of another kind than is known here
+    except Py4JError:  # a node of another kind than is known here
         return None
 
 

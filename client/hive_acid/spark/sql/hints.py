@@ -80,6 +80,11 @@ def _constant(value: object) -> exp.Expr | None:
 
 def _is_plain(node: exp.Expr, alias: str, known: set[str]) -> bool:
     """Whether a condition compares columns of one table with constants, and does nothing else."""
+    parts = node.walk(prune=lambda part: isinstance(part, exp.Column | exp.Cast))
+    return all(_is_plain_part(part, alias, known) for part in parts)
+
+
+def _is_plain_part(node: exp.Expr, alias: str, known: set[str]) -> bool:
     if isinstance(node, exp.Column):
         names = [part.name.lower() for part in node.parts]
         return names[-1] in known and (len(names) == 1 or (len(names) == 2 and names[0] == alias))
@@ -89,9 +94,7 @@ def _is_plain(node: exp.Expr, alias: str, known: set[str]) -> bool:
         return node.to.this in _CONSTANT_CASTS and isinstance(node.this, exp.Literal)
     if isinstance(node, exp.In) and (node.args.get("query") or node.args.get("unnest") or node.args.get("field")):
         return False
-    if not isinstance(node, _LOGIC + _COMPARISONS + _OPERANDS):
-        return False
-    return all(_is_plain(child, alias, known) for child in node.iter_expressions())
+    return isinstance(node, _LOGIC + _COMPARISONS + _OPERANDS)
 
 
 def _bare(condition: exp.Expr) -> str:

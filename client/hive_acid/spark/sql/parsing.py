@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from hive_acid.errors import SqlError
+from hive_acid.spark.conditions.nesting import deeply_nested
 from hive_acid.spark.sql.names import Names
 from hive_acid.spark.sql.tokens import tokens_of
 from hive_acid.tokens import Token
@@ -26,7 +27,8 @@ def parsed(text: str, shown: str) -> exp.Expr:
     failure = ""
     for dialect in _DIALECTS:
         try:
-            tree = sqlglot.parse_one(text, dialect=dialect)
+            with deeply_nested(shown):
+                tree = sqlglot.parse_one(text, dialect=dialect)
         except SqlglotError as error:
             failure = failure or str(error).splitlines()[0]
             continue

@@ -15,6 +15,7 @@ from sqlglot import exp
 from hive_acid.catalog.table import Table
 from hive_acid.errors import SqlError
 from hive_acid.spark.conditions.char_conditions import TypeOf, has_chars, in_subqueries, with_blanks
+from hive_acid.spark.conditions.nesting import deeply_nested
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID, has_row_ids
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.hints import direct_sources, wanted_text
@@ -119,7 +120,8 @@ class Rewriter:
         """A query as a view keeps it. Raises SqlError."""
         text = without_table_statements(text, self._names)
         edits = _Edits(text)
-        references = list(self._references(parsed(text, text), edits))
+        with deeply_nested(text):
+            references = list(self._references(parsed(text, text), edits))
         for reference in references:
             parts, table = reference.node.parts, reference.table
             if len(parts) < _WITH_CATALOG:
@@ -130,16 +132,18 @@ class Rewriter:
     def query(self, text: str) -> str:
         """The template of a query. Raises SqlError if it cannot be understood, UnsupportedTableError."""
         text = without_table_statements(text, self._names)
-        return self._edited(text, parsed(text, text), None)
+        with deeply_nested(text):
+            return self._edited(text, parsed(text, text), None)
 
     def expression(self, text: str, target: ChangedTable | None = None) -> str:
         """The template of a value or a condition over the rows of `target`. Raises SqlError."""
         lead = "SELECT "
-        tree = parsed(lead + text, text)
-        clauses = [clause for clause, value in tree.args.items() if value and clause != "expressions"]
-        if clauses or len(tree.expressions) != 1 or isinstance(tree.expressions[0], exp.Alias | exp.Aliases):
-            raise SqlError(f"'{text[:SHOWN_LENGTH]}' is not one value or condition")
-        return self._edited(lead + text, tree, target)[len(lead) :]
+        with deeply_nested(text):
+            tree = parsed(lead + text, text)
+            clauses = [clause for clause, value in tree.args.items() if value and clause != "expressions"]
+            if clauses or len(tree.expressions) != 1 or isinstance(tree.expressions[0], exp.Alias | exp.Aliases):
+                raise SqlError(f"'{text[:SHOWN_LENGTH]}' is not one value or condition")
+            return self._edited(lead + text, tree, target)[len(lead) :]
 
     def _edited(self, text: str, tree: exp.Expr, target: ChangedTable | None) -> str:
         edits = _Edits(text)
