@@ -1,0 +1,50 @@
+"""A session of Spark at a metastore that asks for a password over TLS; the password is in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import hive_acid.spark
+from metastore.rpc.doors.passwords import change
+from tests.authority import Authority
+from tests.served import served
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_session_logs_in(
+    spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority(tmp_path / "authority")
+    pair = authority.issue("metastore", "DNS:localhost", "IP:127.0.0.1")
+    change(tmp_path / "users", "ann", "geheim")
+    (tmp_path / "password").write_text("geheim\n")
+    settings = {
+        "metastore.use.SSL": "true",
+        "metastore.keystore.path": str(pair.certificate),
+        "metastore.tls.key": str(pair.key),
+        "metastore.authentication": "password",
+        "metastore.authentication.password.file": str(tmp_path / "users"),
+    }
+    monkeypatch.setenv("HIVE_ACID_TLS_CA", str(authority.ca))
+    monkeypatch.setenv("HIVE_ACID_PASSWORD_FILE", str(tmp_path / "password"))
+    with served(postgres_url, template, tmp_path / "warehouse", settings) as running:
+        uri = running.uri.replace("://", "://ann@")
+        with hive_acid.spark.session(spark, uri) as acid:
+            acid.sql("CREATE DATABASE d")
+            acid.create_table("d.t", {"id": "int", "name": "string"})
+            acid.sql("INSERT INTO d.t VALUES (1, 'a'), (2, 'b')")
+            acid.sql("UPDATE d.t SET name = 'c' WHERE id = 2")
+            assert sorted(map(tuple, acid.table("d.t").collect())) == [(1, "a"), (2, "c")]
+            sink = acid.sink("d.t", query="q")
+            vars(sink).update(sink.__getstate__())  # as in another process, where the file has the password
+            assert vars(sink)["_login"] is None
+            (tmp_path / "in").mkdir()
+            (tmp_path / "in" / "1.json").write_text('{"id": 3, "name": "s"}')
+            read = spark.readStream.schema("id int, name string").json(str(tmp_path / "in"))
+            writer = read.writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path / "checkpoint"))
+            writer.trigger(availableNow=True).start().awaitTermination()
+            assert sorted(map(tuple, acid.table("d.t").collect())) == [(1, "a"), (2, "c"), (3, "s")]
