@@ -9,7 +9,7 @@ import pytest
 from tests.clients.java import JavaHive
 from tests.clients.maven import HIVE_4_READERS, NotFetchedError, jars_of
 from tests.hive_readers.readers import HiveReaders
-from tests.spark.compact.test_compaction_kinds import by_bucket, kept, looked  # noqa: F401 - fixtures
+from tests.spark.compact.test_bucket_merge import by_bucket, kept, looked  # noqa: F401 - fixtures
 from tests.spark.conftest import acid, spark  # noqa: F401 - fixtures
 
 

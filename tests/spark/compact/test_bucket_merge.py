@@ -1,4 +1,4 @@
-"""Kinds of compaction and ways to carry them out: without shuffle and sort, rebalance, insert-only tables, settings."""
+"""Compactions bucket by bucket, without shuffle and sort: what is written, what is kept, and in which order."""
 
 from __future__ import annotations
 
@@ -10,57 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 from pyspark.sql import SparkSession
 
 import hive_acid.spark
-from hive_acid.errors import FormatError, UnsupportedTableError
+from hive_acid.errors import FormatError
 from hive_acid.filesystem.footers import DataFilePath, Footers
 from hive_acid.format.orc.join import orc_part
 from hive_acid.format.orc.patch import second_tail
-from hive_acid.format.rows import decode_bucket
 from hive_acid.spark import AcidSession
 from hive_acid.spark.compact import bucket_merge, stripe_concatenation
 from hive_acid.spark.compact.file_order import out_of_order
-from hive_acid.spark.jvm.job_settings import configured
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.read_plan import DeleteFacts
 from hive_acid.spark.read.deleted import Deleted
 from hive_acid.spark.write.stage import SparkStaging
-from metastore.compaction.plan import CompactionRefusedError
 from tests.spark.by_spark import MERGED, limited
 from tests.spark.checker import check_table, events, location_of
+from tests.spark.compact.rows import COLUMNS, content, insert
 from tests.spark.compaction import compact_table
 from tests.spark.placed import BUCKET_0, commit_writes, write_events
-from tests.spark.read.test_insert_only import create
-
-COLUMNS = {"id": "int", "name": "string"}
-
-
-def content(acid: AcidSession, row_id: Any = True) -> Any:
-    return sorted(map(str, acid.table("d.t", row_id=row_id).collect()))
-
-
-def insert(acid: AcidSession, spark: SparkSession, first: Any, rows: Any, files: Any = 1) -> None:
-    frame = spark.range(first, first + rows, 1, files).selectExpr("int(id) id", "concat('n', id) name")
-    acid.insert("d.t", frame.repartition(files) if files > 1 else frame)
-
-
-@pytest.fixture
-def history(acid: AcidSession, spark: SparkSession) -> Any:
-    """Three buckets of which one has files that overlap, updates, deletes, statements of one write."""
-    acid.create_table("d.t", COLUMNS)
-    for first in (0, 100, 200):
-        insert(acid, spark, first, 100, files=3)
-    acid.update("d.t", {"name": "'u'"}, "id % 10 = 0")
-    acid.delete("d.t", "id % 7 = 0")
-    with acid.transaction():
-        insert(acid, spark, 300, 20)
-        insert(acid, spark, 320, 20)
-        acid.delete("d.t", "id = 301")
-    return acid
 
 
 @pytest.fixture
@@ -107,41 +77,43 @@ def joined(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
 def test_bucket_by_bucket_the_same_rows_have_the_same_ids(
-    history: Any, spark: SparkSession, by_either: Any, kinds: Any
+    three_buckets: Any, spark: SparkSession, by_either: Any, kinds: Any
 ) -> None:
-    before = content(history)
-    old = history.table("d.t", row_id=True)
+    before = content(three_buckets)
+    old = three_buckets.table("d.t", row_id=True)
     for kind in kinds:
-        (result,) = compact_table(spark, history, "d.t", kind)
-        assert content(history) == before
-        check_table(location_of(history, "d.t"))
+        (result,) = compact_table(spark, three_buckets, "d.t", kind)
+        assert content(three_buckets) == before
+        check_table(location_of(three_buckets, "d.t"))
         assert result.input_bytes > 0
     assert sum(by_either) == 3 * len(kinds), "each bucket's file was written, and looked at"
     assert sorted(map(str, old.collect())) == before
-    history.delete("d.t", "id = 1")
-    assert len(content(history)) == len(before) - 1
+    three_buckets.delete("d.t", "id = 1")
+    assert len(content(three_buckets)) == len(before) - 1
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
 def test_a_bucket_in_pieces_becomes_one_file(
-    history: Any, spark: SparkSession, by_either: Any, joined: Any, kinds: Any
+    three_buckets: Any, spark: SparkSession, by_either: Any, joined: Any, kinds: Any
 ) -> None:
-    before = content(history)
-    old = history.table("d.t", row_id=True)
+    before = content(three_buckets)
+    old = three_buckets.table("d.t", row_id=True)
     for kind in kinds:
-        (result,) = compact_table(spark, history, "d.t", kind)
-        assert content(history) == before
-        check_table(location_of(history, "d.t"))
+        (result,) = compact_table(spark, three_buckets, "d.t", kind)
+        assert content(three_buckets) == before
+        check_table(location_of(three_buckets, "d.t"))
         assert result.files == 3 + (kind == "minor") * len(
-            list(location_of(history, "d.t").glob("delete_delta_*_v*/bucket_*"))
+            list(location_of(three_buckets, "d.t").glob("delete_delta_*_v*/bucket_*"))
         )
     assert joined, "some bucket had several segments"
     assert sum(by_either) > 3
     assert sorted(map(str, old.collect())) == before
-    assert history.table("d.t").where("id = 205").count() == 1, "row groups are found by the statistics of the join"
-    assert not list(location_of(history, "d.t").rglob("joined"))
-    history.delete("d.t", "id = 1")
-    assert len(content(history)) == len(before) - 1
+    assert three_buckets.table("d.t").where("id = 205").count() == 1, (
+        "row groups are found by the statistics of the join"
+    )
+    assert not list(location_of(three_buckets, "d.t").rglob("joined"))
+    three_buckets.delete("d.t", "id = 1")
+    assert len(content(three_buckets)) == len(before) - 1
 
 
 @pytest.mark.parametrize("kind", ["minor", "major"])
@@ -237,13 +209,13 @@ def test_only_files_with_deleted_rows_are_written_again(acid: AcidSession, spark
 
 
 @pytest.mark.parametrize("kinds", [["minor", "major"], ["major"]])
-def test_a_history_with_files_that_are_kept(history: Any, spark: SparkSession, kept: Any, kinds: Any) -> None:
-    before = content(history)
-    old = history.table("d.t", row_id=True)
+def test_a_history_with_files_that_are_kept(three_buckets: Any, spark: SparkSession, kept: Any, kinds: Any) -> None:
+    before = content(three_buckets)
+    old = three_buckets.table("d.t", row_id=True)
     for kind in kinds:
-        compact_table(spark, history, "d.t", kind)
-        assert content(history) == before
-        check_table(location_of(history, "d.t"))
+        compact_table(spark, three_buckets, "d.t", kind)
+        assert content(three_buckets) == before
+        check_table(location_of(three_buckets, "d.t"))
     assert sorted(map(str, old.collect())) == before
 
 
@@ -434,186 +406,3 @@ def test_order_is_looked_at_from_stripe_to_stripe(tmp_path: Path) -> None:
     bad = [write("swapped", swapped), write("doubled", doubled), write("late", [*rising, rising[0]])]
     assert orc.ORCFile(good[0]).nstripes > 1
     assert out_of_order([*good, *bad]) == bad
-
-
-# --- rebalance -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("buckets", "files"), [(None, 3), (5, 5), (1, 1)])
-def test_a_rebalance_spreads_rows_evenly(history: Any, spark: SparkSession, buckets: Any, files: Any) -> None:
-    rows, old = content(history, row_id=False), history.table("d.t")
-    write_ids = sorted(r["ROW__ID"]["writeId"] for r in history.table("d.t", row_id=True).collect())
-    (result,) = compact_table(spark, history, "d.t", "rebalance", buckets=buckets)
-    state = check_table(location_of(history, "d.t"))
-    (base,) = [found for name, found in state.items() if name.startswith("base_")]
-    sizes = [len(found) for found in base.values()]
-    assert (len(sizes), sum(sizes)) == (files, result.rows)
-    assert max(sizes) - min(sizes) <= 1
-    assert [event.row_id for event in base["bucket_00000"]] == list(range(sizes[0]))
-    assert sorted(event.original_write_id for found in base.values() for event in found) == write_ids
-    assert content(history, row_id=False) == rows
-    assert sorted(map(str, old.collect())) == rows, "who reads the old files still does"
-    history.update("d.t", {"name": "'again'"}, "id = 23")
-    history.delete("d.t", "id % 2 = 0")
-    assert sorted(r.id for r in history.table("d.t").collect()) == sorted(
-        i for i in range(340) if i % 2 and i != 301 and (i % 7 or i >= 300)
-    )
-
-
-def test_a_rebalance_in_an_order_of_ones_own(history: Any, spark: SparkSession) -> None:
-    rows = content(history, row_id=False)
-    compact_table(spark, history, "d.t", "rebalance", buckets=4, order_by="ORDER BY name DESC, id")
-    state = check_table(location_of(history, "d.t"))
-    (base,) = [found for name, found in state.items() if name.startswith("base_")]
-    in_files = [event.row for name in sorted(base) for event in base[name]]
-    assert in_files == sorted(sorted(in_files), key=lambda row: row[1], reverse=True)
-    assert [decode_bucket(base[name][0].bucket_property)[0] for name in sorted(base)] == [0, 1, 2, 3]
-    assert content(history, row_id=False) == rows
-    history.delete("d.t", "name = 'u'")
-    assert "u" not in {r.name for r in history.table("d.t").collect()}
-
-
-def test_rebalances_that_cannot_be(acid: AcidSession, spark: SparkSession) -> None:
-    acid.create_table("d.t", COLUMNS)
-    assert compact_table(spark, acid, "d.t", "rebalance") == []
-    insert(acid, spark, 0, 10)
-    with pytest.raises(UnsupportedTableError, match="nonesuch"):
-        compact_table(spark, acid, "d.t", "rebalance", order_by="nonesuch")
-    with pytest.raises(CompactionRefusedError, match="1 to 4096"):
-        compact_table(spark, acid, "d.t", "rebalance", buckets=5000)
-    acid.create_table("d.c", COLUMNS, clustered_by=["id"], buckets=2)
-    with pytest.raises(CompactionRefusedError, match="CLUSTERED"):
-        compact_table(spark, acid, "d.c", "rebalance")
-
-
-# --- insert-only tables --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["minor", "major"])
-@pytest.mark.parametrize("stored_as", ["orc", "parquet", "text"])
-def test_insert_only_tables(acid: AcidSession, spark: SparkSession, kind: Any, stored_as: Any) -> None:
-    create(acid, stored_as, COLUMNS)
-    for first in (0, 100, 200):
-        insert(acid, spark, first, 100, files=2)
-    lost = acid.connection.begin()
-    write_id = lost.write_id("d", "t")
-    location = location_of(acid, "d.t")
-    aborted = location / f"delta_{write_id:07}_{write_id:07}_0000"
-    aborted.mkdir()
-    (aborted / "000000_0").write_bytes(b"no rows of anybody")
-    lost.abort()
-    insert(acid, spark, 300, 100)
-    before, old = content(acid, row_id=False), acid.table("d.t")
-    (result,) = compact_table(spark, acid, "d.t", kind)
-    assert (result.rows, len(result.directories), result.files) == (400, 1, 1)
-    assert [path.name for path in (location / result.directories[0]).iterdir() if path.name[0] != "."] == ["000000_0"]
-    assert content(acid, row_id=False) == before
-    assert sorted(map(str, old.collect())) == before
-    insert(acid, spark, 400, 100)
-    (again,) = compact_table(spark, acid, "d.t", "major")
-    assert again.rows == 500
-
-
-def test_lines_of_text_are_taken_as_they_are(acid: AcidSession, spark: SparkSession) -> None:
-    """Fields beyond the table's columns, and such as are no values, would show when the table is altered."""
-    create(acid, "text", {"id": "int"})
-    commit_writes(acid, "d.t", 2)
-    lines = ["7\x01more", "no number", "", "8"]
-    for number, half in ((1, lines[:2]), (2, lines[2:])):
-        directory = location_of(acid, "d.t") / f"delta_{number:07}_{number:07}_0000"
-        directory.mkdir(parents=True)
-        (directory / "000000_0").write_text("".join(line + "\n" for line in half))
-    (result,) = compact_table(spark, acid, "d.t", "major")
-    assert result.rows == 4
-    (base,) = location_of(acid, "d.t").glob("base_*")
-    assert sorted((base / "000000_0").read_text().splitlines()) == sorted(lines)
-
-
-def test_insert_only_tables_with_moments_and_days(acid: AcidSession, spark: SparkSession) -> None:
-    """They are not taken apart, so that whatever a file says of its writer's zone and calendar stays with them."""
-    create(acid, "parquet", {"id": "int", "at": "array<timestamp>"})
-    for first in range(3):
-        acid.insert("d.t", spark.sql(f"SELECT {first} id, array(timestamp'1500-01-01 12:00:00', null) at"))
-    before, old = content(acid, row_id=False), acid.table("d.t")
-    with pytest.raises(CompactionRefusedError, match="no buckets"):
-        compact_table(spark, acid, "d.t", "rebalance")
-    (result,) = compact_table(spark, acid, "d.t", "major")
-    (made,) = (location_of(acid, "d.t") / result.directories[0]).glob("0*")
-    assert (result.rows, pq.ParquetFile(made).metadata.num_row_groups) == (3, 3)
-    assert content(acid, row_id=False) == before
-    assert sorted(map(str, old.collect())) == before
-
-
-def test_insert_only_tables_that_are_not_compacted(acid: AcidSession, spark: SparkSession) -> None:
-    create(acid, "text", {"id": "int"}, **{"skip.header.line.count": "1"})
-    commit_writes(acid, "d.t", 2)
-    for number in (1, 2):
-        directory = location_of(acid, "d.t") / f"delta_{number:07}_{number:07}_0000"
-        directory.mkdir(parents=True)
-        (directory / "000000_0").write_text("id\n7\n")
-    with pytest.raises(UnsupportedTableError, match=r"skip\.header\.line\.count"):
-        compact_table(spark, acid, "d.t", "major")
-
-
-# --- how a job is carried out --------------------------------------------------------------------
-
-
-def test_settings_are_those_of_one_job(spark: SparkSession) -> None:
-    key = "spark.sql.shuffle.partitions"
-    before, ansi = spark.conf.get(key), spark.conf.get("spark.sql.ansi.enabled")
-    with configured(spark, {key: "7", "spark.executor.memory": "9g", "spark.no.such": "x"}):
-        assert spark.conf.get(key) == "7"
-    assert spark.conf.get(key) == before
-    unfit = {"spark.sql.ansi.enabled": "false", key: "many"}
-    with (
-        pytest.raises(UnsupportedTableError, match=r"compactor\.spark\.sql\.shuffle\.partitions cannot be 'many'"),
-        configured(spark, unfit),
-    ):
-        pass
-    assert spark.conf.get("spark.sql.ansi.enabled") == ansi
-    assert spark.conf.get(key) == before
-
-
-def test_a_setting_stays_until_the_last_job_ends(spark: SparkSession) -> None:
-    key = "spark.sql.shuffle.partitions"
-    before = spark.conf.get(key)
-    first, second = configured(spark, {key: "7"}), configured(type(spark).active(), {key: "7"})
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert spark.conf.get(key) == "7"
-    second.__exit__(None, None, None)
-    assert spark.conf.get(key) == before
-
-
-def test_a_request_has_properties_for_what_is_written(acid: AcidSession, spark: SparkSession) -> None:
-    acid.create_table("d.t", COLUMNS)
-    for first in (0, 100):
-        insert(acid, spark, first, 100)
-    compact_table(spark, acid, "d.t", "major", properties={"tblprops.orc.compress": "SNAPPY"})
-    (base,) = location_of(acid, "d.t").glob("base_*")
-    assert orc.ORCFile(base / "bucket_00000").compression == "SNAPPY"
-
-
-@pytest.mark.slow
-def test_more_deltas_than_anybody_holds_open(acid: AcidSession, spark: SparkSession) -> None:
-    """They go by rounds of 500; in each they are read one after the other."""
-    acid.create_table("d.t", {"id": "int"})
-    acid.insert("d.t", spark.range(1).selectExpr("int(id) id"))
-    location = location_of(acid, "d.t")
-    first = orc.ORCFile(location / "delta_0000001_0000001_0000" / "bucket_00000").read()
-    wanted = 520
-    for number in range(2, wanted + 1):
-        with acid.connection.begin() as transaction:
-            assert transaction.write_id("d", "t") == number
-        columns = {name: first.column(name) for name in first.schema.names}
-        columns["originalTransaction"] = columns["currentTransaction"] = pa.array([number], pa.int64())
-        directory = location / f"delta_{number:07}_{number:07}_0000"
-        directory.mkdir()
-        orc.write_table(pa.table(columns), directory / "bucket_00000", compression="zlib")
-        (directory / "_orc_acid_version").write_text("2")
-    results = compact_table(spark, acid, "d.t", "minor")
-    merged = [(result.rows, name.partition("_v")[0]) for result in results for name in result.directories]
-    assert merged == [(500, "delta_0000001_0000500"), (20, "delta_0000501_0000520")]
-    check_table(location)
-    assert acid.table("d.t").count() == wanted
