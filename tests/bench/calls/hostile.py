@@ -12,8 +12,8 @@ from tests.bench.calls.driver import ask, connect
 from tests.bench.calls.messages import encode
 from tests.bench.calls.servers import Server
 from tests.bench.machine import memory_mb, peak_memory_mb, reset_peak_memory
-from tests.rpc import hostile
-from tests.rpc.hostile import Attack
+from tests.rpc.hostile import attacks as hostile
+from tests.rpc.hostile.attacks import Attack
 
 COLUMNS = 30
 HTTP = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -25,7 +25,7 @@ from tests.bench.calls.messages import encode
 from tests.bench.machine import memory_mb, peak_memory_mb, reset_peak_memory
 from tests.caller import Caller
 from tests.databases import copied
-from tests.rpc import hostile
+from tests.rpc.hostile import attacks
 from tests.rpc.test_server import Running
 
 WORST_S = 3.0
@@ -43,14 +43,14 @@ def daemon(postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFa
         Daemon(tmp_path_factory.mktemp("hostile"), SETTINGS, url) as found,
         Caller(found.uri) as ann,
     ):
-        ann.call("create_table", hostile.wide_table(COLUMNS))
-        ask(found.uri, hostile.partitions(3_000, COLUMNS))
+        ann.call("create_table", attacks.wide_table(COLUMNS))
+        ask(found.uri, attacks.partitions(3_000, COLUMNS))
         yield found
 
 
 def ask(uri: str, message: bytes) -> bytes:
     """The beginning of the answer to one message."""
-    with hostile.connected(uri) as sock:
+    with attacks.connected(uri) as sock:
         sock.sendall(message)
         return sock.recv(1 << 16)
 
@@ -58,21 +58,21 @@ def ask(uri: str, message: bytes) -> bytes:
 def some_values(seed: int) -> tuple[bytes, ...]:
     rng = random.Random(seed)
     methods = ("add_partitions", "create_table", "nosuchmethod", "lock", "add_partitions_req", "abort_txns", "set_ugi")
-    return tuple(hostile.tiny_values(rng.choice(methods), 2_000_000, rng) for _ in range(4))
+    return tuple(attacks.tiny_values(rng.choice(methods), 2_000_000, rng) for _ in range(4))
 
 
 NAMES = encode("get_partition_names", "default", "wide", -1)
-ATTACKS: dict[str, Callable[[], hostile.Attack]] = {
-    "empty structs": lambda: hostile.sending(hostile.empty_structs("add_partitions", 4_000_000)),
-    "unknown method": lambda: hostile.sending(hostile.empty_structs("nosuchmethod", 4_000_000)),
-    "just allowed": lambda: hostile.sending(hostile.empty_structs("add_partitions", 990_000), connections=3),
-    "small and many": lambda: hostile.sending(hostile.empty_structs("add_partitions", 480), connections=8),
-    "tiny values 1": lambda: hostile.sending(*some_values(1)),
-    "tiny values 2": lambda: hostile.sending(*some_values(2)),
-    "not reading": lambda: hostile.not_reading(encode("get_table", "default", "wide")),
-    "slow readers": lambda: hostile.slow_readers(NAMES, 12, 2_000),
-    "slow loris": lambda: hostile.dripping(encode("get_database", "default"), 300),
-    "large halves": lambda: hostile.dripping(hostile.partitions(1_000, COLUMNS)[:-1], 100, 1 << 20),
+ATTACKS: dict[str, Callable[[], attacks.Attack]] = {
+    "empty structs": lambda: attacks.sending(attacks.empty_structs("add_partitions", 4_000_000)),
+    "unknown method": lambda: attacks.sending(attacks.empty_structs("nosuchmethod", 4_000_000)),
+    "just allowed": lambda: attacks.sending(attacks.empty_structs("add_partitions", 990_000), connections=3),
+    "small and many": lambda: attacks.sending(attacks.empty_structs("add_partitions", 480), connections=8),
+    "tiny values 1": lambda: attacks.sending(*some_values(1)),
+    "tiny values 2": lambda: attacks.sending(*some_values(2)),
+    "not reading": lambda: attacks.not_reading(encode("get_table", "default", "wide")),
+    "slow readers": lambda: attacks.slow_readers(NAMES, 12, 2_000),
+    "slow loris": lambda: attacks.dripping(encode("get_database", "default"), 300),
+    "large halves": lambda: attacks.dripping(attacks.partitions(1_000, COLUMNS)[:-1], 100, 1 << 20),
 }
 
 
@@ -83,7 +83,7 @@ def test_others_are_answered_meanwhile(daemon: Daemon, name: str) -> None:
     reset_peak_memory(daemon.pid)
     before_mb = memory_mb(daemon.pid)
 
-    waits = hostile.waits_under(daemon.uri, attack, SECONDS)
+    waits = attacks.waits_under(daemon.uri, attack, SECONDS)
 
     assert not waits.errors
     assert len(waits.each_s) > 10
@@ -95,13 +95,13 @@ def test_others_are_answered_meanwhile(daemon: Daemon, name: str) -> None:
 def test_threads_do_not_starve_beside_long_messages(daemon: Daemon, name: str) -> None:
     """A call on a thread takes the interpreter some thirty times. On an idle machine half of them took 0.3 s."""
     request = {"get_database": encode("get_database", "default")}
-    waits = hostile.waits_under(daemon.uri, ATTACKS[name](), SECONDS, request)
+    waits = attacks.waits_under(daemon.uri, ATTACKS[name](), SECONDS, request)
     assert not waits.errors
     assert waits.percentile_s(50) < 0.1
 
 
 def test_a_long_list_is_read_beside_slow_readers(daemon: Daemon) -> None:
-    with hostile.attacked(daemon.uri, hostile.slow_readers(NAMES, 12, 2_000)), Caller(daemon.uri) as ann:
+    with attacks.attacked(daemon.uri, attacks.slow_readers(NAMES, 12, 2_000)), Caller(daemon.uri) as ann:
         time.sleep(0.5)
         for _ in range(3):
             began_at = time.monotonic()
@@ -110,14 +110,14 @@ def test_a_long_list_is_read_beside_slow_readers(daemon: Daemon) -> None:
 
 
 def test_an_honest_large_request_is_served_and_holds_nobody_up(daemon: Daemon) -> None:
-    message = hostile.partitions(10_000, COLUMNS, first=10_000)
+    message = attacks.partitions(10_000, COLUMNS, first=10_000)
     answers: list[bytes] = []
 
     def attack(uri: str, ends: threading.Event) -> None:
         answers.append(ask(uri, message))
         ends.set()
 
-    waits = hostile.waits_under(daemon.uri, attack, 60)
+    waits = attacks.waits_under(daemon.uri, attack, 60)
     assert answers[0][:4] == b"\x80\x01\0\2"
     assert struct.pack(">i", 10_000) in answers[0]
     assert not waits.errors
@@ -126,14 +126,14 @@ def test_an_honest_large_request_is_served_and_holds_nobody_up(daemon: Daemon) -
 
 def test_a_table_of_a_thousand_columns_is_made(daemon: Daemon) -> None:
     with Caller(daemon.uri) as ann:
-        ann.call("create_table", hostile.wide_table(1_000, "widest"))
+        ann.call("create_table", attacks.wide_table(1_000, "widest"))
         assert len(ann.call("get_table", "default", "widest").sd.cols) == 1_000
 
 
 @pytest.mark.parametrize("method", ["add_partitions", "getStatus", "nosuchmethod"])
 def test_too_much_is_refused_early_with_a_sentence(daemon: Daemon, method: str) -> None:
-    with hostile.connected(daemon.uri) as sock:
-        sock.sendall(hostile.empty_structs(method, 1_500_000)[:1_200_000])  # the end never comes
+    with attacks.connected(daemon.uri) as sock:
+        sock.sendall(attacks.empty_structs(method, 1_500_000)[:1_200_000])  # the end never comes
         reply = sock.recv(1 << 16)
         assert re.search(rb"more than 4000000 elements, send less at once", reply)
         sock.sendall(bytes(300_000))  # what was on its way is taken
@@ -144,13 +144,13 @@ def test_too_much_is_refused_early_with_a_sentence(daemon: Daemon, method: str) 
 
 
 def test_a_request_that_is_too_long_is_refused_with_a_sentence(daemon: Daemon) -> None:
-    reply = ask(daemon.uri, hostile.header("get_database") + b"\x0b\0\1" + struct.pack(">i", 200 << 20))
+    reply = ask(daemon.uri, attacks.header("get_database") + b"\x0b\0\1" + struct.pack(">i", 200 << 20))
     assert b"a size of 209715200, beyond the message limit" in reply
 
 
 def test_a_text_that_holds_up_others_is_refused_before_it_comes(daemon: Daemon) -> None:
     """Whoever looks at all of it in a single step lets all others wait; one of the longest is answered."""
-    start = hostile.header("get_database") + b"\x0b\0\1"
+    start = attacks.header("get_database") + b"\x0b\0\1"
     reply = ask(daemon.uri, start + struct.pack(">i", 90 << 20))
     assert b"a text of 94371840 bytes, beyond the limit of 16777216" in reply
     longest = MAX_TEXT_BYTES
@@ -160,13 +160,13 @@ def test_a_text_that_holds_up_others_is_refused_before_it_comes(daemon: Daemon) 
 
 def test_the_client_that_owes_most_loses_it(daemon: Daemon) -> None:
     """Another one, at another address, is not cut off."""
-    half = hostile.partitions(1_000, COLUMNS)
+    half = attacks.partitions(1_000, COLUMNS)
     with contextlib.ExitStack() as stack:
         honest = stack.enter_context(socket.create_connection(_address(daemon.uri), source_address=("127.0.0.2", 0)))
         honest.sendall(half[:-1])
         others = []
         for _ in range(60):
-            sock = stack.enter_context(hostile.connected(daemon.uri))
+            sock = stack.enter_context(attacks.connected(daemon.uri))
             with contextlib.suppress(OSError):
                 sock.sendall(half[:-1])
             others.append(sock)
@@ -205,7 +205,7 @@ STATUS = encode("getStatus")
 
 def test_a_request_must_come_to_its_end_in_time(running: Any) -> None:
     server = running(limits={"request_timeout_ms": 300})
-    with hostile.connected(_uri(server)) as slow, hostile.connected(_uri(server)) as idle:
+    with attacks.connected(_uri(server)) as slow, attacks.connected(_uri(server)) as idle:
         idle.sendall(STATUS)
         idle.recv(100)
         began_at = time.monotonic()
@@ -234,7 +234,7 @@ def test_replies_that_are_not_read_hold_back_the_next_requests(running: Any) -> 
         return ["x" * 1_000_000]
 
     server = running(get_all_databases=get_all_databases)
-    with hostile.connected(_uri(server), receive_bytes=4096) as sock:
+    with attacks.connected(_uri(server), receive_bytes=4096) as sock:
         sock.sendall(encode("get_all_databases") * 500)
         time.sleep(1.0)
         assert 0 < calls < 20
@@ -253,7 +253,7 @@ def test_there_is_room_for_another_connection(running: Any) -> None:
         assert few.recv(100)
         many = []
         for _ in range(60):
-            many.append(stack.enter_context(hostile.connected(_uri(server))))
+            many.append(stack.enter_context(attacks.connected(_uri(server))))
             many[-1].sendall(STATUS)
             assert many[-1].recv(100)
         assert len(server.server.connections) <= 30
@@ -269,7 +269,7 @@ def test_threads_are_shared_by_clients(running: Any) -> None:
     )
     with contextlib.ExitStack() as stack:
         for _ in range(30):
-            sock = stack.enter_context(hostile.connected(_uri(server)))
+            sock = stack.enter_context(attacks.connected(_uri(server)))
             sock.sendall(encode("get_all_databases"))
         other = stack.enter_context(
             socket.create_connection(("127.0.0.1", server.port), source_address=("127.0.0.2", 0))
@@ -284,12 +284,12 @@ def test_half_open_connections_are_found_out(running: Any, monkeypatch: pytest.M
     monkeypatch.setattr(server_module, "KEEPALIVE_IDLE_S", 1)
     monkeypatch.setattr(server_module, "KEEPALIVE_EACH_S", 1)
     server = running()
-    sock = hostile.connected(_uri(server))
+    sock = attacks.connected(_uri(server))
     sock.sendall(STATUS)
     sock.recv(100)
     assert len(server.server.connections) == 1
     try:
-        hostile.vanish(sock)
+        attacks.vanish(sock)
     except PermissionError:
         sock.close()
         pytest.skip("it takes CAP_NET_ADMIN to vanish")
