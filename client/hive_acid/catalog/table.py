@@ -115,6 +115,11 @@ class Table:
         return properties.is_transactional(self.parameters)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether its rows are what its files have, whichever these are at the moment."""
+        return not self.is_view and not self.is_transactional
+
+    @property
     def is_full_acid(self) -> bool:
         """Whether rows can be updated and deleted: transactional, and not insert-only."""
         return properties.is_full_acid(self.parameters)

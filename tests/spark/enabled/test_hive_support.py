@@ -56,6 +56,26 @@ assert [(one.name, one.isTemporary) for one in spark.catalog.listTables()] == [(
 assert [one.name for one in spark.catalog.listTables("d", "v*|t")] == ["t", "v"]
 spark.catalog.dropTempView("v")
 assert spark.catalog.tableExists("t") and spark.catalog.tableExists("p") and not spark.catalog.tableExists("x")
+spark.sql("CREATE VIEW mixed AS SELECT t.id, n, s FROM t JOIN p ON t.id = p.id")
+wanted = rows(spark.sql("SELECT t.id, n, s FROM t JOIN p ON t.id = p.id"))
+for name in ("mixed", "d.mixed"):
+    assert rows(spark.table(name)) == rows(spark.sql(f"SELECT * FROM {name}")) == wanted
+assert "`d`.`p`" in spark.sql("SHOW CREATE TABLE mixed").collect()[0][0]
+spark.sql("USE default")
+spark.sql("CREATE VIEW d.again AS SELECT count(*) AS c FROM d.mixed JOIN d.p USING (id)")
+assert rows(spark.table("d.again")) == [(len(wanted),)]
+spark.sql("USE d")
+spark.range(1).createOrReplaceTempView("here")
+try:
+    spark.sql("CREATE VIEW broken AS SELECT t.id FROM t, p, here")
+except hive_acid.errors.SqlError as error:
+    assert str(error).startswith("here is not the metastore's"), error
+else:
+    raise AssertionError("a view that stays shows one that does not")
+beside = hive_acid.spark.session(spark, acid.connection)
+assert rows(beside.table("d.mixed")) == wanted
+spark.sql("CREATE VIEW plain_only AS SELECT s FROM p")
+assert rows(spark.table("plain_only")) == [("a",), ("y",), ("z",)]
 spark.sql("CREATE TABLE c USING parquet AS SELECT * FROM t")
 assert rows(spark.table("c")) == rows(spark.table("t"))
 spark.sql("DROP TABLE c")

@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hive_acid.errors import TableNotAcidError
 from hive_acid.filesystem import files
 from hive_acid.format.names import parse_directory
 from hive_acid.format.snapshot import ValidWriteIdList
@@ -288,12 +287,6 @@ def test_files_that_are_no_data(acid: AcidSession, spark: SparkSession) -> None:
     files.write(files.join(location, "_SUCCESS"), b"")
     files.write(files.join(location, "delta_0000001_0000001_0000", "bucket_00000_flush_length"), b"\0" * 8)
     assert acid.table("d.t").count() == 1
-
-
-def test_plain_tables_are_refused(acid: AcidSession) -> None:
-    acid.create_table("d.plain", {"id": "int"}, properties={"transactional": "false"})
-    with pytest.raises(TableNotAcidError, match="not an ACID table"):
-        acid.table("d.plain")
 
 
 @pytest.mark.parametrize(("most_local", "tasks"), [(512, []), (39, [10])])

@@ -1,4 +1,4 @@
-"""A session without transactions: ACID tables are refused, plain tables work."""
+"""Plain tables: a session without transactions reads and fills them, others read them, in transactions as well."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hive_acid.spark
-from hive_acid.errors import ColumnError, TableNotAcidError, TransactionsOffError, UnsupportedTableError
+from hive_acid.errors import (
+    ColumnError,
+    NoSuchObjectError,
+    TableNotAcidError,
+    TransactionsOffError,
+    UnsupportedTableError,
+)
 from hive_acid.spark import AcidSession
 from hive_acid.spark.verbs.frame import AcidTable
 from hive_acid.wire import ttypes
@@ -66,6 +72,59 @@ def test_a_plain_table_is_written_and_read(dummy: AcidSession, spark: SparkSessi
     with pytest.raises(TableNotAcidError, match="ROW__ID"):
         dummy.table("d.p", row_id=True)
     assert "open" not in str(dummy.connection.call("get_open_txns").open_txns), "no transaction was opened"
+
+
+@pytest.mark.parametrize("form", ["ORC", "PARQUET"])
+def test_they_are_read_beside_transactional_ones(acid: AcidSession, spark: SparkSession, form: str) -> None:
+    """By all words, in blocks, too: a plain table has no snapshot, and no write to it would be undone."""
+    acid.create_table(
+        "d.p", {"id": "int", "n": "int"}, partitioned_by={"k": "string"}, properties=PLAIN, stored_as=form
+    )
+    acid.sql("CREATE TABLE d.t (id INT, n INT)")
+    dummy = hive_acid.spark.session(spark, acid.connection, settings=DUMMY)
+    dummy.insert("d.p", spark.createDataFrame([(1, 10, "a"), (2, 20, "b")], "id int, n int, k string"))
+    assert rows(acid.table("d.p")) == rows(acid.sql("SELECT * FROM d.p")) == [(1, 10, "a"), (2, 20, "b")]
+    assert rows(acid.table("d.p", where="k = 'b'")) == rows(acid.table("d.p").where("n > 15")) == [(2, 20, "b")]
+    acid.sql("INSERT INTO d.t SELECT id, n FROM d.p")
+    acid.sql("CREATE VIEW d.v AS SELECT p.id, p.n + t.n AS n FROM d.p JOIN d.t USING (id)")
+    with acid.transaction():
+        before = acid.table("d.p")
+        assert rows(acid.sql("SELECT * FROM d.v")) == [(1, 20), (2, 40)]
+        dummy.insert("d.p", spark.createDataFrame([(3, 30, "a")], "id int, n int, k string"))
+        source = acid.table("d.p").select("id", "n")
+        counts = acid.merge("d.t", source, "t.id = s.id").whenNotMatchedInsertAll().execute()
+        assert counts == (1, 0, 0)
+        acid.sql("UPDATE d.t SET n = -n WHERE id IN (SELECT id FROM d.p WHERE k = 'a')")
+        assert rows(before)[:2] == [(1, 10, "a"), (2, 20, "b")]
+    assert rows(acid.table("d.t")) == [(1, -10), (2, 20), (3, -30)]
+    with acid.snapshot(["d.p", "d.t"]):
+        assert acid.table("d.p").join(acid.table("d.t"), "id").count() == 3
+    acid.sql("DROP TABLE d.p")  # no frame of it holds anything
+    with pytest.raises(NoSuchObjectError):
+        acid.table("d.p")
+
+
+def test_they_are_not_written_in_transactions(acid: AcidSession, spark: SparkSession) -> None:
+    acid.create_table("d.p", {"id": "int"}, properties=PLAIN)
+    frame = spark.createDataFrame([(1,)], "id int")
+    for refused in (
+        lambda: acid.insert("d.p", frame),
+        lambda: acid.table("d.p").insert(frame),
+        lambda: acid.sql("INSERT INTO d.p VALUES (1)"),
+        lambda: acid.sql("FROM (SELECT 1 AS id) s INSERT INTO d.p SELECT id"),
+        lambda: acid.overwrite("d.p", frame),
+        lambda: acid.update("d.p", {"id": "2"}),
+        lambda: acid.sql("DELETE FROM d.p"),
+        lambda: acid.merge("d.p", frame, "t.id = s.id").whenNotMatchedInsertAll().execute(),
+    ):
+        with pytest.raises(TableNotAcidError, match=r"d\.p is not an ACID table.*DummyTxnManager.*convert_table"):
+            refused()
+        with (
+            pytest.raises(TableNotAcidError, match=r"d\.p is not an ACID table"),
+            acid.transaction(),
+        ):
+            refused()
+    assert rows(acid.table("d.p")) == []
 
 
 def test_partitions_are_registered_and_read(dummy: AcidSession, spark: SparkSession) -> None:

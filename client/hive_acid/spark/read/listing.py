@@ -139,8 +139,9 @@ def check_transactional(table: Table) -> None:
         raise ViewError(f"{table.full_name} is a view: it has no rows of its own")
     if not table.is_transactional:
         raise TableNotAcidError(
-            f"{table.full_name} is not an ACID table: its property 'transactional' is not 'true'. Read it with Spark, "
-            "or create it with acid.create_table"
+            f"{table.full_name} is not an ACID table: its property 'transactional' is not 'true'. It is read here; it "
+            "is written by Spark, or by a session with settings={'hive.txn.manager': 'DummyTxnManager'}, and "
+            "acid.convert_table makes it one"
         )
 
 

@@ -127,6 +127,13 @@ class Names:
             self._found[key] = None if table is not None and self._is_temporary_view(key) else table
         return self._found[key]
 
+    def plain(self, parts: Sequence[str]) -> Table | None:
+        """The metastore's plain table that Spark reads itself under a name; None for all others."""
+        key = tuple(part.lower() for part in parts)
+        if self.read(parts) is not None or self._is_temporary_view(key):
+            return None
+        return self._found_or_asked(key)
+
     def source(self, parts: Sequence[str]) -> Table | None:
         """As `read`, or what is told about a table of the metastore (`hive_acid.catalog.about`)."""
         table = self.read(parts)

@@ -63,10 +63,15 @@ class ViewQuery:
 
 @dataclass(frozen=True, slots=True)
 class StoredQuery:
-    """The text of a view, each table of the metastore with its database, whether there is one, and other names."""
+    """The text of a view, in which each table of the metastore has its database.
+
+    `is_ours` says whether there is one that Spark does not read itself; `plain` are those that it does, and `foreign`
+    the names of what is not the metastore's.
+    """
 
     text: str
     is_ours: bool
+    plain: tuple[str, ...]
     foreign: tuple[str, ...]
 
 
@@ -109,7 +114,8 @@ class Rewriter:
         self.read_ctes: dict[str, str] = {}
         self.has_qualified = False
         """Whether names that are not ours were given their database."""
-        self._foreign: list[str] = []
+        self._others: list[exp.Table] = []
+        """Names that are not ours."""
 
     @property
     def tables(self) -> list[str]:
@@ -121,13 +127,17 @@ class Rewriter:
         text = without_table_statements(text, self._names)
         edits = _Edits(text)
         with deeply_nested(text):
-            references = list(self._references(parsed(text, text), edits))
-        for reference in references:
-            parts, table = reference.node.parts, reference.table
-            if len(parts) < _WITH_CATALOG:
+            ours = [(reference.node, reference.table) for reference in self._references(parsed(text, text), edits)]
+        others = [(node, self._names.plain([part.name for part in node.parts])) for node in self._others]
+        plain = [(node, table) for node, table in others if table is not None]
+        for node, table in (*ours, *plain):
+            if len(node.parts) < _WITH_CATALOG:
                 name = ".".join(map(quoted, table.called.split(".")))
-                edits.replace(parts[0].meta["start"], parts[-1].meta["end"] + 1, "", name)
-        return StoredQuery(edits.template().format(), bool(references), tuple(self._foreign))
+                edits.replace(node.parts[0].meta["start"], node.parts[-1].meta["end"] + 1, "", name)
+        foreign = (".".join(part.name for part in node.parts) for node, table in others if table is None)
+        return StoredQuery(
+            edits.template().format(), bool(ours), tuple(table.full_name for _, table in plain), tuple(foreign)
+        )
 
     def query(self, text: str) -> str:
         """The template of a query. Raises SqlError if it cannot be understood, UnsupportedTableError."""
@@ -310,7 +320,7 @@ class Rewriter:
                 yield _Reference(node, table, node.find_ancestor(exp.Select))
             elif isinstance(node, exp.Table) and not (len(node.parts) == 1 and node.name.lower() in ctes):
                 if _is_name(node):
-                    self._foreign.append(".".join(part.name for part in node.parts))
+                    self._others.append(node)
                 self._qualify(node, edits)
             pending += [(child, ctes) for child in node.iter_expressions() if child is not with_]
 

@@ -99,8 +99,8 @@ class ReadVerbs(TableVerbs):
         self._check_boolean(name, where)
         if self._is_dummy:
             table = self._lookup(name)
-            plain_frame = self._plain_frame(table, row_id=row_id)
-            return plain_frame if where is None else plain_frame.filter(where)
+            refuse_acid(table)
+            return self._plain_frame(table, row_id=row_id, where=where)
         meant = TableReference.of(name)
         block = self._blocks.current()
         if block is not None:
@@ -158,8 +158,8 @@ class ReadVerbs(TableVerbs):
         with self._blocks.reading([about.full_name]) as transaction:
             return rows_about(self._context, transaction, about)
 
-    def _plain_frame(self, table: Table, *, row_id: bool) -> AcidTable:
-        refuse_acid(table)
+    def _plain_frame(self, table: Table, *, row_id: bool, where: Expression | None) -> AcidTable | DataFrame:
+        """The rows that the files of a plain table have, whichever these are when they are read."""
         if row_id:
             raise TableNotAcidError(f"{table.full_name} is a plain table: its rows have no {ROW_ID}")
         pushdown = Pushdown(table, plain.reader(self._context, table), _not_known, SessionSettings.of(self.spark))
@@ -187,6 +187,8 @@ class ReadVerbs(TableVerbs):
         def read(wanted: Predicate | None) -> DataFrame:
             some = state if wanted == said else pruned(state, wanted)
             if not table.is_full_acid:
+        if table.is_plain:
+            return self._plain_frame(table, row_id=row_id, where=where)
                 return insert_only.read_table(self.spark, some, wanted=wanted)
             if wanted is None:
                 return self._plan_cache.table(self.spark, some, row_id=row_id)

@@ -50,7 +50,7 @@ def create_view(run: Run, cursor: Cursor) -> DataFrame | None:
         if stored.is_ours:
             raise SqlError(f"{name}: a view of Spark's cannot show tables of the metastore: give it a database of that")
         return None
-    if stored.foreign and not stored.is_ours:
+    if (stored.foreign or stored.plain) and not stored.is_ours:
         return None
     _refuse_foreign(stored)
     if if_not_exists and run.names.defined(name) is not None:
