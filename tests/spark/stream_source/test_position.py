@@ -7,6 +7,7 @@ import pytest
 
 from hive_acid.errors import FormatError
 from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.spark.stream_source.batch_limit import BatchLimit, Written
 from hive_acid.spark.stream_source.position import Fresh, Position
 from hive_acid.spark.stream_source.start import Start
 
@@ -94,3 +95,78 @@ def test_where_a_stream_begins() -> None:
     for wrong in ("-1", -1, "newest", 1.5, True, None, "", "1_0"):
         with pytest.raises(ValueError, match="a stream begins at"):
             Start.of(wrong)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_limited_batch_has_whole_writes_and_each_once(seed: int) -> None:
+    """Whatever commits late, and whatever compactions have put together meanwhile."""
+    chance = random.Random(seed)
+    table = _Table(chance)
+    since = chance.choice((0, 0, 3))
+    limit = BatchLimit(chance.choice((None, 1, 3)), chance.choice((None, 25)))
+    sizes = {one: (chance.randint(1, 2), chance.randint(1, 20)) for one in range(_HIGHEST + 2)}
+    come: list[int] = []
+    start: Position | None = None
+    for _ in range(60):
+        table.step()
+        newest = Position.of(7, table.write_ids, since)
+        fresh = Fresh.between(start, newest)
+        directories = [
+            Written(part[0], part[-1], sum(sizes[one][0] for one in part), sum(sizes[one][1] for one in part))
+            for part in _parts(sorted({0, *table.committed}), chance)
+        ]
+        last = limit.last_write(fresh, directories)
+        end = newest if last is None else newest.as_far_as(last, start)
+        assert Position.parse(str(end)) == end
+        new = [one for one in range(_HIGHEST + 2) if Fresh.between(start, end).any_in(one, one)]
+        assert bool(new) == bool(fresh.runs), "a batch has one write at least"
+        of_batch = [one for one in directories if any(one.first <= of <= one.last for of in new)]
+        if len(of_batch) > 1 and limit.files is not None:
+            assert sum(one.files for one in of_batch) <= limit.files
+        if len(of_batch) > 1 and limit.bytes is not None:
+            assert sum(one.bytes for one in of_batch) <= limit.bytes
+        for one in of_batch:
+            assert {of for of in table.committed if one.first <= of <= one.last and of >= since} <= {*come, *new}
+        assert limit or end == newest
+        come += new
+        start = end
+    while start != newest:
+        assert start is not None
+        last = limit.last_write(Fresh.between(start, newest), directories)
+        end = newest if last is None else newest.as_far_as(last, start)
+        come += [one for one in range(_HIGHEST + 2) if Fresh.between(start, end).any_in(one, one)]
+        start = end
+    assert sorted(come) == sorted(one for one in {0, *table.committed} if one >= since)
+
+
+def _parts(ids: list[int], chance: random.Random) -> list[list[int]]:
+    """Ids in a row, some of them together."""
+    found: list[list[int]] = []
+    for one in ids:
+        if found and chance.random() < 0.4:
+            found[-1].append(one)
+        else:
+            found.append([one])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ((None, None), BatchLimit()),
+        ((5, "100"), BatchLimit(5, 100)),
+        (("7", "2k"), BatchLimit(7, 2048)),
+        ((None, "512m"), BatchLimit(None, 512 * 2**20)),
+        ((None, "1GiB"), BatchLimit(None, 2**30)),
+    ],
+)
+def test_what_a_limit_is(given: tuple[object, object], wanted: BatchLimit) -> None:
+    assert BatchLimit.of(*given) == wanted
+
+
+@pytest.mark.parametrize(
+    "given", [(0, None), ("5k", None), (-1, None), (True, None), (None, "0m"), (None, "much"), (1.5, None)]
+)
+def test_what_is_no_limit(given: tuple[object, object]) -> None:
+    with pytest.raises(ValueError, match=r"(maxFiles.* is a whole number|maxBytes.* is a number of bytes) from 1"):
+        BatchLimit.of(*given)

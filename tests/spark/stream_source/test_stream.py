@@ -215,6 +215,31 @@ def test_it_counts_over_batches_without_rows(acid: AcidSession, stream: Stream) 
     assert take() == {1: 2, 2: 2}
 
 
+def test_a_batch_is_limited(acid: AcidSession, spark: SparkSession, stream: Stream, tmp_path: Path) -> None:
+    """To whole writes, the oldest first; what a compaction has put together is one."""
+    for number in range(3, 7):
+        acid.sql(f"INSERT INTO d.t VALUES ({number}, {number}0)")
+    each = [[(number, number * 10)] for number in range(3, 7)]
+    assert stream.taken(frame=acid.read_stream("d.t", max_files=1)) == [[(1, 10), (2, 20)], *each]
+    assert stream.taken(frame=acid.read_stream("d.t", max_files=1)) == []
+    two = Stream(acid, tmp_path / "two").taken(frame=acid.read_stream("d.t", max_files=2))
+    assert two == [[(1, 10), (2, 20), *each[0]], [*each[1], *each[2]], each[3]]
+    least = Stream(acid, tmp_path / "least").taken(frame=acid.read_stream("d.t", max_bytes=1))
+    assert least == [[(1, 10), (2, 20)], *each]
+    begun = Stream(acid, tmp_path / "begun").taken(frame=acid.read_stream("d.t", 3, max_files=1))
+    assert begun == each[1:]
+    slow = Stream(acid, tmp_path / "slow")
+    with acid.transaction():
+        acid.sql("INSERT INTO d.t VALUES (7, 70)")
+        other = hive_acid.spark.session(spark, acid.connection.uri)
+        other.sql("INSERT INTO d.t VALUES (8, 80)")
+        assert slow.taken(frame=other.read_stream("d.t", max_files=3))[-1] == [each[2][0], each[3][0], (8, 80)]
+        compact_table(spark, other, "d.t", "major")
+        other.sql("INSERT INTO d.t VALUES (9, 90)")
+    assert slow.taken(frame=acid.read_stream("d.t", max_files=1)) == [[(7, 70)], [(9, 90)]]
+    assert stream.taken(frame=acid.read_stream("d.t", max_files=1)) == [[(7, 70)], [(8, 80)], [(9, 90)]]
+
+
 def test_two_queries_and_a_union_of_one_stream(acid: AcidSession, stream: Stream, tmp_path: Path) -> None:
     frame = acid.read_stream("d.t")
     other = Stream(acid, tmp_path / "other")
@@ -339,8 +364,12 @@ def test_sparks_own_words(acid: AcidSession, spark: SparkSession, stream: Stream
         again = spark.readStream.format("hive_acid").option("startingwriteid", "latest").load("d.t")
         assert again.sparkSession is spark
         assert stream.taken(frame=again) == [[(3, 30)]]
-        with pytest.raises(ValueError, match="takes no option maxFilesPerTrigger, only startingWriteId"):
-            spark.readStream.options(maxFilesPerTrigger=1).table("d.t")
+        with pytest.raises(ValueError, match="takes no option ignoreDeletes, only startingWriteId, max"):
+            spark.readStream.options(ignoreDeletes=True).table("d.t")
+        with pytest.raises(ValueError, match="maxFilesPerTrigger is a whole number from 1, not 'all'"):
+            spark.readStream.option("maxfilespertrigger", "all").table("d.t")
+        limited = spark.readStream.option("maxFilesPerTrigger", 1).option("maxBytesPerTrigger", "1g").table("d.t")
+        assert Stream(acid, Path(stream._checkpoint + "3")).taken(frame=limited) == [[(1, 10), (2, 20)], [(3, 30)]]
         with pytest.raises(ValueError, match="its own columns"):
             spark.readStream.schema("id int").table("d.t")
         with pytest.raises(NoSuchObjectError):

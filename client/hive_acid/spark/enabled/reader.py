@@ -9,6 +9,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from hive_acid.errors import NoSuchObjectError
 from hive_acid.spark.enabled.joined import OURS, EnabledSession
+from hive_acid.spark.stream_source.batch_limit import BYTES, FILES
 from hive_acid.spark.stream_source.start import OPTION
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamReader as _StreamReader
 else:
     _Reader = _StreamReader = object
+
+
+_OF_STREAMS = {OPTION.lower(): "start", FILES.lower(): "max_files", BYTES.lower(): "max_bytes"}
+"""Options of streams, and the arguments of `read_stream` that they are."""
 
 
 class JoinedReader(_Reader):
@@ -88,12 +93,13 @@ class JoinedStreamReader(_StreamReader):
             return None
         if self._has_schema:
             raise ValueError(f"{name} has its own columns: leave out the schema")
-        start: Any = "earliest"
+        words: dict[str, Any] = {}
         for key, value in self._given().items():
-            if key.lower() != OPTION.lower():
-                raise ValueError(f"the stream of a table takes no option {key}, only {OPTION}: leave it out")
-            start = value
-        return self._hive_acid.read_stream(table, start)
+            argument = _OF_STREAMS.get(key.lower())
+            if argument is None:
+                raise ValueError(f"the stream of a table takes no option {key}, only {OPTION}, {FILES} and {BYTES}")
+            words[argument] = value
+        return self._hive_acid.read_stream(table, **words)
 
     def _given(self) -> dict[str, Any]:
         """The options by their names, as far as they have been told to this reader."""

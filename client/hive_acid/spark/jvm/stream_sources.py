@@ -36,6 +36,10 @@ class RowSource(Protocol):
         """The offset of this moment."""
         ...
 
+    def end_of_batch(self, query: str, start: str | None, newest: str) -> str:
+        """Where the batch behind `start` ends: at `newest`, or before it."""
+        ...
+
     def batch(self, query: str, start: str | None, end: str) -> DataFrame:
         """The rows behind `start`, or all, up to `end`; the same columns each time."""
         ...
@@ -156,7 +160,8 @@ class _JavaSource:
         def ask(query: str) -> Any:
             self._forget(query)
             run, end = self._ends_at.get(query, ("", ""))
-            return self._offset(end if end and run == self._run() else self._source.latest(query))
+            newest = end if end and run == self._run() else self._source.latest(query)
+            return self._offset(self._source.end_of_batch(query, None if start is None else start.json(), newest))
 
         return self._told(ask)
 

@@ -17,6 +17,7 @@ from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.scan import KEY
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, has_pre_hive_3_updates, read_rows
+from hive_acid.spark.stream_source.batch_limit import Written
 from hive_acid.spark.stream_source.position import EARLIEST, Fresh
 from hive_acid.spark.values.quoting import quoted
 
@@ -37,6 +38,17 @@ def fresh_rows(spark: SparkSession, state: TableState, fresh: Fresh) -> DataFram
     rows = read_rows(spark, some, early=fresh.condition(KEY[0]))
     chosen = rows.where(fresh.condition(KEY_COLUMNS[0]))
     return projected(chosen, *(quoted(column.name) for column in state.table.all_columns))
+
+
+def written(state: TableState, fresh: Fresh) -> list[Written]:
+    """The files in which rows of `fresh` writes may lie, by their writes."""
+    found = []
+    for partition in (_narrowed(one, fresh) for one in state.partitions):
+        originals = partition.state.originals
+        if originals:
+            found.append(Written(EARLIEST, EARLIEST, len(originals), sum(file.size for file in originals)))
+        found += [Written(*_writes_of(of.directory), len(of.files), of.size) for of in partition.state.data]
+    return found
 
 
 def _narrowed(partition: PartitionState, fresh: Fresh) -> PartitionState:

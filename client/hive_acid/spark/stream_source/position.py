@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from hive_acid.errors import FormatError
@@ -41,6 +41,13 @@ class Position:
         while invalid and invalid[-1] == high:
             high = invalid.pop() - 1
         return cls(table_id, high, _runs(one for one in invalid if one >= since), since)
+
+    def as_far_as(self, write_id: int, start: Self | None) -> Self:
+        """The position behind `start` of the writes that this one sees up to `write_id`, and of no later one."""
+        some = _less(Fresh.between(start, self).runs, ((write_id + 1, max(write_id, self.high) + 1),))
+        seen = _joined([*(() if start is None else start.seen), *some])
+        high = seen[-1][1] if seen else self.since - 1
+        return replace(self, high=high, without=_less(((self.since, high),), seen))
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -106,6 +113,17 @@ def _runs(ids: Iterable[int]) -> Runs:
         else:
             runs.append((one, one))
     return tuple(runs)
+
+
+def _joined(runs: Iterable[tuple[int, int]]) -> Runs:
+    """The ids of all `runs`."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(runs):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return tuple(found)
 
 
 def _less(runs: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> Runs:

@@ -18,7 +18,8 @@ from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.spark.jvm.stream_sources import check_calls_back, is_active, streaming_frame
 from hive_acid.spark.read.listing import TableState, check_transactional
 from hive_acid.spark.snapshots.blocks import Blocks
-from hive_acid.spark.stream_source.fresh_rows import fresh_rows
+from hive_acid.spark.stream_source.batch_limit import BatchLimit
+from hive_acid.spark.stream_source.fresh_rows import fresh_rows, written
 from hive_acid.spark.stream_source.position import EARLIEST, Fresh, Position
 from hive_acid.spark.stream_source.start import OPTION, Start
 from hive_acid.spark.values.types import row_type
@@ -34,7 +35,7 @@ _POLL_S = 0.2
 _WATCH_S = 0.5
 
 
-def read_stream(context: Context, blocks: Blocks, table: Table, start: Start) -> DataFrame:
+def read_stream(context: Context, blocks: Blocks, table: Table, start: Start, limit: BatchLimit) -> DataFrame:
     """The stream of a table's new rows.
 
     Raises UnsupportedTableError for an insert-only table and in a session over Connect, and TableNotAcidError.
@@ -49,18 +50,19 @@ def read_stream(context: Context, blocks: Blocks, table: Table, start: Start) ->
     context.zones.check(row_type(table.columns))
     nothing = TableState(table, ValidWriteIdList(table.full_name, 0), (), limits=context.limits)
     empty = fresh_rows(context.spark, nothing, Fresh(()))
-    return streaming_frame(context.spark, TableSource(context, blocks, table, start), table.full_name, empty)
+    return streaming_frame(context.spark, TableSource(context, blocks, table, start, limit), table.full_name, empty)
 
 
 class TableSource:
     """What each query of one stream asks; several may share it."""
 
-    def __init__(self, context: Context, blocks: Blocks, table: Table, start: Start) -> None:
+    def __init__(self, context: Context, blocks: Blocks, table: Table, start: Start, limit: BatchLimit) -> None:
         self._context = context
         self._blocks = blocks
         self._table = table
         self._reference = TableReference.of(table)
         self._start = start
+        self._limit = limit
         self._reading: dict[str, Transaction] = {}
         self._looked: dict[str, tuple[str, float]] = {}
         self._since: dict[str, int] = {}
@@ -79,6 +81,22 @@ class TableSource:
         found = str(Position.of(self._table.id, self._write_ids(), since))
         self._looked[query] = found, time.monotonic() if found == known else 0.0
         return found
+
+    def end_of_batch(self, query: str, start: str | None, newest: str) -> str:
+        """`newest`, or the last write that still belongs to one batch by the limit."""
+        if not self._limit or start == newest or (start is None and self._start.is_latest):
+            return newest
+        fresh = self._fresh(start, newest)
+        transaction = self._blocks.begin(TransactionKind.READ, [self._table.full_name])
+        try:
+            table = self._context.locked_for_reading(transaction, self._reference)
+            found = written(self._context.state(transaction, table), fresh)
+        finally:
+            transaction.end_later()
+        last = self._limit.last_write(fresh, found)
+        if last is None:
+            return newest
+        return str(Position.parse(newest).as_far_as(last, None if start is None else Position.parse(start)))
 
     def batch(self, query: str, start: str | None, end: str) -> DataFrame:
         """The rows of the writes that `end` sees and `start` does not."""

@@ -26,6 +26,7 @@ from hive_acid.spark.read.skipping import pruned
 from hive_acid.spark.read.table_frame import ROW_ID, has_row_ids, read_table
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.snapshots.lease import Lease
+from hive_acid.spark.stream_source.batch_limit import BatchLimit
 from hive_acid.spark.stream_source.start import Start
 from hive_acid.spark.stream_source.table_source import read_stream
 from hive_acid.spark.tables import plain
@@ -113,7 +114,14 @@ class ReadVerbs(TableVerbs):
             transaction.end_later()
             raise
 
-    def read_stream(self, table: str | Table, start: str | int = "earliest") -> DataFrame:
+    def read_stream(
+        self,
+        table: str | Table,
+        start: str | int = "earliest",
+        *,
+        max_files: int | None = None,
+        max_bytes: int | str | None = None,
+    ) -> DataFrame:
         """The stream of a table's new rows: what ``spark.readStream.table`` is in a session that is joined.
 
         Each batch has the rows that writes have put into the table since the batch before, the new versions of updated
@@ -121,12 +129,15 @@ class ReadVerbs(TableVerbs):
         A query without a checkpoint begins with all rows (``earliest``), with those of a write and of later ones (a
         write id, as `history` tells them), or with what is committed from then on (``latest``).
 
+        With `max_files` or `max_bytes` (a number, or ``"512m"``) a batch has whole writes, the oldest first, as many as
+        have so many files or bytes, and always one. What a compaction has put together is not divided.
+
         Raises NoSuchObjectError, TableNotAcidError, UnsupportedTableError for an insert-only table and over Spark
         Connect, and ValueError for another start.
         """
         self._refuse_without_transactions()
-        begins = Start.of(start)
-        return self._handed_out(read_stream(self._context, self._blocks, self._lookup(table), begins))
+        begins, limit = Start.of(start), BatchLimit.of(max_files, max_bytes)
+        return self._handed_out(read_stream(self._context, self._blocks, self._lookup(table), begins, limit))
 
     def history(self, table: str | Table) -> DataFrame:
         """The writes of a table, the newest first, as far as its files and the metastore tell of them (null where not).
@@ -163,7 +174,8 @@ class ReadVerbs(TableVerbs):
         if row_id:
             raise TableNotAcidError(f"{table.full_name} is a plain table: its rows have no {ROW_ID}")
         pushdown = Pushdown(table, plain.reader(self._context, table), _not_known, SessionSettings.of(self.spark))
-        return as_table(pushdown.frame(), self, table, pushdown)
+        frame = as_table(pushdown.frame(), self, table, pushdown)
+        return frame if where is None else frame.filter(where)
 
     def _frame(
         self,
@@ -175,6 +187,8 @@ class ReadVerbs(TableVerbs):
         where: Expression | None,
     ) -> AcidTable | DataFrame:
         table = self._context.locked_for_reading(transaction, meant)
+        if table.is_plain:
+            return self._plain_frame(table, row_id=row_id, where=where)
         check_transactional(table)
         if not table.is_full_acid and row_id:
             raise TableNotAcidError(f"{table.full_name} is an insert-only table: its rows have no {ROW_ID}")
@@ -187,8 +201,6 @@ class ReadVerbs(TableVerbs):
         def read(wanted: Predicate | None) -> DataFrame:
             some = state if wanted == said else pruned(state, wanted)
             if not table.is_full_acid:
-        if table.is_plain:
-            return self._plain_frame(table, row_id=row_id, where=where)
                 return insert_only.read_table(self.spark, some, wanted=wanted)
             if wanted is None:
                 return self._plan_cache.table(self.spark, some, row_id=row_id)
