@@ -145,9 +145,10 @@ def test_a_compression_that_nobody_can_read_says_so(tmp_path: Path) -> None:
     content = written("snappy")
     with pytest.raises(FormatError, match=r"snappy.*pyarrow"):
         tail_of(content)
-    (tmp_path / "f").write_bytes(b"no orc at all")
-    with pytest.raises(FormatError, match=r"f: this is no ORC file"):
-        Footers().read([DataFilePath(str(tmp_path / "f"), 13)])
+    for other in (b"no orc at all", *(b"rows of text,1\n" * 20 + bytes([last]) for last in (10, 65, 100, 255))):
+        (tmp_path / "f").write_bytes(other)
+        with pytest.raises(FormatError, match=r"f: this is no ORC file"):
+            Footers().read([DataFilePath(str(tmp_path / "f"), len(other))])
 
 
 def test_bounds_of_writers_that_are_not_to_be_trusted() -> None:

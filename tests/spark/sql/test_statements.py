@@ -59,6 +59,10 @@ REFRESH t
 REFRESH '{tmp}'
 CLEAR CACHE
 SET spark.hive_acid.some = thing
+SET tez.hive-acid.most-size=2
+EXPLAIN SET tez.hive-acid.most-size=3
+SHOW TABLE EXTENDED LIKE t
+SHOW TABLE EXTENDED LIKE `t`
 CREATE ROLE IF NOT EXISTS clerk
 GRANT SELECT, UPDATE (id, name) ON TABLE t TO USER bob, ROLE clerk WITH GRANT OPTION
 SHOW GRANT USER bob ON TABLE t

@@ -194,7 +194,11 @@ def postscript_of(end: bytes) -> Postscript:
         raise FormatError("this is no ORC file: it is too short for a postscript")
     length = end[-1]
     message = end[-1 - length : -1]
-    if bytes_fields(message).get(8000) != MAGIC:
+    try:
+        says_so = bytes_fields(message).get(8000) == MAGIC
+    except FormatError:  # as of a file of text
+        says_so = False
+    if not says_so:
         raise FormatError("this is no ORC file: its postscript does not say so")
     numbers = number_fields(message)
     footer, kind, metadata = (numbers.get(field, 0) for field in (1, 2, 5))

@@ -14,6 +14,8 @@ from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.spark.values.quoting import quoted
 
 _OPTION = re.compile(r"""(['"]?)storageLevel\1\s*=?\s*(['"])(?P<level>\w+)\2""", re.IGNORECASE)
+_DASHED = re.compile(r"\s*SET\s+(\w[\w.:]*-[\w.:-]*)\s*((?:=.*?)?)\s*;?\s*", re.IGNORECASE | re.DOTALL)
+"""Names that Spark takes in quotes only, as Hive's users have them without."""
 _QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 
 
@@ -102,8 +104,11 @@ def clear(run: Run, cursor: Cursor) -> None:
         run.acid.kept.clear()
 
 
-def set_(run: Run, cursor: Cursor) -> None:
-    """``SET`` is Spark's, but for what it cannot do with the metastore's tables. Raises SqlError."""
+def set_(run: Run, cursor: Cursor) -> DataFrame | None:
+    """``SET`` is Spark's, but for what it cannot do with the metastore's tables; names with ``-`` are Hive's, too.
+
+    Raises SqlError.
+    """
     cursor.expect("SET")
     if cursor.sees("ROLE"):
         raise cursor.error("SET ROLE: privileges are stored and not enforced here, so nobody has a role at a time")
@@ -112,3 +117,5 @@ def set_(run: Run, cursor: Cursor) -> None:
             "a variable's value is computed by Spark, which does not find tables of the metastore: take the value by "
             "acid.sql(…).first(), and give it to the next statement as an argument"
         )
+    found = _DASHED.fullmatch(cursor.text)
+    return None if found is None else run.untouched(f"{run.explains}SET {quoted(found[1])}{found[2]}")

@@ -250,7 +250,7 @@ def _extended(run: Run, cursor: Cursor) -> DataFrame:
     cursor.expect("TABLE", "EXTENDED")
     database = _asked_database(run, cursor)
     cursor.expect("LIKE")
-    pattern = cursor.string("a pattern")
+    pattern = cursor.identifier() if cursor.sees_identifier() else cursor.string("a pattern")
     inside = parenthesized_partition(cursor)
     cursor.finish()
     rows = []

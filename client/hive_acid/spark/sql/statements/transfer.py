@@ -47,8 +47,10 @@ def import_(run: Run, cursor: Cursor) -> DataFrame:
     """``IMPORT TABLE t FROM 'location' [LOCATION 'place']``."""
     cursor.expect("IMPORT")
     if not cursor.accept("TABLE"):
-        raise cursor.error("IMPORT TABLE name FROM 'location' is understood")
+        raise cursor.error("IMPORT TABLE name FROM 'location' [LOCATION 'place'] makes an ACID table, and no other")
     name = run.names.full(cursor.name())
+    if cursor.sees("PARTITION"):
+        raise cursor.error("IMPORT takes the whole of an export: EXPORT TABLE t PARTITION (…) writes one partition")
     cursor.expect("FROM")
     source = cursor.string("a location")
     place = cursor.string("a location") if cursor.accept("LOCATION") else None
