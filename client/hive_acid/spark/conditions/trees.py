@@ -22,7 +22,6 @@ _LONGEST_KEPT = 1_000
 _KEPT = 256
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
-_UNCLEAR_ESCAPE = re.compile(r"""\\['"\\]""")
 _QUOTES = re.compile(r"""'[^']*'|`[^`]*`|"|\\""")
 """What stands in quotes, and signs by which it is not clear what does."""
 
@@ -88,7 +87,7 @@ def is_of_connect(condition: Column) -> bool:
 
 
 def _parsed(text: str, *, with_escapes: bool = False) -> exp.Condition | None:
-    if "${" in text or _is_unclear(text, with_escapes=with_escapes):
+    if "${" in text or (not with_escapes and _is_unclear(text)):
         return None
     try:
         parsed = sqlglot.parse_one(text, dialect="spark")
@@ -103,13 +102,14 @@ def _kept(text: str, *, with_escapes: bool) -> exp.Condition | None:
     return _parsed(text, with_escapes=with_escapes)
 
 
-def _is_unclear(text: str, *, with_escapes: bool) -> bool:
-    """Whether a text has parts that may be texts or names, or end in several places."""
+def _is_unclear(text: str) -> bool:
+    """Whether a text has parts that may be texts or names, or texts whose value is a setting's to say.
+
+    Where they end is clear: Spark's words end in the same places by all settings. Where double quotes are those of
+    names, such a name is taken for a text, and has no type then.
+    """
     if '"' not in text and "\\" not in text:
         return False
-    if with_escapes:
-        # Where double quotes are those of names, such a name is taken for a text: it has no type then.
-        return _UNCLEAR_ESCAPE.search(text) is not None
     return any(found[0] in '"\\' or (found[0] == "'" and "\\" in found) for found in _QUOTES.findall(text))
 
 
