@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from hive_acid.catalog.table import Table
 from hive_acid.errors import (
     AlreadyExistsError,
     ColumnError,
@@ -14,6 +15,7 @@ from hive_acid.errors import (
     UnsupportedTableError,
 )
 from hive_acid.spark import AcidSession
+from hive_acid.spark.tables import plain
 from tests.spark.sql.test_storage import wire_of
 
 PLAIN = "TBLPROPERTIES ('transactional'='false')"
@@ -59,7 +61,7 @@ def test_a_plain_table_that_cannot_be_filled_is_not_there(acid: AcidSession, tmp
         with pytest.raises(Exception, match="here"):
             acid.sql(f"{start} d.x STORED AS PARQUET {kind} AS SELECT CAST(raise_error('here') AS int) AS a")
         assert told(acid) == []
-    assert not (tmp_path / "x").exists()
+    assert not any((tmp_path / "x").iterdir())
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "some").write_text("somebody's")
     for start, kind in (("CREATE TABLE", PLAIN), ("CREATE EXTERNAL TABLE", "")):
@@ -75,6 +77,21 @@ def test_a_plain_table_that_cannot_be_filled_is_not_there(acid: AcidSession, tmp
     plan = acid.sql(f"EXPLAIN CREATE TABLE d.x {PLAIN} AS SELECT 1 AS a").collect()[0].plan
     assert "CREATE TABLE AS d.x" in plan
     assert told(acid) == []
+
+
+def test_a_file_that_another_puts_there_meanwhile_stays(
+    acid: AcidSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def inserted(context: object, table: Table, frame: object) -> int:
+        (tmp_path / "x").mkdir(exist_ok=True)
+        (tmp_path / "x" / "another's").write_text("rows")
+        raise RuntimeError("here")
+
+    monkeypatch.setattr(plain, "insert", inserted)
+    with pytest.raises(RuntimeError, match="here"):
+        acid.sql(f"CREATE EXTERNAL TABLE d.x STORED AS PARQUET LOCATION '{tmp_path}/x' AS SELECT 1 AS a")
+    assert told(acid) == []
+    assert (tmp_path / "x" / "another's").read_text() == "rows"
 
 
 SAID: dict[str, tuple[list[tuple[str, int]], list[str], list[list[str]], bool]] = {

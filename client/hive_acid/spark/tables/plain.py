@@ -124,9 +124,10 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
 
 
 def create_filled(context: Context, definition: Table, frame: DataFrame) -> int:
-    """Make a plain table with the rows of `frame`; returns their number. If that fails there is no table, and no file.
+    """Make a plain table with the rows of `frame`; returns their number. If that fails there is no table.
 
-    It is seen without rows before, and stays so if the client dies. Raises AlreadyExistsError, UnsupportedTableError
+    It is seen without rows before, and stays so if the client dies. What Spark's job leaves below an EXTERNAL table's
+    place when it fails stays there. Raises AlreadyExistsError, UnsupportedTableError
     for a place with files in it and as `insert`, and what that raises.
     """
     _refuse_unwritten(definition)
@@ -141,9 +142,9 @@ def create_filled(context: Context, definition: Table, frame: DataFrame) -> int:
         is_ours = True
         return insert(context, made, frame)
     except BaseException:
-        connection.call("drop_table", made.database, made.name, False)
-        if is_ours:
-            files.remove(made.location)
+        # The metastore removes the files of a managed table, if nobody else's lie among them.
+        if connection.table(made.database, made.name).id == made.id:
+            connection.call("drop_table", made.database, made.name, is_ours)
         raise
 
 
