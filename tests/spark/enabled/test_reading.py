@@ -285,7 +285,6 @@ def test_one_source_for_several_tables_in_a_database_that_spark_does_not_have(
     [
         ("CREATE TABLE d.x (id int) STORED BY ICEBERG", "STORED BY: tables of other systems"),
         ("CREATE TABLE d.x (id int) ROW FORMAT DELIMITED", "full-ACID tables are STORED AS ORC"),
-        ("CREATE TABLE d.x (id int) SKEWED BY (id) ON (1)", "SKEWED BY: skewed values"),
         ("CREATE SCHEDULED QUERY q EVERY 1 DAY AS SELECT 1", "CREATE SCHEDULED"),
         ("SHOW PROCESSLIST", "SHOW PROCESSLIST: SHOW TRANSACTIONS"),
         ("SET ROLE nobody", "SET ROLE: privileges"),
