@@ -1,11 +1,13 @@
 """A CA, its certificate for this machine, and servers behind doors."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from hive_acid.connection import Connection
 from metastore.config import Config
 from metastore.rpc.doors.doors import Doors
 from tests.authority import Authority, Pair
@@ -50,6 +52,21 @@ def log(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     """The lines of the log about connections so far."""
     caplog.set_level("INFO", logger="metastore.rpc")
     return lambda: [one.getMessage() for one in caplog.records if one.getMessage().startswith("connection")]
+
+
+def wrong_answers_to_threads(connection: Connection) -> list[str]:
+    """What threads that share a connection have asked for and not got back."""
+    wrong: list[str] = []
+
+    def ask(name: str) -> None:
+        wrong.extend(text for number in range(30) if connection.call("getOption", text := f"{name}{number}") != text)
+
+    threads = [threading.Thread(target=ask, args=(f"t{number}-",)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong
 
 
 def until(condition: Callable[[], Any]) -> None:

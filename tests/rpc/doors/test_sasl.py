@@ -29,7 +29,7 @@ from metastore.rpc.handlers.session import _connection
 from metastore.settings import SettingError
 from tests.authority import Authority, Pair
 from tests.forks import bounded, status_of
-from tests.rpc.doors.conftest import tls_settings, until
+from tests.rpc.doors.conftest import tls_settings, until, wrong_answers_to_threads
 from tests.rpc.test_server import Running, base_handlers
 
 Guarded = Callable[..., Running]
@@ -189,20 +189,8 @@ def test_a_connection_that_is_lost_is_made_anew(asking: Guarded) -> None:
 
 def test_threads_share_a_connection(asking: Guarded) -> None:
     server = asking(handlers=handlers())
-    wrong: list[str] = []
     with login(server) as connection:
-
-        def ask(name: str) -> None:
-            wrong.extend(
-                text for number in range(30) if connection.call("getOption", text := f"{name}{number}") != text
-            )
-
-        threads = [threading.Thread(target=ask, args=(f"t{number}-",)) for number in range(12)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not wrong
+        assert wrong_answers_to_threads(connection) == []
 
 
 # --- who speaks otherwise -------------------------------------------------------------------------

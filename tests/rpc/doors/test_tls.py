@@ -23,7 +23,7 @@ from metastore.rpc.doors.doors import Doors
 from metastore.settings import SettingError
 from tests.authority import Authority, Pair
 from tests.forks import bounded, status_of
-from tests.rpc.doors.conftest import NAMES, tls_settings, until
+from tests.rpc.doors.conftest import NAMES, tls_settings, until, wrong_answers_to_threads
 from tests.rpc.test_server import Running, base_handlers
 
 Guarded = Callable[..., Running]
@@ -67,20 +67,8 @@ def test_calls_of_all_sizes(guarded: Guarded, tls: Tls) -> None:
 
 def test_threads_share_a_connection(guarded: Guarded, tls: Tls) -> None:
     server = guarded(handlers=handlers())
-    wrong: list[str] = []
     with encrypted(server, tls) as connection:
-
-        def ask(name: str) -> None:
-            wrong.extend(
-                text for number in range(30) if connection.call("getOption", text := f"{name}{number}") != text
-            )
-
-        threads = [threading.Thread(target=ask, args=(f"t{number}-",)) for number in range(12)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not wrong
+        assert wrong_answers_to_threads(connection) == []
 
 
 def test_one_that_is_closed_is_made_anew(guarded: Guarded, tls: Tls) -> None:

@@ -5,7 +5,7 @@ readable error: a sentence of ours, or Spark's with its place. Nothing of Java o
 import os
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -87,21 +87,6 @@ WORDS = [
     "ı",
     "?",
 ]
-
-
-@pytest.fixture
-def tables(acid: AcidSession) -> Iterator[AcidSession]:
-    acid.sql_script(
-        """USE d;
-        CREATE TABLE t (id int, name string, p string);
-        CREATE TABLE s (id int, name string, p string);
-        CREATE TABLE pt (id int, v string) PARTITIONED BY (hr int, ds string);
-        INSERT INTO t VALUES (1, 'a', 'x'), (2, 'b', 'y');
-        INSERT INTO s VALUES (2, 'c', 'y'), (3, 'd', 'z');
-        INSERT INTO pt PARTITION (hr = 11, ds = 'd') VALUES (1, 'a')"""
-    )
-    yield acid
-    acid.sql("USE default")
 
 
 def broken(text: str, chance: random.Random) -> str:

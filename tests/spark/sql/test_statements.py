@@ -5,7 +5,6 @@ of Python.
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -196,21 +195,6 @@ REFUSED = {
     "!ls": "begins with none of",
 }
 """Statements, and what is said of each."""
-
-
-@pytest.fixture
-def tables(acid: AcidSession) -> Iterator[AcidSession]:
-    acid.sql_script(
-        """USE d;
-        CREATE TABLE t (id int, name string, p string);
-        CREATE TABLE s (id int, name string, p string);
-        CREATE TABLE pt (id int, v string) PARTITIONED BY (hr int, ds string);
-        INSERT INTO t VALUES (1, 'a', 'x'), (2, 'b', 'y');
-        INSERT INTO s VALUES (2, 'c', 'y'), (3, 'd', 'z');
-        INSERT INTO pt PARTITION (hr = 11, ds = 'd') VALUES (1, 'a')"""
-    )
-    yield acid
-    acid.sql("USE default")
 
 
 def test_statements_that_work(tables: AcidSession, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def without_blanks(
     if not has_chars(table) and not any(map(_is_char, others.values())):
         return condition
     by_alias: dict[str, dict[str, str | None]] = {called.lower(): others, (alias or table.name).lower(): {**own}}
-    with deeply_nested(condition if isinstance(condition, str) else str(condition)):
+    with deeply_nested(condition):
         return _without_blanks(condition, own, others, by_alias)
 
 

@@ -49,12 +49,16 @@ _ROOM = _Room()
 
 
 @contextmanager
-def deeply_nested(shown: str) -> Iterator[None]:
-    """Let the block call itself more deeply. Raises SqlError if even that is not enough for what is `shown`."""
+def deeply_nested(shown: object) -> Iterator[None]:
+    """Let the block call itself more deeply. Raises SqlError if even that is not enough for what is `shown`.
+
+    That may be a Column, whose text takes a call to the JVM: it is asked for only then.
+    """
     _ROOM.enter()
     try:
         yield
     except RecursionError:
-        raise SqlError(f"'{shown[:80]}' is nested too deeply: make a part of it a view, or a column before") from None
+        text = str(shown)[:80]
+        raise SqlError(f"'{text}' is nested too deeply: make a part of it a view, or a column before") from None
     finally:
         _ROOM.leave()

@@ -246,12 +246,14 @@ class _Reader:
         self._others = others
 
     def read(self, tree: exp.Condition, depth: int = 0) -> Predicate | None:
+        if depth > _DEEPEST:
+            return None
         while isinstance(tree, exp.Paren):
             tree = tree.this
         kind = type(tree)
         if kind in _CONNECTIVES:
             together = all_of if kind is exp.And else any_of
-            return together(self.read(part, depth + 1) for part in _parts(tree)) if depth < _DEEPEST else None
+            return together(self.read(part, depth + 1) for part in _parts(tree))
         if kind is exp.Not:
             return self._not(tree.this, depth + 1)
         if isinstance(tree, exp.Binary) and kind in _OPERATORS:
@@ -266,14 +268,16 @@ class _Reader:
         return self._boolean(tree, is_true=True)
 
     def _not(self, tree: exp.Condition, depth: int) -> Predicate | None:
+        if depth > _DEEPEST:
+            return None
         while isinstance(tree, exp.Paren):
             tree = tree.this
         kind = type(tree)
         if kind is exp.Not:
-            return self.read(tree.this, depth + 1) if depth < _DEEPEST else None
+            return self.read(tree.this, depth + 1)
         if kind in _CONNECTIVES:
             together = all_of if kind is exp.Or else any_of
-            return together(self._not(part, depth + 1) for part in _parts(tree)) if depth < _DEEPEST else None
+            return together(self._not(part, depth + 1) for part in _parts(tree))
         if isinstance(tree, exp.Binary) and kind in _NEGATED:
             return self._comparison(tree.this, _NEGATED[type(tree)], tree.expression)
         if kind is exp.Is and isinstance(tree.expression, exp.Null):
