@@ -52,6 +52,6 @@ def test_the_blocks_run(page: Any, spark: SparkSession, postgres_url: str, templ
 
 def test_other_languages_are_known() -> None:
     """So that no block of code is passed by since its language is misspelt."""
-    known = RUN | {"", "text", "yaml", "toml", "mermaid", "xml", "jinja"}
+    known = RUN | {"", "text", "yaml", "toml", "mermaid", "xml", "jinja", "json"}
     languages = {block.language for page in documents() for block in blocks(Path(page).read_text())}
     assert languages <= known

@@ -259,7 +259,7 @@ def test_the_password_may_be_elsewhere(
     """The tests' Postgres asks for none, so what libpq is given is looked at."""
     given: list[str] = []
     connect = psycopg2.connect
-    monkeypatch.setattr(psycopg2, "connect", lambda dsn, **kw: (given.append(dsn), connect(dsn, **kw))[1])
+    monkeypatch.setattr(psycopg2, "connect", lambda dsn="", **kw: (given.append(dsn), connect(dsn, **kw))[1])
     (tmp_path / "password").write_text("s3cret word\n")
     place = ["--warehouse", tmp_path / "w"]
     file = ["--database-password-file", tmp_path / "password"]
