@@ -16,7 +16,7 @@ QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/jud
   tests/compaction/test_vectors.py tests/compaction/worker/test_output.py tests/catalog/statistics/test_accuracy.py \
   tests/catalog/statistics/test_sketches.py tests/client/test_settings.py tests/client/test_statements.py \
   tests/events/test_messages.py tests/plans tests/streaming/test_values.py tests/streaming/test_records.py \
-  tests/write/test_staging.py tests/spark/sql/test_rewriting.py tests/documents/test_links.py \
+  tests/write/test_staging.py tests/spark/sql/texts/test_rewriting.py tests/documents/test_links.py \
   tests/documents/test_citations.py tests/documents/test_docs.py tests/server/test_config.py tests/repository/test_idl.py tests/server/test_settings.py \
   tests/server/test_serve.py::test_embedded_data_is_kept_across_a_stop_and_a_kill
 # A file in one process, and the files in the order of tests/conftest.py.

@@ -40,6 +40,7 @@ from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
 from metastore.schedule import Schedule
 from metastore.settings import SettingError
 from metastore.slices import Slices
+from metastore.store.connections.failures import cause_of, first_line, refusal_of
 from metastore.store.database import Database
 from metastore.store.embedded.server import (
     ADDRESS_FILE,
@@ -48,9 +49,8 @@ from metastore.store.embedded.server import (
     has_data,
     own_files,
 )
-from metastore.store.failures import cause_of, first_line, refusal_of
-from metastore.store.fitness import examine, examine_owner
-from metastore.store.migrate import has_schema, upgrade
+from metastore.store.schema.fitness import examine, examine_owner
+from metastore.store.schema.migrate import has_schema, upgrade
 from metastore.store.watch import DatabaseWatch
 
 LOG = logging.getLogger("metastore")

@@ -23,7 +23,7 @@ from metastore.observe import log
 from metastore.operator_commands import DEFAULT_URI
 from metastore.settings import SettingError
 from metastore.sources import read_text
-from metastore.store.address import with_password
+from metastore.store.connections.address import with_password
 
 DATABASE_URL = "HIVE_ACID_DATABASE_URL"
 """The variable of the environment that stands for --database-url."""

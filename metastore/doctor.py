@@ -19,8 +19,8 @@ from metastore.filework import files
 from metastore.housekeeping.metrics import take_gauges
 from metastore.rpc.doors.config import PASSWORD
 from metastore.rpc.doors.doors import Doors
+from metastore.store.connections.failures import first_line
 from metastore.store.embedded.server import ADDRESS_FILE, DataDirectoryInUseError, EmbeddedPostgres, has_data
-from metastore.store.failures import first_line
 
 JAVA_TIMEOUT_S = 30
 ASK_MS = 5_000

@@ -19,7 +19,7 @@ from metastore.catalog.place.places import Place
 from metastore.catalog.removal.drops import DropRequest
 from metastore.catalog.service import CatalogService
 from metastore.observe import log
-from metastore.store.failures import cause_of
+from metastore.store.connections.failures import cause_of
 from metastore.transfer.exporting import export_to_file
 from metastore.transfer.handing_back import HandBack, HandBackOptions
 from metastore.transfer.importing import OPEN_POLICIES, REFUSE, Import, ImportOptions

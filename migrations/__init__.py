@@ -1,1 +1,1 @@
-"""Schema migrations of the metastore, linear, run by `metastore.store.migrate`."""
+"""Schema migrations of the metastore, linear, run by `metastore.store.schema.migrate`."""

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the connection, and inside the transaction, of `metastore.store.migrate`."""
+"""Alembic's entry: runs the migrations on the connection of `metastore.store.schema.migrate`, in its transaction."""
 
 from alembic import context
 

@@ -10,7 +10,7 @@ from metastore.app import App, ServeOptions
 from metastore.config import Config
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
-from metastore.store.migrate import upgrade
+from metastore.store.schema.migrate import upgrade
 from tests.databases import Databases, administer, url_of
 from tests.sampling import Sample, sampled
 

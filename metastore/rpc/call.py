@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from metastore.rpc.limits.workers import Workers
 from metastore.store.config import StoreConfig
-from metastore.store.undertaking import repeated
+from metastore.store.connections.undertaking import repeated
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from metastore.rpc.refusals import confession, refusal
 from metastore.rpc.request import Request
 from metastore.rpc.streaming import BrokenOffError, Outlet, Streamed, Streams
 from metastore.store.config import StoreConfig
-from metastore.store.failures import NO_ROOM, code_of
+from metastore.store.connections.failures import NO_ROOM, code_of
 
 LOG = logging.getLogger("metastore.rpc")
 MOST_HOT_ELEMENTS = 200_000

@@ -7,7 +7,7 @@ from typing import Any
 
 from hive_acid.errors import HiveAcidError, InvalidInputError, MetaError, MetastoreError
 from metastore.rpc.encoding.faults import fault_of
-from metastore.store.failures import cause_of, refusal_of
+from metastore.store.connections.failures import cause_of, refusal_of
 
 _ZERO_BYTE = "A string literal cannot contain NUL (0x00) characters."
 """What psycopg2 says of a text that Postgres cannot hold."""

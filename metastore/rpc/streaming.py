@@ -25,8 +25,8 @@ from typing import Any, Protocol
 from hive_acid.errors import MetaError
 from metastore.rpc.encoding import codec
 from metastore.rpc.limits.fairness import FairQueue
+from metastore.store.connections.undertaking import repeated
 from metastore.store.database import STREAMS, WAITING_STREAMS
-from metastore.store.undertaking import repeated
 
 PART_BYTES = 64 * 1024
 TURN_S = 60.0

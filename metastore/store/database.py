@@ -16,13 +16,13 @@ import sqlalchemy
 from sqlalchemy.pool import NullPool
 
 from hive_acid.errors import MetaError
-from metastore.store.address import FIRST_PAUSE_S, LONGEST_PAUSE_S, conninfo_of, with_options
 from metastore.store.arrays import select_from, values_of
 from metastore.store.config import StoreConfig
-from metastore.store.connections import Connections
-from metastore.store.failures import cause_of, is_lost
+from metastore.store.connections.address import FIRST_PAUSE_S, LONGEST_PAUSE_S, conninfo_of, with_options
+from metastore.store.connections.failures import cause_of, is_lost
+from metastore.store.connections.pool import Connections
+from metastore.store.connections.undertaking import commit_is_sent, deadline
 from metastore.store.hot.batcher import Batcher, HotCall
-from metastore.store.undertaking import commit_is_sent, deadline
 
 Q = TypeVar("Q")
 A = TypeVar("A")

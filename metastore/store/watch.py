@@ -11,8 +11,8 @@ from typing import Any
 import psycopg2
 
 from metastore.observe.log import event
+from metastore.store.connections.failures import NO_ROOM, cause_of, code_of, refusal_of
 from metastore.store.database import Database
-from metastore.store.failures import NO_ROOM, cause_of, code_of, refusal_of
 
 LOG = logging.getLogger("metastore.store")
 INTERVAL_S = 1.0

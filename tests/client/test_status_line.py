@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from hive_acid import status_line as module
+from hive_acid.display import status_line as module
+from hive_acid.display.status_line import status_line
 from hive_acid.operators.show import Listing
-from hive_acid.status_line import status_line
 from tests.terminal import Terminal
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.clients.checking import CheckingProxy, checked
-from tests.clients.java import JavaHive
-from tests.clients.java_process import PYSPARK_JARS
-from tests.clients.maven import HIVE_3, HIVE_4, NotFetchedError, jars_of
+from tests.clients.java.client import JavaHive
+from tests.clients.java.maven import HIVE_3, HIVE_4, NotFetchedError, jars_of
+from tests.clients.java.process import PYSPARK_JARS
 from tests.clients.walks import Walk
 from tests.served import Served, served
 

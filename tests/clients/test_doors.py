@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from hive_acid.spark.jvm.java import ensure_java
 from metastore.rpc.doors.passwords import change
 from tests.authority import Authority
-from tests.clients.java import JavaHive
+from tests.clients.java.client import JavaHive
 from tests.served import Served, served
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from metastore.store.database import SCHEMA, Database
 from metastore.store.embedded.server import EmbeddedPostgres
-from metastore.store.migrate import upgrade
+from metastore.store.schema.migrate import upgrade
 from tests.compaction.cleaner.cleaning_walk import Walk
 
 

@@ -1,8 +1,9 @@
 """Servers' background services, in processes that are paused (SIGSTOP) at a step and woken up (SIGCONT) later.
 
-``python -m tests.compaction.paused`` takes orders of `tests.compaction.crash.services`, one JSON object per line, and
-forks a process for each. The answer is ``stopped`` when that has come to the point `last`, or else its exit status; at
-the word ``wake`` it goes on, and the answer is its exit status: 0, or `LOST` if it was told that it leads no more.
+``python -m tests.compaction.paused`` takes orders of `tests.compaction.crash.processes.services`, one JSON object per
+line, and forks a process for each. The answer is ``stopped`` when that has come to the point `last`, or else its exit
+status; at the word ``wake`` it goes on, and the answer is its exit status: 0, or `LOST` if it was told that it leads no
+more.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from metastore.store.leases import LeaseLostError
-from tests.compaction.crash.services import Order, run
+from tests.compaction.crash.processes.services import Order, run
 from tests.compaction.crash.steps import Point, Steps
 from tests.forks import Program, forked
 

@@ -20,8 +20,8 @@ from metastore.compaction.states import CompactionState
 from metastore.config import Config
 from metastore.slices import Slices
 from metastore.store.database import SCHEMA, Database
+from tests.compaction.crash.processes.services import Order, Services
 from tests.compaction.crash.scenarios import SCENARIOS, Scenario, settings_of
-from tests.compaction.crash.services import Order, Services
 from tests.compaction.crash.steps import Point, points_of
 from tests.compaction.crash.table import CrashTable, end_lease, pass_a_day
 from tests.compaction.paused import PausedServices

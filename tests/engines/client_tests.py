@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.java_process import JavaProcess
-from tests.clients.maven import Jar, cache_directory
+from tests.clients.java.maven import Jar, cache_directory
+from tests.clients.java.process import JavaProcess
 from tests.engines.hive import LEAST_JAVA, MOST_JAVA, hive_jars
 from tests.engines.javas import java_between
 from tests.jvm import SHORT_LIVED

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import hive_acid.spark
 from hive_acid.demo.daemon import Daemon
 from hive_acid.spark import AcidSession
-from tests.clients.maven import NotFetchedError
+from tests.clients.java.maven import NotFetchedError
 from tests.databases import copied
 from tests.engines.hive import HiveEngine
 from tests.engines.javas import NoJavaError

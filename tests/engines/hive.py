@@ -11,8 +11,8 @@ from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 
-from tests.clients.java_process import JavaProcess
-from tests.clients.maven import Jar, cache_directory
+from tests.clients.java.maven import Jar, cache_directory
+from tests.clients.java.process import JavaProcess
 from tests.engines.javas import java_between
 from tests.jvm import SHORT_LIVED
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hive_acid.demo.daemon import Daemon
-from tests.clients.maven import NotFetchedError
+from tests.clients.java.maven import NotFetchedError
 from tests.databases import copied
 from tests.engines.client_tests import SERVER, ClientTests
 from tests.engines.javas import NoJavaError

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.clients.maven import Jar, cache_directory
+from tests.clients.java.maven import Jar, cache_directory
 from tests.engines.javas import java_between
 from tests.ports import free_port
 from tests.remote.java_server import running

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.java import JavaHive
-from tests.clients.maven import HIVE_4_READERS, NotFetchedError, jars_of
+from tests.clients.java.client import JavaHive
+from tests.clients.java.maven import HIVE_4_READERS, NotFetchedError, jars_of
 from tests.hive_readers.readers import HiveReaders
 from tests.spark.compact.test_bucket_merge import by_bucket, kept, looked  # noqa: F401 - fixtures
 from tests.spark.conftest import acid, spark  # noqa: F401 - fixtures

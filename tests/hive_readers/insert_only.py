@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.clients.java import JavaHive
+from tests.clients.java.client import JavaHive
 
 _CLASSES = {
     "parquet": (

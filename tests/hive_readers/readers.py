@@ -9,7 +9,7 @@ from py4j.java_gateway import get_field
 
 from hive_acid.format.rows import RowId
 from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
-from tests.clients.java import JavaHive
+from tests.clients.java.client import JavaHive
 
 _VECTORIZED = "org.apache.hadoop.hive.ql.io.orc.VectorizedOrcAcidRowBatchReader"
 

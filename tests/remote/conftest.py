@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.maven import NotFetchedError
+from tests.clients.java.maven import NotFetchedError
 from tests.remote.hdfs import served_hdfs
 from tests.remote.s3 import Store, served_store
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.clients.java_process import PYSPARK_JARS
-from tests.clients.maven import Jar, cache_directory
+from tests.clients.java.maven import Jar, cache_directory
+from tests.clients.java.process import PYSPARK_JARS
 from tests.ports import free_port
 from tests.remote.java_server import running
 

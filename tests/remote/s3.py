@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.maven import Jar, cache_directory
+from tests.clients.java.maven import Jar, cache_directory
 from tests.ports import free_port
 from tests.remote.java_server import running
 

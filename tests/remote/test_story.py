@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.maven import NotFetchedError
+from tests.clients.java.maven import NotFetchedError
 from tests.jvm import IN_UTC
 from tests.remote.s3 import Store
 

@@ -18,7 +18,7 @@ import pytest
 from hive_acid import connect
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
-from metastore.store.address import conninfo_of
+from metastore.store.connections.address import conninfo_of
 from metastore.store.embedded.server import EmbeddedPostgres
 from tests.databases import administer
 from tests.observe.scrape import get

@@ -13,10 +13,10 @@ import pytest
 
 from hive_acid.errors import MetaError
 from metastore.store.config import StoreConfig
-from metastore.store.connections import RESERVE
+from metastore.store.connections.failures import is_lost
+from metastore.store.connections.pool import RESERVE
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
-from metastore.store.failures import is_lost
 
 NO_FSYNC = {"fsync": "off"}
 

@@ -18,8 +18,8 @@ import pytest
 from hive_acid.errors import MetaError
 from metastore.store.config import StoreConfig
 from metastore.store.database import Database
-from metastore.store.fitness import examine, examine_owner
-from metastore.store.migrate import upgrade
+from metastore.store.schema.fitness import examine, examine_owner
+from metastore.store.schema.migrate import upgrade
 from tests.databases import administer, url_of
 from tests.ports import free_port
 

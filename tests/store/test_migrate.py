@@ -6,9 +6,9 @@ import psycopg2
 import pytest
 
 from hive_acid.errors import MetaError
-from metastore.store import functions
 from metastore.store.database import Database
-from metastore.store.migrate import upgrade
+from metastore.store.schema import functions
+from metastore.store.schema.migrate import upgrade
 from tests.databases import url_of
 
 

@@ -18,7 +18,7 @@ import pytest
 from hive_acid.wire import ttypes
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
-from metastore.store.migrate import upgrade
+from metastore.store.schema.migrate import upgrade
 from tests.caller import Caller, Refused
 from tests.databases import administer, url_of
 from tests.served import served

@@ -14,7 +14,7 @@ import pytest
 from hive_acid.wire import ttypes
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
-from metastore.store.migrate import upgrade
+from metastore.store.schema.migrate import upgrade
 from tests.caller import Caller, refused
 from tests.databases import administer, url_of
 from tests.served import Served, served

@@ -25,10 +25,10 @@ from hive_acid.wire import service, ttypes
 from metastore.app import App, ServeOptions
 from metastore.config import Config
 from metastore.store import watch
+from metastore.store.connections.undertaking import repeated
 from metastore.store.database import Database
 from metastore.store.embedded import server as embedded
 from metastore.store.embedded.server import EmbeddedPostgres
-from metastore.store.undertaking import repeated
 from tests.caller import Caller, Refused
 from tests.databases import administer, url_of
 from tests.fuzz.run import SERVED, Connection

@@ -22,7 +22,7 @@ from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer, LockType
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
-from metastore.store.migrate import upgrade
+from metastore.store.schema.migrate import upgrade
 from metastore.txn.config import TxnConfig
 from metastore.txn.models import TableWriteIds
 from metastore.txn.replication import ReplicationService

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hive_acid.connection import Connection
+from hive_acid.display.status_line import status_line
 from hive_acid.errors import CompactionFailedError
 from hive_acid.operators.show import progress
-from hive_acid.status_line import status_line
 from hive_acid.wire import ttypes
 
 _MERGED = ("succeeded", "ready for cleaning")

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from hive_acid.connection import Connection
-from hive_acid.html_table import html_table
+from hive_acid.display.html_table import html_table
 from hive_acid.operators import lookups
 from hive_acid.operators.statements import NamedTable, ShowCompactions, ShowLocks
 from hive_acid.wire import ttypes

@@ -59,7 +59,7 @@ from metastore.compaction.snapshots import Snapshots
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.filework import files
 from metastore.observe.meters import Meters
-from metastore.store.failures import DATABASE_ERRORS
+from metastore.store.connections.failures import DATABASE_ERRORS
 from metastore.store.leases import LeaseLostError
 from metastore.txn.names import TablePart
 

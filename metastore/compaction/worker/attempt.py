@@ -16,7 +16,7 @@ from hive_acid.ids import TxnId
 from metastore.compaction.models import Compaction
 from metastore.compaction.queue.service import CompactionService, NotInHandError
 from metastore.filework import files
-from metastore.store.failures import DATABASE_ERRORS
+from metastore.store.connections.failures import DATABASE_ERRORS
 from metastore.txn.service import TxnService
 
 log = logging.getLogger(__name__)

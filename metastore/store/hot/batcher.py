@@ -19,10 +19,10 @@ from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 import psycopg
 
 from hive_acid.errors import MetaError, MetastoreError
-from metastore.store.address import FIRST_PAUSE_S, LONGEST_PAUSE_S, in_any_order
 from metastore.store.arrays import texts_of
 from metastore.store.config import StoreConfig
-from metastore.store.failures import cause_of
+from metastore.store.connections.address import FIRST_PAUSE_S, LONGEST_PAUSE_S, in_any_order
+from metastore.store.connections.failures import cause_of
 from metastore.store.hot.connection import HotConnection, Rows
 
 Q = TypeVar("Q")

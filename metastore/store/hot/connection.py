@@ -15,8 +15,8 @@ import psycopg
 from psycopg import errors, pq
 from psycopg.adapt import Transformer
 
-from metastore.store.address import CONNECT_S, with_options
-from metastore.store.failures import LOST_CODES
+from metastore.store.connections.address import CONNECT_S, with_options
+from metastore.store.connections.failures import LOST_CODES
 
 Rows = list[tuple[Any, ...]]
 Done = Callable[[Rows | None, Exception | None], None]

@@ -15,8 +15,8 @@ import psycopg2
 import psycopg2.extras
 
 from metastore.catalog.models import Column
-from metastore.store.address import conninfo_of
-from metastore.store.failures import first_line
+from metastore.store.connections.address import conninfo_of
+from metastore.store.connections.failures import first_line
 from metastore.transfer.models import TransferError
 
 _ROWS_PER_FETCH = 1000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import hive_acid
 from hive_acid.connection import ENCRYPTED, PLAIN
-from metastore.store.address import without_password
+from metastore.store.connections.address import without_password
 from metastore.store.database import Database
 from metastore.transfer.models import Source, TransferError
 from metastore.transfer.sources.file import FileSource

@@ -20,7 +20,7 @@ from typing import Any
 
 from tests.bench.calls.servers import Machine
 from tests.bench.data.lifecycle import CHANGES, Cost
-from tests.clients.maven import Jar, NotFetchedError, cache_directory
+from tests.clients.java.maven import Jar, NotFetchedError, cache_directory
 
 HOUSE = Path(__file__).parents[3]
 RIVALS_SPARK = "4.1"

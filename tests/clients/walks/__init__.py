@@ -3,19 +3,14 @@
 A story takes a `Walk`: a connected client and a database of its own. `STORIES` lists them all.
 """
 
-from tests.clients.walks import (
-    acid,
+from tests.clients.walks import acid, hive4, notifications, privileges, releases, sessions
+from tests.clients.walks.catalog import (
     columns,
     constraints,
     databases,
     expressions,
     functions,
-    hive4,
-    notifications,
     partitions,
-    privileges,
-    releases,
-    sessions,
     statistics,
     tables,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.clients.java import JavaClient, JavaHive
+from tests.clients.java.client import JavaClient, JavaHive
 
 ORC = "org.apache.hadoop.hive.ql.io.orc.Orc"
 

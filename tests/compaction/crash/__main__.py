@@ -10,7 +10,7 @@ from pathlib import Path
 from hive_acid.connection import connect
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
-from metastore.store.migrate import upgrade
+from metastore.store.schema.migrate import upgrade
 from tests.compaction.crash.stress import Stress
 from tests.served import served
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import hive_acid
 import metastore
-from metastore.store.functions import SLICES
+from metastore.store.schema.functions import SLICES
 from tests.compaction.crash.steps import changing_files, writing_functions
 
 WATCHED_SLICES = ("compaction", "housekeeping")

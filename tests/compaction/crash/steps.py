@@ -26,11 +26,11 @@ from sqlalchemy import event
 
 from hive_acid.filesystem import files
 from metastore.filework.pools import FileSystems
-from metastore.store import functions
-from metastore.store.connections import Connections
+from metastore.store.connections.pool import Connections
 from metastore.store.database import Database
 from metastore.store.hot.batcher import Batcher, _Queue
 from metastore.store.leases import Lease
+from metastore.store.schema import functions
 
 READING_FILES = frozenset(
     {

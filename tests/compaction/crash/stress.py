@@ -81,7 +81,14 @@ class Servers:
 
     def __init__(self, url: str, warehouse: Path, scratch: Path, number: int) -> None:
         settings = [f"{key}={value}" for key, value in SETTINGS.items()]
-        self._command = [sys.executable, "-m", "tests.compaction.crash.server", url, str(warehouse), *settings]
+        self._command = [
+            sys.executable,
+            "-m",
+            "tests.compaction.crash.processes.server",
+            url,
+            str(warehouse),
+            *settings,
+        ]
         self._log = (scratch / "servers.log").open("a")
         self._processes = [self._started() for _ in range(number)]
 

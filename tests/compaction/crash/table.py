@@ -22,7 +22,7 @@ from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.format.state import directory_state
 from hive_acid.ids import TxnId
 from metastore.store.database import SCHEMA, Database
-from tests.compaction.crash.merging import RAW_FILE, read_lines, write_raw
+from tests.compaction.crash.processes.merging import RAW_FILE, read_lines, write_raw
 from tests.compaction.world import World, read_directory
 
 Snapshot = tuple[ValidWriteIdList, ValidTxnList]

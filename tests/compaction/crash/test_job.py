@@ -74,7 +74,7 @@ class Programs:
             self.world.worker(executor=executor).run_once()
 
     def _program(self, last: Point | None) -> CompactionExecutor:
-        command = [sys.executable, "-m", "tests.compaction.crash.job", str(self._told)]
+        command = [sys.executable, "-m", "tests.compaction.crash.processes.job", str(self._told)]
         return WarmSparkExecutor([*command, *(map(str, last) if last else ())])
 
 

@@ -19,10 +19,10 @@ import pytest
 from hive_acid.connection import Connection
 from metastore.compaction.states import CompactionState
 from metastore.txn.states import TxnType
-from tests.compaction.crash.merging import identity
 from tests.compaction.crash.points import UNREACHED, database_points, file_points
+from tests.compaction.crash.processes.merging import identity
+from tests.compaction.crash.processes.services import Order, Outcome, Services
 from tests.compaction.crash.scenarios import SCENARIOS, Scenario, settings_of
-from tests.compaction.crash.services import Order, Outcome, Services
 from tests.compaction.crash.steps import CUT, KILL, TEAR, Point, points_of, writing_functions
 from tests.compaction.crash.table import CrashTable, EndState, Snapshot, end_lease, pass_a_day
 from tests.crash.steps import ALL_STEPS

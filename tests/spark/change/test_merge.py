@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 import hive_acid.spark
 from hive_acid.errors import ColumnError, MergeCardinalityError, WriteConflictError
 from hive_acid.spark import AcidSession
-from hive_acid.spark.jvm import kept_rows
+from hive_acid.spark.jvm.frames import kept_rows
 from hive_acid.spark.limits import Limits
 from tests.spark.checker import check_table, location_of
 from tests.spark.plans import SPARK, last_write

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import functions as f
 
-from hive_acid import status_line
+from hive_acid.display import status_line
 from hive_acid.spark import AcidSession
 from tests.spark.conftest import OVER_CONNECT
 from tests.terminal import Terminal

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 import hive_acid.spark
 from hive_acid.errors import NotCountedError
 from hive_acid.spark import AcidSession
-from hive_acid.spark.jvm import observed
+from hive_acid.spark.jvm.frames import observed
 from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.checker import location_of
 from tests.spark.conftest import OVER_CONNECT

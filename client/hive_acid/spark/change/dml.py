@@ -23,7 +23,7 @@ from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.fields import whole_columns
 from hive_acid.spark.conditions.predicates import all_of, predicate_of
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.change_plan import ChangeFacts, DeletedBy, InsteadPlan, SourceJoin, change_plan, deleted_by
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.telling import tell

@@ -19,7 +19,7 @@ from hive_acid.errors import SerializationError
 from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource, places_left
 from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.spark.change.changes import Replaced, SourceColumns
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.choice import counted, size
 from hive_acid.spark.plans.tasks import FILES_PER_PARTITION

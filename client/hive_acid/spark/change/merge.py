@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from hive_acid.catalog import table as catalog
 from hive_acid.catalog.constraints import in_parentheses
 from hive_acid.catalog.table import Table
+from hive_acid.display.html_table import html_table
 from hive_acid.errors import ColumnError
-from hive_acid.html_table import html_table
 from hive_acid.spark.change.source import Join
 from hive_acid.spark.conditions.booleans import refuse_non_boolean, refuse_non_boolean_of
 from hive_acid.spark.conditions.expressions import Expression

@@ -25,8 +25,8 @@ from hive_acid.spark.change.merge import Clause, MergeBuilder, RowCounts
 from hive_acid.spark.change.source import SOURCE_ROW, KeptSource, kept
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.predicates import Predicate, all_of, any_of, predicate_of
-from hive_acid.spark.jvm.observed import told_counts
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.observed import told_counts
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.change_plan import ChangeFacts, InsteadPlan, change_plan
 from hive_acid.spark.plans.telling import tell
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, partition_columns

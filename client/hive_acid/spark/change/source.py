@@ -19,9 +19,9 @@ from hive_acid.spark.conditions.booleans import names_of, no_rows, refuse_non_bo
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, equal_columns
 from hive_acid.spark.conditions.predicates import MOST_VALUES, Predicate, all_of, between, one_of, predicate_of
-from hive_acid.spark.jvm.fetched import received, sent
-from hive_acid.spark.jvm.kept_rows import kept_rows
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.fetched import received, sent
+from hive_acid.spark.jvm.frames.kept_rows import kept_rows
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.limits import Limits
 from hive_acid.spark.plans.change_plan import SourceJoin, source_by, source_of_any_size
 from hive_acid.spark.plans.choice import Choice

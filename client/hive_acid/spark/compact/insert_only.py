@@ -20,7 +20,7 @@ from hive_acid.filesystem import files
 from hive_acid.filesystem.footers import DataFilePath
 from hive_acid.filesystem.joining import join_files
 from hive_acid.spark.compact.job import columns_of
-from hive_acid.spark.jvm.observed import count_of
+from hive_acid.spark.jvm.frames.observed import count_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
 from hive_acid.spark.plans.compaction_plan import ROWS, CompactionPlan, MergedBy, directories_by
 from hive_acid.spark.plans.telling import tell

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hive_acid.compaction_job import CompactionJob, TellProgress
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.rows import INSERT as INSERT_OPERATION
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, read_rows
 from hive_acid.spark.values.quoting import quoted

@@ -17,7 +17,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.conditions.expressions import Expression, expression
 from hive_acid.spark.conditions.trees import condition_tree
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.values.assign import sql_type
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import spark_type

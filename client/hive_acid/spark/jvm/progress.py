@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hive_acid.status_line import status_line
+from hive_acid.display.status_line import status_line
 
 
 def shown_progress(spark: SparkSession, tables: Iterable[str]) -> AbstractContextManager[None]:

@@ -26,8 +26,8 @@ from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.job_settings import configured
-from hive_acid.spark.jvm.projection import projected
 from hive_acid.spark.jvm.sources import as_of, reader_of
 from hive_acid.spark.values.quoting import quoted
 

@@ -29,7 +29,7 @@ from hive_acid.format.rows import DELETE
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.format.state import DataFile
 from hive_acid.spark.conditions.predicates import Predicate, restricted
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.choice import Choice
 from hive_acid.spark.plans.read_plan import (
     LEFT_TO_CALLER,

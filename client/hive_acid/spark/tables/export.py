@@ -24,7 +24,7 @@ from hive_acid.errors import AlreadyExistsError, ColumnError, FilesInTheWayError
 from hive_acid.filesystem import files
 from hive_acid.format.progress import PROGRESS_PREFIX
 from hive_acid.format.properties import ACCURATE
-from hive_acid.spark.jvm.observed import count_of
+from hive_acid.spark.jvm.frames.observed import count_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.listing import TableState

@@ -18,8 +18,8 @@ from hive_acid.settings import CONCURRENCY, MANAGER, TransactionManager
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
-from hive_acid.spark.jvm.observed import count_of
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.observed import count_of
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.sources import exact_times, reader_of, writer_of
 from hive_acid.spark.read.legacy.capitals import refuse_capitals
 from hive_acid.spark.read.listing import directory_of

@@ -17,7 +17,7 @@ from pyspark.sql import types as t
 
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.structs import matched, widened
 from hive_acid.spark.values.texts import fitted

@@ -12,7 +12,7 @@ from hive_acid.catalog.partition_values import partition_text
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, NoSuchObjectError
 from hive_acid.format.partitions import DEFAULT_PARTITION
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.values.assign import assign, sql_type, text_value
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import check_distinct, spark_type

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.table import Column
-from hive_acid.spark.jvm.projection import with_metadata
+from hive_acid.spark.jvm.frames.projection import with_metadata
 from hive_acid.spark.values.leaves import changed
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import DECLARED, text_length

@@ -15,7 +15,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.spark.change.merge import MergeBuilder
 from hive_acid.spark.conditions.expressions import Expression
 from hive_acid.spark.read.filter_pushdown import Pushdown, PushdownFrame, of_kind
-from hive_acid.spark.tables.statistics import TableStatistics
+from hive_acid.spark.tables.statistics.analyze import TableStatistics
 from hive_acid.spark.values.specs import PartitionSpec
 from hive_acid.spark.verbs.tables import COMPACTION_TIMEOUT_MS, TableVerbs
 

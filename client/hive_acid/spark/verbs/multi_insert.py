@@ -11,7 +11,7 @@ from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError
 from hive_acid.spark.conditions.booleans import refuse_non_boolean
 from hive_acid.spark.conditions.expressions import Expression, expression
-from hive_acid.spark.jvm.kept_rows import kept_rows
+from hive_acid.spark.jvm.frames.kept_rows import kept_rows
 from hive_acid.spark.read.listing import check_transactional
 from hive_acid.spark.values.argument_checks import check_condition, check_partition, check_values
 from hive_acid.spark.values.specs import with_keys

@@ -22,7 +22,7 @@ from hive_acid.spark.tables.export import export_table, read_export
 from hive_acid.spark.tables.load import load
 from hive_acid.spark.tables.partitions import add_partitions, register_found
 from hive_acid.spark.tables.plain import create_filled
-from hive_acid.spark.tables.statistics import TableStatistics, analyze
+from hive_acid.spark.tables.statistics.analyze import TableStatistics, analyze
 from hive_acid.spark.tables.truncate import truncate
 from hive_acid.spark.tables.upgrade import UpgradeFinding, upgrade_check
 from hive_acid.spark.values.argument_checks import check_partition, names_of

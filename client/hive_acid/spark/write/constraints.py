@@ -17,7 +17,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, ConstraintError, UnsupportedTableError
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import expression
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.values.assign import is_left_out, text_value
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.texts import declared

@@ -16,7 +16,7 @@ from pyspark.sql import types as t
 from hive_acid.catalog.table import Column
 from hive_acid.format import rows
 from hive_acid.format.partitions import DEFAULT_PARTITION
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.tasks import Distribution
 from hive_acid.spark.read.scan import ROW_COLUMN
 from hive_acid.spark.values.quoting import quoted

@@ -11,7 +11,7 @@ from hive_acid.catalog.alterations import NewColumns
 from hive_acid.catalog.table import Column, Table
 from hive_acid.spark.conditions.char_conditions import without_blanks
 from hive_acid.spark.conditions.expressions import Expression, expression
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.plans.change_plan import InsertPlan, insert_plan
 from hive_acid.spark.values.assign import assigned, lacking, match_columns, sql_type, wider
 from hive_acid.spark.values.completion import completed

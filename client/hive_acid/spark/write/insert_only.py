@@ -18,8 +18,8 @@ from hive_acid.filesystem import files
 from hive_acid.format.names import is_hidden
 from hive_acid.format.orc.compression import compression_of
 from hive_acid.format.partitions import parse_partition_name
-from hive_acid.spark.jvm.observed import count_of
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.observed import count_of
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.sources import exact_times, writer_of
 from hive_acid.spark.plans.change_plan import DirectoryInsertPlan
 from hive_acid.spark.read.insert_only import Delimiters, by_format, delimiters

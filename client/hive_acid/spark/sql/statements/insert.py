@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from hive_acid.catalog.table import Table
 from hive_acid.errors import ColumnError, SqlError
-from hive_acid.spark.jvm.kept_rows import kept_rows
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.kept_rows import kept_rows
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.session_settings import word
 from hive_acid.spark.sql.defaults import has_default, with_defaults
 from hive_acid.spark.sql.hints import direct_sources

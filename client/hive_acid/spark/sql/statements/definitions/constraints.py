@@ -12,7 +12,7 @@ from dataclasses import replace
 from hive_acid.catalog.constraints import Constraint, in_parentheses
 from hive_acid.catalog.table import Column, Table
 from hive_acid.errors import ColumnError, ConstraintError
-from hive_acid.spark.jvm.projection import projected
+from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.sql.columns import column_definition, comment, names
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor, tokens_of

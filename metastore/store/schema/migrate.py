@@ -11,8 +11,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 from hive_acid.errors import MetaError
-from metastore.store import functions
 from metastore.store.database import SCHEMA, Database
+from metastore.store.schema import functions
 
 _ADVISORY_LOCK = 0x48697665  # one upgrade at a time in a database
 

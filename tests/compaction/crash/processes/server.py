@@ -1,7 +1,7 @@
-"""A server's background services, until killed: ``python -m tests.compaction.crash.server URL WAREHOUSE KEY=VALUE …``.
+"""A server's background services, until killed.
 
-The services are real, on their intervals, under the lease, beside those of other such processes; in Spark's place files
-of lines are merged, slowly.
+``python -m tests.compaction.crash.processes.server URL WAREHOUSE KEY=VALUE …``. The services are real, on their
+intervals, under the lease, beside those of other such processes; in Spark's place files of lines are merged, slowly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from metastore.config import Config
 from metastore.schedule import Schedule
 from metastore.slices import Slices
 from metastore.store.database import Database
-from tests.compaction.crash.merging import Merger
+from tests.compaction.crash.processes.merging import Merger
 
 LONGEST_MERGE_S = 0.3
 

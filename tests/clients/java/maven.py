@@ -14,7 +14,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.java_process import PYSPARK_JARS
+from tests.clients.java.process import PYSPARK_JARS
 
 CENTRAL = "https://repo1.maven.org/maven2"
 TIMEOUT_S = 30

@@ -20,7 +20,7 @@ from hive_acid.spark.jvm.job_settings import grouped
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.listing import TableState
 from hive_acid.spark.read.table_frame import partition_columns, read_rows
-from hive_acid.spark.tables.column_statistics import aggregates, analyzed_columns, statistics_objects
+from hive_acid.spark.tables.statistics.columns import aggregates, analyzed_columns, statistics_objects
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.specs import PartitionSpec, matching_names
 from hive_acid.spark.write.figures import COMPUTED, Figures, with_figures

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hive_acid.errors import MetaError
-from metastore.store.failures import cause_of, is_loss
+from metastore.store.connections.failures import cause_of, is_loss
 
 T = TypeVar("T")
 

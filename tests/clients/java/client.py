@@ -18,7 +18,7 @@ from py4j.protocol import Py4JJavaError
 
 from hive_acid.spark.jvm.java import ensure_java
 from tests.caller import Refused
-from tests.clients.java_process import JavaProcess
+from tests.clients.java.process import JavaProcess
 from tests.jvm import SHORT_LIVED
 
 CLIENT = "org.apache.hadoop.hive.metastore.HiveMetaStoreClient"

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.captured import install_exception_handler
 
 from hive_acid.spark.jvm.java import ensure_java
-from tests.clients.java_process import JavaProcess
+from tests.clients.java.process import JavaProcess
 
 
 def test_an_error_beside_spark(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Servers' background services, in processes that are killed.
 
-``python -m tests.compaction.crash.services`` takes orders, one JSON object per line, forks a process for each that
-makes the services of a server and runs them until they find nothing to do, and answers with its exit status. The
+``python -m tests.compaction.crash.processes.services`` takes orders, one JSON object per line, forks a process for each
+that makes the services of a server and runs them until they find nothing to do, and answers with its exit status. The
 services are all that a server has, in the wiring of a server, under the lease; but for Spark, in whose place files of
 lines are merged (tests/compaction/world.py).
 """
@@ -21,7 +21,7 @@ from hive_acid.filesystem import files
 from metastore.config import Config
 from metastore.slices import Slices
 from metastore.store.database import Database
-from tests.compaction.crash.merging import EXECUTORS
+from tests.compaction.crash.processes.merging import EXECUTORS
 from tests.compaction.crash.steps import KILL, Point, Steps
 from tests.forks import Program, status_of
 
@@ -66,7 +66,7 @@ class Services(Program):
     def __init__(self, scratch: Path) -> None:
         self._told = scratch / "told"
         super().__init__(
-            "tests.compaction.crash.services",
+            "tests.compaction.crash.processes.services",
             str(self._told),
             log=scratch / "services.log",
             environment={"TMPDIR": str(scratch)},  # what the killed leave there goes with the tests' files

@@ -12,8 +12,8 @@ import psycopg2
 from hive_acid.errors import MetaError
 from metastore.observe.log import event
 from metastore.store.config import StoreConfig
+from metastore.store.connections.failures import cause_of, code_of
 from metastore.store.database import SCHEMA, Database
-from metastore.store.failures import cause_of, code_of
 
 LOG = logging.getLogger("metastore.store")
 OLDEST = 140_000

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.java import JavaHive
-from tests.clients.uncovered import is_listed, patterns
+from tests.clients.java.client import JavaHive
+from tests.clients.java.uncovered import is_listed, patterns
 from tests.clients.walks import STORIES, Walk
 
 GENERATIONS = [

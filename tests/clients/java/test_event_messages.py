@@ -12,7 +12,7 @@ import pytest
 from py4j.java_gateway import JavaObject
 
 from metastore.rpc.handlers.event_messages import message
-from tests.clients.java import JavaHive
+from tests.clients.java.client import JavaHive
 from tests.events.samples import samples
 from tests.events.test_messages import stored
 

@@ -16,10 +16,10 @@ import psycopg2
 import psycopg2.extensions
 
 from hive_acid.errors import MetaError
-from metastore.store.address import FIRST_PAUSE_S, LONGEST_PAUSE_S
-from metastore.store.failures import cause_of, is_lost
-from metastore.store.outcomes import Life, life_of, transaction_id, was_committed
-from metastore.store.undertaking import commit_is_sent, commit_is_undone, deadline
+from metastore.store.connections.address import FIRST_PAUSE_S, LONGEST_PAUSE_S
+from metastore.store.connections.failures import cause_of, is_lost
+from metastore.store.connections.outcomes import Life, life_of, transaction_id, was_committed
+from metastore.store.connections.undertaking import commit_is_sent, commit_is_undone, deadline
 
 RESERVE = 4
 """Connections that only those take who have one already, so that they do not wait for each other."""

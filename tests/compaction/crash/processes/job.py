@@ -1,8 +1,9 @@
-"""The Spark program of a compaction, killed at a step: ``python -m tests.compaction.crash.job TOLD [STEP NUMBER]``.
+"""The Spark program of a compaction, killed at a step.
 
-It is the real program but for its session, which is in the tests' JVM that is warm already: it attaches to that by
-py4j, as a driver's Python attaches to its own JVM. Steps are told in the file TOLD. However small the files are, they
-are merged bucket by bucket and in pieces, the way with the most steps.
+``python -m tests.compaction.crash.processes.job TOLD [STEP NUMBER]``. It is the real program but for its session, which
+is in the tests' JVM that is warm already: it attaches to that by py4j, as a driver's Python attaches to its own JVM.
+Steps are told in the file TOLD. However small the files are, they are merged bucket by bucket and in pieces, the way
+with the most steps.
 """
 
 from __future__ import annotations

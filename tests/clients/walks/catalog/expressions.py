@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.caller import refused
-from tests.clients.walks.partitions import values
+from tests.clients.walks.catalog.partitions import values
 from tests.clients.walks.walk import Walk
 
 

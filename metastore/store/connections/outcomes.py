@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import psycopg2
 
 from hive_acid.errors import MetaError
-from metastore.store.failures import is_lost
+from metastore.store.connections.failures import is_lost
 
 _POLL_S = 0.05
 

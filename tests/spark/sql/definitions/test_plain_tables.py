@@ -16,7 +16,7 @@ from hive_acid.errors import (
 )
 from hive_acid.spark import AcidSession
 from hive_acid.spark.tables import plain
-from tests.spark.sql.test_storage import wire_of
+from tests.spark.sql.definitions.test_storage import wire_of
 
 PLAIN = "TBLPROPERTIES ('transactional'='false')"
 ROWS = "SELECT CAST(id AS int) AS id, concat('v', id) AS v, CAST(id % 3 AS int) AS p FROM range(10)"

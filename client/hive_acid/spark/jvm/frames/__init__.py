@@ -1,0 +1,1 @@
+"""Idioms with Spark's frames: rows that are kept, counted, projected and fetched."""

@@ -1,0 +1,1 @@
+"""ANALYZE TABLE: what is counted of tables, partitions and columns."""

@@ -1,0 +1,1 @@
+"""Java's HiveMetaStoreClient of several releases, in JVMs of their own."""

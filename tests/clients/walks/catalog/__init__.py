@@ -1,0 +1,1 @@
+"""Stories of the catalogue: databases, tables and what they have."""

@@ -1,0 +1,1 @@
+"""Statements that define: tables, partitions, views and constraints."""
