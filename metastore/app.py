@@ -23,6 +23,9 @@ from prometheus_client import Gauge, GCCollector, Info, PlatformCollector, Proce
 
 import hive_acid
 from hive_acid.errors import HiveAcidError, MetaError
+from metastore.authorization.authority import Authority
+from metastore.authorization.listener import rights_listener
+from metastore.authorization.policy import Policy, loaded
 from metastore.catalog.place.directories import warehouse_root
 from metastore.compaction.worker.executor import CompactionExecutor
 from metastore.config import Config
@@ -34,6 +37,7 @@ from metastore.observe.meters import PREFIX
 from metastore.rpc.audit.audit import Audit
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.doors.addresses import OpenDoorError, bound
+from metastore.rpc.doors.config import PASSWORD
 from metastore.rpc.doors.doors import Doors
 from metastore.rpc.limits.workers import Workers
 from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
@@ -204,6 +208,7 @@ class App:
             listener = self._listener()
             audit = self._audit()
             doors = self._doors(audit)
+            policy = self._policy()
             self._prepare_warehouse()
             db = self._db = stack.enter_context(open_database(options, loop, self._give_up))
             workers = Workers(config.server.worker_threads)
@@ -218,6 +223,7 @@ class App:
 
             slices = Slices(db, options.warehouse, config, self._executor)
             stack.callback(slices.close)
+            authority = self._authority(db, loop, policy)
             served = replace(
                 config.server,
                 max_connections=min(config.server.max_connections, max(files_open - FILES_OF_OURS, FEW_CONNECTIONS)),
@@ -230,6 +236,7 @@ class App:
                 watch.has_no_room,
                 served,
                 audit,
+                authority,
             )
             stack.callback(dispatcher.close)
             server = ThriftServer(dispatcher, served, doors)
@@ -304,6 +311,35 @@ class App:
             raise StartError(str(error)) from None
         self._stack.callback(doors.close)
         return doors
+
+    def _policy(self) -> Policy | None:
+        """Whom to ask before the grants. Raises StartError where grants would hold for users that nobody has proven."""
+        config = self._options.config.authorization
+        if not config.is_on:
+            return None
+        if self._options.config.doors.authentication != PASSWORD and not config.trusts_set_ugi:
+            raise StartError(
+                "metastore.authorization=grants needs users who have come in: set metastore.authentication=password, or"
+                " metastore.authorization.trust.set.ugi=true if all who reach the port are trusted to say who they are"
+            )
+        try:
+            return loaded(config.policy) if config.policy else None
+        except SettingError as error:
+            raise StartError(str(error)) from None
+
+    def _authority(self, db: Database, loop: asyncio.AbstractEventLoop, policy: Policy | None) -> Authority | None:
+        if not self._options.config.authorization.is_on:
+            return None
+        authority = Authority(db, policy)
+        if not authority.book.has_admin():
+            raise StartError(
+                "metastore.authorization=grants needs somebody who may grant: name the first administrators in"
+                " hive.users.in.admin.role"
+            )
+        listener = rights_listener(db, authority)
+        loop.call_soon_threadsafe(listener.start)
+        self._stack.callback(loop.call_soon_threadsafe, listener.close)
+        return authority
 
     def _serve_metrics(
         self,

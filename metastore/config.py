@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hive_acid.operators.show import Listing
+from metastore.authorization.config import AuthorizationConfig
 from metastore.catalog.config import CatalogConfig
 from metastore.compaction.config import CompactionConfig
 from metastore.events.config import EventsConfig
@@ -36,6 +37,7 @@ class Config:
     server: ServerConfig = field(default_factory=ServerConfig)
     audit: AuditConfig = field(default_factory=AuditConfig)
     doors: DoorsConfig = field(default_factory=DoorsConfig)
+    authorization: AuthorizationConfig = field(default_factory=AuthorizationConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
     events: EventsConfig = field(default_factory=EventsConfig)
     txn: TxnConfig = field(default_factory=TxnConfig)

@@ -11,11 +11,11 @@ import time
 
 from hive_acid.ids import LockId, TxnId
 from metastore.lock.config import LockConfig
-from metastore.lock.listener import LockListener
 from metastore.lock.models import LockRequest, LockResult
 from metastore.lock.service import LockService
 from metastore.lock.states import LockAnswer
 from metastore.lock.waiters import LockWaiters
+from metastore.store.listener import Listener
 
 DEADLOCK_AFTER_S = 0.1
 RECHECK_S = 1.0
@@ -24,7 +24,7 @@ RECHECK_S = 1.0
 class LockPolling:
     """Requests and checks that wait up to ``metastore.lock.poll.wait``; used on the event loop."""
 
-    def __init__(self, locks: LockService, waiters: LockWaiters, listener: LockListener, config: LockConfig) -> None:
+    def __init__(self, locks: LockService, waiters: LockWaiters, listener: Listener, config: LockConfig) -> None:
         self._locks = locks
         self._waiters = waiters
         self._listener = listener

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from metastore.authorization.models import Who
 from metastore.rpc.limits.workers import Workers
 from metastore.store.config import StoreConfig
 from metastore.store.connections.undertaking import repeated
@@ -38,6 +39,11 @@ class Session:
     """Who has come in by a password; None where nobody is asked."""
     is_hive_4: bool = False
     """Whether it has called what only Hive 4 knows; an elder client stumbles over newer values of enums."""
+
+    @property
+    def who(self) -> Who:
+        """By whose rights it acts: of who has come in by a password nobody knows a group."""
+        return Who(self.user, tuple(self.groups) if self.authenticated is None else ())
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from hive_acid.errors import MetaError, MetastoreError, UnknownMethodError
 from hive_acid.wire import service
+from metastore.authorization.authority import Authority
 from metastore.observe.calls import CallCounts, Outcome
 from metastore.observe.log import event
 from metastore.rpc.audit.audit import Audit
@@ -27,7 +28,7 @@ from metastore.rpc.limits.admission import LARGE_BYTES, LARGE_ELEMENTS, Admissio
 from metastore.rpc.limits.workers import Workers
 from metastore.rpc.refusals import confession, refusal
 from metastore.rpc.request import Request
-from metastore.rpc.streaming import BrokenOffError, Outlet, Streamed, Streams
+from metastore.rpc.streaming import BrokenOffError, Outlet, Streamed, Streams, shown
 from metastore.store.config import StoreConfig
 from metastore.store.connections.failures import NO_ROOM, code_of
 
@@ -51,9 +52,14 @@ class Dispatcher:
         has_no_room: Callable[[str], None] = lambda reason: None,
         limits: ServerConfig = ServerConfig(),  # noqa: B008 - frozen
         audit: Audit | None = None,
+        authority: Authority | None = None,
     ) -> None:
-        """A call waits for a database that is away for `patience_s`; `has_no_room` is told when its disk is full."""
+        """A call waits for a database that is away for `patience_s`; `has_no_room` is told when its disk is full.
+
+        Without `authority` everybody may do everything.
+        """
         self._audit = audit
+        self._authority = authority
         self._handlers = {
             name: (handler, inspect.iscoroutinefunction(handler), is_since_hive_4(name))
             for name, handler in handlers.items()
@@ -116,15 +122,22 @@ class Dispatcher:
             if request.elements > LARGE_ELEMENTS or len(request.message) > LARGE_BYTES:
                 ticket = await self._admission.enter(session.client, request.elements, len(request.message))
             if not is_coroutine:
-                value = await call.run(_handled, handler, call, request)
-            elif ticket is not None:
-                if request.elements > MOST_HOT_ELEMENTS:
-                    raise MetaError(f"{method} with more than {MOST_HOT_ELEMENTS} elements: send less at once")
-                await call.run(request.decode)
-                value = await handler(call, *request.arguments)
+                value = await call.run(_handled, handler, call, request, self._authority)
             else:
-                request.arguments = codec.decode_arguments(method, request.message)
-                value = await handler(call, *request.arguments)
+                if ticket is None:
+                    request.arguments = codec.decode_arguments(method, request.message)
+                elif request.elements > MOST_HOT_ELEMENTS:
+                    raise MetaError(f"{method} with more than {MOST_HOT_ELEMENTS} elements: send less at once")
+                else:
+                    await call.run(request.decode)
+                if (authority := self._authority) is None:
+                    value = await handler(call, *request.arguments)
+                else:
+                    asked = method, session.who, request.arguments
+                    if ticket is not None or not authority.check_soon(*asked):
+                        await call.run(authority.check, *asked)
+                    value = await handler(call, *request.arguments)
+                    authority.served(method, asked[1], value)
             if isinstance(value, Streamed):
                 await self._streams.send(method, sequence, value, session.client, outlet)
                 return Outcome.FINE, {}, None
@@ -157,13 +170,25 @@ class Dispatcher:
             if ticket is not None:
                 if self._audit is not None:
                     request.subjects = subjects_of(method, request.arguments)
-                request.arguments = ()
+                request.arguments = []
                 self._admission.leave(ticket)
 
 
-def _handled(handler: Handler, call: Call, request: Request) -> Any:
+def _handled(handler: Handler, call: Call, request: Request, authority: Authority | None) -> Any:
     """The reply of a handler that works on a thread, or what is sent while it is made."""
-    value = handler(call, *request.decode())
+    arguments = request.decode()
+    if authority is None:
+        value = handler(call, *arguments)
+    else:
+        who = call.session.who
+        authority.check(call.method, who, arguments)
+        try:
+            value = handler(call, *arguments)
+        finally:
+            authority.ended(call.method, arguments)
+        sees = authority.sees(call.method, who, arguments)
+        if sees is not None:
+            value = shown(value, *sees)
     return value if isinstance(value, Streamed) else codec.encode_paced(call.method, request.sequence, value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from metastore.rpc.encoding import codec
@@ -18,12 +17,12 @@ class Request:
         self.sequence = sequence
         self.message = message
         self.elements = elements
-        self.arguments: Sequence[Any] = ()
+        self.arguments: list[Any] = []
         """Once they are decoded."""
         self.subjects: tuple[list[str], list[int]] | None = None
         """What it is about, of a large one, whose arguments are let go before it is written down."""
 
-    def decode(self) -> Sequence[Any]:
+    def decode(self) -> list[Any]:
         """The arguments, decoded once; the bytes are let go. Raises InvalidInputError."""
         if self.message:
             message, self.message = self.message, b""

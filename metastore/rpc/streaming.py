@@ -27,6 +27,7 @@ from metastore.rpc.encoding import codec
 from metastore.rpc.limits.fairness import FairQueue
 from metastore.store.connections.undertaking import repeated
 from metastore.store.database import STREAMS, WAITING_STREAMS
+from metastore.store.rows import Rows
 
 PART_BYTES = 64 * 1024
 TURN_S = 60.0
@@ -81,6 +82,19 @@ def listed(rows: Lazy, wrap: Callable[[Any], Any] = lambda found: found) -> Any:
     """The result with this list in it, which `wrap` makes; a list itself where that is the result."""
     short = rows.short()
     return wrap(short) if short is not None else Streamed(rows, wrap)
+
+
+def shown(value: Any, sees: Callable[[Any], bool], field: str | None) -> Any:
+    """A result with those elements of its list that `sees` says; `field` of the result has the list, or it is it."""
+    if isinstance(value, Streamed):
+        assert isinstance(value.rows, Rows)
+        return Streamed(value.rows.each(lambda one: one if sees(one) else None, has_gaps=True), value.wrap)
+    found = value if field is None else getattr(value, field)
+    kept = None if found is None else [one for one in found if sees(one)]
+    if field is None:
+        return kept
+    setattr(value, field, kept)
+    return value
 
 
 class Streams:

@@ -9,7 +9,7 @@ from functools import partial
 from metastore.compaction.trino import TrinoGuard
 from metastore.housekeeping.housekeeper import AcidHouseKeeper
 from metastore.housekeeping.txn_cleaner import AcidTxnCleaner
-from metastore.lock.listener import LockListener
+from metastore.lock.listener import lock_listener
 from metastore.lock.polling import LockPolling
 from metastore.lock.service import LockService
 from metastore.rpc.call import Handler
@@ -36,7 +36,7 @@ class TransactionSlice:
         self.txns = TxnService(db, config.txn, wake, common.meters)
         self.write_ids = WriteIdService(db)
         self.locks = LockService(db, wake)
-        self._polling = LockPolling(self.locks, common.waiters, LockListener(db, common.waiters), config.lock)
+        self._polling = LockPolling(self.locks, common.waiters, lock_listener(db, common.waiters), config.lock)
         self._replication = ReplicationService(db, config.txn, wake)
         self._special_calls = SpecialCalls(self._replication, ExtendedCommits(db, wake, common.meters))
         self._rebuilds = RebuildLocks(db)

@@ -13,7 +13,7 @@ from hive_acid.errors import NoSuchLockError, TxnAbortedError
 from hive_acid.ids import LockId, TxnId
 from hive_acid.wire import ttypes
 from metastore.lock.config import LockConfig
-from metastore.lock.listener import LockListener
+from metastore.lock.listener import lock_listener
 from metastore.lock.polling import DEADLOCK_AFTER_S, LockPolling
 from metastore.lock.service import LockService
 from metastore.lock.waiters import MAX_REMEMBERED, LockWaiters
@@ -39,7 +39,7 @@ class Server:
         self.waiters = LockWaiters()
         self.txns = TxnService(self.db, TxnConfig(), self.waiters.wake)
         self.locks = LockService(self.db, self.waiters.wake)
-        listener = LockListener(self.db, self.waiters)
+        listener = lock_listener(self.db, self.waiters)
         self.polling = LockPolling(self.locks, self.waiters, listener, LockConfig(poll_wait_ms))
         self.handlers = lock_handlers.handlers(self.locks, self.polling, None, self.txns.abort_txn)
         self.workers = Workers(4)
@@ -164,7 +164,7 @@ def test_lock_freed_by_another_server_wakes(serve: Callable[[int], Server]) -> N
 
 @pytest.mark.usefixtures("only_woken")
 def test_listener_connects_again(serve: Callable[[int], Server], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metastore.lock.listener.RECONNECT_S", 0.05)
+    monkeypatch.setattr("metastore.store.listener.RECONNECT_S", 0.05)
     server, other = serve(20_000), serve(20_000)
     holder, waiter = server.txns.open_txns(2, OWNER)
 

@@ -87,6 +87,10 @@ ALTER TABLE directory_removal DROP COLUMN owner, DROP COLUMN claimed_by, DROP CO
 ALTER TABLE directory_removal DROP COLUMN next_at, DROP COLUMN last_error;
 ALTER TABLE directory_removal DROP COLUMN takes_back, DROP COLUMN home_since;
 ALTER TABLE dropped_table DROP COLUMN write_ids, DROP COLUMN aborted_components;
+ALTER TABLE privilege DROP COLUMN catalog;
+ALTER TABLE privilege
+    ADD CONSTRAINT privilege_table_id_database_principal_principal_type_object_key UNIQUE (id, principal);
+DROP FUNCTION tell_rights, tell_rights_on_table CASCADE;
 ALTER TABLE dropped_table ADD COLUMN invalid_write_ids bigint[] NOT NULL DEFAULT '{}';
 ALTER TABLE compaction_decision RENAME TO compaction_verdict;
 ALTER INDEX compaction_decision_db_tbl_partition_service_key RENAME TO compaction_verdict_db_tbl_partition_service_key;

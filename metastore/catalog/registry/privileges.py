@@ -1,4 +1,4 @@
-"""Privileges: stored and answered, not enforced, as in a Hive metastore without an authorizer.
+"""Privileges: stored and answered here; `metastore.authorization` enforces them if it is told to.
 
 They belong to the object, not to its name: a rename carries them, a drop takes them along (the foreign keys of the
 database see to both).
@@ -17,11 +17,11 @@ from sqlalchemy.dialects.postgresql import insert
 
 from hive_acid.errors import InvalidObjectError, MetaError, NoSuchObjectError
 from metastore.catalog.models import USER, Table
-from metastore.catalog.names import fold, partition_values, table_text
+from metastore.catalog.names import DEFAULT_CATALOG, fold, partition_values, table_text
 from metastore.catalog.registry.constraints import column_changes
 from metastore.catalog.registry.roles import IS_GROUP, IS_ROLE, Principal, check_principal, roles_above
 from metastore.catalog.registry.schema import PRIVILEGE
-from metastore.catalog.schema import DATABASE, PARTITION, TBL
+from metastore.catalog.schema import CATALOG, DATABASE, PARTITION, TBL
 from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
 
@@ -40,7 +40,8 @@ class ObjectType(IntEnum):
 class SecuredObject:
     """An object that privileges are granted on. In a search what is None can be any; `type` None is every type.
 
-    `partition` has the values of one; with `column` it is that column in this partition alone.
+    `partition` has the values of one; with `column` it is that column in this partition alone. With `catalog` a global
+    object is that catalog alone.
     """
 
     type: ObjectType | None
@@ -48,10 +49,13 @@ class SecuredObject:
     table: str | None = None
     partition: tuple[str, ...] | None = None
     column: str | None = None
+    catalog: str | None = None
 
     @property
     def text(self) -> str:
         """The object in the words of an error message."""
+        if self.catalog is not None:
+            return f"catalog {self.catalog}"
         if self.type in (None, ObjectType.GLOBAL):
             return "everything"
         if self.table is None:
@@ -83,6 +87,14 @@ class PrivilegeSet:
     of_user: dict[str, list[Grant]]
     of_groups: dict[str, list[Grant]]
     of_roles: dict[str, list[Grant]]
+
+
+def global_catalog(name: str | None) -> str | None:
+    """The catalog that a global object is all of; None for everything.
+
+    Hive's clients fill in the default one by themselves, so it is everything.
+    """
+    return None if name is None or fold(name) == DEFAULT_CATALOG else fold(name)
 
 
 class Privileges:
@@ -237,7 +249,7 @@ def _set_of(principals: Sequence[Principal], found: Sequence[Grant]) -> Privileg
     return PrivilegeSet(by_name(USER), by_name(IS_GROUP), by_name(IS_ROLE))
 
 
-_NOWHERE = {"database": None, "table_id": None, "partition_id": None, "column_name": None}
+_NOWHERE = {"catalog": None, "database": None, "table_id": None, "partition_id": None, "column_name": None}
 
 
 def _each(grants: Sequence[Grant]) -> Iterator[Grant]:
@@ -251,6 +263,8 @@ def _each(grants: Sequence[Grant]) -> Iterator[Grant]:
 def _place(connection: Connection, target: SecuredObject) -> dict[str, Any]:
     """The columns of a row that say which object it is for; the object stays until the end of the transaction."""
     place: dict[str, Any] = {**_NOWHERE, "object_type": target.type}
+    if target.catalog is not None:
+        place["catalog"] = _found(connection, CATALOG, CATALOG.c.name, target, CATALOG.c.name == target.catalog)
     if target.type == ObjectType.DATABASE:
         place["database"] = _found(connection, DATABASE, DATABASE.c.name, target, DATABASE.c.name == target.database)
     if target.type in (ObjectType.TABLE, ObjectType.PARTITION, ObjectType.COLUMN):
@@ -339,6 +353,8 @@ def _matches(target: SecuredObject) -> list[Any]:
     conditions: list[Any] = []
     if target.type is not None:
         conditions.append(columns.object_type == target.type)
+    if target.type == ObjectType.GLOBAL and target.catalog is not None:
+        conditions.append(columns.catalog == target.catalog)
     if target.database is not None and target.type != ObjectType.GLOBAL:
         conditions.append(or_(columns.database == target.database, TBL.c.database == target.database))
     if target.table is not None:
@@ -382,6 +398,7 @@ def _grant(row: Any) -> Grant:
         row.table_name,
         None if row.partition_values is None else tuple(row.partition_values),
         row.column_name,
+        row.catalog,
     )
     return Grant(
         target,

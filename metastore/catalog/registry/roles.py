@@ -1,4 +1,4 @@
-"""Roles and who has them: stored and answered, not enforced, as in a Hive metastore without an authorizer.
+"""Roles and who has them: stored and answered here; `metastore.authorization` enforces what they bring.
 
 `admin` and `public` are there from the start; every user has `public` without being granted it. Names are taken as
 they come: clients that fold them do it themselves.

@@ -76,6 +76,7 @@ PRIVILEGE = Table(
     Column("grant_option", Boolean),
     Column("granted_s", Integer),
     Column("authorizer", Text),
+    Column("catalog", Text),
 )
 
 DELEGATION_TOKEN = Table(

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from metastore.store.database import SCHEMA
 
-SLICES = ("store", "events", "txn", "catalog", "lock", "compaction", "housekeeping", "why", "transfer")
+SLICES = ("store", "events", "txn", "catalog", "lock", "compaction", "housekeeping", "why", "transfer", "authorization")
 """The slices that may have functions, in the order of their dependence."""
 
 _CREATE = re.compile(r"^CREATE OR REPLACE FUNCTION (\w+)\s*\(", re.MULTILINE)

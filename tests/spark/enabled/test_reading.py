@@ -287,7 +287,7 @@ def test_one_source_for_several_tables_in_a_database_that_spark_does_not_have(
         ("CREATE TABLE d.x (id int) ROW FORMAT DELIMITED", "full-ACID tables are STORED AS ORC"),
         ("CREATE SCHEDULED QUERY q EVERY 1 DAY AS SELECT 1", "CREATE SCHEDULED"),
         ("SHOW PROCESSLIST", "SHOW PROCESSLIST: SHOW TRANSACTIONS"),
-        ("SET ROLE nobody", "SET ROLE: privileges"),
+        ("SET ROLE nobody", "SET ROLE: all roles"),
         ("REPL DUMP nowhere", "REPL is no statement here"),
         ("COMMIT", "COMMIT is no statement here"),
     ],

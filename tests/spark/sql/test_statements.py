@@ -172,7 +172,7 @@ REFUSED = {
     "START TRANSACTION": "START is no statement here",
     "EXECUTE IMMEDIATE 'SELECT * FROM t'": "EXECUTE is no statement here: acid.sql",
     "PREPARE q FROM SELECT 1": "PREPARE is no statement here",
-    "SET ROLE clerk": "SET ROLE: privileges are stored and not enforced",
+    "SET ROLE clerk": "SET ROLE: all roles of a user count",
     "SET VARIABLE v = (SELECT max(id) FROM t)": "which does not find tables of the metastore.*column 5",
     "SET NONSENSE words of all kinds": "neither hive-acid nor Spark understands the statement",
     "GRANT FLY ON t TO bob": "FLY is no privilege: there are ALL, ALTER.*column 11",

@@ -1,4 +1,4 @@
-"""RPCs of roles and privileges: old and ``_req`` forms are brought to one call. Nothing here is enforced."""
+"""RPCs of roles and privileges: old and ``_req`` forms are brought to one call. What they enforce is not asked here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.catalog.models import USER
 from metastore.catalog.names import DEFAULT_CATALOG, database_name, split_key
-from metastore.catalog.registry.privileges import Grant, ObjectType, Privileges, PrivilegeSet, SecuredObject
+from metastore.catalog.registry.privileges import (
+    Grant,
+    ObjectType,
+    Privileges,
+    PrivilegeSet,
+    SecuredObject,
+    global_catalog,
+)
 from metastore.catalog.registry.roles import IS_GROUP, IS_ROLE, Principal, Role, RoleGrant, Roles
 from metastore.rpc.call import Call, Handler
 from metastore.rpc.encoding.plain import checked_text, to_plain
@@ -195,6 +202,7 @@ def _searched_object(struct: Any) -> SecuredObject:
         plain.get("objectName") or None,
         tuple(values) if values else None,
         plain.get("columnName") or None,
+        global_catalog(plain.get("catName")) if kind == ObjectType.GLOBAL else None,
     )
 
 
@@ -236,7 +244,8 @@ def _info_struct(grant: Grant) -> Any:
 
 
 def _grant_struct(grant: Grant) -> Any:
-    catalog, database = split_key(grant.object.database) if grant.object.database else (DEFAULT_CATALOG, None)
+    elsewhere = grant.object.catalog or DEFAULT_CATALOG, None
+    catalog, database = split_key(grant.object.database) if grant.object.database else elsewhere
     return ttypes.HiveObjectPrivilege(
         hiveObject=ttypes.HiveObjectRef(
             objectType=grant.object.type,

@@ -111,7 +111,7 @@ def set_(run: Run, cursor: Cursor) -> DataFrame | None:
     """
     cursor.expect("SET")
     if cursor.sees("ROLE"):
-        raise cursor.error("SET ROLE: privileges are stored and not enforced here, so nobody has a role at a time")
+        raise cursor.error("SET ROLE: all roles of a user count at any time, so there is none to set")
     if cursor.peek() in ("VAR", "VARIABLE") and mentions_ours(run.names, cursor.text):
         raise cursor.error(
             "a variable's value is computed by Spark, which does not find tables of the metastore: take the value by "
