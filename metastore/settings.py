@@ -176,7 +176,7 @@ def names(key: str, default: str, meaning: str, parse: Callable[[str], tuple[str
         try:
             return parse(text)
         except ValueError:
-            raise _unfit(text, f"names with commas between, such as {default}") from None
+            raise _unfit(text, f"names with commas between{', such as ' + default if default else ''}") from None
 
     return _field(key, default, meaning, {key: parsed}, ",".join, None, None, "")
 

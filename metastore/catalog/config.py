@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.catalog.place.places import SCHEMES, scheme_list
+from metastore.catalog.place.places import SCHEMES, root_list, scheme_list
 from metastore.settings import boolean, choice, duration, integer, names, text
 
 REFUSE, WARN, ALLOW = "refuse", "warn", "allow"
@@ -27,6 +27,13 @@ class CatalogConfig:
         ",".join(SCHEMES),
         "The file systems on which databases, tables and partitions may lie; a location anywhere else is refused.",
         scheme_list,
+    )
+    allowed_locations: tuple[str, ...] = names(
+        "metastore.warehouse.allowed.locations",
+        "",
+        "Where databases, tables and partitions may lie beside the warehouse: places with commas between. Links "
+        "are followed. Nothing is removed outside. Empty: anywhere.",
+        root_list,
     )
     file_timeout_ms: int = duration(
         "metastore.filesystem.timeout",

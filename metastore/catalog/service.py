@@ -52,7 +52,9 @@ class CatalogService:
         self.config = config
         self._db = db
         external_root = warehouse_root(config.external_warehouse) if config.external_warehouse else None
-        directories = Directories(warehouse_root(warehouse), config.directories, external_root, config.schemes)
+        directories = Directories(
+            warehouse_root(warehouse), config.directories, external_root, config.schemes, config.allowed_locations
+        )
         self._neighbours = Neighbours(db, directories)
         self.removals = Removals(db, directories, self._neighbours, config)
         moves = DirectoryMoves(db, directories, self._neighbours, self.removals)

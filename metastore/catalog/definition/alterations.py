@@ -85,6 +85,7 @@ class Alterations:
         self._neighbours.learn([new.location])
         try:
             old = self._tables.get(database, name)
+            self._directories.check_allowed(new.location, old.location)
             if request.upkeep.is_all:
                 new = _with_statistics(old, new)
             if (new.database, new.name) != (old.database, old.name):

@@ -115,7 +115,9 @@ class Catalogs:
         Raises NoSuchObjectError, and InvalidOperationError for an attempt to rename.
         """
         if catalog.location:
-            self._directories.stored(catalog.location)  # its databases go there
+            place = self._directories.stored(catalog.location)  # its databases go there
+            known = self.get(name).location
+            self._directories.check_allowed(place, self._directories.stored(known) if known else None)
         with self._db.engine.begin() as connection:
             old = _locked(connection, fold(name))
             if fold(catalog.name or name) != old.name:

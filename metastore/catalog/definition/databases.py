@@ -141,6 +141,9 @@ class Databases:
         location = self._directories.stored(database.location) if database.location else None
         managed_location = self._directories.stored(database.managed_location) if database.managed_location else None
         self._neighbours.learn([location, managed_location])
+        known = self.get(name)
+        for place in (location, managed_location):
+            self._directories.check_allowed(place, *_places(known))
 
         def change(connection: Connection) -> None:
             old = _locked(connection, fold(name))

@@ -133,11 +133,13 @@ class PartitionChanges:
         parameters = dict(given.parameters)
         if parameters.get(LAST_DDL_TIME) in (None, "0"):
             parameters[LAST_DDL_TIME] = str(int(time.time()))
+        location = self._directories.stored(given.location) if given.location else old.location
+        self._directories.check_allowed(location, old.location)
         return replace(
             given,
             name=old.name,
             values=old.values,
-            location=self._directories.stored(given.location) if given.location else old.location,
+            location=location,
             created_s=given.created_s or old.created_s,
             columns=partition_columns(given.columns) or old.columns,
             parameters=parameters,

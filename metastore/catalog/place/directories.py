@@ -7,6 +7,7 @@ Default locations (wire.md §5.2): the warehouse root for the default database, 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,12 +21,17 @@ from metastore.catalog.place.places import (
     Place,
     check_whole,
     has_scheme,
+    identity,
     is_below,
     local_aliases,
     qualified,
 )
 from metastore.filework import files
 from metastore.filework.pools import FILE_SYSTEMS, system_of
+from metastore.observe.log import event
+
+LOG = logging.getLogger("metastore.catalog")
+_OUTSIDE = "lies outside of metastore.warehouse.allowed.locations"
 
 
 def warehouse_root(warehouse: str, schemes: Sequence[str] | None = None) -> str:
@@ -40,12 +46,19 @@ class Directories:
     """The warehouse's directories; with `enabled` false every file operation is left to the clients."""
 
     def __init__(
-        self, root: str, enabled: bool, external_root: str | None = None, schemes: Sequence[str] = SCHEMES
+        self,
+        root: str,
+        enabled: bool,
+        external_root: str | None = None,
+        schemes: Sequence[str] = SCHEMES,
+        allowed: Sequence[str] = (),
     ) -> None:
         """`external_root`, if there is one, is where the tables of databases without a location of their own go that
-        the translation of types has made external. On `schemes` there may be places.
+        the translation of types has made external. On `schemes` there may be places; if some are `allowed`, only there
+        and below these roots.
         """
         self._schemes = (*schemes, Place.of(root).scheme)
+        self._allowed = (root, *([external_root] if external_root else []), *allowed) if allowed else ()
         self.root = root
         self.enabled = enabled
         self._external_root = external_root
@@ -55,9 +68,31 @@ class Directories:
         return qualified(location, self.root, self._schemes)
 
     def chosen(self, location: str) -> str:
-        """Where a client wants something new to be, as it is stored. Raises MetaError for what cannot be a place."""
+        """Where a client wants something new to be, as it is stored.
+
+        Raises MetaError for what cannot be a place, or may not be one.
+        """
         check_whole(location)
-        return self.stored(location)
+        stored = self.stored(location)
+        self.check_allowed(stored)
+        return stored
+
+    def check_allowed(self, location: str | None, *but: str | None) -> None:
+        """Raises MetaError for a stored location that may not be a place; those where something lies already may."""
+        if location and location not in but and not self.is_allowed(location):
+            raise MetaError(
+                f"the location {location} may not be a place: it lies neither below the warehouse nor below"
+                f" metastore.warehouse.allowed.locations ({', '.join(self._allowed[1:])})"
+            )
+
+    def is_allowed(self, location: str) -> bool:
+        """Whether a stored location lies where databases, tables and partitions may, with all links followed."""
+        if not self._allowed:
+            return True
+        with explained("look for", location):
+            place = identity(location, self.aliases(location))
+            homes = [identity(root, self.aliases(root)) for root in self._allowed]
+        return any(f"{place}/".startswith(f"{home}/") for home in homes)
 
     def aliases(self, location: str) -> list[Alias]:
         """The links on the way to a location (`places.local_aliases`). Raises OSError."""
@@ -111,6 +146,9 @@ class Directories:
         """
         if not self.enabled:
             return
+        for place in (source, target):
+            if not self.is_allowed(place):
+                raise InvalidOperationError(f"cannot move {source} to {target}: {place} {_OUTSIDE}")
         with explained("rename", source):
             try:
                 files.rename(source, target)
@@ -122,8 +160,13 @@ class Directories:
                 raise InvalidOperationError(f"cannot move {source}: the directory does not exist") from None
 
     def remove(self, location: str, only_if_empty: bool = False, takes_long: bool = True) -> None:
-        """Remove a directory with all below it, or only if no file is below it; `takes_long` waits for it longer."""
-        if self.enabled:
+        """Remove a directory with all below it, or only if no file is below it; `takes_long` waits for it longer.
+
+        One that lies where nothing may stays.
+        """
+        if self.enabled and not self.is_allowed(location):
+            event(LOG, logging.WARNING, "directory not removed", location=location, reason=f"it {_OUTSIDE}")
+        elif self.enabled:
             with explained("remove", location):
                 (files.remove_empty if only_if_empty else files.remove)(location, takes_long=takes_long)
 
@@ -134,6 +177,8 @@ class Directories:
 
     def empty(self, location: str) -> None:
         """Remove all that is in a directory, but not the directory."""
+        if self.enabled and not self.is_allowed(location):
+            raise InvalidOperationError(f"cannot empty {location}: it {_OUTSIDE}")
         if self.enabled:
             with explained("empty", location):
                 for entry in files.list_tree(location, max_depth=1):

@@ -144,6 +144,20 @@ def scheme_list(text: str) -> tuple[str, ...]:
     return found
 
 
+def root_list(text: str) -> tuple[str, ...]:
+    """The places that a setting names, with commas between, as they are stored. Raises ValueError for what is none."""
+    found = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            check_whole(part)
+            found.append(qualified(part))
+        except MetaError as error:
+            raise ValueError(str(error)) from None
+        if is_root(found[-1]) and Place.of(found[-1]).scheme == LOCAL:
+            raise ValueError(f"{part} is the whole local file system: everything would be allowed")
+    return tuple(found)
+
+
 def _allowed(stored: str, schemes: Sequence[str] | None) -> str:
     place = Place.of(stored)
     scheme = place.scheme
