@@ -11,5 +11,6 @@ _KINDS = frozenset("biuf")
 def python_number(value: object) -> Any:
     """A single number of numpy as Python's; anything else as it is."""
     found: Any = value
-    is_number = getattr(getattr(value, "dtype", None), "kind", None) in _KINDS and found.shape == ()
+    kind = getattr(getattr(value, "dtype", None), "kind", None)  # a Column has any attribute, which is a Column
+    is_number = isinstance(kind, str) and kind in _KINDS and found.shape == ()
     return found.item() if is_number else value

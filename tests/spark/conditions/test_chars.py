@@ -1,5 +1,6 @@
 """CHAR columns: blanks at the end do not count, wherever a value meets one, as in Hive and in Spark's own tables."""
 
+import re
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,42 @@ def test_conditions_are_those_of_a_table_of_sparks_own(chars: Any, spark: SparkS
         assert ids(joined) == [n for n, value in enumerate(VALUES) if value is not None]
     finally:
         spark.sql("DROP TABLE own")
+
+
+MARKED = [condition for condition in [*BY_SPARK, *BY_HIVE] if not set('\\"') & set(condition) and "''" not in condition]
+"""Of the conditions those whose texts can be found by their quotes."""
+
+
+@pytest.mark.parametrize("blanks", ["", "  "])
+def test_a_parameter_means_what_its_text_does(chars: Any, blanks: Any) -> None:
+    """Of each condition every text is a parameter, named or not, or one of several ways to write it down."""
+    for condition in MARKED:
+        kept = "" if "LIKE" in condition or "concat" in condition else blanks
+        texts = [text + kept for text in re.findall("'([^']*)'", condition)]
+        query = "SELECT id FROM d.t WHERE " + re.sub("'[^']*'", "{}", condition)
+        expected = ids(chars.sql(query.format(*(f"'{text}'" for text in texts))))
+        named = {f"p{n}": text for n, text in enumerate(texts)}
+        assert ids(chars.sql(query.format(*(f":{name}" for name in named)), named)) == expected, condition
+        assert ids(chars.sql(query.format(*"?" * len(texts)) + " AND ? = 7", [*texts, 7])) == expected, condition
+        assert ids(chars.sql(query.format(*(f'r"{text}"' for text in texts)))) == expected, condition
+
+
+@pytest.mark.parametrize("condition", ["c = :v", "c IN (:v, NULL)", "c BETWEEN :v AND :v", "(c, id) = (:v, 11)"])
+def test_a_parameter_may_have_quotes(chars: Any, spark: SparkSession, condition: Any) -> None:
+    """Of such texts our literals are no literals to Spark."""
+    chars.insert("d.t", spark.sql("""SELECT 11 AS id, "it's" AS c, 'x' AS wide, 'x' AS name"""))
+    given = {"v": "it's "}
+    assert ids(chars.sql(f"SELECT id FROM d.t WHERE {condition}", given)) == [11]
+    assert chars.sql(f"UPDATE d.t SET wide = 'y' WHERE {condition}", given).collect()[0][0] == 1
+    assert chars.sql(f"DELETE FROM d.t WHERE {condition}", given).collect()[0][0] == 1
+
+
+def test_columns_may_be_arguments(chars: Any) -> None:
+    """As those of Spark's own `sql`: they stay what they are, and Spark compares them as it does constants."""
+    assert ids(chars.sql("SELECT id FROM d.t WHERE c = :v AND id < :n", {"v": F.lit("ab "), "n": F.lit(9)})) == [0]
+    assert ids(chars.sql("SELECT id FROM d.t WHERE c = ? AND id < ?", [F.lit("ab "), 9])) == [0]
+    with pytest.raises(SqlError, match="Column can be given to queries only"):
+        chars.sql("DELETE FROM d.t WHERE c = :v", {"v": F.lit("ab")})
 
 
 @pytest.mark.parametrize("writer", ["here", "elsewhere"])

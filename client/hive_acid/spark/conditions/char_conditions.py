@@ -92,7 +92,7 @@ class Part(NamedTuple):
 
     def meant(self, text: str) -> str:
         """The SQL for it, out of that of what is written."""
-        trimmed = f"rtrim({text})"
+        trimmed = f"rtrim(CAST({text} AS STRING))" if isinstance(self.node, exp.HexString) else f"rtrim({text})"
         # In order, texts have as many blanks as the longest one: a tab comes before a blank.
         return f"rpad({trimmed}, greatest({_LONGEST_CHAR}, char_length({trimmed})), ' ')" if self.in_order else trimmed
 
@@ -274,8 +274,14 @@ def _parts(sides: Collection[exp.Expr], type_of: TypeOf, *, in_order: bool) -> I
     for side in sides:
         kind = _type(side, type_of) if isinstance(side, exp.Column) else None
         is_text = kind is not None and spark_type(kind) == t.StringType()
-        if is_text or (isinstance(side, exp.Literal) and side.is_string):
+        if is_text or isinstance(side, exp.RawString) or (isinstance(side, exp.Literal) and side.is_string):
             yield Part(side, in_order)
+        elif (
+            isinstance(side, exp.Cast)
+            and isinstance(side.this, exp.HexString)
+            and side.is_type(*exp.DataType.TEXT_TYPES)
+        ):
+            yield Part(side.this, in_order)  # as our own literals are of texts with quotes
 
 
 def _type(node: exp.Expr, type_of: TypeOf) -> str | None:
@@ -315,4 +321,4 @@ def _is_char(hive_type: str | None) -> bool:
 
 
 def _is_constant(node: exp.Expr) -> bool:
-    return not any(isinstance(part, exp.Column | exp.Query | exp.Placeholder) for part in node.walk())
+    return not any(isinstance(part, exp.Column | exp.Query) for part in node.walk())

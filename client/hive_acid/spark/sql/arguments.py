@@ -2,6 +2,7 @@
 
 Queries hand their arguments to Spark. A statement that changes a table is taken apart, so there they become literals.
 Days and times are literals in both: Spark would take them by way of Java's old calendar and lose some days of old ones.
+So are texts where a query reads CHAR columns: their blanks count or not by what they are compared with.
 """
 
 from __future__ import annotations
@@ -45,8 +46,32 @@ def for_query(arguments: Arguments, *, wall_clocks: Callable[[], bool]) -> Any:
     return arguments if arguments is None or isinstance(arguments, str) else [given(value) for value in arguments]
 
 
-def bound(text: str, arguments: Arguments, *, wall_clocks: Callable[[], bool] = lambda: False) -> str:
-    """`text` with literals for its marks.
+def has_texts(arguments: Arguments) -> bool:
+    """Whether there is a text among the values."""
+    values = arguments.values() if isinstance(arguments, Mapping) else arguments or ()
+    return not isinstance(arguments, str) and any(map(_is_text, values))
+
+
+def with_texts(text: str, arguments: Arguments) -> tuple[str, Arguments]:
+    """`text` with literals for the marks of texts, and the arguments for the others."""
+    text = bound(text, arguments, wanted=_is_text)
+    if isinstance(arguments, Mapping):
+        return text, {name: value for name, value in arguments.items() if not _is_text(value)}
+    return text, [value for value in arguments or () if not _is_text(value)]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def bound(
+    text: str,
+    arguments: Arguments,
+    *,
+    wall_clocks: Callable[[], bool] = lambda: False,
+    wanted: Callable[[object], bool] = lambda _: True,
+) -> str:
+    """`text` with literals for its marks, of which others stay than those of `wanted` values.
 
     `wall_clocks` tells whether a time without zone is one of Spark's without zone; else it is of the process's zone.
     Raises SqlError for a value without literal, and for missing ones.
@@ -72,6 +97,8 @@ def bound(text: str, arguments: Arguments, *, wall_clocks: Callable[[], bool] = 
                 raise SqlError(f"the statement has more parameters than the {len(arguments)} arguments given")
             value, end = arguments[count], token.end
             count += 1
+        if not wanted(value):
+            continue
         parts += [text[at : token.start], _apart(text, token.start, end, literal(value, wall_clocks=wall_clocks))]
         at = end
     return "".join((*parts, text[at:]))

@@ -114,6 +114,8 @@ class Rewriter:
         self.read_ctes: dict[str, str] = {}
         self.has_qualified = False
         """Whether names that are not ours were given their database."""
+        self.compares_chars = False
+        """Whether there are CHAR columns that may be compared."""
         self._others: list[exp.Table] = []
         """Names that are not ours."""
 
@@ -180,6 +182,7 @@ class Rewriter:
         known = [*(found.table for found in references), *([target.table] if target else [])]
         if not any(map(has_chars, known)):
             return
+        self.compares_chars = True
         tables = {id(found.node): found.table for found in references}
         for select in tree.find_all(exp.Select):
             self._refuse_joined_blanks(select, tables, target)

@@ -21,7 +21,7 @@ from hive_acid.settings import TransactionManager
 from hive_acid.spark.jvm.session_settings import word
 from hive_acid.spark.read.undivided import undivided
 from hive_acid.spark.snapshots.blocks import Blocks
-from hive_acid.spark.sql.arguments import Arguments, bound, for_query
+from hive_acid.spark.sql.arguments import Arguments, bound, for_query, has_texts, with_texts
 from hive_acid.spark.sql.frames import in_braces
 from hive_acid.spark.sql.names import CurrentDatabase, Names
 from hive_acid.spark.sql.relations import Ctes
@@ -170,6 +170,9 @@ class Run:
         """
         rewriter = Rewriter(self.names, self.arguments)
         template = rewriter.query(text)
+        if rewriter.compares_chars and has_texts(self.arguments):
+            text, self.arguments = with_texts(text, self.arguments)
+            return self.prepared(text, before=before, is_whole=is_whole)
         return Query(self, text, template, before, rewriter.sources, rewriter.has_qualified, is_part=not is_whole)
 
     def read_together(self, query: Query) -> DataFrame:
