@@ -7,11 +7,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hive_acid.errors import ColumnError, SqlError
+from hive_acid.errors import ColumnError, HiveAcidError, SqlError
 from hive_acid.spark import AcidSession
+from tests.spark.by_spark import WRITTEN, limited
 from tests.spark.conftest import OVER_CONNECT
 
 pytestmark = pytest.mark.spark
+
+INSERT_ONLY = {"transactional_properties": "insert_only"}
 
 T = "VALUES (1, 10, 'a'), (2, 20, 'b'), (3, CAST(NULL AS int), 'c'), (4, 40, NULL), (5, 20, 'e') AS v(id, n, s)"
 O = "VALUES (1, 20, 'a'), (2, CAST(NULL AS int), 'b'), (9, 40, NULL), (3, 20, 'z') AS v(id, n, s)"  # noqa: E741
@@ -97,6 +100,32 @@ def test_conditions_with_subqueries(spark: SparkSession, tables: Any) -> None:
             f"MERGE INTO d.t AS t USING (SELECT id AS i FROM p_t) z ON id = i WHEN MATCHED AND {where} THEN DELETE",
         )
         _check(tables, statements[at % len(statements)], right[at])
+
+
+@pytest.mark.parametrize("limits", [{}, WRITTEN], ids=["few", "by Spark"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE d.t SET n = (SELECT id FROM d.o)",
+        "UPDATE d.t SET n = 1 WHERE n < (SELECT id FROM p_o)",
+        "DELETE FROM d.t WHERE n = (SELECT id FROM d.o)",
+        "MERGE INTO d.t USING d.o ON t.id = o.id AND t.n > (SELECT id FROM p_o) WHEN MATCHED THEN DELETE",
+        "MERGE INTO d.t USING d.o ON t.id = o.id WHEN MATCHED THEN UPDATE SET n = (SELECT id FROM p_o)",
+        "INSERT INTO d.t SELECT id, (SELECT id FROM d.o), s FROM d.t",
+        "INSERT INTO d.i SELECT id, (SELECT id FROM d.o), s FROM d.t",
+        "INSERT INTO d.t REPLACE WHERE n = (SELECT id FROM p_o) SELECT 1, 1, 'x' WHERE false",
+        "FROM d.t INSERT INTO d.t SELECT id, (SELECT id FROM d.o), s",
+        "CREATE TABLE d.made AS SELECT (SELECT id FROM d.o) AS n",
+    ],
+)
+def test_a_value_of_several_rows_is_told_in_a_sentence(tables: Any, limits: Any, statement: Any) -> None:
+    tables.create_table("d.i", {"id": "int", "n": "int", "s": "string"}, properties=INSERT_ONLY)
+    with limited(tables, **limits), pytest.raises(HiveAcidError) as refused:
+        tables.sql(statement)
+    assert str(refused.value).count("\n") == 0
+    assert "More than one row returned by a subquery" in str(refused.value)
+    assert sorted(row.id for row in tables.table("d.t").collect()) == [1, 2, 3, 4, 5]
+    assert tables.table("d.i").count() == 0
 
 
 def test_a_subquery_that_asks_for_the_rows_of_a_frame(spark: SparkSession, tables: Any) -> None:

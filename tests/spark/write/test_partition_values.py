@@ -464,11 +464,15 @@ def test_an_overwrite_of_two_partitions_of_one_value_is_refused(
 
 
 def test_a_value_too_long_for_a_directorys_name_is_told(acid: AcidSession, spark: SparkSession) -> None:
-    long = spark.sql("SELECT 1 AS id, repeat('ü', 130) AS k")
+    # Unicode ends a line by the signs before it, as Python's `splitlines` does.
+    longs = [
+        spark.sql(f"SELECT 1 AS id, '{sign}' || repeat('ü', 130) AS k") for sign in ("", "\u2028", "\u2029", "\x85")
+    ]
     for name, properties in (("d.t", {}), ("d.i", INSERT_ONLY)):
         acid.create_table(name, {"id": "int"}, partitioned_by={"k": "string"}, properties=properties)
-        with pytest.raises(ColumnError, match=rf"{name}: a value is too long for a partition key"):
-            acid.insert(name, long)
+        for long in longs:
+            with pytest.raises(ColumnError, match=rf"{name}: a value is too long for a partition key"):
+                acid.insert(name, long)
     acid.insert("d.t", spark.sql("SELECT 1 AS id, 'a' AS k"))
     with pytest.raises(ColumnError, match="too long for a partition key"):
         acid.update("d.t", {"k": "repeat(k, 300)"})

@@ -70,6 +70,7 @@ DeletedRows = Mapping[Values, Mapping[RowSource, DeletionBitmap]]
 _OUR_WORDS = "[USER_RAISED_EXCEPTION] "
 _OUR_NAMES = re.compile(r",? ?(?:`\w+`\.)?`__acid_\w*`")
 
+_TOO_MANY_ROWS = re.compile(r"\[SCALAR_SUBQUERY_TOO_MANY_ROWS\] (.*?)(?: SQLSTATE.*)?$", re.MULTILINE)
 _NO_DIRECTORY = ("Mkdirs failed to create", "maximum path component name limit", "File name too long")
 
 
@@ -91,12 +92,14 @@ def column_errors(table: Table) -> Iterator[None]:
         raise kind(said) from error
     except Py4JJavaError as error:
         _refuse_long_names(table, error)
+        if (told := _TOO_MANY_ROWS.search(str(error))) is not None:
+            raise ColumnError(f"statement on {table.full_name}: {told[1]}") from error
         raise
 
 
 def _refuse_long_names(table: Table, error: Exception) -> None:
     """Raise ColumnError if a job has failed because it could not make the directory of a partition."""
-    told = [line for line in str(error).splitlines() if any(words in line for words in _NO_DIRECTORY)]
+    told = [line for line in str(error).split("\n") if any(words in line for words in _NO_DIRECTORY)]
     lines = [line.encode(errors="replace") for line in told]
     if any(len(line) > LONGEST_PATH or any(len(name) > LONGEST_NAME for name in line.split(b"/")) for line in lines):
         raise ColumnError(
