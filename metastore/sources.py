@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,13 +54,17 @@ def from_environment(environ: Mapping[str, str]) -> list[Given]:
 def from_toml(path: Path) -> list[Given]:
     """The settings of a TOML file: a key in quotes or in parts, in tables or not.
 
-    Raises SettingError for a file that cannot be read and for a value that is no string, number or boolean.
+    Raises SettingError for a file that cannot be read, for a value that is no string, number or boolean, and for a key
+    that is given in two of these ways.
     """
     try:
         document = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise SettingError(f"{path} is not TOML: {error}") from None
-    return [Given(key, _scalar(key, value, path), str(path)) for key, value in _leaves(document)]
+    found = [Given(key, _scalar(key, value, path), str(path)) for key, value in _leaves(document)]
+    if twice := [key for key, count in Counter(given.key for given in found).items() if count > 1]:
+        raise SettingError(f"setting {twice[0]} ({path}) is given twice")
+    return found
 
 
 def from_site(path: Path, environ: Mapping[str, str]) -> list[Given]:

@@ -197,6 +197,7 @@ def test_toml_in_all_its_forms(tmp_path: Path) -> None:
         ("hive.txn.timout = 5", r"unknown setting 'hive\.txn\.timout' .*did you mean hive\.txn\.timeout\?"),
         ("hive.txn.timeout = 5.5", r"hive\.txn\.timeout \(.*metastore\.toml\): '5\.5' is not a duration"),
         ("hive.max.open.txns = 0", r"hive\.max\.open\.txns \(.*metastore\.toml\): '0' is too small: the least is 1"),
+        ('"hive.txn.timeout" = 9\n[hive.txn]\ntimeout = 5', r"hive\.txn\.timeout \(.*metastore\.toml\) is given twice"),
     ],
 )
 def test_what_is_wrong_in_toml_is_named(tmp_path: Path, words: str, said: str) -> None:
