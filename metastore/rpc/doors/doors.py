@@ -8,6 +8,7 @@ from metastore.rpc.audit.audit import Audit
 from metastore.rpc.doors.certificates import Certificates
 from metastore.rpc.doors.config import PASSWORD, DoorsConfig
 from metastore.rpc.doors.door import House
+from metastore.rpc.doors.guests import Guests
 from metastore.rpc.doors.passwords import Passwords
 from metastore.rpc.doors.sasl import SaslDoor
 from metastore.rpc.doors.tls import TlsDoor
@@ -26,8 +27,9 @@ class Doors:
         """`audit` is told who comes in and who does not. Raises SettingError for files that cannot be used."""
         self._audit = audit
         self._certificates = Certificates(config) if config.use_tls else None
-        self._passwords = Passwords(config.password_file) if config.authentication == PASSWORD else None
+        passwords = Passwords(config.password_file) if config.authentication == PASSWORD else None
         self._workers = Workers(THREADS)
+        self._guests = None if passwords is None else Guests(passwords, self._workers)
 
     def close(self) -> None:
         """End the threads; the server has stopped."""
@@ -41,8 +43,8 @@ class Doors:
     def before(self, connection: asyncio.Protocol, crowd: Crowd, debts: Debts) -> asyncio.Protocol:
         """The outermost door of a new connection, or the connection itself."""
         house = House(crowd, debts, self._workers, self._audit)
-        if self._passwords is not None:
-            connection = SaslDoor(connection, house, self._passwords)
+        if self._guests is not None:
+            connection = SaslDoor(connection, house, self._guests)
         if self._certificates is not None:
             connection = TlsDoor(connection, house, self._certificates)
         return connection

@@ -75,31 +75,41 @@ class Passwords:
         self._known: dict[str, tuple[Hashed, bytes]] = {}
         self._nobody = Hashed.of(b"")
 
-    def admits(self, user: str, password: bytes) -> bool:
-        """Whether this is the user's password. It takes as long for a user who is not there."""
+    def admits(self, user: str, password: bytes) -> Hashed | None:
+        """The user's line if this is its password, else None. It takes as long for a user who is not there."""
         hashed = self._looked_up(user)
         if hashed is None:
             self._nobody.is_of(password)
-            return False
+            return None
         code = hmac.digest(self._secret, password, "sha256")
         known = self._known.get(user)
         if known is not None and known[0] == hashed and hmac.compare_digest(known[1], code):
-            return True
+            return hashed
         if not hashed.is_of(password):
-            return False
+            return None
         self._known[user] = hashed, code
-        return True
+        return hashed
+
+    def lines(self) -> dict[str, Hashed]:
+        """Users and their lines as the file has them now. Raises ValueError if it cannot be read."""
+        with self._guard:
+            self._look()
+            return self._users
 
     def _looked_up(self, user: str) -> Hashed | None:
         with self._guard:
-            if time.monotonic() - self._looked_at_s >= LOOK_AGAIN_S:
-                self._looked_at_s = time.monotonic()
-                stamp = self._stamped()
-                if stamp != self._stamp:
-                    self._users = read_users(self._file)
-                    self._stamp = stamp
-                    self._known = {user: known for user, known in self._known.items() if user in self._users}
+            self._look()
             return self._users.get(user)
+
+    def _look(self) -> None:
+        if time.monotonic() - self._looked_at_s < LOOK_AGAIN_S:
+            return
+        self._looked_at_s = time.monotonic()
+        stamp = self._stamped()
+        if stamp != self._stamp:
+            self._users = read_users(self._file)
+            self._stamp = stamp
+            self._known = {user: known for user, known in self._known.items() if user in self._users}
 
     def _stamped(self) -> tuple[int, int, int] | None:
         try:

@@ -16,8 +16,9 @@ from typing import Any
 from metastore.observe.log import event
 from metastore.rpc.audit.audit import LOGIN
 from metastore.rpc.doors.door import LOG, Door, House, Passage
+from metastore.rpc.doors.guests import Guests
 from metastore.rpc.doors.knocks import spoken
-from metastore.rpc.doors.passwords import LONGEST, Passwords
+from metastore.rpc.doors.passwords import LONGEST, Hashed
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 PLAIN = "PLAIN"
@@ -35,9 +36,9 @@ _frame = struct.Struct(">I")
 class SaslDoor(Door):
     """One client: its negotiation, then its frames."""
 
-    def __init__(self, inner: asyncio.Protocol, house: House, passwords: Passwords) -> None:
+    def __init__(self, inner: asyncio.Protocol, house: House, guests: Guests) -> None:
         super().__init__(inner, house)
-        self._passwords = passwords
+        self._guests = guests
         self._buffer = bytearray()
         self._mechanism: str | None = None
         self._is_checking = False
@@ -107,17 +108,29 @@ class SaslDoor(Door):
         self._transport.pause_reading()
         self._work(partial(self._admitted, name, password), partial(self._checked, name))
 
-    def _admitted(self, user: str, password: bytes) -> bool | str:
-        """Whether the password is right, on a thread; a sentence if that cannot be said."""
+    def connection_lost(self, error: Exception | None) -> None:
+        """It is gone."""
+        self._guests.left(self)
+        super().connection_lost(error)
+
+    def expel(self, user: str) -> None:
+        """Close the connection of a user whose line in the file is another now, or gone."""
+        if self._transport is not None:
+            self._tell(logging.WARNING, f"the password of {user!r} has changed since it came in", user)
+            self._transport.close()
+
+    def _admitted(self, user: str, password: bytes) -> Hashed | str | None:
+        """The user's line if the password is right, on a thread; a sentence if that cannot be said."""
         try:
-            return self._passwords.admits(user, password)
+            return self._guests.passwords.admits(user, password)
         except ValueError as error:
             return str(error)
 
-    def _checked(self, user: str, answer: bool | str) -> None:
+    def _checked(self, user: str, answer: Hashed | str | None) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        if answer is True:
+        if isinstance(answer, Hashed):
+            self._guests.came(self, user, answer)
             self._transport.write(_message.pack(COMPLETE, 0))
             event(LOG, logging.DEBUG, "logged in", peer=self.peer, user=user)
             if self._house.audit is not None:
@@ -127,7 +140,7 @@ class SaslDoor(Door):
             waiting, self._buffer = bytes(self._buffer), bytearray()
             if waiting:
                 self._unframe(waiting)
-        elif answer is False:
+        elif answer is None:
             words = f"no user {user!r} with this password"
             asyncio.get_running_loop().call_later(WRONG_S, self._turn_away, words, BAD, user)
         else:

@@ -6,6 +6,7 @@ import random
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from hive_acid.connection import Connection, addresses
 from hive_acid.errors import AddressError, LoginError, MetastoreError, MetastoreUnreachableError
 from hive_acid.wire import service
 from metastore.config import Config
-from metastore.rpc.doors import passwords, sasl
+from metastore.rpc.doors import guests, passwords, sasl
 from metastore.rpc.doors.addresses import OpenDoorError, bound
 from metastore.rpc.doors.doors import Doors
 from metastore.rpc.handlers.session import _connection
@@ -163,6 +164,48 @@ def test_a_password_that_is_changed_or_taken_away_counts_at_once(
     passwords.change(file.with_name("other"), "ann", "geheim")
     file.with_name("other").replace(file)
     login(server).close()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_open_connections_go_with_their_password(
+    tls: bool, asking: Guarded, file: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch, log: Log
+) -> None:
+    monkeypatch.setattr(passwords, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(guests, "LOOK_S", 0.02)
+    server = asking(tls=tls)
+    secured: dict[str, Any] = {"tls": Tls(ca=str(authority.ca))} if tls else {}
+
+    def come(user: str, password: str) -> None:
+        connection = login(server, Login(user, password), **secured)
+        connection.call("getStatus")
+        inside.append(connection)
+
+    def count() -> int:
+        return len(server.server.connections)
+
+    inside: list[Any] = []
+    try:
+        for _ in range(3):
+            come("ann", "geheim")
+        come("bölle", "pä ss:wort")
+        until(lambda: count() == 4)
+        good = file.read_text()
+        file.write_text("nonsense\n")  # sends nobody away
+        time.sleep(0.2)
+        file.write_text(good)
+        passwords.change(file, "cid", "x")  # nor does another one's
+        time.sleep(0.2)
+        assert count() == 4
+        passwords.change(file, "ann", "neu")
+        until(lambda: count() == 1)
+        assert sum("the password of 'ann' has changed" in line for line in log()) == 3
+        come("ann", "neu")
+        passwords.change(file, "bölle", None)
+        until(lambda: count() == 1)
+        inside[-1].call("getStatus")
+    finally:
+        for connection in inside:
+            connection.close()
 
 
 def test_it_is_hashed_once(asking: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
