@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hive_acid.errors import MetastoreError
+from hive_acid.errors import MetaError
 from metastore.authorization.models import ADMIN, ANY, SERVER, VERBS, Thing, Who, database_thing, table_thing
 from metastore.authorization.needs import TXN
 from metastore.authorization.owners import Owners
 from metastore.authorization.policy import Policy, decision
-from metastore.authorization.refusals import refused
+from metastore.authorization.refusals import not_ones_own
 from metastore.authorization.rights import RightsBook
 from metastore.catalog.models import ROLE, USER
 from metastore.catalog.names import DEFAULT_DATABASE
@@ -87,8 +87,8 @@ class Questions:
         self._slow()
         if not owners.all_of(ids, user):
             named = ", ".join(map(str, ids[:5]))
-            raise self._refusal(f"the {kind} {named} is another user's" if len(ids) == 1 else
-                                f"of the {kind}s {named} some are other users'")  # fmt: skip
+            one, some = f"the {kind} {named} is another user's", f"of the {kind}s {named} some are other users'"
+            raise not_ones_own(self._method, self._words(one if len(ids) == 1 else some))
 
     def require_own_range(self, least: int, most: int) -> None:
         """No transaction of another one between these. Raises the error of a refusal."""
@@ -97,7 +97,8 @@ class Questions:
             return
         self._slow()
         if not self._book.range_is_of(user, least, most):
-            raise self._refusal(f"between transactions {least} and {most} there are other users'")
+            words = f"between transactions {least} and {most} there are other users'"
+            raise not_ones_own(self._method, self._words(words))
 
     def require_numbered(self, verbs: frozenset[str], number: int) -> None:
         """One of some rights with the table of an id. Raises the error of a refusal."""
@@ -155,5 +156,8 @@ class Questions:
         if self._is_quick:
             raise NotInMemoryError
 
-    def _refusal(self, words: str) -> MetastoreError:
-        return refused(self._method, f"{self._who.user} may not call {self._method}: {words}")
+    def _refusal(self, words: str) -> MetaError:
+        return MetaError(self._words(words))
+
+    def _words(self, words: str) -> str:
+        return f"{self._who.user} may not call {self._method}: {words}"

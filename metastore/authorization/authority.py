@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.authorization.asking import NotInMemoryError, Questions
 from metastore.authorization.claims import CLAIMS, Claim
@@ -17,7 +18,6 @@ from metastore.authorization.models import ANY, SERVER, Thing, Who
 from metastore.authorization.needs import LOCK, TXN, Need, is_for_anyone, named_table, parsed
 from metastore.authorization.owners import Owners
 from metastore.authorization.policy import Policy, decision
-from metastore.authorization.refusals import refused
 from metastore.authorization.rights import RightsBook
 from metastore.authorization.shown import SHOWN, Eyes
 from metastore.store.database import Database
@@ -67,12 +67,12 @@ class Authority:
     def _check(self, method: str, who: Who, arguments: list[Any], is_quick: bool) -> None:
         row = self._rows.get(method)
         if row is None:
-            raise refused(method, f"{method}: nothing says who may call it")
+            raise MetaError(f"{method}: nothing says who may call it")
         if row.is_for_anyone:
             return
         if who.user is None:
             words = "no user has come in on this connection, and it takes one (metastore.authorization)"
-            raise refused(method, f"{method}: {words}")
+            raise MetaError(f"{method}: {words}")
         asker = Questions(self.book, self._owners, self._policy, who, method, is_quick)
         is_admin = asker.is_admin()
         if not is_admin:

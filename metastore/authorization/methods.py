@@ -1,7 +1,7 @@
 """What each method needs, in words that `needs` reads: the one table of it.
 
 Lines of needs, all of which must be met, are followed by the methods that have them. Objects are named by the arguments
-and fields of the IDL; ``[]`` stands for each element of a list. ``when`` has a need only where that field says
+and fields of the IDL; ``[]`` stands for each element of a list. ``when`` has a need only where one of those fields says
 something. Whoever has ADMIN on the server meets all of them. docs/operate/rights.md tells it to users.
 """
 
@@ -197,9 +197,7 @@ ADMIN on server when rqst.replPolicy
 own txn rqst.txn_ids[]
     abort_txns
 own txn rqst.txnid
-ADMIN on server when rqst.replPolicy
-ADMIN on server when rqst.replLastIdInfo
-ADMIN on server when rqst.writeEventInfos
+ADMIN on server when rqst.replPolicy rqst.replLastIdInfo rqst.writeEventInfos
 INSERT|UPDATE|DELETE|ALTER on numbered rqst.keyValue.tableId when rqst.keyValue
     commit_txn
 own txn ids.txnid when ids.txnid

@@ -99,15 +99,19 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """A need of requests in which something is said, or is not."""
+    """A need of requests in which one of some fields is said, or none is."""
 
     need: Need
-    field: Getter
+    fields: tuple[Getter, ...]
     is_said: bool
 
     def check(self, asker: Asker, arguments: Sequence[Any]) -> None:
         """Raises the error of a refusal."""
-        if (not self.field(arguments)) is not self.is_said:
+        is_said = False
+        for field in self.fields:
+            if field(arguments):
+                is_said = True
+        if is_said is self.is_said:
             self.need.check(asker, arguments)
 
 
@@ -201,8 +205,7 @@ def _need(paths: _Paths, words: list[str]) -> Need:
     for word, is_said in (("when", True), ("unless", False)):
         if word in words:
             at = words.index(word)
-            (field,) = words[at + 1 :]
-            return Conditional(_need(paths, words[:at]), paths.getter(field), is_said)
+            return Conditional(_need(paths, words[:at]), tuple(map(paths.getter, words[at + 1 :])), is_said)
     match words:
         case [verbs, "on", "numbered", path]:
             number, right = paths.getter(path), _verbs(verbs)

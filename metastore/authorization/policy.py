@@ -10,8 +10,8 @@ import logging
 from dataclasses import dataclass
 from typing import Protocol, cast
 
+from hive_acid.errors import MetaError
 from metastore.authorization.models import Thing, Who
-from metastore.authorization.refusals import refused
 from metastore.catalog.names import split_key
 from metastore.settings import SettingError
 
@@ -70,4 +70,4 @@ def decision(policy: Policy | None, who: Who, method: str, verbs: frozenset[str]
         return policy.decide(question)
     except Exception as error:
         LOG.exception("policy failed method=%s", method)
-        raise refused(method, f"{method}: metastore.authorization.policy has failed: {error}") from error
+        raise MetaError(f"{method}: metastore.authorization.policy has failed: {error}") from error

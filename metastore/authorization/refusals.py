@@ -1,4 +1,4 @@
-"""The error by which a method refuses."""
+"""The errors by which calls are refused."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from hive_acid.errors import THRIFT_ERRORS, MetaError, MetastoreError
 from hive_acid.wire import service
 
 
-def refused(method: str, words: str) -> MetastoreError:
-    """MetaException where the method declares it or nothing at all, else the first that it does declare."""
+def not_ones_own(method: str, words: str) -> MetastoreError:
+    """Of a transaction or lock that is another's: as if it were not there, where the method can say that.
+
+    Any other refusal is a MetaException, or an internal error where that is not declared: of `lock` a client would take
+    NoSuchTxnException for the end of its transaction, and leave that open.
+    """
     return _kind(method)(words)
 
 

@@ -43,7 +43,7 @@ class Session:
     @property
     def who(self) -> Who:
         """By whose rights it acts: of who has come in by a password nobody knows a group."""
-        return Who(self.user, tuple(self.groups) if self.authenticated is None else ())
+        return Who(self.user, tuple(self.groups) if self.groups and self.authenticated is None else ())
 
 
 @dataclass(slots=True)

@@ -49,7 +49,7 @@ def test_verbs_are_enforced_one_by_one(root: Caller, cast: Callable[..., Caller]
     bob.lock(f"r {home}/t s", txn=bob.begin())
     txn = bob.begin()
     for operation, verb in (("i", "INSERT"), ("u", "UPDATE"), ("d", "DELETE")):
-        with refused("NoSuchTxnException", f"it takes {verb} on table"):
+        with refused(INTERNAL, f"it takes {verb} on table"):
             bob.lock(f"w {home}/t {operation}", txn=txn)
         grant(ann, verb, target(home, "t"), "bob")
         bob.lock(f"w {home}/t {operation}", txn=txn)

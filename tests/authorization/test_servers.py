@@ -15,7 +15,7 @@ from metastore.app import StartError
 from metastore.rpc.doors.passwords import change
 from metastore.store.database import Database
 from tests.authorization.world import SETTINGS, acid, grant, revoke, table, target
-from tests.caller import Caller, refused
+from tests.caller import INTERNAL, Caller, refused
 
 Start = Callable[..., str]
 
@@ -132,7 +132,7 @@ def test_a_policy_is_asked_first(metastore: Start) -> None:
             root.call("create_table", acid(name, "d", owner="ann"))
         zoe.write_ids("d.public_t")
         zoe.lock("r d/public_t s", txn=zoe.begin())
-        with refused("NoSuchTxnException", "it takes INSERT"):
+        with refused(INTERNAL, "it takes INSERT"):
             zoe.lock("w d/public_t i", txn=zoe.begin())
         for caller, name in ((ann, "secret_t"), (zoe, "t"), (zoe, "secret_t")):
             with refused("MetaException", "may not call get_valid_write_ids"):
@@ -148,5 +148,5 @@ def test_a_policy_that_fails_refuses(metastore: Start) -> None:
         root.call("create_database", ttypes.Database(name="d", ownerName="ann", ownerType=1))
         with refused("MetaException", "the engine of policies is away"):
             ann.call("create_table", table("t", "d"))
-        with refused("NoSuchTxnException", "the engine of policies is away"):
+        with refused(INTERNAL, "the engine of policies is away"):
             ann.lock("r d/t s", txn=ann.begin())

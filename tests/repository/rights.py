@@ -34,8 +34,8 @@ def words(need: str) -> str:
     """A need in the words of the page."""
     for word, meaning in (("when", "if `{}` is said"), ("unless", "if `{}` is not said")):
         if f" {word} " in need:
-            before, _, field = need.partition(f" {word} ")
-            return f"{words(before)}, {meaning.format(field)}"
+            before, _, fields = need.partition(f" {word} ")
+            return f"{words(before)}, {meaning.format('` or `'.join(fields.split()))}"
     match need.split():
         case ["anyone"]:
             return "nothing"
