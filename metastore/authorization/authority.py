@@ -70,7 +70,7 @@ class Authority:
             raise MetaError(f"{method}: nothing says who may call it")
         if row.is_for_anyone:
             return
-        if who.user is None:
+        if not who.user:
             words = "no user has come in on this connection, and it takes one (metastore.authorization)"
             raise MetaError(f"{method}: {words}")
         asker = Questions(self.book, self._owners, self._policy, who, method, is_quick)

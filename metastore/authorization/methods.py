@@ -124,6 +124,7 @@ ANY on table request.db_name request.tbl_name request.catName
     get_check_constraints get_default_constraints get_not_null_constraints get_primary_keys get_unique_constraints
 ANY on table request.parent_db_name request.parent_tbl_name request.catName when request.parent_db_name
 ANY on table request.foreign_db_name request.foreign_tbl_name request.catName when request.foreign_db_name
+ADMIN on server unless request.parent_db_name request.foreign_db_name
     get_foreign_keys
 
 # --- partitions

@@ -273,6 +273,17 @@ def test_lists_show_what_one_may_see(root: Caller, cast: Callable[..., Caller], 
     assert sorted(bob.call("get_all_tables", home)) == everything
 
 
+def test_foreign_keys_of_all_databases_are_not_told(cast: Callable[..., Caller], home: str) -> None:
+    request = ttypes.ForeignKeysRequest(parent_tbl_name="t")
+    with refused("MetaException", "it takes ADMIN on the server"):
+        cast("bob").call("get_foreign_keys", request)
+
+
+def test_an_empty_name_is_nobodys(server: Served, cast: Callable[..., Caller]) -> None:
+    with person(server, "") as nobody, refused(INTERNAL, "no user has come in"):
+        nobody.begin()
+
+
 def test_events_take_a_right_on_everything(cast: Callable[..., Caller], home: str) -> None:
     with refused(INTERNAL, "it takes SELECT on the server"):
         cast("ann").call("get_next_notification", ttypes.NotificationEventRequest(lastEvent=0))
