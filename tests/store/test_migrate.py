@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
 import pytest
+from alembic import command
 
 from hive_acid.errors import MetaError
 from metastore.store.database import Database
@@ -121,3 +122,8 @@ def test_locations_of_before_come_into_their_normal_form(db: Database) -> None:
     with db.engine.connect() as connection:
         found = connection.exec_driver_sql("SELECT location FROM directory_removal ORDER BY id").scalars().all()
     assert dict(zip(given, found, strict=True)) == given
+
+
+def test_of_a_database_of_this_version_no_migration_is_run(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "upgrade", lambda *_: pytest.fail("there is nothing to migrate"))
+    upgrade(db)

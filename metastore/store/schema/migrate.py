@@ -31,8 +31,8 @@ def upgrade(db: Database) -> None:
             # Not IF NOT EXISTS: who was given the schema need not have the right to make one.
             connection.execute(text(f"CREATE SCHEMA {SCHEMA}"))
         config = _alembic_config(connection)
-        _refuse_newer(connection, config)
-        command.upgrade(config, "head")
+        if not _is_upgraded(connection, config):
+            command.upgrade(config, "head")
         functions.install(connection)
 
 
@@ -51,12 +51,15 @@ def _alembic_config(connection: Connection) -> Config:
     return config
 
 
-def _refuse_newer(connection: Connection, config: Config) -> None:
+def _is_upgraded(connection: Connection, config: Config) -> bool:
+    """Whether there is no migration to run: Alembic itself would read all of them again to find that out."""
     context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    for revision in context.get_current_heads():
+    scripts = ScriptDirectory.from_config(config)
+    known, current = {script.revision for script in scripts.walk_revisions()}, context.get_current_heads()
+    for revision in current:
         if revision not in known:
             raise MetaError(
                 f"the database is at schema revision {revision}, which this version of hive-acid does not know:"
                 " run the newer version it was upgraded by"
             )
+    return set(current) == set(scripts.get_heads())
