@@ -1,12 +1,15 @@
 """What the documents say, held against the code."""
 
 import re
+import subprocess
+
+import pytest
 
 from metastore.config import Config
 from metastore.known_settings import KNOWN
 from metastore.settings import spelling
 from tests import defaults
-from tests.documents.drawings import BEGIN, DOCUMENT, END, drawings
+from tests.documents.drawings import DRAWINGS, between, layers
 from tests.documents.pages import ROOT, blocks, documents
 
 PROPERTIES = {"hive.compactor.worker.pool"}
@@ -16,9 +19,24 @@ NOT_HERE = {"hive.metastore.authorization.storage.checks"}
 """Hive's settings that a document names as a reason why something is not here."""
 
 
-def test_the_drawings_are_those_of_the_tables() -> None:
-    text = DOCUMENT.read_text()
-    assert text.partition(BEGIN)[2].partition(END)[0] == drawings(), "run: python -m tests.documents.drawings"
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_drawings_are_those_of_the_code(name: str) -> None:
+    page, drawn = DRAWINGS[name]
+    assert between(name, page.read_text())[1] == drawn(), "run: python -m tests.documents.drawings"
+
+
+@pytest.mark.parametrize(
+    ("contract", "place"),
+    [
+        ("The rooms of the Spark client import one way", "client/hive_acid/spark"),
+        ("The daemon's imports go one way", "metastore"),
+    ],
+)
+def test_every_room_has_its_layer(contract: str, place: str) -> None:
+    """What is in no layer may import anything, and is in no drawing."""
+    files = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT / place, capture_output=True, text=True, check=True)
+    rooms = {name.partition("/")[0].removesuffix(".py") for name in files.stdout.splitlines()} - {"__init__"}
+    assert {name for layer in layers(contract) for name in layer} == rooms
 
 
 def test_settings_that_the_documents_name_exist() -> None:
