@@ -1,12 +1,16 @@
 """Listings of the local file system: what the general walk finds, and what happens to what vanishes."""
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hive_acid.filesystem import files
+from tests.forks import status_of
+
+NOBODY = 65534
 
 
 @pytest.fixture
@@ -38,14 +42,25 @@ def test_what_is_not_there_is_not_listed(tree: Path) -> None:
     assert files.list_tree(str(tree / "a")) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read all")
-def test_what_may_not_be_read_is_an_error_and_not_an_empty_directory(tree: Path) -> None:
-    (tree / "b").chmod(0)
-    try:
-        with pytest.raises(PermissionError):
-            files.list_tree(str(tree))
-    finally:
-        (tree / "b").chmod(0o755)
+def test_what_may_not_be_read_is_an_error_and_not_an_empty_directory() -> None:
+    """In a process of another user, since the superuser may read all."""
+
+    def look() -> int:
+        if os.geteuid() == 0:
+            os.setuid(NOBODY)
+        try:
+            files.list_tree(str(place))
+        except PermissionError:
+            return 0
+        return 1
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as below:  # pytest's own directory is of its user alone
+        place = Path(below)
+        place.chmod(0o755)
+        (place / "closed").mkdir(mode=0)
+        assert status_of(look) == 0
+        (place / "closed").chmod(0o755)
+        assert status_of(look) == 1, "it is the rights that make the error"
 
 
 def test_several_listings(tree: Path) -> None:
