@@ -6,6 +6,7 @@ import hashlib
 import importlib.resources
 import re
 from contextlib import closing
+from functools import cache
 
 from sqlalchemy import Connection, text
 
@@ -17,8 +18,9 @@ SLICES = ("store", "events", "txn", "catalog", "lock", "compaction", "housekeepi
 _CREATE = re.compile(r"^CREATE OR REPLACE FUNCTION (\w+)\s*\(", re.MULTILINE)
 
 
+@cache
 def sources() -> dict[str, str]:
-    """Function name to SQL text of every function we ship.
+    """Function name to SQL text of every function we ship; read once, since they stay what they are while we run.
 
     Raises ValueError if a file does not define exactly the function it is named after.
     """

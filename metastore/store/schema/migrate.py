@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+from functools import cache
 
 from alembic import command
 from alembic.config import Config
@@ -54,12 +55,17 @@ def _alembic_config(connection: Connection) -> Config:
 def _is_upgraded(connection: Connection, config: Config) -> bool:
     """Whether there is no migration to run: Alembic itself would read all of them again to find that out."""
     context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
-    scripts = ScriptDirectory.from_config(config)
-    known, current = {script.revision for script in scripts.walk_revisions()}, context.get_current_heads()
+    known, current = _revisions(config.get_main_option("script_location")), context.get_current_heads()
     for revision in current:
         if revision not in known:
             raise MetaError(
                 f"the database is at schema revision {revision}, which this version of hive-acid does not know:"
                 " run the newer version it was upgraded by"
             )
-    return set(current) == set(scripts.get_heads())
+    return set(current) == {known[0]}
+
+
+@cache
+def _revisions(place: str) -> tuple[str, ...]:
+    """Those that we ship, the newest first: they stay what they are while we run."""
+    return tuple(script.revision for script in ScriptDirectory(place).walk_revisions())
