@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-
-import pytest
 
 from hive_acid.filesystem import files
 from hive_acid.format.names import base_name, bucket_file_name, delta_name
@@ -96,12 +93,3 @@ class Table:
         info = self.claim()
         info.errorMessage = "no memory"
         self.ann.call("mark_failed", info)
-
-
-def until(condition: Callable[[], Any], timeout_s: float = 60.0) -> None:
-    """Wait for what a background service will do."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail("it did not happen in time")
-        time.sleep(0.02)

@@ -16,9 +16,10 @@ import pytest
 from hive_acid.format.names import delta_name
 from hive_acid.wire import ttypes
 from tests.caller import Caller
-from tests.checklist.compactor import MAJOR, MINOR, Table, until
+from tests.checklist.compactor import MAJOR, MINOR, Table
 from tests.checklist.tables import create_database, create_table
 from tests.served import Served, served
+from tests.waiting import until
 
 Make = Callable[..., Table]
 BUSY = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from hive_acid.wire import ttypes
 from tests.caller import STATES, Caller, component, refused
 from tests.served import Served
+from tests.waiting import until
 
 UNKNOWN = 10**9
 
@@ -191,7 +191,7 @@ def test_50_time_out_of_locks(alone: Alone) -> None:
             connection.exec_driver_sql(
                 "UPDATE lock_component SET heartbeat_at = clock_timestamp() WHERE lock_id = %s", (beaten.lockid,)
             )
-        _until(lambda: {one.lockid for one in ann.locks()} & {quiet.lockid, waiting.lockid} == set())
+        until(lambda: {one.lockid for one in ann.locks()} & {quiet.lockid, waiting.lockid} == set())
         ann.heartbeat(0, beaten.lockid)
         assert {one.lockid for one in ann.locks(dbname="db") if not one.txnid} == {beaten.lockid}
         assert [one.txnid for one in ann.locks(txnid=holder)] == [holder]
@@ -238,14 +238,6 @@ def test_53_what_writes_nothing(ann: Caller, name: str) -> None:
     for txn_id in others:
         assert ann.call("get_latest_txnid_in_conflict", txn_id) == 0
         ann.commit(txn_id, exclWriteEnabled=False)
-
-
-def _until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail("it did not happen in time")
-        time.sleep(0.02)
 
 
 def test_show_locks_of_a_qualified_table(ann: Caller, name: str) -> None:

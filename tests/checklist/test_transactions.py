@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from hive_acid.wire import ttypes
 from metastore.store.database import Database
 from tests.caller import INTERNAL, Caller, Refused, refused
 from tests.checklist.tables import create_database, create_table, get_table
 from tests.served import Served
+from tests.waiting import until
 
 UNKNOWN = 10**9
 
@@ -173,7 +172,7 @@ def test_13_time_out(alone: Alone) -> None:
         replay = ann.begin(txn_type=ttypes.TxnType.REPL_CREATED)
         assert ann.asks("e db/t", txn=quiet) == "A"
         _age(server.db, quiet, reader, replay)
-        _until(lambda: {quiet, reader} <= {one.id for one in ann.info().values() if one.state == _ABORTED})
+        until(lambda: {quiet, reader} <= {one.id for one in ann.info().values() if one.state == _ABORTED})
         assert beaten in ann.snapshot().open_ids
         assert ann.info()[replay].state == ttypes.TxnState.OPEN
         assert "time-out" in ann.info()[quiet].metaInfo
@@ -222,10 +221,10 @@ def test_15_limit(alone: Alone) -> None:
                 return True
             return False
 
-        _until(is_refused)  # Hive's limit is a gauge that is up to a second old
+        until(is_refused)  # Hive's limit is a gauge that is up to a second old
         ann.commit(ids[0])
         ann.abort_all(*ids[1:4])
-        _until(lambda: not is_refused())
+        until(lambda: not is_refused())
 
 
 def test_16_table_parameter_with_the_commit(ann: Caller, name: str) -> None:
@@ -262,11 +261,3 @@ def _age(db: Database, *txn_ids: int) -> None:
         connection.exec_driver_sql(
             "UPDATE txn SET heartbeat_at = heartbeat_at - interval '1 day' WHERE txn_id = ANY (%s)", (list(txn_ids),)
         )
-
-
-def _until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail("it did not happen in time")
-        time.sleep(0.02)

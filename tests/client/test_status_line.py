@@ -12,6 +12,7 @@ from hive_acid.display import status_line as module
 from hive_acid.display.status_line import status_line
 from hive_acid.operators.show import Listing
 from tests.terminal import Terminal
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -25,10 +26,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def _until(shown: io.StringIO, words: str) -> None:
-    deadline = time.monotonic() + 20
-    while words not in shown.getvalue():
-        assert time.monotonic() < deadline, shown.getvalue()
-        time.sleep(0.01)
+    until(lambda: words in shown.getvalue(), told=shown.getvalue)
 
 
 def _on_screen(text: str) -> str:

@@ -24,6 +24,7 @@ from hive_acid.errors import (
 from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
 from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -202,10 +203,7 @@ def test_a_lease_can_end_from_a_finaliser(connection: Connection) -> None:
     reader = connection.begin(TransactionKind.READ)
     gc.collect()
     reader.end_later()
-    deadline = time.monotonic() + 5
-    while connection.call("get_open_txns_info").open_txns and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not connection.call("get_open_txns_info").open_txns
+    until(lambda: not connection.call("get_open_txns_info").open_txns, 5)
 
 
 def test_an_address_where_nobody_answers() -> None:

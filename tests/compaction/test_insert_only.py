@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ from hive_acid.wire import ttypes
 from tests.client.test_joining import avro, longs
 from tests.sampling import Sample
 from tests.spark.read.test_insert_only import FORMATS, INSERT_ONLY
+from tests.waiting import until
 
 SETTINGS = {
     "metastore.compactor.initiator.on": "false",
@@ -198,8 +198,5 @@ def test_minor_and_major(metastore: Callable[..., str], sample: Sample) -> None:
 
 def clean(scene: Scene) -> list[str]:
     """What the Cleaner leaves when nobody reads any more."""
-    deadline = time.monotonic() + 30
-    while len(found := scene.directories()) > 1:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.1)
-    return found
+    until(lambda: len(scene.directories()) <= 1, told=scene.directories)
+    return scene.directories()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tests.crash.test_cluster import Session
 from tests.served import served
 from tests.spark.checker import check_snapshot, check_table, location_of
 from tests.spark.house import House
+from tests.waiting import until
 
 DRIVER = """
 import sys
@@ -67,10 +67,3 @@ def test_a_killed_driver_leaves_nothing(postgres_url: str, template: str, tmp_pa
 
 def content(acid: AcidSession) -> Any:
     return {at: sorted(event.row for event in rows) for at, rows in check_snapshot(acid, "d.t").items()}
-
-
-def until(is_true: Any) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -10,6 +10,7 @@ import pytest
 from hive_acid.spark import AcidSession
 from tests.engines.conftest import Ours
 from tests.engines.hive import HiveEngine, HiveRefusedError
+from tests.waiting import until
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(600)]
 
@@ -185,10 +186,8 @@ def test_compactions(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     with pytest.raises(HiveRefusedError, match="No suitable driver"):
         hive.sql(f"ALTER TABLE {db}.t COMPACT 'major'")
     acid.sql(f"ALTER TABLE {db}.t COMPACT 'major'")
-    deadline = time.monotonic() + 120
-    while (shown := compactions(hive, db))[0][2] in ("initiated", "working"):
-        assert time.monotonic() < deadline, shown
-        time.sleep(0.5)
+    until(lambda: compactions(hive, db)[0][2] not in ("initiated", "working"), 120, lambda: compactions(hive, db))
+    shown = compactions(hive, db)
     assert shown[0][:2] == ("t", "MAJOR")
     assert shown[0][2] in ("ready for cleaning", "succeeded"), shown
     assert sorted(hive.sql(f"SELECT * FROM {db}.t")) == [("0",), ("2",)]
@@ -280,7 +279,5 @@ def test_tables_are_renamed_and_databases_dropped(hive: HiveEngine, ours: Ours, 
         hive.sql(f"DROP DATABASE {db}")
     hive.sql(f"DROP DATABASE {db} CASCADE")
     assert (db,) not in hive.sql("SHOW DATABASES")
-    deadline = time.monotonic() + 30
-    while (ours.warehouse / f"{db}.db").exists():
-        assert time.monotonic() < deadline, sorted((ours.warehouse / f"{db}.db").rglob("*"))
-        time.sleep(0.5)
+    place = ours.warehouse / f"{db}.db"
+    until(lambda: not place.exists(), told=lambda: sorted(place.rglob("*")))

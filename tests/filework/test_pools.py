@@ -2,13 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
 from metastore.filework import pools
 from metastore.filework.pools import FileSystems
 from metastore.rpc.limits.workers import Workers
+from tests.waiting import until
 
 SILENT = "hdfs://silent/x"
 
@@ -66,7 +66,7 @@ def test_a_silent_one_has_a_limit_and_others_go_on(systems: FileSystems) -> None
     assert sum("does not answer, and 16 calls wait" in outcome for outcome in outcomes) == 5
     assert gate.calls == pools.THREADS
     gate.open.set()
-    _until(lambda: systems.run(SILENT, str, 1) == "1")
+    until(lambda: systems.run(SILENT, str, 1) == "1")
 
 
 def test_what_nobody_waits_for_any_more_is_undone_and_what_is_asked_again_is_joined(systems: FileSystems) -> None:
@@ -90,15 +90,8 @@ def test_who_waits_does_not_count_among_those_that_work(systems: FileSystems) ->
     workers, gate = Workers(1), Gate()
     systems.limit_ms = 10_000
     waiting = workers.submit(systems.run, SILENT, gate)
-    _until(lambda: gate.calls == 1)
+    until(lambda: gate.calls == 1)
     assert workers.submit(str, 1).result(10) == "1"
     gate.open.set()
     waiting.result(10)
     workers.shutdown()
-
-
-def _until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

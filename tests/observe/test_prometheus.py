@@ -27,6 +27,7 @@ from metastore.observe.meters import Meters
 from metastore.store.database import Database
 from tests.caller import Caller, refused
 from tests.ports import free_port
+from tests.waiting import until
 
 from .scrape import Series, get, parsed
 
@@ -114,12 +115,16 @@ def port(metastore: Callable[..., str]) -> tuple[int, str]:
     return number, metastore(**QUICK, **{"metastore.metrics.port": str(number)})
 
 
-def until(port: int, condition: Callable[[dict[Series, float]], bool]) -> dict[Series, float]:
-    deadline = time.monotonic() + 10
-    while not condition(values := parsed(get(port, "/metrics")[2])):
-        assert time.monotonic() < deadline, values
-        time.sleep(0.1)
-    return values
+def measured(port: int, condition: Callable[[dict[Series, float]], bool]) -> dict[Series, float]:
+    """The figures, once they are as wanted."""
+
+    def look() -> dict[Series, float] | None:
+        values = parsed(get(port, "/metrics")[2])
+        return values if condition(values) else None
+
+    found = until(look, told=lambda: get(port, "/metrics")[2])
+    assert found is not None
+    return found
 
 
 def test_a_running_server(port: tuple[int, str], db: Database) -> None:
@@ -135,7 +140,9 @@ def test_a_running_server(port: tuple[int, str], db: Database) -> None:
             table = f"t_{pool}"
             request = ttypes.CompactionRequest(dbname="d", tablename=table, type=2, poolName="idle", properties={})
             ann.call("compact2", request)
-        values = until(number, lambda v: v.get(("hive_compaction_num_initiated", ())) == 2 and ("hive_leader", ()) in v)
+        values = measured(
+            number, lambda v: v.get(("hive_compaction_num_initiated", ())) == 2 and ("hive_leader", ()) in v
+        )
         status, kind, _ = get(number, "/metrics")
         assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
         assert values["hive_open_connections", ()] == 1

@@ -6,7 +6,6 @@ import configparser
 import json
 import re
 import shlex
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from metastore.sources import ENVIRONMENT_PREFIX
 from metastore.store.database import Database
 from tests.observe.scrape import get, names, parsed
 from tests.ports import free_port
+from tests.waiting import until
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 SCRAPED = {"instance", "job"}
@@ -62,10 +62,8 @@ def exported(metastore: Callable[..., str], db: Database) -> dict[str, set[str]]
     uri = metastore(**{"metastore.metrics.port": str(port), "metastore.compactor.worker.threads": "0"})
     with connect(uri) as connection:
         connection.call("get_all_databases")
-    deadline = time.monotonic() + 10
-    while "hive_compaction_num_active_deltas" not in names(text := get(port, "/metrics")[2]):
-        assert time.monotonic() < deadline, text
-        time.sleep(0.1)
+    until(lambda: "hive_compaction_num_active_deltas" in names(get(port, "/metrics")[2]))
+    text = get(port, "/metrics")[2]
     found: dict[str, set[str]] = {}
     for name, labels in parsed(text):
         found.setdefault(name, set()).update(label for label, _ in labels)

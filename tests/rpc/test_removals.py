@@ -1,6 +1,5 @@
 """Directories that cannot be removed, as operators see them, on a real server."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from metastore.cli import main
 from metastore.store.database import Database
 from tests.caller import Caller
 from tests.catalog.conftest import table
+from tests.waiting import until
 
 
 def test_a_removal_that_fails_is_seen_and_retried_and_given_up(
@@ -45,14 +45,14 @@ def test_a_removal_that_fails_is_seen_and_retried_and_given_up(
         assert "the disk is gone" in answer.message
         assert f"--forget {left.id}" in answer.action
         ann.call("create_table", table("other"))  # nobody else minds
-        _until(lambda: [one.owner for one in removals.waiting(connection)] == ["default.poison"])
+        until(lambda: [one.owner for one in removals.waiting(connection)] == ["default.poison"])
         assert not (tmp_path / "warehouse" / "t").exists()
         with pytest.raises(NoSuchObjectError):
             why_table(connection, ("default", "t"))
         (poison,) = removals.waiting(connection)
         assert main(["removals", "--uri", uri]) == 0
         assert "data:,abc" in capsys.readouterr().out
-        _until(lambda: removals.waiting(connection)[0].next_ms is not None)
+        until(lambda: removals.waiting(connection)[0].next_ms is not None)
         assert main(["removals", "--uri", uri, "--forget", str(poison.id)]) == 0
         assert removals.waiting(connection) == []
         with pytest.raises((NoSuchObjectError, MetaError)):
@@ -61,10 +61,3 @@ def test_a_removal_that_fails_is_seen_and_retried_and_given_up(
 
 def _refused(location: str) -> bool:
     raise OSError(f"the disk is gone under {location}")
-
-
-def _until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

@@ -26,6 +26,7 @@ from metastore.store.database import STREAMS, WAITING_STREAMS, Database
 from metastore.store.rows import SHORT, Rows, Snapshot
 from tests.caller import Caller, refused
 from tests.rpc.test_server import Running
+from tests.waiting import until
 
 NUMBERS = func.generate_series(1, text(":n")).column_valued("number")
 
@@ -222,7 +223,7 @@ def test_a_list_of_another_length_is_no_half_message(running: Any, size: int) ->
     server = running(get_partition_names=lambda call, *args: streamed(20, lambda: iter(["x" * size] * 19)))
     with caller(server) as ann, pytest.raises(Exception):  # noqa: B017, PT011 - an answer, or the end of the connection
         ann.call("get_partition_names", "d", "t", -1)
-    assert _becomes(lambda: server.counts.total(Outcome.CRASHED) + server.counts.total(Outcome.BROKEN_OFF) == 1)
+    until(lambda: server.counts.total(Outcome.CRASHED) + server.counts.total(Outcome.BROKEN_OFF) == 1)
 
 
 def test_a_value_that_does_not_fit_is_no_half_message(running: Any) -> None:
@@ -245,7 +246,7 @@ def test_who_does_not_read_is_cut_off(running: Any, monkeypatch: pytest.MonkeyPa
             connection.close()
     with asked(server, "get_partition_names") as connection:
         assert len(read(connection, 40_000_000)) > 40_000_000
-    assert _becomes(lambda: server.counts.total(Outcome.BROKEN_OFF) == STREAMS)
+    until(lambda: server.counts.total(Outcome.BROKEN_OFF) == STREAMS)
     for connection in connections:
         connection.close()
 
@@ -330,14 +331,7 @@ def test_a_stop_finishes_replies_that_are_read(running: Any, monkeypatch: pytest
             assert taken + len(read(connection, 41_000_000)) > 40_000_000
         thread.join(8)
         assert not thread.is_alive()
-    assert _becomes(lambda: server.counts.total(Outcome.FINE if reads else Outcome.BROKEN_OFF) == 1)
-
-
-def _becomes(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return condition()
+    until(lambda: server.counts.total(Outcome.FINE if reads else Outcome.BROKEN_OFF) == 1)
 
 
 def _comes_to_rest(value: Callable[[], int]) -> bool:

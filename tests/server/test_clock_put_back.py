@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from metastore.config import Config
 from metastore.store.database import Database
 from tests.caller import Caller, refused
 from tests.catalog.conftest import ACID, table
+from tests.waiting import until
 
 SETTINGS = {
     "hive.txn.timeout": "2s",
@@ -90,9 +91,9 @@ def test_the_next_server_goes_on(db_url: str, db: Database, tmp_path: Path, is_k
             for txn_id in txn_ids:
                 client.heartbeat(txn_id)
 
-        wait_until(lambda: not (warehouse / "gone").exists(), lambda: living(alive, new))
-        wait_until(lambda: silent in aborted(db), lambda: living(alive, new))
-        wait_until(lambda: client.locks() == [], lambda: living(alive, new))
+        until(lambda: not (warehouse / "gone").exists(), between=lambda: living(alive, new))
+        until(lambda: silent in aborted(db), between=lambda: living(alive, new))
+        until(lambda: client.locks() == [], between=lambda: living(alive, new))
         assert time.monotonic() - started < 25
         with refused("TxnAbortedException"):
             client.commit(silent)
@@ -106,11 +107,3 @@ def test_the_next_server_goes_on(db_url: str, db: Database, tmp_path: Path, is_k
 def aborted(db: Database) -> list[int]:
     with db.engine.connect() as connection:
         return list(connection.exec_driver_sql("SELECT txn_id FROM txn WHERE state = 'a'").scalars())
-
-
-def wait_until(condition: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        meanwhile()
-        time.sleep(0.2)

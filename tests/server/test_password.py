@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +22,7 @@ from metastore.store.embedded.server import EmbeddedPostgres
 from tests.databases import administer
 from tests.observe.scrape import get
 from tests.ports import free_port
+from tests.waiting import until
 
 PASSWORD = "geh:eim/w@rt %5"
 """With what separates the parts of a URL and of a line of .pgpass."""
@@ -135,10 +135,7 @@ def test_a_server_is_let_in_and_nothing_shows_the_password(way: str, guarded: st
                 connection.create_database(f"{way.replace(' ', '').replace('.', '').lower()}{round_}")
                 connection.call("open_txns", ttypes.OpenTxnRequest(num_txns=1, user="u", hostname="h"))
                 _end_all(guarded)
-            deadline = time.monotonic() + 30
-            while get(port, "/readyz")[0] != 200:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            until(lambda: get(port, "/readyz")[0] == 200)
         seen += command_lines() + "".join(get(port, page)[1] for page in ("/readyz", "/livez", "/metrics"))
         others = [
             ["config"],

@@ -3,7 +3,7 @@
 import datetime
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -16,6 +16,7 @@ from metastore.store.leases import Fenced, Lease
 from metastore.txn.config import TxnConfig
 from metastore.txn.models import TxnOwner
 from metastore.txn.service import TxnService
+from tests.waiting import until
 
 LENGTH_MS = 400
 
@@ -54,13 +55,13 @@ def servers(db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Ser
 def test_each_service_runs_in_one_place_and_a_stopped_leader_is_followed(servers: tuple[Server, Server]) -> None:
     first, second = servers
     first.start()
-    wait_until(lambda: len(first.runs) >= 2)
+    until(lambda: len(first.runs) >= 2)
     second.start()
     seen = len(first.runs)
-    wait_until(lambda: len(first.runs) >= seen + 5)
+    until(lambda: len(first.runs) >= seen + 5)
     assert second.runs == []
     first.stop()
-    wait_until(lambda: len(second.runs) >= 2)
+    until(lambda: len(second.runs) >= 2)
     assert max(first.runs) < min(second.runs)
 
 
@@ -69,7 +70,7 @@ def test_a_service_is_due_when_the_lease_is_taken(servers: tuple[Server, Server]
     first, _ = servers
     delayed: list[int] = []
     first.start(Service("hourly", 3_600_000, first.count), Service("later", 60_000, lambda: delayed.append(1), 60_000))
-    wait_until(lambda: len(first.runs) == 1)
+    until(lambda: len(first.runs) == 1)
     assert delayed == []
 
 
@@ -82,7 +83,7 @@ def test_services_go_on_when_the_clock_is_put_forward_or_back(
     monkeypatch.setattr("metastore.schedule._LOOK_AT_CLOCK_S", 0.05)
     rare: list[float] = []
     first.start(Service("count", 50, first.count), Service("hourly", 7_200_000, lambda: rare.append(1)))
-    wait_until(lambda: len(first.runs) >= 2 and len(rare) == 1)
+    until(lambda: len(first.runs) >= 2 and len(rare) == 1)
     moved = datetime.timedelta(hours=hours)
 
     class Clock(datetime.datetime):
@@ -94,7 +95,7 @@ def test_services_go_on_when_the_clock_is_put_forward_or_back(
     monkeypatch.setattr("apscheduler.schedulers.base.datetime", Clock)
     monkeypatch.setattr("metastore.schedule.time.time", lambda: seconds() + moved.total_seconds())
     seen = len(first.runs)
-    wait_until(lambda: len(first.runs) >= seen + 5)
+    until(lambda: len(first.runs) >= seen + 5)
     assert len(rare) == 1
 
 
@@ -150,9 +151,9 @@ def test_a_paused_leader_that_wakes_up_changes_nothing(
     first.start(Service("AcidHouseKeeper", 3_600_000, keep_house))
     assert paused.wait(10)
     second.start()
-    wait_until(lambda: len(second.runs) >= 1)
+    until(lambda: len(second.runs) >= 1)
     awake.set()
-    wait_until(lambda: len(ran) == 1)
+    until(lambda: len(ran) == 1)
     assert type(ran[0]).__name__ == "LeaseLostError"
     assert TxnService(db, TxnConfig()).get_open_txns().open_ids == [silent], "it was not timed out by the first"
     with second.lease.term():
@@ -169,7 +170,7 @@ def test_a_failing_service_is_tried_again(servers: tuple[Server, Server]) -> Non
             raise RuntimeError("not yet")
 
     first.start(Service("fails", 20, fail_twice))
-    wait_until(lambda: len(first.runs) >= 4)
+    until(lambda: len(first.runs) >= 4)
 
 
 def open_silent(db: Database) -> TxnId:
@@ -178,10 +179,3 @@ def open_silent(db: Database) -> TxnId:
     with db.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE txn SET heartbeat_at = heartbeat_at - interval '1 hour'")
     return txn_id
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

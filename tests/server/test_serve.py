@@ -29,6 +29,7 @@ from tests.caller import Caller, Refused
 from tests.fuzz.run import Connection
 from tests.observe.scrape import get
 from tests.ports import free_port
+from tests.waiting import until
 
 
 class Serve:
@@ -150,13 +151,13 @@ def test_doctor_asks_the_running_metastore(
     for child in _children(stopped):
         os.kill(child, signal.SIGSTOP)
     try:
-        _until(lambda: doctor(data_dir, capsys)[0] == 1)
+        until(lambda: doctor(data_dir, capsys)[0] == 1)
         status, said = doctor(data_dir, capsys)
         assert "the database has not answered for 5 s" in said
     finally:
         for one in (*_children(stopped), stopped):
             os.kill(one, signal.SIGCONT)
-    _until(lambda: doctor(data_dir, capsys)[0] == 0)
+    until(lambda: doctor(data_dir, capsys)[0] == 0)
 
 
 def test_a_postgres_that_dies_is_started_again_and_in_the_end_given_up(
@@ -166,14 +167,14 @@ def test_a_postgres_that_dies_is_started_again_and_in_the_end_given_up(
     running = serve("--data-dir", data_dir, "--set", f"metastore.metrics.port={port}")
     with connect(running.uri) as connection:
         connection.create_database("kept")
-        _until(lambda: get(port, "/readyz")[0] == 200)
+        until(lambda: get(port, "/readyz")[0] == 200)
         first = _postmaster(data_dir)
         os.kill(first, signal.SIGKILL)
         assert "kept" in connection.call("get_all_databases")  # it waits, unless a process of the old one answers yet
         # What such a process takes and does not answer any more is told to be unknown. They are gone before the next.
-        _until(lambda: _is_another_postmaster(data_dir, first))
+        until(lambda: _is_another_postmaster(data_dir, first))
         assert connection.call("open_txns", ttypes.OpenTxnRequest(num_txns=1, user="u", hostname="h")).txn_ids
-        _until(lambda: get(port, "/readyz")[0] == 200)
+        until(lambda: get(port, "/readyz")[0] == 200)
         statuses = set()
         killed = 0
         while running.process.poll() is None:
@@ -211,7 +212,7 @@ def test_a_postgres_that_hangs_does_not_keep_the_server_from_its_end(
         for process in ours:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGCONT)
-    _until(lambda: not _postgres_processes(data_dir))
+    until(lambda: not _postgres_processes(data_dir))
     again = serve("--data-dir", data_dir)
     assert again.end()[0] == 0
 
@@ -372,7 +373,7 @@ def test_a_stop_under_load_loses_nothing_that_was_answered(serve: Callable[..., 
     with ThreadPoolExecutor(9) as pool:
         for work in (*[write] * 6, *[read] * 3):
             pool.submit(work)
-        _until(lambda: len(committed) > 200 and len(counts) > 200)
+        until(lambda: len(committed) > 200 and len(counts) > 200)
         started = time.monotonic()
         code, words = running.end()
         assert time.monotonic() - started < 15
@@ -382,13 +383,6 @@ def test_a_stop_under_load_loses_nothing_that_was_answered(serve: Callable[..., 
     with psycopg2.connect(db_url) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT txn_id FROM hive_acid.txn WHERE state = 'c'")
         assert set(committed) <= {txn_id for (txn_id,) in cursor.fetchall()}
-
-
-def _until(condition: Any) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def _postmaster(data_dir: Path) -> Any:

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from metastore.store.database import Database
 from tests.caller import Caller, refused
+from tests.waiting import until
 
 SETTINGS = {
     "hive.txn.timeout": "1s",
@@ -48,7 +48,7 @@ def servers(db_url: str, tmp_path: Path) -> Iterator[list[Server]]:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
 def test_a_leader_that_is_gone_is_followed(servers: list[Server], db: Database, number: signal.Signals) -> None:
-    wait_until(lambda: holder(db) is not None)
+    until(lambda: holder(db) is not None)
     leader = next(server for server in servers if f"-{server.process.pid}-" in str(holder(db)))
     (other,) = [server for server in servers if server is not leader]
     with Caller(leader.uri) as client, Caller(other.uri) as elsewhere:
@@ -61,7 +61,7 @@ def test_a_leader_that_is_gone_is_followed(servers: list[Server], db: Database, 
         else:
             leader.end(number)
         # Whoever keeps house times the silent one out.
-        wait_until(lambda: silent in aborted(db))
+        until(lambda: silent in aborted(db))
         assert f"-{other.process.pid}-" in str(holder(db))
         with refused("TxnAbortedException"):
             elsewhere.commit(silent)
@@ -78,7 +78,7 @@ def test_a_server_without_services_leaves_them_to_others(metastore: Callable[...
     assert holder(db) is None
     with Caller(metastore()) as client:
         client.open()
-    wait_until(lambda: holder(db) is not None)
+    until(lambda: holder(db) is not None)
 
 
 def holder(db: Database) -> str | None:
@@ -91,10 +91,3 @@ def holder(db: Database) -> str | None:
 def aborted(db: Database) -> list[int]:
     with db.engine.connect() as connection:
         return list(connection.exec_driver_sql("SELECT txn_id FROM txn WHERE state = 'a'").scalars())
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

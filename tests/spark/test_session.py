@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import threading
-import time
 from contextlib import nullcontext
 from typing import Any
 
@@ -27,6 +26,7 @@ from hive_acid.spark import AcidSession
 from hive_acid.spark.verbs.frame import AcidTable
 from hive_acid.wire import ttypes
 from tests.spark.checker import check_table, location_of
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -46,12 +46,9 @@ def open_txns(acid: AcidSession) -> Any:
     return len([row for row in listing.rows if row[state] == "open"])
 
 
-def until(condition: Any) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        gc.collect()
-        time.sleep(0.02)
+def until_open(session: AcidSession, expected: int) -> None:
+    """Wait until so many transactions are open: of frames that nobody has any more, none is."""
+    until(lambda: open_txns(session) == expected, between=gc.collect)
 
 
 def test_a_table_is_a_dataframe(numbers: Any) -> None:
@@ -99,7 +96,7 @@ def test_an_error_undoes_the_whole_transaction(numbers: Any, spark: SparkSession
         fail()
     assert check_table(location_of(numbers, "d.t")) == before
     assert ids(numbers) == list(range(10))
-    until(lambda: open_txns(numbers) == 0)
+    until_open(numbers, 0)
 
 
 def test_a_failed_statement_spoils_its_transaction(numbers: Any) -> None:
@@ -248,7 +245,7 @@ def test_a_snapshot_is_one_for_all_its_reads(numbers: Any, spark: SparkSession) 
 
 
 def test_a_lease_lives_as_long_as_what_is_derived_from_the_frame(numbers: Any) -> None:
-    until(lambda: open_txns(numbers) == 0)
+    until_open(numbers, 0)
     derived = [numbers.table("d.t").where("id > 1").select("n")]
     gc.collect()
     assert open_txns(numbers) == 1
@@ -257,10 +254,10 @@ def test_a_lease_lives_as_long_as_what_is_derived_from_the_frame(numbers: Any) -
     assert open_txns(numbers) == 1
     assert derived[0].count().count() == 8
     derived = [numbers.table("d.t").alias("a").join(numbers.table("d.t").alias("b"), "id").agg(F.sum("a.n")).na.fill(0)]
-    until(lambda: open_txns(numbers) == 2)
+    until_open(numbers, 2)
     assert derived[0].collect()[0][0] == 45
     derived.clear()
-    until(lambda: open_txns(numbers) == 0)
+    until_open(numbers, 0)
 
 
 def test_a_snapshot_block_is_kept_by_its_frames(numbers: Any) -> None:
@@ -270,7 +267,7 @@ def test_a_snapshot_block_is_kept_by_its_frames(numbers: Any) -> None:
     assert open_txns(numbers) == 1
     assert table.count() == 10
     del table
-    until(lambda: open_txns(numbers) == 0)
+    until_open(numbers, 0)
 
 
 def test_an_expired_transaction_cannot_commit(spark: SparkSession, metastore: Any) -> None:
@@ -295,7 +292,7 @@ def test_names_and_tables_that_are_not_there(acid: AcidSession, spark: SparkSess
         acid.insert("d.nothing", spark.range(1))
     with pytest.raises(ValueError, match=r"database\.table"):
         acid.table("a.b.c")
-    until(lambda: open_txns(acid) == 0)
+    until_open(acid, 0)
 
 
 def test_creating_tables(acid: AcidSession, spark: SparkSession) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psycopg2
@@ -17,6 +18,7 @@ import pytest
 
 from metastore.store.embedded import server as embedded
 from metastore.store.embedded.server import EmbeddedPostgres, EmbeddedPostgresError
+from tests.waiting import until
 
 NO_FSYNC = {"fsync": "off"}
 OWNER = """
@@ -30,10 +32,7 @@ time.sleep(600)
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "data"
-    deadline = time.monotonic() + 10
-    while postgres_of(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert postgres_of(tmp_path) == []
+    until(lambda: postgres_of(tmp_path) == [], 10, lambda: postgres_of(tmp_path))
 
 
 def postgres_of(below: Path) -> list[int]:
@@ -124,6 +123,11 @@ def test_recovers_from_kill(home: Path, victim: str) -> None:
     assert not left_sockets.exists()
 
 
+def is_another(home: Path, former: int) -> bool:
+    """Whether a Postgres has come up since `former`."""
+    return (home / "cluster" / "postmaster.pid").exists() and postmaster(home) != former
+
+
 def ask(url: str) -> int:
     """The process of the server that answers, which may take its time."""
     deadline = time.monotonic() + 20
@@ -142,8 +146,7 @@ def test_a_server_that_ends_is_started_again_at_the_same_address(home: Path) -> 
             started = time.monotonic()
             former = postmaster(home)
             os.kill(former, signal.SIGKILL)
-            while not (home / "cluster" / "postmaster.pid").exists() or postmaster(home) == former:
-                time.sleep(0.02)
+            until(partial(is_another, home, former))
             assert ask(url)
             assert time.monotonic() - started < 10
             assert query(url, "SELECT * FROM kept") == [(1,)]
@@ -185,10 +188,7 @@ def test_one_that_lets_nobody_in_is_ended_and_started_again(home: Path, monkeypa
         time.sleep(5)
         assert postmaster(home) == former, "one that lets us in goes on"
         os.kill(former, signal.SIGSTOP)
-        deadline = time.monotonic() + 30
-        while not (home / "cluster" / "postmaster.pid").exists() or postmaster(home) == former:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: is_another(home, former))
         assert ask(f"{url}&connect_timeout=2")
         assert query(url, "SELECT * FROM kept") == [(1,)]
 
@@ -249,10 +249,7 @@ def test_server_follows_its_owner(home: Path, tmp_path: Path) -> None:
     assert postgres_of(tmp_path)
     owner.kill()
     owner.wait()
-    deadline = time.monotonic() + 10
-    while postgres_of(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert postgres_of(tmp_path) == []
+    until(lambda: postgres_of(tmp_path) == [], 10, lambda: postgres_of(tmp_path))
     assert not (home / "cluster" / "postmaster.pid").exists()
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from metastore.store.database import Database
 from metastore.store.leases import Fenced, Lease, LeaseLostError
+from tests.waiting import until
 
 LENGTH_MS = 60_000
 SHORT_MS = 300
@@ -62,7 +63,7 @@ def test_one_that_was_renewed_before_the_clock_was_put_back_is_free_soon(
     assert not second.compete()
     first.compete()
     assert not second.compete()
-    wait_until(second.compete)
+    until(second.compete)
 
 
 @pytest.mark.parametrize("is_released", [True, False])
@@ -80,7 +81,7 @@ def test_the_clock_was_put_back_while_nobody_had_it(
     started = time.monotonic()
     assert second.compete() == is_released
     if not is_released:
-        wait_until(lambda: second.compete() or third.compete())
+        until(lambda: second.compete() or third.compete())
         assert time.monotonic() - started >= 3 * SHORT_MS / 1000
     found = next(lease for lease in (second, third) if lease.is_held).first_look()
     (shown_ms,) = db.call("database_clock")[0]
@@ -201,7 +202,7 @@ def test_the_timer_keeps_it_and_another_follows_a_paused_one(
     first, second = new_lease(SHORT_MS), new_lease(SHORT_MS)
     taken = threading.Event()
     first.start()
-    wait_until(lambda: first.is_held)
+    until(lambda: first.is_held)
     second.start(taken.set)
     assert not taken.wait(3 * SHORT_MS / 1000), "it is renewed in time"
     awake = threading.Event()
@@ -228,7 +229,7 @@ def test_a_killed_process_is_followed(db: Database, db_url: str, new_lease: Call
     process.communicate()
     lease.start()
     began = time.monotonic()
-    wait_until(lambda: lease.is_held)
+    until(lambda: lease.is_held)
     assert time.monotonic() - began < 2
     assert row(db)[1] == 2
 
@@ -236,14 +237,14 @@ def test_a_killed_process_is_followed(db: Database, db_url: str, new_lease: Call
 def test_a_database_that_is_away_ends_it_and_it_comes_back(db: Database, new_lease: Callable[..., Lease]) -> None:
     lease = new_lease(SHORT_MS)
     lease.start()
-    wait_until(lambda: lease.is_held)
+    until(lambda: lease.is_held)
     with db.engine.begin() as connection:
         connection.exec_driver_sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     time.sleep(SHORT_MS / 1000)
-    wait_until(lambda: lease.is_held)
+    until(lambda: lease.is_held)
 
 
 def row(db: Database) -> tuple[str, int, object]:
@@ -256,10 +257,3 @@ def expire(db: Database) -> None:
     """Let the lease's time be over."""
     with db.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE lease SET expires_at = clock_timestamp() - interval '1 second'")
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

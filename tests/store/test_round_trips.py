@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from metastore.store.schema.migrate import upgrade
 from tests.caller import Caller, refused
 from tests.databases import administer, url_of
 from tests.served import Served, served
+from tests.waiting import until
 
 TEMPLATE = "template_trips"
 BACKGROUND = ("heartbeat_txns", "pg_is_in_recovery")
@@ -189,18 +189,16 @@ def test_nothing_is_held_across_trips(counted: Counted) -> None:
         lambda: ann.heartbeat(txn_id),
         lambda: ann.commit(txn_id, exclWriteEnabled=False),
     ]
+    look = """
+        SELECT a.state, a.query, l.locktype, l.mode FROM pg_stat_activity a
+          LEFT JOIN pg_locks l ON l.pid = a.pid
+         WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+           AND (a.state LIKE 'idle in transaction%%' OR l.locktype IS NOT NULL)"""
     for step in steps:
         step()
         with counted.server.db.engine.connect() as connection:
-            look = """
-                SELECT a.state, a.query, l.locktype, l.mode FROM pg_stat_activity a
-                  LEFT JOIN pg_locks l ON l.pid = a.pid
-                 WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
-                   AND (a.state LIKE 'idle in transaction%%' OR l.locktype IS NOT NULL)"""
-            deadline = time.monotonic() + 5
-            while found := connection.exec_driver_sql(look).all():  # a heartbeat may just be put down
-                assert time.monotonic() < deadline, found
-                time.sleep(0.02)
+            # A heartbeat may just be put down.
+            until(lambda: not connection.exec_driver_sql(look).all(), 5, lambda: connection.exec_driver_sql(look).all())
 
 
 def _assert_single(trips: dict[str, list[str]]) -> None:

@@ -36,6 +36,7 @@ from tests.fuzz.stage import furnish
 from tests.fuzz.values import Values
 from tests.observe.scrape import get
 from tests.ports import free_port
+from tests.waiting import until
 
 OUTAGE_S = 1.5
 UNKNOWN = "the outcome is unknown"
@@ -416,18 +417,12 @@ def test_a_full_disk_is_the_reason_until_there_is_room_again(
                 for number in range(2000):
                     ann.call("create_table", table(f"t{number}"))
         else:
-            deadline = time.monotonic() + 10
-            while get(port, "/readyz")[0] != 503:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+            until(lambda: get(port, "/readyz")[0] == 503, 10)
         assert get(port, "/readyz")[0] == 503
         assert "No space left" in get(port, "/readyz")[2]
         assert ann.call("getStatus") == ttypes.fb_status.WARNING
         time.sleep(2)
         assert get(port, "/readyz")[0] == 503, "it has asked since"
         filler.unlink()
-        deadline = time.monotonic() + 10
-        while get(port, "/readyz")[0] != 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        until(lambda: get(port, "/readyz")[0] == 200, 10)
         ann.call("create_table", table("later"))

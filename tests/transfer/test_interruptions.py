@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from metastore.catalog.models import Partition
 from metastore.transfer.sources.thrift import ThriftTable
 from tests.served import Served
 from tests.transfer.world import add_partitions, definitions, move_in, snapshots, table, write
+from tests.waiting import until
 
 TABLES = ("sales.items", "sales.orders")
 
@@ -27,11 +27,8 @@ def count(db: Any, rows: str) -> int:
 def killed_when(db: Any, command: Sequence[str], rows: str, enough: int) -> bool:
     """Whether a command was killed once a table of the database had so many rows, before it ended by itself."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
     try:
-        while process.poll() is None and count(db, rows) < enough:
-            assert time.monotonic() < deadline, "the import does nothing"
-            time.sleep(0.005)
+        until(lambda: process.poll() is not None or count(db, rows) >= enough, told="the import does nothing")
         return process.poll() is None
     finally:
         process.kill()

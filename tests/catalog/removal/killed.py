@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +16,7 @@ from metastore.catalog.config import CatalogConfig
 from metastore.catalog.service import CatalogService
 from metastore.filework import files
 from metastore.store.database import Database
+from tests.waiting import until
 
 
 def killed_before(
@@ -43,10 +43,7 @@ def killed_before(
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 0
     # What it had locked, others pass over until the Postgres has noticed.
-    deadline = time.monotonic() + 20
-    while not _backends(db_url) <= before:
-        assert time.monotonic() < deadline, "connections of the killed process stay"
-        time.sleep(0.005)
+    until(lambda: _backends(db_url) <= before, 20, "connections of the killed process stay")
     return os.WIFSIGNALED(status)
 
 

@@ -30,6 +30,7 @@ from metastore.compaction.states import CompactionState, CompactionType
 from metastore.store.database import Database
 from metastore.txn.states import TxnType
 from tests.compaction.crash.table import CrashTable, Snapshot
+from tests.waiting import until
 
 TIMEOUT_S = 3.0
 SETTINGS = {
@@ -255,10 +256,7 @@ class Stress:
 
     def _grow_quiet(self) -> None:
         """Nothing is stuck, nothing of the dead is left, and the rows are those that were committed."""
-        deadline = time.monotonic() + QUIET_WITHIN_S
-        while reason := self._unrest():
-            assert time.monotonic() < deadline, reason
-            time.sleep(0.3)
+        until(lambda: not self._unrest(), QUIET_WITHIN_S, self._unrest)
         for table, story in zip(self._tables, self._stories, strict=True):
             snapshot = table.snapshot()
             assert table.rows(snapshot) == story.rows(snapshot)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -17,6 +16,7 @@ from metastore.compaction.queue.decisions import Decider, Look
 from metastore.compaction.queue.looks import DeltaCount
 from metastore.compaction.queue.service import CompactionService
 from metastore.store.database import Database
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -63,9 +63,7 @@ def commit(client: Connection, *, write: bool = True) -> None:
 
 def warnings(caplog: pytest.LogCaptureFixture, count: int) -> list[str]:
     """They come from another thread."""
-    deadline = time.monotonic() + 10
-    while len(caplog.records) < count and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: len(caplog.records) >= count)
     return [record.getMessage() for record in caplog.records]
 
 
@@ -80,9 +78,7 @@ def test_writers_are_warned(
     monkeypatch.setattr(Pressure, "_ask", lambda *args: (errand(*args), asked.append(1)))
 
     def settle(count: int) -> None:
-        deadline = time.monotonic() + 10
-        while len(asked) < count and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: len(asked) >= count)
         assert len(asked) == count
 
     commit(client)
@@ -133,9 +129,7 @@ def test_another_metastore_is_not_asked_again(
     client.pressure = Pressure(client, client.heartbeats, lambda: now)
     for _ in range(3):
         commit(client)
-        deadline = time.monotonic() + 10
-        while "hive_acid_pressure" not in calls and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: "hive_acid_pressure" in calls)
         now += ASK_AGAIN_S
     assert calls.count("hive_acid_pressure") == 1
     assert caplog.records == []

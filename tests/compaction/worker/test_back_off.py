@@ -21,6 +21,7 @@ from metastore.lock.states import LockAnswer, LockType
 from metastore.txn.models import Intent
 from metastore.txn.states import Operation, TxnType
 from tests.compaction.world import OWNER, World, nothing_left
+from tests.waiting import until
 
 DONE, QUEUED = CompactionState.READY_FOR_CLEANING, CompactionState.INITIATED
 BLOCK = Intent(may_begin_again=False)
@@ -65,13 +66,6 @@ def change(world: World, txn_id: TxnId) -> None:
     """Delete a row by the id that it has for the transaction, and commit."""
     world.write(txn_id, inserts=0, deletes=[min(world.read(world.snapshot(txn_id)))])
     world.txns.commit_txn(txn_id)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def holds_lock(world: World) -> bool:

@@ -14,6 +14,7 @@ import pytest
 from hive_acid.compaction_job import CompactionJob, JobProgress
 from metastore.compaction.worker.executor import WarmSparkExecutor
 from metastore.compaction.worker.job import BackendLostError, CompactionCancelledError, CompactionJobError
+from tests.waiting import until
 
 PROGRAM = """
 import json, os, subprocess, sys, threading, time
@@ -199,9 +200,5 @@ def _is_running(pid: int) -> bool:
 
 def _ends(pid: int) -> bool:
     """Whether a process that has been killed is gone within a moment."""
-    deadline = time.monotonic() + 5
-    while _is_running(pid):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
+    until(lambda: not _is_running(pid), 5)
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from metastore.store.database import Database
 from tests.compaction import world as tables
 from tests.compaction.world import World
 from tests.jvm import FOR_SPARK
+from tests.waiting import until
 
 BY_SPARK = {"tblprops.orc.stripe.size": str(64 * 1024 * 1024)}
 """Properties of a request that has Spark write, however few rows there are."""
@@ -134,7 +135,7 @@ def test_slots_share_one_spark_and_one_compaction_is_stopped(
     with contextlib.closing(WarmSparkExecutor()) as executor, ThreadPoolExecutor() as pool:
         asked = large.request(properties=BY_SPARK)
         stopping = pool.submit(large.worker("worker-2", executor).run_once)
-        _until(lambda: large.service.get(asked.id).job_id is not None)
+        until(lambda: large.service.get(asked.id).job_id is not None)
         beside = small.request()
         working = pool.submit(small.worker("worker-1", executor).run_once)
         txn_id = large.service.get(asked.id).txn_id
@@ -157,10 +158,3 @@ def test_slots_share_one_spark_and_one_compaction_is_stopped(
 def _application(compaction: Compaction) -> str:
     assert compaction.job_id is not None
     return compaction.job_id.partition(":")[0]
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 90
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from metastore.compaction.config import CompactionConfig
 from metastore.compaction.worker.executor import executor_for
 from tests.compaction.world import World
 from tests.ports import await_port, free_port
+from tests.waiting import until
 
 from .test_connect_backend import started
 from .test_spark import minor_then_major
@@ -38,10 +38,9 @@ def cluster(tmp_path: Path) -> Iterator[str]:
     with started("spark-class", *master, log=logs / "master", **SMALL) as process:
         await_port(port, process, logs / "master")
         with started("spark-class", *worker, log=logs / "worker", **SMALL):
-            deadline = time.monotonic() + 60
-            while "Successfully registered with master" not in (text := (logs / "worker").read_text()):
-                assert time.monotonic() < deadline, text[-3000:]
-                time.sleep(0.2)
+            log = logs / "worker"
+            registered = "Successfully registered with master"
+            until(lambda: registered in log.read_text(), told=lambda: log.read_text()[-3000:])
             yield url
 
 

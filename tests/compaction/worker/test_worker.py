@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,6 +22,7 @@ from metastore.store.database import Database
 from metastore.txn.models import Intent
 from metastore.txn.states import Operation
 from tests.compaction.world import OWNER, World, fail, nothing_left, write_directory
+from tests.waiting import until
 
 MINOR, MAJOR = CompactionType.MINOR, CompactionType.MAJOR
 
@@ -241,11 +241,10 @@ def test_progress_is_stored(world: World) -> None:
     def told(job: CompactionJob, report: TellProgress) -> None:
         report(JobProgress("app-1:1"))
         report(JobProgress(None, {"rows": 1, "files": 0, "bytes_written": 10, "phase": "inserts"}))
-        deadline = time.monotonic() + 5
-        while not seen or seen[-1].progress is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-            seen.append(world.service.get(CompactionId(job.id)))
+        until(
+            lambda: seen and seen[-1].progress is not None,
+            between=lambda: seen.append(world.service.get(CompactionId(job.id))),
+        )
 
     world.executor.tell = told
     done = world.compact(MAJOR)
@@ -299,10 +298,7 @@ def test_a_rebalance_waits_for_writers_and_they_for_it(world: World) -> None:
     world.executor.before = during
     with ThreadPoolExecutor() as pool:
         working = pool.submit(world.worker().run_once)
-        deadline = time.monotonic() + 5
-        while not any(lock.type is LockType.EXCL_WRITE for lock in world.locks.show_locks("db")):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: any(lock.type is LockType.EXCL_WRITE for lock in world.locks.show_locks("db")))
         assert not working.done()
         world.txns.commit_txn(writer)
         assert working.result(10)

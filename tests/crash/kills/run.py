@@ -21,6 +21,7 @@ from tests.served import Served
 from tests.spark.checker import check_table, location_of
 from tests.spark.house import House
 from tests.spark.reading import Reader
+from tests.waiting import until
 
 TIDY_EVERY = 15
 """After so many statements tables are compacted and cleaned."""
@@ -140,10 +141,7 @@ class Kills:
 
     def _tidy(self) -> None:
         """All dead clients are timed out, tables compacted and cleaned: rows stay, and nothing of the dead does."""
-        deadline = time.monotonic() + PATIENCE_S
-        while self._jobs_of_the_dead():
-            assert time.monotonic() < deadline, "a job of a dead client does not end"
-            time.sleep(0.05)
+        until(lambda: not self._jobs_of_the_dead(), PATIENCE_S, "a job of a dead client does not end")
         self._house.time_out()
         for table in (PARTITIONED, FLAT):
             name = f"{self.database}.{table}"

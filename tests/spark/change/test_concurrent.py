@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +14,7 @@ from hive_acid.errors import WriteConflictError
 from hive_acid.operators import show
 from hive_acid.spark import AcidSession
 from hive_acid.transactions.locks import overwrite_component
+from tests.waiting import until
 
 WRITERS, ROUNDS, ATTEMPTS = 3, 5, 40
 BUSY = {
@@ -51,7 +51,7 @@ def test_counters_and_tokens(spark: SparkSession, metastore: Any) -> None:
         def read() -> Any:
             last: dict[Any, Any] = {}
             reads = 0
-            while not ended.is_set():
+            while not ended.wait(0.2):  # without a rest the reader took as much of the machine as all writers
                 with acid.snapshot():
                     counters = [(row.p, row.id, row.n) for row in acid.table("d.counter").collect()]
                     tokens = acid.table("d.token").count()
@@ -80,11 +80,9 @@ def test_counters_and_tokens(spark: SparkSession, metastore: Any) -> None:
         tokens = sorted((row.writer, row.round) for row in acid.table("d.token").collect())
         assert tokens == [(writer, number) for writer in range(WRITERS) for number in range(ROUNDS)]
         # The writers may be through before the first compaction, which begins by starting a Spark of its own.
-        deadline = time.monotonic() + 120
-        while not (states := states_of_compactions(acid)) & {"succeeded", "ready for cleaning"}:
-            assert time.monotonic() < deadline, states
-            time.sleep(0.2)
-        assert "failed" not in states
+        merged = {"succeeded", "ready for cleaning"}
+        until(lambda: states_of_compactions(acid) & merged, 120, lambda: states_of_compactions(acid))
+        assert "failed" not in states_of_compactions(acid)
         assert {(row.p, row.id): row.n for row in acid.table("d.counter").collect()} == found
         assert sorted((row.writer, row.round) for row in acid.table("d.token").collect()) == tokens
 
@@ -102,10 +100,7 @@ def test_an_update_that_waited_for_a_change_begins_anew(acid: AcidSession, spark
     overwriter.lock(overwrite_component("d", "t", beside_readers=True))
     with ThreadPoolExecutor() as pool:
         updating = pool.submit(acid.update, "d.t", {"n": "n + 1"})
-        deadline = time.monotonic() + 60
-        while not any("waiting" in str(row).lower() for row in show.locks(acid.connection).rows):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: any("waiting" in str(row).lower() for row in show.locks(acid.connection).rows))
         overwriter.commit()
         updating.result(60)
     assert sorted(row.n for row in acid.table("d.t").collect()) == [1, 1]

@@ -8,7 +8,6 @@ then has to leave nothing but what the compaction made.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,7 @@ from tests.served import served
 from tests.spark.checker import check_table, check_visible, location_of
 from tests.spark.house import House
 from tests.spark.placed import place, write_events
+from tests.waiting import until
 
 NAME = "d.t"
 COLUMNS = {"id": "int", "name": "string"}
@@ -236,13 +236,9 @@ def test_everybody_reads_on(scene: Scene) -> None:
 
 def clean_all(scene: Scene) -> None:
     """Nobody is in the way, as soon as the heartbeat threads have ended what the last frames held."""
-    until = time.monotonic() + 10
-    run = scene.house.clean()
-    while not run.cleaned and time.monotonic() < until:
-        time.sleep(0.1)
-        run = scene.house.clean()
-    assert run.cleaned
-    assert not run.failed
+    runs = [scene.house.clean()]
+    until(lambda: runs[-1].cleaned, 10, between=lambda: runs.append(scene.house.clean()))
+    assert not runs[-1].failed
 
 
 def count(reader: Reader) -> int:

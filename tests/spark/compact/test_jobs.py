@@ -15,6 +15,7 @@ from typing import Any
 
 from hive_acid.compaction_job import JobProgress, TellProgress
 from hive_acid.spark.compact.jobs import Jobs
+from tests.waiting import until
 
 
 class Conf:
@@ -137,8 +138,7 @@ def test_one_job_is_cancelled() -> None:
     def story(lines: Lines, answers: io.StringIO) -> None:
         for number in (1, 2, 3):
             lines.say({"id": number})
-        while answers.getvalue().count("job_id") < 3:
-            time.sleep(0.01)
+        until(lambda: answers.getvalue().count("job_id") >= 3)
         for number in (1, 2, 99):
             lines.say({"cancel": number})
 
@@ -157,8 +157,7 @@ def test_a_spark_that_is_gone_is_told() -> None:
     def story(lines: Lines, answers: io.StringIO) -> None:
         lines.say({"id": 1})
         lines.say({"id": 2})
-        while answers.getvalue().count('"ok"') < 2:
-            time.sleep(0.01)
+        until(lambda: answers.getvalue().count('"ok"') >= 2)
         sessions.fails = True
         lines.say({"id": 3})
         lines.say(["no job"])

@@ -19,6 +19,7 @@ from hive_acid.spark.jvm.interrupts import cancelled_with_errors
 from hive_acid.transactions.states import TransactionState
 from hive_acid.transactions.transaction import Transaction
 from tests.interrupts import interrupted
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 ENOUGH_S = 1.0
@@ -72,10 +73,7 @@ def test_an_interrupted_statement_ends_with_its_job(
     assert [tuple(row) for row in acid.table("d.t").collect()] == [(1, 10)]
     assert acid.insert("d.t", spark.sql("SELECT 2L AS id, 20L AS v")) == 1
     tracker = spark.sparkContext.statusTracker()
-    deadline = time.monotonic() + TASK_S / 2
-    while tracker.getActiveJobsIds() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not tracker.getActiveJobsIds()
+    until(lambda: not tracker.getActiveJobsIds(), TASK_S / 2)
     assert not spark.sparkContext.getJobTags()
     shown = acid.sql("SHOW TRANSACTIONS").collect()
     assert [row.state for row in shown if row.state != "ABORTED"] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from pyspark.sql import SparkSession
 from hive_acid.filesystem import files
 from hive_acid.operators import show
 from hive_acid.spark import AcidSession
+from tests.waiting import until
 
 PROPERTIES = {
     "full": {},
@@ -34,11 +34,7 @@ def read(acid: AcidSession) -> Any:
 
 def until_nobody_reads(acid: AcidSession) -> None:
     """What is cached outlives its frame; without a snapshot a table made anew has the place of the one before."""
-    deadline = time.monotonic() + 60
-    while any("open" in row for row in show.transactions(acid.connection).rows):
-        assert time.monotonic() < deadline
-        gc.collect()
-        time.sleep(0.05)
+    until(lambda: not any("open" in row for row in show.transactions(acid.connection).rows), between=gc.collect)
 
 
 def create(acid: AcidSession, kind: Any) -> None:

@@ -22,6 +22,7 @@ from hive_acid.spark import AcidSession
 from tests.served import served
 from tests.spark.conftest import OVER_CONNECT
 from tests.spark.house import House
+from tests.waiting import until
 
 ROWS = 6
 ALL = [0, 1, 2, 3, 4, 5]
@@ -57,10 +58,7 @@ class Scene:
             return int(connection.execute(text("SELECT count(*) FROM txn WHERE state = 'o'")).scalar())  # type: ignore[arg-type]
 
     def require_open(self, wanted: int, what: str) -> None:
-        until = time.monotonic() + 20
-        while self.open() != wanted and time.monotonic() < until:
-            time.sleep(0.05)
-        assert self.open() == wanted, what
+        until(lambda: self.open() == wanted, 20, what)
 
     def directories(self) -> int:
         at = self.acid.connection.table("d", "t").location

@@ -1,7 +1,6 @@
 """What a transaction keeps from being cleaned: the tables that it names when it is opened, and no others."""
 
 import gc
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +25,7 @@ from hive_acid.write.staging import Staging
 from metastore.store.database import Database
 from tests.served import served
 from tests.spark.house import House
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -66,11 +66,7 @@ def openings(seen: Any) -> Any:
 
 
 def until_none_is_named(db: Any, collect: Any = gc.collect) -> None:
-    until = time.monotonic() + 30
-    while named(db) and time.monotonic() < until:
-        collect()
-        time.sleep(0.05)
-    assert named(db) == set()
+    until(lambda: named(db) == set(), told=lambda: named(db), between=collect)
 
 
 # --- frames and blocks ----------------------------------------------------------------------------
@@ -375,12 +371,12 @@ def test_the_cleaner_waits_for_what_a_block_has_named_and_for_nothing_else(
             acid.table("d.c")
     assert acid.table("d.c").count() == 6
     gc.collect()
-    until = time.monotonic() + 30
-    while (len(deltas(acid, "a")), len(deltas(acid, "b"))) != (1, 1):
-        assert time.monotonic() < until
+
+    def collect() -> None:
         gc.collect()
-        time.sleep(0.1)
         house.clean()
+
+    until(lambda: (len(deltas(acid, "a")), len(deltas(acid, "b"))) == (1, 1), between=collect)
 
 
 @pytest.mark.slow

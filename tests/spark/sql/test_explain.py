@@ -16,7 +16,7 @@ from hive_acid.spark.limits import Limits
 from hive_acid.wire import ttypes
 from tests.spark.checker import location_of
 from tests.spark.conftest import OVER_CONNECT
-from tests.spark.test_session import until
+from tests.waiting import until
 
 OF_PLANS = "hive_acid.spark.plans"
 
@@ -51,7 +51,7 @@ def told(acid: AcidSession, db: Any, caplog: pytest.LogCaptureFixture) -> Any:
         plan = shown.partition("== ACID Plan ==\n")[2].strip()
         assert plan == said(caplog)
         assert state_of(acid, db) == before, "EXPLAIN changes nothing"
-        until(lambda: gc.collect() >= 0 and not open_transactions(db))
+        until(lambda: not open_transactions(db), between=gc.collect)
         caplog.clear()
         acid.sql(text).collect()
         assert said(caplog) == plan

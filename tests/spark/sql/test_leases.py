@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 import hive_acid.spark
 from hive_acid.spark import AcidSession
 from tests.spark.snapshots.test_leases import named
-from tests.spark.test_session import until
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -29,4 +29,4 @@ def test_a_query_keeps_the_tables_that_it_reads(acid: AcidSession, db: Any) -> N
         inside = acid.sql("SELECT * FROM d.c")
         assert named(db) == {"a", "b"}, "what else the block will read is not known"
     del frame, inside
-    until(lambda: gc.collect() >= 0 and named(db) == set())
+    until(lambda: named(db) == set(), between=gc.collect)

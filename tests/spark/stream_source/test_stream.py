@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.spark.house import House
 from tests.spark.stream_source.walk import Walk
 from tests.values.rows.exact import rows_of
 from tests.values.rows.hostile import TYPES, stored
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
@@ -268,9 +268,7 @@ def test_a_batch_keeps_its_files_and_ends(acid: AcidSession, postgres_url: str, 
 
         query = Stream(own, tmp_path / "checkpoint").started(own.read_stream("d.t"), take, processingTime="1 hour")
         try:
-            end = time.monotonic() + 60
-            while not found and time.monotonic() < end:
-                time.sleep(0.1)
+            until(lambda: found)
             assert found == [[(1,), (2,)]]
             own.drop_table("d.t")
         finally:
