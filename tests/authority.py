@@ -14,6 +14,15 @@ class Pair:
     certificate: Path
     key: Path
 
+    @property
+    def shown_by_a_server(self) -> dict[str, str]:
+        """The settings of a server with TLS that shows this certificate."""
+        return {
+            "metastore.use.SSL": "true",
+            "metastore.keystore.path": str(self.certificate),
+            "metastore.tls.key": str(self.key),
+        }
+
 
 class Authority:
     """Makes files in `directory`."""

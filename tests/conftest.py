@@ -11,6 +11,7 @@ from metastore.config import Config
 from metastore.store.database import Database
 from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.schema.migrate import upgrade
+from tests.authority import Authority
 from tests.databases import Databases, administer, url_of
 from tests.sampling import Sample, sampled
 
@@ -51,6 +52,12 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = {"fsync": "off", "autovacuum": "off"}
     with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), settings=settings) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """A CA for servers and clients."""
+    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="session")

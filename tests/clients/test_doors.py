@@ -27,20 +27,10 @@ GENERATIONS = (
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
 def encrypted(
     authority: Authority, postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
-    pair = authority.issue("metastore", "DNS:localhost", "IP:127.0.0.1")
-    settings = {
-        "metastore.use.SSL": "true",
-        "metastore.keystore.path": str(pair.certificate),
-        "metastore.tls.key": str(pair.key),
-    }
+    settings = authority.issue("metastore", "DNS:localhost", "IP:127.0.0.1").shown_by_a_server
     with served(postgres_url, template, tmp_path_factory.mktemp("tls") / "warehouse", settings) as running:
         yield running
 

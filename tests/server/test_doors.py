@@ -17,21 +17,11 @@ from tests.served import Served, served
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
 def guarded(
     authority: Authority, postgres_url: str, template: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
     pair = authority.issue("metastore", "IP:127.0.0.1")
-    settings = {
-        "metastore.use.SSL": "true",
-        "metastore.keystore.path": str(pair.certificate),
-        "metastore.tls.key": str(pair.key),
-        "metastore.tls.client.ca": str(authority.ca),
-    }
+    settings = {**pair.shown_by_a_server, "metastore.tls.client.ca": str(authority.ca)}
     with served(postgres_url, template, tmp_path_factory.mktemp("guarded") / "warehouse", settings) as running:
         yield running
 

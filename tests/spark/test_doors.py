@@ -16,16 +16,18 @@ pytestmark = pytest.mark.spark
 
 
 def test_a_session_logs_in(
-    spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    postgres_url: str,
+    template: str,
+    authority: Authority,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    authority = Authority(tmp_path / "authority")
     pair = authority.issue("metastore", "DNS:localhost", "IP:127.0.0.1")
     change(tmp_path / "users", "ann", "geheim")
     (tmp_path / "password").write_text("geheim\n")
     settings = {
-        "metastore.use.SSL": "true",
-        "metastore.keystore.path": str(pair.certificate),
-        "metastore.tls.key": str(pair.key),
+        **pair.shown_by_a_server,
         "metastore.authentication": "password",
         "metastore.authentication.password.file": str(tmp_path / "users"),
     }

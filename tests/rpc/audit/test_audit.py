@@ -31,8 +31,8 @@ from metastore.rpc.doors.passwords import change
 from metastore.rpc.request import Request
 from tests.caller import Caller, Refused
 from tests.repository.methods import methods
-from tests.rpc.doors.conftest import until
 from tests.served import served
+from tests.waiting import until
 
 READERS = re.compile(
     r"(get|list|show|fetch|is|flush)[A-Z_]|find_columns|partition_name|heartbeat|translate_|scheduled_query"

@@ -1,7 +1,6 @@
 """A CA, its certificate for this machine, and servers behind doors."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,11 +13,6 @@ from tests.authority import Authority, Pair
 from tests.rpc.test_server import Running, base_handlers
 
 NAMES = ("DNS:localhost", "IP:127.0.0.1")
-
-
-@pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +38,7 @@ def guarded(pair: Pair) -> Iterator[Callable[..., Running]]:
 
 
 def tls_settings(pair: Pair) -> list[str]:
-    return ["metastore.use.SSL=true", f"metastore.keystore.path={pair.certificate}", f"metastore.tls.key={pair.key}"]
+    return [f"{key}={value}" for key, value in pair.shown_by_a_server.items()]
 
 
 @pytest.fixture
@@ -67,11 +61,3 @@ def wrong_answers_to_threads(connection: Connection) -> list[str]:
     for thread in threads:
         thread.join()
     return wrong
-
-
-def until(condition: Callable[[], Any]) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -30,8 +30,9 @@ from metastore.rpc.handlers.session import _connection
 from metastore.settings import SettingError
 from tests.authority import Authority, Pair
 from tests.forks import bounded, status_of
-from tests.rpc.doors.conftest import tls_settings, until, wrong_answers_to_threads
+from tests.rpc.doors.conftest import tls_settings, wrong_answers_to_threads
 from tests.rpc.test_server import Running, base_handlers
+from tests.waiting import until
 
 Guarded = Callable[..., Running]
 Log = Callable[[], list[str]]
