@@ -444,7 +444,7 @@ WIDE = (*(columns, evolved, added_by_sinks, struct_fields, bucket_columns, merge
 EACH = (sinks, streams, partition_keys, other_keys)
 """Places where each name stands alone."""
 
-PARTS = 11
+PARTS = 22
 
 
 @pytest.mark.parametrize("place", WIDE)
