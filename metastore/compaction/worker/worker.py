@@ -147,19 +147,19 @@ class CompactionWorker:
 
     def _compact(self, attempt: Attempt) -> None:
         compaction = attempt.compaction
-        table, attempt.location = self._target(compaction)
+        _, attempt.location = self._target(compaction)
         owner = TxnOwner(compaction.run_as or self._config.run_as_user or "hive-acid", self._name, "compactor")
         if compaction.type is CompactionType.REBALANCE:
-            self._rebalance(attempt, table, owner)
+            self._rebalance(attempt, owner)
             return
         (attempt.txn_id,) = self._txns.open_txns(1, owner, TxnType.COMPACTION)
         with Watch(attempt, self._txns, self._service, self._heartbeat_s):
             self._lock(attempt, owner)
-            self._merge(attempt, table)
+            self._merge(attempt)
         self._mark_compacted(compaction)
         self._txns.commit_txn(attempt.txn_id)
 
-    def _rebalance(self, attempt: Attempt, table: TableInfo, owner: TxnOwner) -> None:
+    def _rebalance(self, attempt: Attempt, owner: TxnOwner) -> None:
         """A compaction after which rows have other ids: see `metastore.compaction.worker.back_off`."""
         others = BackOff(attempt, self._txns, self._locks)
         others.wait()
@@ -168,7 +168,7 @@ class CompactionWorker:
         with Watch(attempt, self._txns, self._service, self._heartbeat_s, others.look):
             others.lock(owner)
             try:
-                self._merge(attempt, table, others.finish)
+                self._merge(attempt, others.finish)
             except CompactionJobError:
                 others.check()
                 raise
@@ -205,6 +205,16 @@ class CompactionWorker:
             raise CompactionRefusedError(f"partition {compaction.target} does not exist any more")
         return table, location
 
+    def _definition(self, attempt: Attempt) -> TableInfo:
+        """The table, asked for behind the snapshot: what that sees may have columns that were added a moment before.
+
+        An older definition would leave their values out, for good.
+        """
+        table, location = self._target(attempt.compaction)
+        if location != attempt.location:
+            raise CompactionRefusedError(f"{attempt.compaction.target} was moved to {location} meanwhile")
+        return table
+
     def _lock(self, attempt: Attempt, owner: TxnOwner) -> None:
         """Keep the table from being dropped or overwritten meanwhile; who does so now has the right of way."""
         compaction = attempt.compaction
@@ -213,7 +223,7 @@ class CompactionWorker:
         if result.answer is not LockAnswer.ACQUIRED:
             raise MetaError(result.message or f"{compaction.target} is locked")
 
-    def _merge(self, attempt: Attempt, table: TableInfo, done: Callable[[], None] = lambda: None) -> None:
+    def _merge(self, attempt: Attempt, done: Callable[[], None] = lambda: None) -> None:
         """Merge what there is to merge; with nothing to merge there may still be something for the Cleaner.
 
         `done` is called when all is written, and nothing in place yet.
@@ -222,6 +232,7 @@ class CompactionWorker:
         assert txn_id is not None
         txns = self._snapshots.txns(txn_id)
         write_ids = self._snapshots.write_ids(compaction.db, compaction.table, txns)
+        table = self._definition(attempt)
         if compaction.partition is None and table.partition_keys:
             # Nothing to merge: the Cleaner looks through all partitions for what aborted transactions have left.
             limit = write_ids.for_compactor().high_water_mark

@@ -14,13 +14,13 @@ from hive_acid.errors import TxnAbortedError
 from hive_acid.filesystem import files
 from hive_acid.format.names import staging_name
 from hive_acid.ids import CompactionId, TxnId
-from metastore.compaction.models import Compaction, CompactionRequest
+from metastore.compaction.models import Compaction, CompactionRequest, TableInfo
 from metastore.compaction.states import CompactionState, CompactionType
 from metastore.lock.models import LockComponent, LockRequest
 from metastore.lock.states import LockAnswer, LockType
 from metastore.store.database import Database
-from metastore.txn.models import Intent
-from metastore.txn.states import Operation
+from metastore.txn.models import Intent, TxnOwner
+from metastore.txn.states import Operation, TxnType
 from tests.compaction.world import OWNER, World, fail, nothing_left, write_directory
 from tests.waiting import until
 
@@ -41,6 +41,44 @@ def test_major(world: World) -> None:
     (job,) = world.executor.jobs
     assert job.schema == (("id", "int"), ("name", "string"))
     assert job.write_ids.startswith("db.t:2:")
+
+
+@pytest.mark.parametrize("kind", [MINOR, MAJOR, CompactionType.REBALANCE])
+def test_a_column_that_is_added_before_the_snapshot_is_merged(
+    world: World, kind: CompactionType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was looked up earlier lacks it: the values of rows that the snapshot sees would be lost."""
+    world.write()
+    world.write()
+    _before_the_snapshot(world, monkeypatch, lambda there: replace(there, columns=(*there.columns, ("more", "string"))))
+    assert world.compact(kind).state is CompactionState.READY_FOR_CLEANING
+    (job,) = world.executor.jobs
+    assert "delta_0000003_0000003_0000" in {name for name, _ in job.data}
+    assert ("more", "string") in job.schema
+
+
+def test_a_table_that_is_moved_before_the_snapshot_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.write()
+    world.write()
+    _before_the_snapshot(world, monkeypatch, lambda there: replace(there, location=f"{world.root}-elsewhere"))
+    done = world.compact(MAJOR)
+    assert (done.state, "was moved to" in (done.error_message or "")) == (CompactionState.REFUSED, True)
+    assert world.executor.jobs == []
+
+
+def _before_the_snapshot(
+    world: World, monkeypatch: pytest.MonkeyPatch, alter: Callable[[TableInfo], TableInfo]
+) -> None:
+    """Have the table altered, and written to, when a compaction has been taken but sees nothing yet."""
+    begin = world.txns.open_txns
+
+    def changed(how_many: int, owner: TxnOwner, kind: TxnType, *declared: Intent) -> list[TxnId]:
+        if kind is not TxnType.DEFAULT:
+            world.catalogue.tables["db", "t"] = alter(world.catalogue.tables["db", "t"])
+            world.write()
+        return begin(how_many, owner, kind, *declared)
+
+    monkeypatch.setattr(world.txns, "open_txns", changed)
 
 
 def test_minor_makes_twins(world: World) -> None:
