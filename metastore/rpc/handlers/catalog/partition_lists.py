@@ -56,8 +56,12 @@ def _getting(catalog: CatalogService) -> dict[str, Handler]:
         return make(partitions.get(owner, values or []))
 
     def get_partition_req(call: Call, request: Any) -> Any:
-        found = get(database_name(request.dbName, request.catName), request.tblName, request.partVals or [])
-        return ttypes.GetPartitionResponse(partition=found)
+        owner = partitions.owner(database_name(request.dbName, request.catName), request.tblName)
+        there = partitions.get(owner, request.partVals or [])
+        if reader_of(request.validWriteIdList) is None:
+            return ttypes.GetPartitionResponse(partition=structs(owner)(there))
+        found = for_reader(catalog, owner, partitions.named(owner, [there.name]), request)
+        return ttypes.GetPartitionResponse(partition=next(iter(found.short() or ()), None))
 
     def get_partition_by_name(call: Call, database: str, table: str, name: str) -> Any:
         return get(database_name(database), table, name or "")
@@ -266,7 +270,7 @@ def _by_expression(catalog: CatalogService) -> dict[str, Handler]:
     def get_partitions_spec_by_expr(call: Call, request: Any) -> Any:
         owner, found = chosen(call, request)
         return listed(
-            PartitionSpecs(owner, found.each(structs(owner, request))),
+            PartitionSpecs(owner, for_reader(catalog, owner, found, request)),
             lambda specs: ttypes.PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=False),
         )
 
