@@ -2643,6 +2643,14 @@ struct HiveAcidOrphansResponse {
   2: optional string goOnAfter
 }
 
+// Commits a transaction, and gives a table that it has overwritten whole the definition of its new rows, both or
+// neither. Columns, buckets and parameters may be others than before; the rest is left as it is.
+struct HiveAcidReplaceTableRequest {
+  1: required i64 txnid
+  2: required i64 tableId
+  3: required Table table
+}
+
 // --- the service ---
 
 service ThriftHiveMetastore {
@@ -2898,6 +2906,7 @@ service ThriftHiveMetastore {
   HiveAcidPressureResponse hive_acid_pressure(1: HiveAcidPressureRequest rqst) throws (1: MetaException o1)
   HiveAcidOrphansResponse hive_acid_orphans(1: HiveAcidOrphansRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
   HiveAcidRemovalsResponse hive_acid_removals(1: HiveAcidRemovalsRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
+  void hive_acid_replace_table(1: HiveAcidReplaceTableRequest rqst) throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2, 3: NoSuchObjectException o3, 4: InvalidOperationException o4, 5: MetaException o5)
   HiveAcidWhyResponse hive_acid_why(1: HiveAcidWhyRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2)
   bool isPartitionMarkedForEvent(1: string db_name, 2: string tbl_name, 3: map<string,string> part_vals, 4: PartitionEventType eventType) throws (1: MetaException o1, 2: NoSuchObjectException o2, 3: UnknownDBException o3, 4: UnknownTableException o4, 5: UnknownPartitionException o5, 6: InvalidPartitionException o6)
   list<HiveObjectPrivilege> list_privileges(1: string principal_name, 2: PrincipalType principal_type, 3: HiveObjectRef hiveObject) throws (1: MetaException o1)

@@ -201,6 +201,9 @@ own txn rqst.txnid
 ADMIN on server when rqst.replPolicy rqst.replLastIdInfo rqst.writeEventInfos
 INSERT|UPDATE|DELETE|ALTER on numbered rqst.keyValue.tableId when rqst.keyValue
     commit_txn
+own txn rqst.txnid
+alter table rqst.table.dbName rqst.table.tableName rqst.table.catName rqst.table
+    hive_acid_replace_table
 own txn ids.txnid when ids.txnid
 own lock ids.lockid when ids.lockid
     heartbeat

@@ -43,7 +43,7 @@ class Slices:
         fenced = Fenced(db, self.lease)
         common = Common(db, config, name, self.lease, fenced, LockWaiters(), self._meters, Gauges())
         self._transactions = TransactionSlice(common)
-        self._catalogue = CatalogueSlice(common, warehouse, self._transactions.txns)
+        self._catalogue = CatalogueSlice(common, warehouse, self._transactions.txns, self._transactions.commits)
         self._figures = FigureSlice(common)
         self.registry = self._meters.registry
         self.registry.register(self._figures)

@@ -19,6 +19,7 @@ from metastore.rpc.handlers.catalog import (
     partition_lists,
     partitions,
     privileges,
+    replacing,
     statistics,
     table_lists,
     tables,
@@ -26,6 +27,7 @@ from metastore.rpc.handlers.catalog import (
 )
 from metastore.schedule import Service
 from metastore.slices.common import Common, done
+from metastore.txn.commits import ExtendedCommits
 from metastore.txn.service import TxnService
 
 REMOVALS_INTERVAL_MS = 10_000
@@ -35,12 +37,13 @@ REMOVALS_INTERVAL_MS = 10_000
 class CatalogueSlice:
     """Services of the catalogue, made once for a server; its files are below `warehouse`."""
 
-    def __init__(self, common: Common, warehouse: str, txns: TxnService) -> None:
+    def __init__(self, common: Common, warehouse: str, txns: TxnService, commits: ExtendedCommits) -> None:
         config = common.config
         FILE_SYSTEMS.limit_ms = config.catalog.file_timeout_ms
         self._config = config
         self._events = EventLog(common.db, config.events)
         self.catalog = CatalogService(common.db, warehouse, config.catalog, txns)
+        self._commits = commits
         self._materializations = Materializations(common.db)
         self._event_cleaner = EventCleaner(common.fenced, config.events, config.housekeeping)
 
@@ -50,6 +53,7 @@ class CatalogueSlice:
         return {
             **databases.handlers(catalog),
             **tables.handlers(catalog),
+            **replacing.handlers(catalog.alterations, self._commits),
             **table_lists.handlers(catalog),
             **partitions.handlers(catalog),
             **partition_lists.handlers(catalog),

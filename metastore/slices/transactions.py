@@ -38,7 +38,8 @@ class TransactionSlice:
         self.locks = LockService(db, wake)
         self._polling = LockPolling(self.locks, common.waiters, lock_listener(db, common.waiters), config.lock)
         self._replication = ReplicationService(db, config.txn, wake)
-        self._special_calls = SpecialCalls(self._replication, ExtendedCommits(db, wake, common.meters))
+        self.commits = ExtendedCommits(db, wake, common.meters)
+        self._special_calls = SpecialCalls(self._replication, self.commits)
         self._rebuilds = RebuildLocks(db)
         self._min_history = MinHistory(db)
         self._housekeeper = AcidHouseKeeper(

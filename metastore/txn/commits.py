@@ -1,14 +1,21 @@
-"""Commits that carry more than a transaction: a table's parameter, a replication's state (transactions.md §1.5)."""
+"""Commits that carry more than a transaction: a table's parameter, a replication's state (transactions.md §1.5), or
+the definition of the rows that have replaced a table's.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Select, func, select, text
+from sqlalchemy.sql.functions import Function
 
 from hive_acid.errors import MetaError, MetastoreError
 from hive_acid.format.progress import PROGRESS_PREFIX, is_batch
 from hive_acid.ids import TxnId, WriteId
 from metastore.observe.meters import Meters
 from metastore.store.database import Database
+from metastore.store.hot.connection import Rows
 from metastore.txn.calls import Commit, CommitCall, LocksFreed
 from metastore.txn.names import stored_name, stored_partition
 from metastore.txn.states import CONFLICT_REASON
@@ -58,6 +65,39 @@ class CommitExtras:
     parameter: CommitParameter | None = None
     state: ReplicationState | None = None
     writes: tuple[ReplayedWrite, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AloneCommit:
+    """How a commit of a transaction that has overwritten all of a table has ended."""
+
+    txn_id: TxnId
+    full_name: str
+    rows: Rows
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was this call that has committed it."""
+        return self._outcome == "committed"
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing was done, and the transaction is open still."""
+        return self._outcome in ("no_write", "others_write")
+
+    @property
+    def refusal(self) -> str:
+        """Why it `is_refused`."""
+        if self._outcome == "no_write":
+            return f"transaction {self.txn_id} is not committed: it has no write id of {self.full_name}"
+        return (
+            f"transaction {self.txn_id} is not committed: others write to {self.full_name} by the definition that it"
+            " would replace: run it again when they have ended"
+        )
+
+    @property
+    def _outcome(self) -> object:
+        return next(row[1] for row in self.rows if row[0] is not None)
 
 
 class ExtendedCommits:
@@ -116,6 +156,27 @@ class ExtendedCommits:
         answer = self._commit.answers([Commit(target, skip_conflict_check)], rows)[0]
         if isinstance(answer, MetastoreError):
             raise answer
+
+    def commit_alone(self, connection: Connection, txn_id: TxnId, db: str, table: str) -> AloneCommit:
+        """Commit what has overwritten all of a table in the caller's database transaction, if nobody else writes to it.
+
+        Once that has ended, `answered` is to be told, and raises what the commit ended in.
+        """
+        function = func.commit_alone(txn_id, CONFLICT_REASON, stored_name(db), stored_name(table))
+        return AloneCommit(txn_id, f"{db}.{table}", list(map(tuple, connection.execute(_rows_of(function)))))
+
+    def answered(self, commit: AloneCommit) -> None:
+        """Wake who waited for the locks that were freed. Raises what `commit_txn` raises."""
+        if commit.is_refused:
+            raise MetaError(commit.refusal)
+        answer = self._commit.answers([Commit(commit.txn_id, False)], commit.rows)[0]
+        if isinstance(answer, MetastoreError):
+            raise answer
+
+
+def _rows_of(function: Function[Any]) -> Select[Any]:
+    """All columns of the rows that a stored function gives."""
+    return select(text("*")).select_from(function.alias())
 
 
 def _stored_state(state: ReplicationState | None) -> tuple[object, ...]:

@@ -97,6 +97,11 @@ def _overwrite_divided(acid: Any, database: str, _scratch: Path) -> None:
     acid.overwrite(f"{database}.t", _new(acid, "id, v, p", (8, 80, 1), (9, 90, 2)))
 
 
+def _replace(acid: Any, database: str, _scratch: Path) -> None:
+    rows = "VALUES (8, 80, 1), (9, 90, 2) AS g(id, v, p)"
+    acid.sql(f"CREATE OR REPLACE TABLE {database}.t PARTITIONED BY (p) AS SELECT string(v) AS s, id, v, p FROM {rows}")
+
+
 def _multi_insert(acid: Any, database: str, _scratch: Path) -> None:
     builder = acid.multi_insert(_new(acid, "id, v", (8, 80), (9, 90)))
     builder = builder.into(f"{database}.t", values={"id": "id", "v": "v", "p": "0"}, where="id = 8")
@@ -148,6 +153,7 @@ STATEMENTS = {
     "transaction": KilledStatement(_transaction, _two_tables, ("t", "u"), only_in_long_runs=True),
     "overwrite": KilledStatement(_overwrite, _flat, only_in_long_runs=True, locks_out=True),
     "overwrite of partitions": KilledStatement(_overwrite_divided, _divided, only_in_long_runs=True, locks_out=True),
+    "replace": KilledStatement(_replace, _divided, locks_out=True),
     "multi-insert": KilledStatement(_multi_insert, _two_tables, ("t", "u"), only_in_long_runs=True),
     "create as": KilledStatement(_create_as, _flat, ("t", "u"), makes_table=True),
     "load data": KilledStatement(_load_data, _with_a_file, only_in_long_runs=True),

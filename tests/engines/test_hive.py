@@ -80,6 +80,29 @@ def test_buckets(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     assert sorted(joined) == expected[:-1]
 
 
+def test_a_table_is_given_other_columns(hive: HiveEngine, acid: AcidSession, db: str) -> None:
+    """Also its partitions, each of which has columns of its own in Hive."""
+    hive.sql(f"CREATE TABLE {db}.t (id int, name string) PARTITIONED BY (p string) {ACID}")
+    hive.sql(f"INSERT INTO {db}.t PARTITION (p) VALUES (1, 'a', 'x'), (2, 'b', 'y')")
+    hive.sql(f"UPDATE {db}.t SET name = 'c' WHERE id = 2")
+    acid.sql(
+        f"CREATE OR REPLACE TABLE {db}.t PARTITIONED BY (p) CLUSTERED BY (name) INTO 2 BUCKETS AS SELECT CAST(id * 1.5 "
+        f"AS decimal(6,2)) AS amount, concat(name, '!') AS name, DATE'9999-12-31' AS d, 'x' AS p FROM {db}.t"
+    )
+    expected = [("1.50", "a!", "9999-12-31", "x"), ("3.00", "c!", "9999-12-31", "x")]
+    assert hive.sql(f"SELECT * FROM {db}.t ORDER BY amount") == expected
+    assert hive.sql(f"SELECT count(*) FROM {db}.t WHERE p = 'y'") == [("0",)]
+    hive.sql(f"INSERT INTO {db}.t PARTITION (p) VALUES (7.25, 'new', DATE'2020-02-29', 'y')")
+    hive.sql(f"UPDATE {db}.t SET amount = amount + 1 WHERE name = 'a!'")
+    assert [str(row.amount) for row in acid.sql(f"SELECT amount FROM {db}.t ORDER BY amount").collect()] == [
+        "2.50",
+        "3.00",
+        "7.25",
+    ]
+    acid.sql(f"CREATE OR REPLACE TABLE {db}.t PARTITIONED BY (p) AS SELECT name, p FROM {db}.t")
+    assert sorted(hive.sql(f"SELECT * FROM {db}.t")) == [("a!", "x"), ("c!", "x"), ("new", "y")]
+
+
 def test_insert_only(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     hive.sql(f"CREATE TABLE {db}.t (id int) {INSERT_ONLY}")
     hive.sql(f"INSERT INTO {db}.t VALUES (1), (2)")
@@ -228,6 +251,17 @@ def test_statistics(hive: HiveEngine, acid: AcidSession, db: str) -> None:
     assert hive.sql(f"SELECT count(*), max(id) FROM {db}.t") == [("3", "9")]
     acid.analyze(f"{db}.t", columns=["id"])
     assert described(hive, f"{db}.t id")["max"] == "9"
+
+
+def test_statistics_of_partitions(hive: HiveEngine, acid: AcidSession, db: str) -> None:
+    """Hive counts the rows of each by its INSERT, and answers out of that until somebody has written there."""
+    hive.sql(f"CREATE TABLE {db}.t (id int, name string) PARTITIONED BY (p string) {ACID}")
+    hive.sql(f"INSERT INTO {db}.t PARTITION (p) VALUES (1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', 'y'), (4, 'd', 'z')")
+    acid.sql(f"DELETE FROM {db}.t WHERE id = 2")
+    acid.sql(f"INSERT OVERWRITE {db}.t PARTITION (p = 'z') SELECT id, name FROM {db}.t WHERE false")
+    for condition, count in (("p = 'x'", "1"), ("p = 'y'", "1"), ("p = 'z'", "0"), ("p >= 'y'", "1"), ("true", "2")):
+        assert hive.sql(f"SELECT count(*) FROM {db}.t WHERE {condition}") == [(count,)], condition
+        assert hive.sql(f"SELECT count(id), max(id) FROM {db}.t WHERE {condition}")[0][0] == count, condition
 
 
 def test_roles_and_grants(hive: HiveEngine, acid: AcidSession, db: str) -> None:

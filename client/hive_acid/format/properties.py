@@ -10,6 +10,9 @@ ACCURATE = "COLUMN_STATS_ACCURATE"
 """The parameter that says which statistics are counted, so that queries may be answered out of them."""
 INSERT_ONLY = "insert_only"
 LAYOUT_PROPERTY = "hive_acid.layout"
+REPLACED = "hive_acid.replaced"
+"""The parameter of a table that was given other columns with all of its rows: its id, and the write id of those rows.
+"""
 
 
 def property_of(properties: Mapping[str, str], key: str) -> str | None:
@@ -28,6 +31,20 @@ def word_of(properties: Mapping[str, str], key: str, default: str = "") -> str:
 def with_defaults(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
     """`given`, and of `defaults` those that it does not say in another case of letters."""
     return {**{key: value for key, value in defaults.items() if property_of(given, key) is None}, **given}
+
+
+def replaced_mark(table_id: int, write_id: int) -> str:
+    """The value of `REPLACED`."""
+    return f"{table_id}:{write_id}"
+
+
+def replaced_by(properties: Mapping[str, str], table_id: int) -> int:
+    """The write id of the rows with which a table got its definition, 0 if it has had it from the beginning.
+
+    What is said of another table counts as nothing: properties are copied from one to another.
+    """
+    of, _, write_id = properties.get(REPLACED, "").partition(":")
+    return int(write_id) if of == str(table_id) and write_id.isdecimal() else 0
 
 
 def is_transactional(properties: Mapping[str, str]) -> bool:

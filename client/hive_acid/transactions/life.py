@@ -88,6 +88,7 @@ class TransactionLife:
         self._written: dict[str, WriteId] = {}
         self._undo: list[Callable[[], None]] = []
         self._parameter: Any = None
+        self._replacement: Any = None
         self._afterwards: list[Callable[[], None]] = []
         self._after_abort: list[Callable[[], None]] = []
 
@@ -126,6 +127,19 @@ class TransactionLife:
         """
         self.check_open()
         self._parameter = ttypes.CommitTxnKeyValue(tableId=table_id, key=key, value=value)
+
+    def replace_with_commit(self, table_id: int, definition: Any) -> None:
+        """Let the commit give a table that was overwritten whole the definition of its new rows, or do neither.
+
+        `definition` is a Thrift ``Table``. Raises TransactionClosedError if the commit takes something along already.
+        """
+        self.check_open()
+        if self._parameter is not None or self._replacement is not None:
+            raise TransactionClosedError(
+                f"transaction {self.id} replaces a table, or notes how far a stream got, with its commit already: one "
+                "thing goes with a commit"
+            )
+        self._replacement = ttypes.HiveAcidReplaceTableRequest(txnid=self.id, tableId=table_id, table=definition)
 
     def given_up(self, reason: str) -> None:
         """The metastore has ended the transaction, as a heartbeat has learnt."""
@@ -168,10 +182,7 @@ class TransactionLife:
         self.check_open()
         self._claim_end()
         try:
-            request = ttypes.CommitTxnRequest(
-                txnid=self.id, keyValue=self._parameter, exclWriteEnabled=False, txn_type=self._wire_type()
-            )
-            self._connection.call("commit_txn", request)
+            self._call_commit()
         except TxnAbortedError as error:
             self._end(TransactionState.ABORTED)
             self._run_undo()
@@ -194,6 +205,15 @@ class TransactionLife:
         self._end(TransactionState.COMMITTED)
         self._connection.pressure.wrote(self._written)
         self._follow(self._afterwards)
+
+    def _call_commit(self) -> None:
+        if self._replacement is not None:
+            self._connection.call("hive_acid_replace_table", self._replacement)
+            return
+        request = ttypes.CommitTxnRequest(
+            txnid=self.id, keyValue=self._parameter, exclWriteEnabled=False, txn_type=self._wire_type()
+        )
+        self._connection.call("commit_txn", request)
 
     def abort(self) -> None:
         """Undo everything; allowed again and again, and after the metastore's own abort."""

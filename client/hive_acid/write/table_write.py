@@ -40,6 +40,7 @@ from hive_acid.format.names import (
     parse_directory,
 )
 from hive_acid.format.partitions import DEFAULT_PARTITION
+from hive_acid.format.properties import REPLACED, replaced_by, replaced_mark
 from hive_acid.ids import WriteId
 from hive_acid.transactions.locks import Operation, overwrite_component, write_component
 from hive_acid.transactions.states import TransactionKind
@@ -63,13 +64,15 @@ class Intent:
     `partition` gives the name of the one partition that it goes to, None if it goes to others or rows decide.
     `inserts_what_lacks` says that new rows are such as the table has not: partitions that get some count as changed
     then, so of two statements that would insert the same rows into one only the first commits. An overwrite that may go
-    on `beside_readers` does not wait for them.
+    on `beside_readers` does not wait for them. `redefined` makes of the table that is there the one whose rows come in
+    the place of all others, with other columns or buckets: its definition comes with the commit.
     """
 
     operation: Operation
     overwrites: bool = False
     inserts_what_lacks: bool = False
     beside_readers: bool = False
+    redefined: Callable[[Table], Table] | None = None
     partition: Callable[[Table], str | None] = field(default=lambda table: None)
 
     @property
@@ -110,6 +113,9 @@ class TableWrite:
     ) -> None:
         self.table = table
         self.transaction = transaction
+        self._there: Table | None = None
+        if intent.redefined is not None:
+            self._there, self.table = table, intent.redefined(table)
         self.intent = intent
         self.created = 0
         """How many partitions it has registered."""
@@ -268,7 +274,18 @@ class TableWrite:
             self._verify(published)  # who has moved the table has moved what is staged, too
             raise
         self._verify(published)
+        if self._there is not None:
+            self._redefine()
         return published
+
+    def _redefine(self) -> None:
+        """Have the definition of the new rows come with the commit."""
+        table, wire = self.table, self._unchanged()
+        told = table.to_wire(wire.owner)
+        wire.sd.cols, wire.sd.bucketCols, wire.sd.numBuckets = told.sd.cols, told.sd.bucketCols, told.sd.numBuckets
+        mark = replaced_mark(table.id, self.transaction.write_id(table.database, table.name))
+        wire.parameters = {**(wire.parameters or {}), **table.parameters, REPLACED: mark}
+        self.transaction.replace_with_commit(table.id, wire)
 
     def _name(self, values: Values) -> str:
         """The name of a partition, "" for an unpartitioned table's one."""
@@ -372,7 +389,7 @@ class TableWrite:
 
     def _unchanged(self) -> Any:
         """What the metastore says of the table. Raises TableChangedError if this write does not fit it any more."""
-        before = self.table
+        before = self._there or self.table
         meant = TableReference(before.database, before.name, before.id or None)
         now, wire = self._definitions.told(meant, self.transaction)
         if _essentials(now) != _essentials(before):
@@ -444,7 +461,8 @@ def _essentials(table: Table) -> tuple[object, ...]:
     keys = tuple((key.name, key.type) for key in table.partition_keys)
     kind = table.is_transactional, table.is_full_acid, table.input_format
     hashed = {column.name: column.type for column in table.columns if column.name in table.bucket_columns}
-    return table.location, keys, kind, table.bucket_columns, table.buckets, table.bucketing_version, hashed
+    buckets = table.bucket_columns, table.buckets, table.bucketing_version
+    return table.location, keys, kind, buckets, hashed, replaced_by(table.parameters, table.id)
 
 
 def _demands(table: Table) -> dict[tuple[object, ...], str | None]:

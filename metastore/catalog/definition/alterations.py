@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, func, null, select, update
@@ -38,13 +39,15 @@ class AlterRequest:
 
     With `expected` nothing changes unless the parameter still has that value. New columns count for existing partitions
     only with `cascade`; `upkeep` is what the client says of statistics. `check_types` refuses column types by which the
-    files of a plain table could not be read, None if the server's setting says so.
+    files of a plain table could not be read, None if the server's setting says so. `has_new_rows` says that no row of
+    before is seen any more: columns may be any then.
     """
 
     expected: Expectation | None = None
     cascade: bool = False
     upkeep: Upkeep = Upkeep()  # noqa: RUF009 - frozen
     check_types: bool | None = None
+    has_new_rows: bool = False
 
 
 class Alterations:
@@ -101,6 +104,41 @@ class Alterations:
             return self._removals.beside_others(lambda: in_transaction(self._db, change))
         except (NoSuchObjectError, InvalidObjectError) as error:  # none of the alter methods declares them
             raise InvalidOperationError(f"table {database}.{name} cannot be altered: {error}") from None
+
+    def replace(self, new: Table, table_id: int, commit: Callable[[Connection], bool]) -> None:
+        """Give a transactional table the definition of the rows that have replaced all others, with their `commit`.
+
+        `commit` is called in the database transaction of the change, which is made if it says so. Owner, place, kind,
+        format and partition columns stay. Raises NoSuchObjectError, InvalidOperationError, MetaError.
+        """
+        new = replace(
+            new,
+            database=fold(new.database),
+            name=fold(new.name),
+            columns=lowered(new.columns),
+            partition_keys=lowered(new.partition_keys),
+            location=None,
+            owner=None,
+            owner_type=None,
+        )
+        request = AlterRequest(cascade=True, check_types=False, has_new_rows=True)
+
+        def change(connection: Connection) -> None:
+            if not commit(connection):
+                return
+            stands = locked(connection, new.database, new.name)
+            if stands.id != table_id:
+                raise InvalidOperationError(
+                    f"{stands.full_name} is another table now than the one that was overwritten"
+                )
+            if not stands.is_transactional or _unreplaced(stands) != _unreplaced(self._altered(stands, new, request)):
+                raise InvalidOperationError(
+                    f"{stands.full_name} can be given other columns, buckets and parameters with its new rows: its"
+                    " place, kind and format stay, and it has to be transactional"
+                )
+            self._apply(connection, stands, new, request)
+
+        in_transaction(self._db, change)
 
     def _rename(self, old: Table, new: Table, request: AlterRequest) -> Table:
         """Move the directory and change the rows (`moves`)."""
@@ -164,7 +202,7 @@ class Alterations:
 
     def _altered(self, old: Table, new: Table, request: AlterRequest) -> Table:
         check_types = self._config.check_column_types if request.check_types is None else request.check_types
-        return altered_table(old, new, check_types)
+        return altered_table(old, new, check_types, has_new_rows=request.has_new_rows)
 
     def _apply(self, connection: Connection, old: Table, new: Table, request: AlterRequest) -> Table:
         """Check and store a change of the locked table `old`."""
@@ -190,11 +228,13 @@ class Alterations:
             # Partitions that had the table's columns keep what they had.
             keep = records.columns_json(old.columns)
             connection.execute(update(PARTITION).where(own, PARTITION.c.columns.is_(None)).values(columns=keep))
-        if altered.storage != old.storage:
+        if request.has_new_rows:
+            connection.execute(update(PARTITION).where(own).values(storage=null()))
+        elif altered.storage != old.storage:
             connection.execute(update(PARTITION).where(own, PARTITION.c.storage.is_(None)).values(storage=old.storage))
         if altered.columns != old.columns:
-            constraints.follow_columns(connection, old, altered)
-            privileges.follow_columns(connection, old, altered)
+            constraints.follow_columns(connection, old, altered, by_name=request.has_new_rows)
+            privileges.follow_columns(connection, old, altered, by_name=request.has_new_rows)
         if altered.location != old.location and old.full_name != altered.full_name:
             _move_partitions(connection, old, altered)
         parameters_altered(connection, old.parameters, altered.parameters, altered.database, altered.name)
@@ -212,6 +252,12 @@ class Alterations:
             own = [place for place in connection.execute(query).scalars() if not is_below(place, altered.location)]
             places += sorted(filter(None, own))
         self._neighbours.claim(connection, places, altered, Own(old.id))
+
+
+def _unreplaced(table: Table) -> tuple[object, ...]:
+    """What of a table's definition stays when its rows are replaced, and its columns with them."""
+    storage = {key: value for key, value in table.storage.items() if key in ("inputFormat", "outputFormat")}
+    return table.location, table.is_transactional, table.is_full_acid, table.table_type, storage
 
 
 def _standing(connection: Connection, old: Table) -> Table:

@@ -102,12 +102,12 @@ def adder(constraints: Sequence[Constraint]) -> Callable[[Connection, Table], No
     return add
 
 
-def follow_columns(connection: Connection, old: Table, new: Table) -> None:
+def follow_columns(connection: Connection, old: Table, new: Table, *, by_name: bool = False) -> None:
     """Let constraints follow a change of their table's columns: with a renamed one they go on, with a dropped one they
     end, those of other tables that refer to it too. A column with another name in the place of one that is gone is a
-    renamed one.
+    renamed one, unless columns are known `by_name`.
     """
-    renamed, dropped = column_changes(_columns(old), _columns(new))
+    renamed, dropped = column_changes(_columns(old), _columns(new), by_name=by_name)
     for ids, columns in (("table_id", "columns"), ("parent_id", "parent_columns")):
         if not (renamed or dropped):
             break
@@ -121,13 +121,15 @@ def follow_columns(connection: Connection, old: Table, new: Table) -> None:
                 connection.execute(statement.values({columns: followed}))
 
 
-def column_changes(old: Sequence[Column], new: Sequence[Column]) -> tuple[dict[str, str], set[str]]:
-    """The columns that have another name now, old to new, and those that are gone."""
+def column_changes(
+    old: Sequence[Column], new: Sequence[Column], *, by_name: bool = False
+) -> tuple[dict[str, str], set[str]]:
+    """The columns that have another name now, old to new, and those that are gone; all of them if known `by_name`."""
     before, after = {column.name for column in old}, {column.name for column in new}
     renamed = {
         was.name: now.name
         for was, now in zip(old, new, strict=False)
-        if was.name not in after and now.name not in before
+        if was.name not in after and now.name not in before and not by_name
     }
     return renamed, before - after - renamed.keys()
 

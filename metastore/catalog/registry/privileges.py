@@ -210,9 +210,9 @@ def adder(grants: Sequence[Grant]) -> Callable[[Connection, Table], None]:
     return add
 
 
-def follow_columns(connection: Connection, old: Table, new: Table) -> None:
+def follow_columns(connection: Connection, old: Table, new: Table, *, by_name: bool = False) -> None:
     """Let the privileges on columns follow a change of their table's, as `constraints.follow_columns` does."""
-    renamed, dropped = column_changes(old.columns, new.columns)
+    renamed, dropped = column_changes(old.columns, new.columns, by_name=by_name)
     columns = PRIVILEGE.c
     of_table = columns.table_id == new.id
     if dropped:

@@ -49,10 +49,11 @@ def new_table(table: Table) -> Table:
     return replace(table, created_s=now_s, parameters=parameters)
 
 
-def altered_table(old: Table, new: Table, check_types: bool = True) -> Table:
+def altered_table(old: Table, new: Table, check_types: bool = True, *, has_new_rows: bool = False) -> Table:
     """`new` as it replaces `old`; what a client left out stays as it was.
 
-    `check_types` refuses column types by which the files of a plain table cannot be read. Raises InvalidOperationError
+    `check_types` refuses column types by which the files of a plain table cannot be read; one that `has_new_rows` and
+    no others has no files of before. Raises InvalidOperationError
     for a change that is not allowed, MetaError for a broken transactional rule.
     """
     if new.name != old.name:
@@ -74,7 +75,9 @@ def altered_table(old: Table, new: Table, check_types: bool = True) -> Table:
     new = _transactional(new, old)
     _check_guard(new)
     parameters = kept_progress(old.parameters, new.parameters)
-    if old.is_full_acid:
+    if has_new_rows:
+        pass
+    elif old.is_full_acid:
         if check_acid_columns(old, new) or is_marked_renamed(old.parameters):
             parameters[RENAMED] = "true"
     elif check_types:

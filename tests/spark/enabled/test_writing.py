@@ -98,8 +98,14 @@ def test_a_table_is_replaced(numbers: EnabledSession, spark: SparkSession) -> No
     now = numbers.connection.table("d", "t")
     assert (now.id, now.parameters["k"], rows(spark.table("d.t"))) == (table.id, "v", [(7, 70)])
     assert rows(before) == ALL
+    spark.table("d.t").selectExpr("string(n) AS n", "id + 1L AS more", "id").writeTo("d.t").createOrReplace()
+    assert rows(spark.table("d.t")) == [("70", 8, 7)]
+    assert rows(before) == ALL
+    with pytest.raises(ColumnError, match="overwriteSchema"):
+        pairs(spark, (7, 70)).write.mode("overwrite").saveAsTable("d.t")
+    pairs(spark, (7, 70)).write.mode("overwrite").option("overwriteSchema", "true").saveAsTable("d.t")
+    assert (rows(spark.table("d.t")), numbers.connection.table("d", "t").id) == ([(7, 70)], table.id)
     for other in (
-        spark.table("d.t").selectExpr("id", "string(n) AS n").writeTo("d.t"),
         spark.table("d.t").writeTo("d.t").partitionedBy("n"),
         spark.table("d.t").writeTo("d.t").option("path", "/elsewhere"),
     ):

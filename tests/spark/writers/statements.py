@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -253,6 +253,16 @@ def _two_tables(world: World, first: Expected = _added) -> tuple[World, int]:
     return on(SECOND_TABLE, lambda table: table.with_rows((*table.rows, *_shown(table, NEW))))(after), 2 * len(NEW)
 
 
+def _redefined(world: World) -> tuple[World, None]:
+    """Columns and rows are those of the query, whatever there was; also if there is no table any more."""
+    there = world.get(TABLE)
+    keyed = there is not None and there.is_keyed
+    table = replace(
+        there or TableModel("made", ()), columns=("r", *reversed(COLUMNS), *((KEY,) if keyed else ())), rows=()
+    )
+    return {**world, TABLE: table.with_rows({**row, "r": 5} for row in _shown(table, NEW))}, None
+
+
 # --- what they do ----------------------------------------------------------------------------------
 
 
@@ -398,6 +408,15 @@ def _sql_overwrite(scene: Scene, names: str) -> str:
     return f"INSERT OVERWRITE {scene.name()} SELECT * FROM VALUES {scene.values(NEW)} AS g({names})"
 
 
+def _sql_replace(scene: Scene, names: str) -> str:
+    columns = ", ".join(("5 AS r", *reversed(COLUMNS), *((KEY,) if scene.keyed else ())))
+    clauses = f"PARTITIONED BY ({KEY})" if scene.keyed else ""
+    return (
+        f"CREATE OR REPLACE TABLE {scene.name()} {clauses} AS "
+        f"SELECT {columns} FROM VALUES {scene.values(NEW)} AS g({names})"
+    )
+
+
 def _add_partition(scene: Scene, handle: Handle) -> Run:
     _write_loose(scene)
 
@@ -516,6 +535,7 @@ WRITERS = {
         _sql(_sql_multi_insert), (lambda world: (_two_tables(world, _added_by_name)[0], None),), handles=("name",)
     ),
     "SQL overwrite": Writer(_sql(_sql_overwrite), _on_table(_overwritten_by_place), handles=("name",)),
+    "SQL replace": Writer(_sql(_sql_replace), (_redefined,), handles=("name",)),
     "add partition": Writer(_add_partition, _on_table(_loaded), shapes=(True,), handles=_MEANT),
     "analyze": Writer(_of_session("analyze"), _on_table(_same), handles=_MEANT),
     "add column": Writer(_of_session("add_columns", {"n": "int"}), _on_table(_with_new_column), handles=_MEANT),

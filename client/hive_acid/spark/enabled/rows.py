@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
@@ -17,6 +17,7 @@ from hive_acid.spark.tables.definition import new_table
 
 _COLUMN = re.compile(r"Column<'(.*)'>")
 _EVOLVES = "mergeschema"
+_REDEFINES = "overwriteschema"
 _PLACE = "path"
 _COMPRESSION = "compression"
 
@@ -37,16 +38,21 @@ class NewTable:
         """Raise UnsupportedTableError for what tables here do not have."""
         if self.is_sorted:
             raise UnsupportedTableError("tables are not sorted: leave sortBy and clusterBy out")
-        if unknown := sorted(self.options.keys() - {_EVOLVES, _PLACE, _COMPRESSION}):
+        if unknown := sorted(self.options.keys() - {_EVOLVES, _REDEFINES, _PLACE, _COMPRESSION}):
             raise UnsupportedTableError(
-                f"option {', '.join(unknown)} means nothing to a table of the metastore: path, mergeSchema and "
-                "compression do, and tableProperty of writeTo sets properties"
+                f"option {', '.join(unknown)} means nothing to a table of the metastore: path, mergeSchema, "
+                "overwriteSchema and compression do, and tableProperty of writeTo sets properties"
             )
 
     @property
     def evolves(self) -> bool:
         """Whether columns are added that a table lacks."""
         return str(self.options.get(_EVOLVES, "false")).lower() == "true"
+
+    @property
+    def redefines(self) -> bool:
+        """Whether a table whose rows are all replaced gets the columns of the new ones."""
+        return str(self.options.get(_REDEFINES, "false")).lower() == "true"
 
     def words(self) -> dict[str, Any]:
         """The arguments of `create_table_as`."""
@@ -96,8 +102,21 @@ class Rows:
         self._acid.overwrite(self.table(), self._frame)
 
     def overwrite_all(self) -> None:
-        """Replace all rows, also those of partitions that no new row falls into."""
-        self._acid.replace_rows(self.table(), self._frame)
+        """Replace all rows, also those of partitions that no new row falls into.
+
+        Raises ColumnError for other columns, unless they are to be the table's.
+        """
+        table = self.table()
+        if self._new.redefines:
+            self._replace(table, replace(self._new, keys=tuple(key.name for key in table.partition_keys)))
+            return
+        there = [column.name for column in table.all_columns]
+        if set(there) != {name.lower() for name in self._frame.columns}:
+            raise ColumnError(
+                f"{table.full_name} has columns {', '.join(there)}, and the rows have "
+                f'{", ".join(self._frame.columns)}: option("overwriteSchema", "true") makes these the table\'s'
+            )
+        self._acid.replace_rows(table, self._frame)
 
     def create(self) -> None:
         """Make the table, with these columns and rows. Raises AlreadyExistsError."""
@@ -108,14 +127,17 @@ class Rows:
     def replace(self) -> None:
         """Have these rows in the place of all that are there, in one transaction; properties are set, too.
 
-        Raises NoSuchObjectError; UnsupportedTableError for rows of other columns, or other keys: the table would have
-        to go before its successor is there.
+        Raises NoSuchObjectError; UnsupportedTableError for other keys: the table would have to go before its successor
+        is there.
         """
         table = self._target.table
         if table is None:
             raise NoSuchObjectError(f"the metastore has no table {self._target.full_name}")
-        wanted = new_table(table.full_name, self._frame.schema, **self._new.words())
-        self._acid.replace_table_as(table, wanted, self._frame, properties=self._new.properties)
+        self._replace(table, self._new)
+
+    def _replace(self, table: Table, new: NewTable) -> None:
+        wanted = new_table(table.full_name, self._frame.schema, **new.words())
+        self._acid.replace_table_as(table, wanted, self._frame, properties=new.properties)
 
 
 def names_of_columns(given: Sequence[object], frame: DataFrame) -> tuple[str, ...]:

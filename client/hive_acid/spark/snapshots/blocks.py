@@ -59,6 +59,8 @@ class Block:
     """The task of asyncio that has entered it, if it was one."""
     mark: object = field(default_factory=object)
     """What tasks know that are begun within."""
+    is_of_statement: bool = False
+    """Whether one statement has begun it, and ends it."""
     has_ended: bool = False
     """Set where it is left, which may be on another thread."""
 
@@ -122,11 +124,16 @@ class Blocks:
 
     @contextmanager
     def entered(
-        self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False
+        self,
+        kind: TransactionKind,
+        tables: Iterable[str] = (),
+        *,
+        may_begin_again: bool = False,
+        is_of_statement: bool = False,
     ) -> Iterator[Transaction]:
         """A block of this thread: a writing one commits at its end, or aborts when an error leaves it.
 
-        `tables` are as for `begin`; `may_begin_again` is of `Transaction`.
+        `tables` are as for `begin`; `may_begin_again` is of `Transaction`, `is_of_statement` of `Block`.
         """
         if self._of_thread() is not None:
             raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
@@ -134,7 +141,7 @@ class Blocks:
         transaction.ends_with_block()
         reading = kind is TransactionKind.READ
         lease = Lease(self._spark, transaction.end_later) if reading else None
-        block = Block(transaction, lease, writable=not reading)
+        block = Block(transaction, lease, writable=not reading, is_of_statement=is_of_statement)
         self._local.block = block
         _MARKS.set(_MARKS.get() | {block.mark})
         try:
@@ -207,7 +214,9 @@ class Blocks:
         for attempt in range(1, _BEGINNINGS + 1):
             with (
                 suppress(SnapshotOutdatedError),
-                self.entered(TransactionKind.WRITE, named, may_begin_again=attempt < _BEGINNINGS) as transaction,
+                self.entered(
+                    TransactionKind.WRITE, named, may_begin_again=attempt < _BEGINNINGS, is_of_statement=True
+                ) as transaction,
             ):
                 return self._told(run, transaction, named)
         raise AssertionError("the last attempt returns or raises another error")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import types as t
 
@@ -23,6 +24,9 @@ from hive_acid.format.properties import TRANSACTIONAL, with_defaults
 from hive_acid.spark.values.argument_checks import names_of
 from hive_acid.spark.values.hashing import clustering
 from hive_acid.spark.values.types import check_distinct, hive_columns
+
+COLUMNS, BUCKETS = "columns", "buckets"
+"""What rows that replace all others may bring along."""
 
 
 def new_table(
@@ -128,9 +132,9 @@ def refuse_ordered(table: Table) -> None:
 def differences(table: Table, wanted: Table) -> list[str]:
     """In what the definition that is `wanted` differs from a table's so that rows alone cannot follow, in words."""
     parts: dict[str, Callable[[Table], object]] = {
-        "columns": lambda one: _names(one.columns),
+        COLUMNS: lambda one: _names(one.columns),
         "partition columns": lambda one: _names(one.partition_keys),
-        "buckets": lambda one: (one.bucket_columns, one.buckets if one.bucket_columns else None),
+        BUCKETS: lambda one: (one.bucket_columns, one.buckets if one.bucket_columns else None),
         "order of rows": lambda one: (one.sorted_by, one.skew),
         "place": lambda one: (one.location or table.location).rstrip("/"),
         "format": lambda one: (one.input_format, one.serde),
@@ -140,10 +144,26 @@ def differences(table: Table, wanted: Table) -> list[str]:
     return [word for word, part in parts.items() if part(table) != part(wanted)]
 
 
-def added_columns(table: Table, wanted: Table) -> tuple[Column, ...]:
-    """The columns that the definition that is `wanted` has behind all those of a full-ACID table."""
-    have, want = _names(table.columns), _names(wanted.columns)
-    return wanted.columns[len(have) :] if table.is_full_acid and want[: len(have)] == have else ()
+def redefined(table: Table, wanted: Table, properties: Mapping[str, str]) -> Table:
+    """A table with the columns, the buckets and these `properties` of the one that is `wanted`.
+
+    Raises UnsupportedTableError if it differs in what stays when all rows are replaced.
+    """
+    if differing := [word for word in differences(table, wanted) if word not in (COLUMNS, BUCKETS)]:
+        raise UnsupportedTableError(
+            f"{table.full_name} has other {', '.join(differing)} than what would replace it, and one table cannot take "
+            "the other's place at once: drop it, and create it anew"
+        )
+    stays = {column.name.lower() for column in wanted.all_columns}
+    hashed = {key: value for key, value in wanted.parameters.items() if key == "bucketing_version"}
+    return replace(
+        table,
+        columns=wanted.columns,
+        bucket_columns=wanted.bucket_columns,
+        buckets=wanted.buckets,
+        parameters={**table.parameters, **hashed, **properties},
+        constraints=tuple(one for one in table.constraints if stays.issuperset(name.lower() for name in one.columns)),
+    )
 
 
 def _meanings(table: Table, wanted: Table) -> object:

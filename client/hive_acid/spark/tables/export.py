@@ -23,7 +23,7 @@ from hive_acid.connection import Connection
 from hive_acid.errors import AlreadyExistsError, ColumnError, FilesInTheWayError, FormatError, NoSuchObjectError
 from hive_acid.filesystem import files
 from hive_acid.format.progress import PROGRESS_PREFIX
-from hive_acid.format.properties import ACCURATE
+from hive_acid.format.properties import ACCURATE, REPLACED
 from hive_acid.spark.jvm.frames.observed import count_of
 from hive_acid.spark.jvm.sources import reader_of, writer_of
 from hive_acid.spark.read import insert_only
@@ -42,6 +42,7 @@ _VERSION = 1
 _OF_THIS_TABLE = frozenset(
     {
         CREATED_BY,
+        REPLACED,
         ACCURATE,
         "EXTERNAL",
         "numFiles",

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.about import COLUMNS, HISTORY, AboutTable
 from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
-from hive_acid.errors import ColumnError, NoSuchObjectError, TableNotAcidError, ViewError
+from hive_acid.errors import ColumnError, NoSuchObjectError, SnapshotOutdatedError, TableNotAcidError, ViewError
 from hive_acid.settings import TransactionManager
 from hive_acid.spark.about.rows import rows_about
 from hive_acid.spark.conditions.expressions import Expression
@@ -40,6 +40,8 @@ from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
 
 Frame = TypeVar("Frame", bound=DataFrame)
+_LOOKS = 2
+"""So often a read begins again at most, for a table that got other columns after its snapshot."""
 
 
 class ReadVerbs(TableVerbs):
@@ -106,6 +108,13 @@ class ReadVerbs(TableVerbs):
         block = self._blocks.current()
         if block is not None:
             return self._frame(block.lease, block.transaction, meant, row_id=row_id, where=where)
+        for _ in range(_LOOKS):
+            with suppress(SnapshotOutdatedError):
+                return self._fresh_frame(meant, row_id=row_id, where=where)
+        return self._fresh_frame(meant, row_id=row_id, where=where)
+
+    def _fresh_frame(self, meant: TableReference, *, row_id: bool, where: Expression | None) -> AcidTable | DataFrame:
+        """The frame of a snapshot of its own. Raises SnapshotOutdatedError for a table that is replaced meanwhile."""
         transaction = self._blocks.begin(TransactionKind.READ, [meant.full_name])
         try:
             lease = Lease(self.spark, transaction.end_later)

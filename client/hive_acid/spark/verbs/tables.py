@@ -17,7 +17,7 @@ from hive_acid.operators import compactions
 from hive_acid.spark.tables import requests as compaction
 from hive_acid.spark.tables.convert import convert
 from hive_acid.spark.tables.create_as import create_with_rows
-from hive_acid.spark.tables.definition import added_columns, differences, new_table
+from hive_acid.spark.tables.definition import differences, new_table, redefined
 from hive_acid.spark.tables.export import export_table, read_export
 from hive_acid.spark.tables.load import load
 from hive_acid.spark.tables.partitions import add_partitions, register_found
@@ -29,10 +29,12 @@ from hive_acid.spark.values.argument_checks import check_partition, names_of
 from hive_acid.spark.values.specs import PartitionSpec
 from hive_acid.spark.verbs.changes import ChangeVerbs
 from hive_acid.spark.verbs.definitions import DefinitionVerbs
-from hive_acid.spark.write.overwrite import overwriting
+from hive_acid.spark.write import insert_only
+from hive_acid.spark.write.overwrite import overwrite, overwriting
+from hive_acid.spark.write.planned import Planned
 from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.transaction import Transaction
-from hive_acid.write.table_write import Intent
+from hive_acid.write.table_write import Intent, TableWrite
 
 COMPACTION_TIMEOUT_MS = 3_600_000
 """How long a compaction is waited for."""
@@ -110,8 +112,11 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
             return self.overwrite(table, frame)
         if found.is_full_acid:
             return self.overwrite(table, frame, where="true")
-        raise UnsupportedTableError(
-            f"{found.full_name} is insert-only and has partitions, of which an overwrite replaces those that rows fall "
+        raise self._only_some_replaced(found)
+
+    def _only_some_replaced(self, table: Table) -> UnsupportedTableError:
+        return UnsupportedTableError(
+            f"{table.full_name} is insert-only and has partitions, of which an overwrite replaces those that rows fall "
             "into: TRUNCATE TABLE removes all others before it"
         )
 
@@ -120,23 +125,37 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
     ) -> int:
         """Have the rows of `frame` in a table, as if it were dropped and made as `wanted`; returns their number.
 
-        The rows are replaced in one transaction, and `properties` are set after it; others stay. `frame` may be of the
-        table itself. A full-ACID table may get more columns at its end, which are there, with null, before the rows
-        are, and stay if that fails. Raises UnsupportedTableError if other columns, keys, buckets, place or format
-        differ from those of the table: it would have to go before the other one is there.
+        The rows are replaced in one transaction. Columns and buckets may be any, and come with the same commit, as
+        `properties` do then; else these are set after it. Other properties stay. `frame` may be of the table itself.
+
+        Raises UnsupportedTableError if keys, place, format or kind differ from those of the table: it would have to go
+        before the other one is there. TransactionClosedError for other columns or buckets within a block.
         """
-        added = added_columns(table, wanted)
-        if differing := differences(replace(table, columns=(*table.columns, *added)), wanted):
-            raise UnsupportedTableError(
-                f"{table.full_name} has other {', '.join(differing)} than what would replace it, and one table cannot "
-                "take the other's place at once: drop it, and create it anew"
+        given = dict(properties or {})
+        redefined(table, wanted, given)
+        if not differences(table, wanted):
+            rows = self.replace_rows(table, frame)
+            if given:
+                self.set_properties(table, given)
+            return rows
+        if (block := self._blocks.current()) is not None and not block.is_of_statement:
+            raise TransactionClosedError(
+                f"{table.full_name} gets other columns or buckets with a commit of its own: replace it before the "
+                "block or after it"
             )
-        if added:
-            self.add_columns(table, added)
-        rows = self.replace_rows(table, frame)
-        if properties:
-            self.set_properties(table, properties)
-        return rows
+        if table.partition_keys and not table.is_full_acid:
+            raise self._only_some_replaced(table)
+
+        def intent(transaction: Transaction, meant: TableReference) -> Intent:
+            about = overwriting(self.connection, transaction, meant, {})
+            return replace(about, redefined=lambda there: redefined(there, wanted, given))
+
+        def plan(begun: TableWrite) -> Planned[int]:
+            if begun.table.is_full_acid:
+                return overwrite(self._context, begun, frame, everything=True)
+            return insert_only.overwrite(self._context, begun, frame)
+
+        return self._change(table, intent, plan, also_insert_only=True)
 
     def load_data(
         self,

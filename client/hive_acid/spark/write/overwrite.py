@@ -14,6 +14,7 @@ from hive_acid.catalog.references import TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
 from hive_acid.errors import ColumnError
+from hive_acid.format.partitions import parse_partition_name
 from hive_acid.ids import TxnId
 from hive_acid.spark.values.specs import PartitionSpec, spec_values, with_constants
 from hive_acid.spark.write.insert import new_rows, plan_of, stored
@@ -42,13 +43,18 @@ def overwriting(connection: Connection, transaction: Transaction, meant: TableRe
 
 
 def overwrite(
-    context: Context, begun: TableWrite, frame: DataFrame, partition: PartitionSpec | None = None
+    context: Context,
+    begun: TableWrite,
+    frame: DataFrame,
+    partition: PartitionSpec | None = None,
+    *,
+    everything: bool = False,
 ) -> Planned[int]:
     """Replace rows by those of `frame`; gives their number.
 
     Of an unpartitioned table all rows are replaced, of a partitioned one those of each partition that rows of `frame`
-    fall into. `partition` gives values of the first partition columns, which `frame` then need not have, and no other
-    ones: with all of them, that partition is replaced even if `frame` is empty.
+    fall into, or `everything`. `partition` gives values of the first partition columns, which `frame` then need not
+    have, and no other ones: with all of them, that partition is replaced even if `frame` is empty.
 
     Raises ColumnError for columns, values or a `partition` that do not fit, UnsupportedTableError for a table CLUSTERED
     BY an older hash.
@@ -61,7 +67,11 @@ def overwrite(
 
     def run() -> int:
         write = statement.write()
-        return statement.run(new_rows(table, values, write, plan), write, overwrite=Overwrite(whole)).inserts
+        replaced = [] if whole is None else [whole]
+        if everything and table.partition_keys:
+            names = context.connection.partition_names(table)
+            replaced = [tuple(value for _, value in parse_partition_name(name)) for name in names]
+        return statement.run(new_rows(table, values, write, plan), write, overwrite=Overwrite(replaced)).inserts
 
     return Planned(plan, run, 0)
 

@@ -215,9 +215,12 @@ class SparkStaging(Staging):
             raise
         return StagedFiles(INSERT, values, {0: path}, size=written.close(), directory=directory)
 
-    def nothing(self, table: Table, values: Values) -> StagedFiles:
-        """A file without rows for the partition of `values`: engines that list files need one (acid-format.md §2.7)."""
-        path = files.join(_WRITTEN, "nothing", bucket_file_name(0))
+    def nothing(self, table: Table, values: Values, number: int = 0) -> StagedFiles:
+        """A file without rows for the partition of `values`: engines that list files need one (acid-format.md §2.7).
+
+        Those of one write have each a `number` of their own.
+        """
+        path = files.join(_WRITTEN, f"nothing-{number}", bucket_file_name(0))
         content = empty_acid_file([(column.name, column.type) for column in table.columns])
         files.make_directory(files.parent(files.join(self.location, path)))
         files.write(files.join(self.location, path), content)

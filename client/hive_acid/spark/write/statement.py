@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,14 +24,22 @@ from hive_acid.catalog.constraints import IS_BROKEN
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table
 from hive_acid.connection import Connection
-from hive_acid.errors import ColumnError, ConstraintError, TableChangedError, UnsupportedTableError
+from hive_acid.errors import (
+    ColumnError,
+    ConstraintError,
+    SnapshotOutdatedError,
+    TableChangedError,
+    UnsupportedTableError,
+)
 from hive_acid.filesystem.files import LONGEST_NAME, LONGEST_PATH
 from hive_acid.format.deletion_bitmap import DeletionBitmap, RowSource
 from hive_acid.format.names import is_for_hive_3
 from hive_acid.format.orc.compression import COMPRESSIONS, DEFAULT_COMPRESSION, compression_of
 from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.partitions import parse_partition_name
+from hive_acid.format.properties import replaced_by
 from hive_acid.format.rows import encode_bucket
+from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, NOT_INFERRED, configured
@@ -192,6 +200,7 @@ class Context:
         """
         wanted = wanted if self.skipping else None
         write_ids = transaction.write_ids(table.database, table.name)
+        _refuse_replaced(table, transaction, write_ids)
         partitions: Mapping[str, str] = {}
         pruned = 0
         if table.partition_keys:
@@ -225,13 +234,23 @@ class Context:
         refuse_moved_partitions(self.connection, table, vacant, "while the statement looked for its files")
 
 
+def _refuse_replaced(table: Table, transaction: Transaction, write_ids: ValidWriteIdList) -> None:
+    """Raise SnapshotOutdatedError if the definition, which was asked for behind the snapshot, is of rows after it."""
+    replaced = replaced_by(table.parameters, table.id)
+    if replaced and not write_ids.is_valid(replaced):
+        raise SnapshotOutdatedError(
+            f"{table.full_name} was given other columns, with all of its rows, after transaction {transaction.id} had "
+            "begun, which does not see them: run it again"
+        )
+
+
 class Overwrite(NamedTuple):
     """That new rows replace what there is: in each partition they fall into, and in all of `whole`.
 
-    `whole` are the values of one partition, () for an unpartitioned table; None where only the rows tell.
+    `whole` are the values of partitions, () for an unpartitioned table; none where only the rows tell.
     """
 
-    whole: tuple[str | None, ...] | None
+    whole: Collection[Values]
 
 
 class EventCounts(NamedTuple):
@@ -353,8 +372,10 @@ class Statement:
         if counts.get(INSERT):
             refuse_instants(self.table.columns)
         found = staging.staged(len(self.table.partition_keys)) if any(counts.values()) else []
-        if overwrite is not None and overwrite.whole is not None and not found:
-            found = [staging.nothing(self.table, overwrite.whole)]
+        if overwrite is not None:
+            filled = {staged.values for staged in found}
+            empty = (values for values in overwrite.whole if values not in filled)
+            found += [staging.nothing(self.table, values, number) for number, values in enumerate(empty)]
         self._put_in_place(staging, found, write)
         return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
 
