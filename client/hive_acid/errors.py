@@ -150,6 +150,10 @@ class NameTooLongError(HiveAcidError, OSError):
     """The file system has no room for so long a name or path."""
 
 
+class StorageError(HiveAcidError, OSError):
+    """Files of a statement could not be written or read, as on a disk that is full; nothing of it is stored."""
+
+
 class NoFilesError(HiveAcidError, FileNotFoundError):
     """There are no files where a statement is to take some from."""
 

@@ -22,6 +22,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 import hive_acid.spark
+from hive_acid.errors import StorageError
 from hive_acid.spark.jvm.java import ensure_java
 from tests.jvm import IN_UTC
 
@@ -129,7 +130,7 @@ def main(uri: str, scratch: str) -> None:
             merged = acid.merge(TABLE, rows(300, 400, "dies too", _dies), "t.id = s.id")
             try:
                 merged.whenMatchedDelete("s.id % 2 = 0").whenMatchedUpdateAll().execute()
-            except (PySparkException, Py4JJavaError):
+            except (PySparkException, Py4JJavaError, StorageError):
                 # The source is kept on executors; with one of these the whole statement may go, but never half of it.
                 continue
             break

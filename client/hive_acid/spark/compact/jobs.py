@@ -17,6 +17,7 @@ from typing import Any, Protocol, TextIO
 from pyspark.sql import SparkSession
 
 from hive_acid.compaction_job import JobProgress, TellProgress
+from hive_acid.spark.jvm.causes import last_cause
 from hive_acid.spark.values.timezone import jvm_zone
 
 _INTERRUPT_EVERY_S = 0.5
@@ -189,8 +190,7 @@ class Jobs:
 
 def failure(job_id: object, error: Exception) -> dict[str, Any]:
     """The answer to a job that failed."""
-    text = str(error).strip()
-    return {"id": job_id, "ok": False, "error": f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"}
+    return {"id": job_id, "ok": False, "error": f"{type(error).__name__}: {last_cause(error)}"}
 
 
 def is_alive(session: SparkSession) -> bool:

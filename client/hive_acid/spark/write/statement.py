@@ -28,6 +28,7 @@ from hive_acid.errors import (
     ColumnError,
     ConstraintError,
     SnapshotOutdatedError,
+    StorageError,
     TableChangedError,
     UnsupportedTableError,
 )
@@ -42,6 +43,7 @@ from hive_acid.format.rows import encode_bucket
 from hive_acid.format.snapshot import ValidWriteIdList
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
+from hive_acid.spark.jvm.causes import is_of_files, last_cause
 from hive_acid.spark.jvm.job_settings import INFERRED_COLUMNS, NOT_INFERRED, configured
 from hive_acid.spark.jvm.unjoined import unjoined
 from hive_acid.spark.limits import DEFAULT, Limits
@@ -84,7 +86,10 @@ _NO_DIRECTORY = ("Mkdirs failed to create", "maximum path component name limit",
 
 @contextmanager
 def column_errors(table: Table) -> Iterator[None]:
-    """Spark's complaints about columns and values within the block become ColumnError, all others stay as they are."""
+    """Spark's complaints about columns and values within the block become ColumnError, those about files StorageError.
+
+    All others stay as they are.
+    """
     try:
         yield
     except AnalysisException as error:
@@ -102,6 +107,8 @@ def column_errors(table: Table) -> Iterator[None]:
         _refuse_long_names(table, error)
         if (told := _TOO_MANY_ROWS.search(str(error))) is not None:
             raise ColumnError(f"statement on {table.full_name}: {told[1]}") from error
+        if is_of_files(cause := last_cause(error)):
+            raise StorageError(f"statement on {table.full_name}: files cannot be written or read: {cause}") from error
         raise
 
 
