@@ -18,11 +18,26 @@ from hive_acid.format.partitions import parse_partition_name
 from hive_acid.operators import execution as operators
 from hive_acid.operators import removals, show, why
 from hive_acid.operators.statements import ShowCompactions, ShowLocks, parse
+from hive_acid.tokens import LARGEST_COUNT, LARGEST_ID
 
 DEFAULT_URI = "thrift://127.0.0.1:9083"
 MOST_COLUMNS = 12
 """Of a table whose cells are folded where they do not fit on a terminal; a wider one is not readable that way."""
 _MISSING = "-"
+
+
+def _number_to(most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        """A whole number; argparse tells who gives another text."""
+        value = int(text) if text.isdecimal() and len(text) <= len(str(most)) else -1
+        if not 0 <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {most}")
+        return value
+
+    return number
+
+
+_id, _count = _number_to(LARGEST_ID), _number_to(LARGEST_COUNT)
 
 
 def add_commands(commands: Any) -> None:
@@ -38,15 +53,15 @@ def add_commands(commands: Any) -> None:
     reason = commands.add_parser("why", help="say why a table is not compacted or cleaned, or what blocks a lock")
     reason.add_argument("table", nargs="?", metavar="DATABASE.TABLE", help="the table")
     reason.add_argument("partition", nargs="?", metavar="PARTITION", help="one partition of it: k=v/k2=v2")
-    reason.add_argument("--txn", type=int, metavar="ID", help="a transaction instead")
-    reason.add_argument("--lock", type=int, metavar="ID", help="a lock instead")
-    reason.add_argument("--compaction", type=int, metavar="ID", help="a compaction instead")
+    reason.add_argument("--txn", type=_id, metavar="ID", help="a transaction instead")
+    reason.add_argument("--lock", type=_id, metavar="ID", help="a lock instead")
+    reason.add_argument("--compaction", type=_id, metavar="ID", help="a compaction instead")
     _finish(reason, _why)
 
     _finish(commands.add_parser("transactions", help="show open and aborted transactions"), _transactions)
 
     left = commands.add_parser("removals", help="show directories of dropped tables that are still to be removed")
-    left.add_argument("--forget", type=int, metavar="ID", help="give one up that has failed: its directory stays")
+    left.add_argument("--forget", type=_id, metavar="ID", help="give one up that has failed: its directory stays")
     _finish(left, _removals)
 
     locks = commands.add_parser("locks", help="show locks held and waited for")
@@ -55,12 +70,12 @@ def add_commands(commands: Any) -> None:
 
     compactions = commands.add_parser("compactions", help="show compactions queued, under way and ended")
     _add_target(compactions)
-    compactions.add_argument("--id", type=int, metavar="ID", help="this one only")
+    compactions.add_argument("--id", type=_id, metavar="ID", help="this one only")
     compactions.add_argument("--pool", help="those of a pool of workers; 'default' for those of none")
     compactions.add_argument("--type", help="minor, major or rebalance")
     compactions.add_argument("--status", help="initiated, working, 'ready for cleaning', succeeded, failed, …")
     compactions.add_argument("--order-by", metavar="COLUMNS", help="as in SHOW COMPACTIONS: 'starttime DESC, dbname'")
-    compactions.add_argument("--limit", type=int, metavar="N", help="so many at most")
+    compactions.add_argument("--limit", type=_count, metavar="N", help="so many at most")
     _finish(compactions, _compactions)
 
 

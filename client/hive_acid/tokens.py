@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from hive_acid.errors import SqlError
 
+LARGEST_ID, LARGEST_COUNT = 2**63 - 1, 2**31 - 1
+"""As the metastore's calls take them: ids of 64 bits, and numbers of rows and buckets of 32."""
 SHOWN_LENGTH = 40
 """So many letters an error shows of the text from where it is wrong."""
 
@@ -115,10 +117,13 @@ class TokenReader:
             found.append(self.identifier(what))
         return tuple(found)
 
-    def integer(self, what: str) -> int:
-        """A whole number that is not negative."""
-        if not self.peek().isdigit():
+    def integer(self, what: str, *, most: int = LARGEST_ID) -> int:
+        """A whole number that is not negative, and not more than `most`."""
+        digits = self.peek()
+        if not digits.isdecimal():
             raise self.error(f"{what} was expected")
+        if len(digits) > len(str(most)) or int(digits) > most:
+            raise self.error(f"{what} is {most} at most")
         return int(self._next().value)
 
     def finish(self) -> None:

@@ -101,6 +101,12 @@ def test_what_is_asked_for(text: str, found: Any) -> None:
         ("SHOW COMPACTIONS LIMIT 1.5", "a number of rows was expected"),
         ("SHOW COMPACTIONS LIMIT -1", "a number of rows was expected"),
         ("ABORT TRANSACTIONS", "a transaction's id was expected, at the end"),
+        ("ABORT TRANSACTIONS 9223372036854775808", "a transaction's id is 9223372036854775807 at most, at line 1"),
+        ("SHOW COMPACTIONS LIMIT 2147483648", "a number of rows is 2147483647 at most"),
+        (
+            "ALTER TABLE t COMPACT 'rebalance' CLUSTERED INTO 99999999999 BUCKETS",
+            "a number of buckets is 2147483647",
+        ),
         ("ABORT TRANSACTIONS 1, x", "a transaction's id was expected, at line 1, column 23: x"),
         ("ALTER TABLE d.t COMPACT minor", "the kind of compaction in quotes was expected"),
         ("ALTER TABLE d.t COMPACT 'minor' AND", "WAIT was expected, at the end"),

@@ -164,6 +164,13 @@ def test_files_without_end_and_sources_without_a_name(capsys: pytest.CaptureFixt
     )
 
 
+def test_ids_that_no_call_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (("why", "--txn"), ("why", "--lock"), ("compactions", "--id"), ("removals", "--forget")):
+        for text in ("9223372036854775808", "-1", "x", "1" * 5000):
+            status, words = said(capsys, *arguments[:1], f"{arguments[1]}={text}")
+            assert (status, f"{text!r} is not a whole number from 0 to 9223372036854775807" in words) == (2, True)
+
+
 def test_addresses_of_databases(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for url in ("mysql://ann:secret@h/d", "h:5432", "postgresql://u@h/d?nosuch=1"):
         words = refused(capsys, "serve", "--port", 0, "--warehouse", tmp_path, "--database-url", url)

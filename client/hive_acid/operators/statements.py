@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from hive_acid.errors import SqlError
 from hive_acid.operators.words import Parts, Words
+from hive_acid.tokens import LARGEST_COUNT
 
 KINDS = ("minor", "major", "rebalance")
 STATES = {
@@ -188,7 +189,7 @@ def _show_compactions(words: Words) -> ShowCompactions:
             words.expect("BY")
             order = _order(words)
         else:
-            limit = words.integer("a number of rows")
+            limit = words.integer("a number of rows", most=LARGEST_COUNT)
     return ShowCompactions(None, database, target, pool, kind, status, order, limit)
 
 
@@ -224,7 +225,7 @@ def _compact(words: Words) -> Compact:
             wait = True
         elif clause == "CLUSTERED":
             words.expect("INTO")
-            buckets = words.integer("a number of buckets")
+            buckets = words.integer("a number of buckets", most=LARGEST_COUNT)
             if buckets < 1:
                 raise words.error("there must be at least one bucket")
             words.expect("BUCKETS")

@@ -18,13 +18,17 @@ from hive_acid.errors import NoSuchObjectError, TableNotAcidError, UnsupportedTa
 from hive_acid.spark import AcidSession
 from tests.served import served
 from tests.spark.compaction import compact_table
+from tests.spark.conftest import OVER_CONNECT
 from tests.spark.house import House
 from tests.spark.stream_source.walk import Walk
 from tests.values.rows.exact import rows_of
 from tests.values.rows.hostile import TYPES, stored
 from tests.waiting import until
 
-pytestmark = pytest.mark.spark
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(OVER_CONNECT, reason="a server of Spark Connect cannot ask this process for new rows"),
+]
 
 Batches = list[list[tuple[Any, ...]]]
 

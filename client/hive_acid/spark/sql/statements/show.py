@@ -25,6 +25,7 @@ from hive_acid.spark.sql.views import is_out_column
 from hive_acid.spark.tables.create_as import CREATED_BY
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.types import column_type
+from hive_acid.tokens import LARGEST_COUNT
 
 _DESCRIPTION = ("col_name", "data_type", "comment")
 _REFUSED: dict[tuple[str, ...], str] = {
@@ -146,7 +147,7 @@ def _history(run: Run, cursor: Cursor) -> DataFrame:
     """``DESCRIBE HISTORY t [LIMIT n]``. Raises NoSuchObjectError."""
     cursor.expect("HISTORY")
     table = run.names.known(cursor.name("a table"))
-    most = cursor.integer("a number of writes") if cursor.accept("LIMIT") else None
+    most = cursor.integer("a number of writes", most=LARGEST_COUNT) if cursor.accept("LIMIT") else None
     cursor.finish()
     found = run.acid.history(table)
     return found if most is None else found.limit(most)

@@ -14,6 +14,7 @@ from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.statements.definitions.constraints import column_element
 from hive_acid.spark.sql.statements.definitions.storage import Storage, accept_storage
 from hive_acid.spark.sql.tokens import Cursor
+from hive_acid.tokens import LARGEST_COUNT
 
 OUR_FORMAT = "ORC"
 """The format of a table of which none is said."""
@@ -84,7 +85,7 @@ def table_clauses(run: Run, cursor: Cursor, found: TableClauses) -> TableClauses
             if cursor.accept("SORTED", "BY"):
                 found.sorted_by = _sorted_by(cursor)
             cursor.expect("INTO")
-            found.buckets = cursor.integer("a number of buckets")
+            found.buckets = cursor.integer("a number of buckets", most=LARGEST_COUNT)
             cursor.expect("BUCKETS")
         elif cursor.accept("SKEWED", "BY"):
             found.skew = _skewed_by(cursor)
