@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pyspark.sql import SparkSession
 
 from hive_acid.connection import Connection
-from hive_acid.errors import HiveAcidError, SnapshotOutdatedError, TransactionClosedError
+from hive_acid.errors import HiveAcidError, SnapshotOutdatedError, StorageError, TransactionClosedError
 from hive_acid.spark.jvm.interrupts import cancelled_with_errors
 from hive_acid.spark.jvm.progress import shown_progress
 from hive_acid.spark.jvm.running import check_running
@@ -232,9 +232,9 @@ class Blocks:
                 cancelled_with_errors(self._spark, f"hive-acid-transaction-{transaction.id}"),
             ):
                 return run(transaction)
-        except HiveAcidError:
-            raise
         except Exception as error:
+            if isinstance(error, HiveAcidError) and not isinstance(error, StorageError):
+                raise
             try:
                 transaction.check_open()
             except HiveAcidError as ended:
