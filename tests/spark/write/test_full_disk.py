@@ -12,6 +12,9 @@ from pyspark.sql import SparkSession
 from hive_acid.errors import StorageError
 from hive_acid.spark import AcidSession
 from hive_acid.spark.compact.jobs import failure
+from tests.spark.conftest import OVER_CONNECT
+
+pytestmark = pytest.mark.skipif(OVER_CONNECT, reason="over Connect it is Spark's own error: docs/limits.md")
 
 MUCH = "SELECT id, concat(uuid(), uuid(), uuid(), uuid()) AS s FROM range(100000)"
 STATEMENTS = (
