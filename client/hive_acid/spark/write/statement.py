@@ -65,6 +65,7 @@ from hive_acid.spark.write.stage import SparkStaging
 from hive_acid.spark.write.upkeep import Written, keep_up
 from hive_acid.transactions.locks import read_component
 from hive_acid.transactions.transaction import Transaction
+from hive_acid.write.same_partitions import values_of
 from hive_acid.write.staging import DELETE, INSERT, StagedFiles, Values
 from hive_acid.write.table_write import Intent, TableWrite, refuse_moved_partitions
 
@@ -380,8 +381,8 @@ class Statement:
             refuse_instants(self.table.columns)
         found = staging.staged(len(self.table.partition_keys)) if any(counts.values()) else []
         if overwrite is not None:
-            filled = {staged.values for staged in found}
-            empty = (values for values in overwrite.whole if values not in filled)
+            filled = {self._meaning(staged.values) for staged in found}
+            empty = (values for values in overwrite.whole if self._meaning(values) not in filled)
             found += [staging.nothing(self.table, values, number) for number, values in enumerate(empty)]
         self._put_in_place(staging, found, write)
         return EventCounts(counts.get(INSERT, 0), counts.get(DELETE, 0))
@@ -403,6 +404,10 @@ class Statement:
             found = [*staging.deletes(self.table, deletes, self._compression), *new.result()]
         self._put_in_place(staging, found, write)
         return EventCounts(sum(map(len, inserts.values())), sum(map(len, deletes.values())))
+
+    def _meaning(self, values: Values) -> Values:
+        """A partition's values as the texts that we have for them: others may have named it in another way."""
+        return values_of(self.table, self.table.partition_name(values)) if values else values
 
     @property
     def _compression(self) -> str:

@@ -151,6 +151,19 @@ def test_more_buckets_and_others(acid: AcidSession) -> None:
         assert acid.table("d.t").count() == 50
 
 
+@pytest.mark.parametrize("name", ["p=01", "p=1"])
+def test_a_partition_that_is_named_otherwise_is_replaced_once(acid: AcidSession, name: str) -> None:
+    """Its rows and the base that empties what gets none are of one partition, whatever its name is."""
+    acid.sql("CREATE TABLE d.t (id int) PARTITIONED BY (p int)")
+    acid.connection.call("append_partition_by_name", "d", "t", name)
+    acid.sql("INSERT INTO d.t VALUES (1, 1), (2, 2)")
+    acid.sql("CREATE OR REPLACE TABLE d.t PARTITIONED BY (p) AS SELECT 'a' AS s, 1 AS p")
+    assert rows_of(acid.table("d.t")) == rows_of(acid.sql("SELECT * FROM VALUES ('a', 1) AS v(s, p)"))
+    acid.sql("INSERT OVERWRITE d.t PARTITION (p = 1) SELECT 'b'")
+    assert rows_of(acid.table("d.t")) == rows_of(acid.sql("SELECT * FROM VALUES ('b', 1) AS v(s, p)"))
+    assert set(acid.connection.partition_names(acid.connection.table("d", "t"))) == {name, "p=2"}
+
+
 def test_properties_come_with_it_and_none_of_what_is_ours_is_shown(acid: AcidSession) -> None:
     acid.sql("CREATE TABLE d.t (id int) TBLPROPERTIES ('x' = '1', 'y' = '1')")
     acid.sql("CREATE OR REPLACE TABLE d.t (name string) COMMENT 'new' TBLPROPERTIES ('x' = '2')")
