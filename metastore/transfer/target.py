@@ -22,7 +22,7 @@ from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import Neighbours, Own
 from metastore.catalog.place.places import SCHEMES, is_below, qualified
 from metastore.catalog.removal.removals import Removals
-from metastore.catalog.rules.validation import lowered, partition_columns
+from metastore.catalog.rules.validation import partition_columns, with_lowered_names
 from metastore.catalog.schema import CATALOG, DATABASE, PARTITION, TBL
 from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
@@ -371,14 +371,10 @@ class Target:
 def as_stored(table: Table) -> Table:
     """A definition of any source as the catalogue has it: names in lower case, what is left out filled in."""
     return replace(
-        table,
-        database=fold(table.database),
-        name=fold(table.name),
+        with_lowered_names(table),
         table_type=table.table_type or MANAGED_TABLE,
         owner_type=table.owner_type or USER,
         location=qualified(table.location) if table.location else None,
-        columns=lowered(table.columns),
-        partition_keys=lowered(table.partition_keys),
         details=_without_unset(table.details),
     )
 

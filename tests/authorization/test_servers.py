@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,7 @@ def test_without_the_setting_everybody_may_do_everything(metastore: Start) -> No
 
 
 def test_another_server_hears_of_what_is_granted_and_revoked(metastore: Start) -> None:
-    here, there = metastore(**SETTINGS), metastore(**SETTINGS)
-    with named(here, "root") as root, named(there, "bob") as bob:
-        root.call("create_database", ttypes.Database(name="d"))
-        root.call("create_table", acid("t", "d"))
+    with two_servers(metastore) as (root, bob):
         for _ in range(5):
             grant(root, "SELECT", target("d", "t"), "bob")
             bob.write_ids("d.t")
@@ -74,6 +72,16 @@ def test_another_server_hears_of_what_is_granted_and_revoked(metastore: Start) -
         assert seconds_until_refused(lambda: bob.write_ids("d.t")) < 2
 
 
+@contextmanager
+def two_servers(metastore: Start) -> Iterator[tuple[Caller, Caller]]:
+    """An administrator on one, who has made a table, and a user on another of the same database."""
+    here, there = metastore(**SETTINGS), metastore(**SETTINGS)
+    with named(here, "root") as root, named(there, "bob") as bob:
+        root.call("create_database", ttypes.Database(name="d"))
+        root.call("create_table", acid("t", "d"))
+        yield root, bob
+
+
 def seconds_until_refused(call: Callable[[], object]) -> float:
     started = time.monotonic()
     with refused("MetaException", "may not call"):
@@ -84,10 +92,7 @@ def seconds_until_refused(call: Callable[[], object]) -> float:
 
 def test_while_nobody_is_told_nothing_is_kept(metastore: Start, db: Database) -> None:
     """Its listening connection is cut again and again, and each revoke holds at once all the same, or nearly."""
-    here, there = metastore(**SETTINGS), metastore(**SETTINGS)
-    with named(here, "root") as root, named(there, "bob") as bob:
-        root.call("create_database", ttypes.Database(name="d"))
-        root.call("create_table", acid("t", "d"))
+    with two_servers(metastore) as (root, bob):
         for _ in range(5):
             grant(root, "SELECT", target("d", "t"), "bob")
             bob.write_ids("d.t")

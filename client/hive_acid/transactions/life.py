@@ -123,9 +123,10 @@ class TransactionLife:
         """Let the commit give a table's parameter a new value, or fail and do neither (transactions.md §1.5).
 
         `key` begins with ``_meta``; the parameter must exist, unless it tells how far a stream got
-        (`hive_acid.format.progress`). One parameter can go with a commit.
+        (`hive_acid.format.progress`). One parameter can go with a commit, and none with the definition of a table.
         """
         self.check_open()
+        self._refuse_company(self._replacement)
         self._parameter = ttypes.CommitTxnKeyValue(tableId=table_id, key=key, value=value)
 
     def replace_with_commit(self, table_id: int, definition: Any) -> None:
@@ -134,12 +135,15 @@ class TransactionLife:
         `definition` is a Thrift ``Table``. Raises TransactionClosedError if the commit takes something along already.
         """
         self.check_open()
-        if self._parameter is not None or self._replacement is not None:
+        self._refuse_company(self._parameter, self._replacement)
+        self._replacement = ttypes.HiveAcidReplaceTableRequest(txnid=self.id, tableId=table_id, table=definition)
+
+    def _refuse_company(self, *others: Any) -> None:
+        if any(other is not None for other in others):
             raise TransactionClosedError(
                 f"transaction {self.id} replaces a table, or notes how far a stream got, with its commit already: one "
                 "thing goes with a commit"
             )
-        self._replacement = ttypes.HiveAcidReplaceTableRequest(txnid=self.id, tableId=table_id, table=definition)
 
     def given_up(self, reason: str) -> None:
         """The metastore has ended the transaction, as a heartbeat has learnt."""

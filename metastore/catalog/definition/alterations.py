@@ -16,7 +16,7 @@ from metastore.catalog.column_statistics import Upkeep
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.lookup import TableLookup
 from metastore.catalog.models import DatabaseInfo, Expectation, Table
-from metastore.catalog.names import fold, split_key
+from metastore.catalog.names import split_key
 from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import Neighbours, Own
 from metastore.catalog.place.places import is_below
@@ -26,7 +26,12 @@ from metastore.catalog.removal.drops import free_place
 from metastore.catalog.removal.moves import DirectoryMoves
 from metastore.catalog.removal.removals import Removals
 from metastore.catalog.rules.conversion import CONVERTED_WRITE_ID, check_convertible
-from metastore.catalog.rules.validation import altered_table, becomes_full_acid, becomes_transactional, lowered
+from metastore.catalog.rules.validation import (
+    altered_table,
+    becomes_full_acid,
+    becomes_transactional,
+    with_lowered_names,
+)
 from metastore.catalog.schema import PARTITION, TBL
 from metastore.catalog.statistics import upkeep as statistics_upkeep
 from metastore.catalog.transactions import in_transaction, parameters_altered, rename_table
@@ -78,11 +83,7 @@ class Alterations:
         MetaError for a broken transactional rule or expectation.
         """
         new = replace(
-            new,
-            database=fold(new.database),
-            name=fold(new.name),
-            columns=lowered(new.columns),
-            partition_keys=lowered(new.partition_keys),
+            with_lowered_names(new),
             location=self._directories.stored(new.location) if new.location else None,
         )
         self._neighbours.learn([new.location])
@@ -111,16 +112,7 @@ class Alterations:
         `commit` is called in the database transaction of the change, which is made if it says so. Owner, place, kind,
         format and partition columns stay. Raises NoSuchObjectError, InvalidOperationError, MetaError.
         """
-        new = replace(
-            new,
-            database=fold(new.database),
-            name=fold(new.name),
-            columns=lowered(new.columns),
-            partition_keys=lowered(new.partition_keys),
-            location=None,
-            owner=None,
-            owner_type=None,
-        )
+        new = replace(with_lowered_names(new), location=None, owner=None, owner_type=None)
         request = AlterRequest(cascade=True, check_types=False, has_new_rows=True)
 
         def change(connection: Connection) -> None:

@@ -14,7 +14,6 @@ from metastore.catalog import changes, records
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.lookup import TableLookup
 from metastore.catalog.models import Table
-from metastore.catalog.names import fold
 from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import READ, Neighbours, Own
 from metastore.catalog.place.places import is_root
@@ -23,7 +22,7 @@ from metastore.catalog.removal.drops import DropRequest, beside, drop_in, free_p
 from metastore.catalog.removal.removals import Removal, Removals
 from metastore.catalog.rules.conversion import is_written_by_trino
 from metastore.catalog.rules.translation import is_translated, translated, with_default_kind
-from metastore.catalog.rules.validation import lowered, new_table
+from metastore.catalog.rules.validation import new_table, with_lowered_names
 from metastore.catalog.schema import TBL, is_missing_parent
 from metastore.catalog.transactions import in_transaction
 from metastore.store.database import Database
@@ -90,14 +89,7 @@ class Tables(TableLookup):
         Raises InvalidObjectError for an unknown database, InvalidObjectError or MetaError for a definition that is not
         acceptable.
         """
-        given = replace(
-            table,
-            database=fold(table.database),
-            name=fold(table.name),
-            columns=lowered(table.columns),
-            partition_keys=lowered(table.partition_keys),
-        )
-        table = new_table(with_default_kind(given, self._config))
+        table = new_table(with_default_kind(with_lowered_names(table), self._config))
         if self._config.translate_types:
             table = translated(table, frozenset(capabilities or ()))
         row = self._db.call_one("catalog_database", table.database)

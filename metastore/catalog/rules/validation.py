@@ -201,6 +201,17 @@ def partition_columns(columns: Sequence[Column] | None) -> list[Column] | None:
     return lowered(columns) if columns else None
 
 
+def with_lowered_names(table: Table) -> Table:
+    """A table by the names that are stored: its own, its database's and its columns' in lower case."""
+    return replace(
+        table,
+        database=fold(table.database),
+        name=fold(table.name),
+        columns=lowered(table.columns),
+        partition_keys=lowered(table.partition_keys),
+    )
+
+
 def lowered(columns: Sequence[Column]) -> list[Column]:
     """Columns with their names in lower case."""
     return [column._replace(name=fold(column.name)) for column in columns]

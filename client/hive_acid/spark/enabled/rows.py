@@ -47,12 +47,15 @@ class NewTable:
     @property
     def evolves(self) -> bool:
         """Whether columns are added that a table lacks."""
-        return str(self.options.get(_EVOLVES, "false")).lower() == "true"
+        return self._says(_EVOLVES)
 
     @property
     def redefines(self) -> bool:
         """Whether a table whose rows are all replaced gets the columns of the new ones."""
-        return str(self.options.get(_REDEFINES, "false")).lower() == "true"
+        return self._says(_REDEFINES)
+
+    def _says(self, option: str) -> bool:
+        return str(self.options.get(option, "false")).lower() == "true"
 
     def words(self) -> dict[str, Any]:
         """The arguments of `create_table_as`."""

@@ -144,16 +144,26 @@ def differences(table: Table, wanted: Table) -> list[str]:
     return [word for word, part in parts.items() if part(table) != part(wanted)]
 
 
+def is_redefined(table: Table, wanted: Table) -> bool:
+    """Whether rows that replace all others bring other columns or buckets along.
+
+    Raises UnsupportedTableError if what is `wanted` differs in what stays then.
+    """
+    differing = differences(table, wanted)
+    if others := [word for word in differing if word not in (COLUMNS, BUCKETS)]:
+        raise UnsupportedTableError(
+            f"{table.full_name} has other {', '.join(others)} than what would replace it, and one table cannot take "
+            "the other's place at once: drop it, and create it anew"
+        )
+    return bool(differing)
+
+
 def redefined(table: Table, wanted: Table, properties: Mapping[str, str]) -> Table:
     """A table with the columns, the buckets and these `properties` of the one that is `wanted`.
 
-    Raises UnsupportedTableError if it differs in what stays when all rows are replaced.
+    Raises UnsupportedTableError as `is_redefined` does.
     """
-    if differing := [word for word in differences(table, wanted) if word not in (COLUMNS, BUCKETS)]:
-        raise UnsupportedTableError(
-            f"{table.full_name} has other {', '.join(differing)} than what would replace it, and one table cannot take "
-            "the other's place at once: drop it, and create it anew"
-        )
+    is_redefined(table, wanted)
     stays = {column.name.lower() for column in wanted.all_columns}
     hashed = {key: value for key, value in wanted.parameters.items() if key == "bucketing_version"}
     return replace(

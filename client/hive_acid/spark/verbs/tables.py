@@ -17,7 +17,7 @@ from hive_acid.operators import compactions
 from hive_acid.spark.tables import requests as compaction
 from hive_acid.spark.tables.convert import convert
 from hive_acid.spark.tables.create_as import create_with_rows
-from hive_acid.spark.tables.definition import differences, new_table, redefined
+from hive_acid.spark.tables.definition import is_redefined, new_table, redefined
 from hive_acid.spark.tables.export import export_table, read_export
 from hive_acid.spark.tables.load import load
 from hive_acid.spark.tables.partitions import add_partitions, register_found
@@ -132,8 +132,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         before the other one is there. TransactionClosedError for other columns or buckets within a block.
         """
         given = dict(properties or {})
-        redefined(table, wanted, given)
-        if not differences(table, wanted):
+        if not is_redefined(table, wanted):
             rows = self.replace_rows(table, frame)
             if given:
                 self.set_properties(table, given)
