@@ -37,7 +37,6 @@ from metastore.observe.meters import PREFIX
 from metastore.rpc.audit.audit import Audit
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.doors.addresses import OpenDoorError, bound
-from metastore.rpc.doors.config import PASSWORD
 from metastore.rpc.doors.doors import Doors
 from metastore.rpc.limits.workers import Workers
 from metastore.rpc.server import BACKLOG, ThriftServer, new_event_loop
@@ -317,10 +316,11 @@ class App:
         config = self._options.config.authorization
         if not config.is_on:
             return None
-        if self._options.config.doors.authentication != PASSWORD and not config.trusts_set_ugi:
+        if not self._options.config.doors.proves_users and not config.trusts_set_ugi:
             raise StartError(
-                "metastore.authorization=grants needs users who have come in: set metastore.authentication=password, or"
-                " metastore.authorization.trust.set.ugi=true if all who reach the port are trusted to say who they are"
+                "metastore.authorization=grants needs users who have come in: set metastore.authentication=password (or"
+                " jwt), or metastore.authorization.trust.set.ugi=true if all who reach the port are trusted to say who"
+                " they are"
             )
         try:
             return loaded(config.policy) if config.policy else None

@@ -17,7 +17,7 @@ from hive_acid.wire import ttypes
 from metastore.app import ServeOptions, StartError, open_database
 from metastore.filework import files
 from metastore.housekeeping.metrics import take_gauges
-from metastore.rpc.doors.config import PASSWORD
+from metastore.rpc.doors.config import JWT, PASSWORD
 from metastore.rpc.doors.doors import Doors
 from metastore.store.connections.failures import first_line
 from metastore.store.embedded.server import ADDRESS_FILE, DataDirectoryInUseError, EmbeddedPostgres, has_data
@@ -118,7 +118,11 @@ def _doors(options: ServeOptions) -> str:
     Doors(config).close()
     asked = [
         name
-        for name, is_asked in (("TLS", config.use_tls), ("passwords", config.authentication == PASSWORD))
+        for name, is_asked in (
+            ("TLS", config.use_tls),
+            ("passwords", config.authentication == PASSWORD),
+            ("tokens", config.authentication == JWT),
+        )
         if is_asked
     ]
     return f"the files for {' and '.join(asked)} can be used" if asked else "clients have nothing to show"

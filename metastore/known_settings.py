@@ -203,6 +203,9 @@ _DOORS = (
     KnownSetting("metastore.truststore.type", CLIENT, "", None, _TRUST),
     KnownSetting("metastore.client.auth.mode", CLIENT, "NOSASL", None, _LOGIN),
     KnownSetting("metastore.client.plain.username", CLIENT, "", None, _LOGIN),
+    KnownSetting("metastore.client.thrift.transport.mode", CLIENT, "binary", None, _LOGIN),
+    KnownSetting("metastore.client.thrift.http.path", CLIENT, "metastore", None, _LOGIN),
+    KnownSetting("metastore.client.http.additional.headers", CLIENT, "", None, _LOGIN),
     KnownSetting("hive.ssl.protocol.blacklist", SERVER, "SSLv2,SSLv3", None, "TLS 1.2 is the oldest that is spoken."),
 )
 

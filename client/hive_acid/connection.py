@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from hive_acid.catalog.calls import CatalogCalls
 from hive_acid.errors import AddressError, LoginError, MetastoreUnreachableError
-from hive_acid.login import PASSWORD_FILE, Login
+from hive_acid.login import PASSWORD_FILE, Login, Token
 from hive_acid.tls import Tls
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.opening import open_transactions
@@ -21,8 +21,9 @@ from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 
-DEFAULT_PORT = 9083
-PLAIN, ENCRYPTED = "thrift", "thrift+tls"
+DEFAULT_PORTS = {"thrift": 9083, "thrift+tls": 9083, "http": 80, "https": 443}
+HTTP_PATH = "/metastore"
+"""Where Hive has it on a server of HTTP."""
 
 
 class Address(NamedTuple):
@@ -33,6 +34,8 @@ class Address(NamedTuple):
     is_encrypted: bool = False
     user: str | None = None
     """Who logs in there with a password; None to come without."""
+    http_path: str | None = None
+    """Where it is on a server of HTTP; None for a port of Thrift's own."""
 
 
 class Connection(CatalogCalls):
@@ -51,10 +54,20 @@ class Connection(CatalogCalls):
         user: str | None = None,
         application: str | None = None,
         tls: Tls | None = None,
-        login: Login | None = None,
+        login: Login | Token | None = None,
+        http_path: str | None = None,
     ) -> None:
         """As `Transport`."""
-        super().__init__(host, port, timeout_ms=timeout_ms, user=user, application=application, tls=tls, login=login)
+        super().__init__(
+            host,
+            port,
+            timeout_ms=timeout_ms,
+            user=user,
+            application=application,
+            tls=tls,
+            login=login,
+            http_path=http_path,
+        )
         self.heartbeats = Heartbeats(self)
         self.pressure = Pressure(self, self.heartbeats)
 
@@ -106,19 +119,25 @@ def connect(
     user: str | None = None,
     application: str | None = None,
     tls: Tls | None = None,
-    login: Login | None = None,
+    login: Login | Token | None = None,
 ) -> Connection:
     """Connect to a metastore, which will know us as `user` and as `application` (the program, if nothing is said).
 
-    `uri` is ``thrift://host:port``, or ``thrift+tls://host:port`` for TLS (port 9083 by default); several, with commas
-    between, are tried in order. `tls` says how to know the metastore; by default `Tls.from_environment`. With `login`,
-    or a user in the address (``thrift+tls://ann@host:port``, with the password of `Login.from_environment`), we log in.
+    `uri` is ``thrift://host:port``, or ``thrift+tls://host:port`` for TLS (port 9083 by default), or over HTTP
+    ``https://host:port/metastore`` (443; ``http`` without TLS, 80); several, with commas between, are tried in order.
+    `tls` says how to know the metastore; by default `Tls.from_environment`. With `login`, or a user in the address
+    (``thrift+tls://ann@host:port``, with the password of `Login.from_environment`), we log in; over HTTP also with the
+    token of `Token.from_environment`.
     Raises MetastoreUnreachableError when none answers, LoginError when one does not let us in, AddressError for an
     address of another form.
     """
     failure: MetastoreUnreachableError | None = None
     for address in addresses(uri):
-        known = login if login or address.user is None else Login.from_environment(address.user)
+        known = login
+        if known is None and address.user is not None:
+            known = Login.from_environment(address.user)
+        elif known is None and address.http_path is not None:
+            known = Token.from_environment()
         connection = Connection(
             address.host,
             address.port,
@@ -127,6 +146,7 @@ def connect(
             application=application,
             tls=(tls or Tls.from_environment()) if address.is_encrypted else None,
             login=known,
+            http_path=address.http_path,
         )
         try:
             connection.call("getStatus")
@@ -150,16 +170,23 @@ def addresses(uri: str) -> list[Address]:
 def _address(text: str) -> Address:
     try:
         parts = urlsplit(text.strip())
-        host, port = parts.hostname, DEFAULT_PORT if parts.port is None else parts.port
+        host, port = parts.hostname, DEFAULT_PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
     except ValueError:  # of a port, or brackets
         host, port = None, 0
     if host and parts.password is not None:
         raise AddressError(
             f"an address holds no password, since it is shown to others: name a file with it in {PASSWORD_FILE}"
         )
-    if not host or not port or parts.scheme not in (PLAIN, ENCRYPTED):
+    if not host or not port or parts.scheme not in DEFAULT_PORTS:
         shown = re.sub(r"//.*@", "//…@", text)  # who errs here may have a password in it
         raise AddressError(
-            f"'{shown}' is not the address of a metastore: give thrift://host:port, or thrift+tls://host:port for TLS"
+            f"'{shown}' is not the address of a metastore: give thrift://host:port, thrift+tls://host:port for TLS, or "
+            f"https://host:port{HTTP_PATH}"
         )
-    return Address(host, port, parts.scheme == ENCRYPTED, unquote(parts.username) if parts.username else None)
+    return Address(
+        host,
+        port,
+        parts.scheme in ("thrift+tls", "https"),
+        unquote(parts.username) if parts.username else None,
+        (parts.path if parts.path.strip("/") else HTTP_PATH) if parts.scheme.startswith("http") else None,
+    )

@@ -1,9 +1,10 @@
-"""Logging in at a metastore that asks for a password: SASL PLAIN, and then frames (wire.md §2.6)."""
+"""Who we are to a metastore that asks: a password, by SASL PLAIN and then frames (wire.md §2.6), or a token."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
+import socket
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ from hive_acid.errors import AddressError, LoginError
 
 PASSWORD_FILE = "HIVE_ACID_PASSWORD_FILE"
 """The variable of the environment that names a file with the password."""
+TOKEN_FILE = "HIVE_ACID_TOKEN_FILE"
+"""The variable that names a file with a token, for an address that begins with http."""
 IN_CLEAR = "HIVE_ACID_PASSWORD_IN_CLEAR"
-"""``true`` there lets a password go to another machine without TLS."""
+"""``true`` there lets a password or a token go to another machine without TLS."""
 _START, _OK, _COMPLETE = 1, 2, 5
 _MOST_BYTES = 64 * 1024
 _MOST_FRAME_BYTES = 1 << 20
@@ -47,18 +50,50 @@ class Login:
         return cls(user, password, environ.get(IN_CLEAR, "").lower() == "true")
 
 
+@dataclass(frozen=True)
+class Token:
+    """A file with a token (JWT) that says who we are; it is read for each request, since tokens end."""
+
+    file: str
+    in_clear: bool = False
+    """Whether the token may go to another machine without TLS, for everybody on the way to read."""
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Token | None:
+        """The one that `TOKEN_FILE` names, if it names one."""
+        file = environ.get(TOKEN_FILE)
+        return cls(file, environ.get(IN_CLEAR, "").lower() == "true") if file else None
+
+    def text(self) -> str:
+        """The token as it is now. Raises AddressError if the file cannot be read or holds none."""
+        try:
+            found = Path(self.file).read_text(encoding="ascii").strip()
+        except (OSError, ValueError) as error:
+            raise AddressError(
+                f"cannot read the token in {self.file}: {getattr(error, 'strerror', None) or error}"
+            ) from None
+        if not found or not found.isprintable() or " " in found:
+            raise AddressError(f"{self.file} holds no token: it is one word")
+        return found
+
+
+def check_secrecy(sock: socket.socket, login: Login | Token, is_encrypted: bool) -> None:
+    """Raises AddressError if others could read on the way what we show."""
+    if not (is_encrypted or login.in_clear or is_loopback(sock.getpeername()[0])):
+        raise AddressError(
+            f"the {'password' if isinstance(login, Login) else 'token'} would go to another machine for everybody on "
+            f"the way to read: give thrift+tls:// or https://, or in_clear=True or {IN_CLEAR}=true"
+        )
+
+
 class SaslSocket:
     """A socket behind the negotiation: what is written gets a frame, what is read loses it."""
 
-    def __init__(self, socket: Any, login: Login, *, is_encrypted: bool) -> None:
-        """`socket` is thriftpy2's, open. Raises LoginError if we are not let in, AddressError if we must not ask."""
-        self._socket = socket
+    def __init__(self, carrier: Any, login: Login, *, is_encrypted: bool) -> None:
+        """`carrier` is thriftpy2's, open. Raises LoginError if we are not let in, AddressError if we must not ask."""
+        self._socket = carrier
         self._left = 0
-        if not (is_encrypted or login.in_clear or is_loopback(socket.sock.getpeername()[0])):
-            raise AddressError(
-                "the password would go to another machine for everybody on the way to read: give thrift+tls://, or "
-                f"Login(in_clear=True) or {IN_CLEAR}=true"
-            )
+        check_secrecy(carrier.sock, login, is_encrypted)
         if "\0" in login.user + login.password:
             raise LoginError("neither the user nor the password may contain a zero byte")
         response = f"\0{login.user}\0{login.password}".encode()

@@ -34,7 +34,8 @@ from hive_acid.errors import (
     UnknownMethodError,
 )
 from hive_acid.forks import renew_in_children
-from hive_acid.login import Login, SaslSocket
+from hive_acid.http import HttpSocket
+from hive_acid.login import Login, SaslSocket, Token
 from hive_acid.protocol import NumberedClient, NumberedProtocol, Question
 from hive_acid.tls import Tls
 from hive_acid.wire import service
@@ -57,20 +58,25 @@ class Transport:
         user: str | None = None,
         application: str | None = None,
         tls: Tls | None = None,
-        login: Login | None = None,
+        login: Login | Token | None = None,
+        http_path: str | None = None,
     ) -> None:
         """`application` is what `metastore why` names when we are in somebody's way; by default program and process.
 
         `tls` is how to know the metastore; None for a plain socket. `login` is who we are and how to prove it; None for
-        a port that asks nobody.
+        a port that asks nobody. `http_path` is where the metastore is on a server of HTTP; None for a port of Thrift's
+        own.
         """
+        if isinstance(login, Token) and http_path is None:
+            raise AddressError("a token is shown over HTTP alone: give an address that begins with https://")
         self.host = host
+        self.http_path = http_path
         self.port = port
         self.tls = tls
         self.login = login
-        if login is not None and user not in (None, login.user):
+        if isinstance(login, Login) and user not in (None, login.user):
             raise LoginError(f"{login.user} logs in, and may not act for {user}")
-        self.user = login.user if login is not None else user or _login_name()
+        self.user = login.user if isinstance(login, Login) else user or _login_name()
         self._application = application
         self._timeout_ms = timeout_ms
         self._closed = False
@@ -106,7 +112,9 @@ class Transport:
     def uri(self) -> str:
         """The address in the form that Hive's clients use."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        user = "" if self.login is None else f"{quote(self.login.user, safe='')}@"
+        user = f"{quote(self.login.user, safe='')}@" if isinstance(self.login, Login) else ""
+        if self.http_path is not None:
+            return f"{'http' if self.tls is None else 'https'}://{user}{host}:{self.port}{self.http_path}"
         return f"{'thrift' if self.tls is None else 'thrift+tls'}://{user}{host}:{self.port}"
 
     def call(self, method: str, *args: Any) -> Any:
@@ -183,13 +191,8 @@ class Transport:
             if self.tls is not None:
                 transport.sock = self._encrypted(transport.sock, self.tls, transport.socket_timeout)
             self._sockets.add(transport.sock)
-            carrier = (
-                transport
-                if self.login is None
-                else SaslSocket(transport, self.login, is_encrypted=self.tls is not None)
-            )
-            client = NumberedClient(service, NumberedProtocol(TCyBufferedTransport(carrier)))
-            if self.login is None:
+            client = NumberedClient(service, NumberedProtocol(TCyBufferedTransport(self._carrier(transport))))
+            if self.login is None and self.http_path is None:
                 client.set_ugi(self.user, [])
         except (AddressError, LoginError):
             if transport.sock is not None:
@@ -203,6 +206,18 @@ class Transport:
                 f"no metastore answers at {self.uri}: {words}. Start one with `metastore serve`, or check the address."
             ) from error
         return transport.sock, client
+
+    def _carrier(self, transport: TSocket) -> Any:
+        """What messages are written to and read from."""
+        is_encrypted = self.tls is not None
+        if self.http_path is not None:
+            host = f"[{self.host}]" if ":" in self.host else self.host
+            return HttpSocket(
+                transport, f"{host}:{self.port}", self.http_path, self.user, self.login, is_encrypted=is_encrypted
+            )
+        if isinstance(self.login, Login):
+            return SaslSocket(transport, self.login, is_encrypted=is_encrypted)
+        return transport
 
     def _hint(self) -> str:
         """What to try where the metastore closes at once."""

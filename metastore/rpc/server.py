@@ -15,7 +15,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 import uvloop
@@ -26,6 +26,7 @@ from metastore.rpc.call import Session
 from metastore.rpc.config import ServerConfig
 from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.doors.doors import Doors
+from metastore.rpc.doors.http import REPLY_END
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.doors.sasl import USER
 from metastore.rpc.encoding.framing import BEGINNING, BudgetError, MessageScanner, ProtocolError
@@ -53,8 +54,8 @@ class ThriftConnection(asyncio.Protocol):
     """One client."""
 
     __slots__ = (
-        "_buffer", "_call", "_is_owing", "_is_paused", "_is_refused", "_is_scanning", "_method", "_read_at", "_scanner",
-        "_server", "_session", "_taken", "_transport", "client", "used_at_s",
+        "_buffer", "_call", "_is_owing", "_is_paused", "_is_refused", "_is_scanning", "_method", "_read_at",
+        "_reply_ends", "_scanner", "_server", "_session", "_taken", "_transport", "client", "used_at_s",
     )  # fmt: skip
 
     def __init__(self, server: ThriftServer) -> None:
@@ -70,6 +71,7 @@ class ThriftConnection(asyncio.Protocol):
         self._read_at = (0, 0.0)  # how much was unread, since when
         self._taken: asyncio.Future[None] | None = None  # until the client has taken enough of what is written
         self._transport: asyncio.Transport | None = None
+        self._reply_ends: Callable[..., None] | None = None  # what is told of the end of each reply, if anybody is
         self._session = Session(peer="?")
         self.client = "?"
         self.used_at_s = time.monotonic()
@@ -77,6 +79,7 @@ class ThriftConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected."""
         self._transport = cast("asyncio.Transport", transport)
+        self._reply_ends = transport.get_extra_info(REPLY_END)
         peer = transport.get_extra_info("peername")
         if peer:
             self.client = peer[0]
@@ -85,6 +88,10 @@ class ThriftConnection(asyncio.Protocol):
         if not self._server.connections.add(self):
             event(LOG, logging.WARNING, "connection refused", peer=self._session.peer, reason="there are too many")
             self.abort()
+
+    def begin_session(self, peer: str, client: str, user: str | None, is_proven: bool) -> None:
+        """The next message is by this user, and nothing is known of what was said before; only Hive 4 speaks HTTP."""
+        self._session = Session(peer, client, user, authenticated=user if is_proven else None, is_hive_4=True)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The client is gone; a call it left behind runs to its end, unanswered."""
@@ -217,6 +224,8 @@ class ThriftConnection(asyncio.Protocol):
             self.close()
             return
         self._transport.write(self._server.dispatcher.refuse(scanner.name, scanner.sequence, words, self._session))
+        if self._reply_ends is not None:
+            self._reply_ends(is_last=True)
         if self._is_paused:
             self._read_on()
         asyncio.get_running_loop().call_later(FAREWELL_S, self.abort)
@@ -280,6 +289,8 @@ class ThriftConnection(asyncio.Protocol):
             return
         if reply is not None:
             self._transport.write(reply)
+        if self._reply_ends is not None:
+            self._reply_ends()
         if self._server.stopping or self._method == "shutdown":
             self.close()
         elif (self._buffer or self._is_paused) and self._taken is None:

@@ -210,7 +210,7 @@ def test_an_address_where_nobody_answers() -> None:
     with pytest.raises(MetastoreUnreachableError, match="metastore serve"):
         connect("thrift://127.0.0.1:1")
     with pytest.raises(ValueError, match="thrift://host:port"):
-        connect("http://127.0.0.1:9083")
+        connect("ftp://127.0.0.1:9083")
 
 
 def test_a_restarted_server_is_found_again(metastore: Callable[..., str], db_url: str) -> None:

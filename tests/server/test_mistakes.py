@@ -126,7 +126,7 @@ def test_no_data_is_made_by_a_typo(capsys: pytest.CaptureFixture[str], tmp_path:
     "uri",
     [
         "127.0.0.1:9083",
-        "http://h:1",
+        "ftp://h:1",
         "thrift://",
         "thrift://h:port",
         "thrift://h:99999",

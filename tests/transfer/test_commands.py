@@ -62,7 +62,7 @@ def test_errors_are_one_sentence(new: Served, tmp_path: Path, capsys: pytest.Cap
     place = ["--database-url", new.db_url]
     for source, words in (
         (str(tmp_path / "none.json"), "there is no file"),
-        ("http://x", "is no source"),
+        ("ftp://x", "is no source"),
         ("thrift://127.0.0.1:1", "no metastore answers"),
         ("postgresql://nobody@127.0.0.1:1/x", "cannot be used"),
     ):

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 
-from metastore.settings import boolean, choice, text
+from metastore.settings import SettingError, boolean, choice, duration, names, text
 
-LOCAL, NONE, NOSASL, PASSWORD = "local", "none", "nosasl", "password"
+LOCAL, NONE, NOSASL, PASSWORD, JWT = "local", "none", "nosasl", "password", "jwt"
+BINARY, HTTP = "binary", "http"
+ANY_AUDIENCE = "*"
+
+
+def _networks(said: str) -> tuple[str, ...]:
+    """Addresses and networks with commas between. Raises ValueError for what is none."""
+    return tuple(str(ipaddress.ip_network(one.strip())) for one in said.split(",") if one.strip())
 
 
 @dataclass(frozen=True)
@@ -18,8 +26,9 @@ class DoorsConfig:
         LOCAL,
         "Who may call: local is everybody on this machine, and the server listens on loopback addresses only, unless "
         "metastore.tls.client.ca asks for certificates; none (or Hive's NOSASL) is everybody who reaches the port; "
-        "password is whoever has one in metastore.authentication.password.file, by SASL PLAIN.",
-        (LOCAL, NONE, NOSASL, PASSWORD),
+        "password is whoever has one in metastore.authentication.password.file, by SASL PLAIN, or by HTTP's Basic; jwt "
+        "is whoever has a token, over HTTP.",
+        (LOCAL, NONE, NOSASL, PASSWORD, JWT),
         hive="NOSASL",
         why="A port that asks nobody is opened to others on purpose only.",
     )
@@ -32,7 +41,7 @@ class DoorsConfig:
     password_in_clear: bool = boolean(
         "metastore.authentication.password.in.clear",
         "false",
-        "Passwords may come from other machines without TLS, for everybody on the way to read.",
+        "Passwords and tokens may come from other machines without TLS, for everybody on the way to read.",
     )
     use_tls: bool = boolean(
         "metastore.use.SSL",
@@ -57,13 +66,90 @@ class DoorsConfig:
         "File in PEM with the CAs of clients: one without a certificate of theirs is refused; empty for none.",
     )
 
+    transport: str = choice(
+        "metastore.server.thrift.transport.mode",
+        BINARY,
+        "binary: messages follow one another on the socket; http: each is the body of a POST.",
+        (BINARY, HTTP),
+        hive="binary",
+    )
+    http_path: str = text(
+        "metastore.server.thrift.http.path", "metastore", "The path of these requests.", hive="metastore"
+    )
+    jwks_url: str = text(
+        "metastore.authentication.jwt.jwks.url",
+        "",
+        "Where the public keys of the issuer of tokens are (JWKS): a file, or an address that begins with https://. It "
+        "is read again when it changes, an address every five minutes.",
+        hive="",
+    )
+    jwt_audience: str = text(
+        "metastore.authentication.jwt.audience",
+        "",
+        f"For whom a token must be (aud); {ANY_AUDIENCE} if it may be for anybody.",
+    )
+    jwt_issuer: str = text(
+        "metastore.authentication.jwt.issuer", "", "By whom a token must be (iss); empty for anybody with these keys."
+    )
+    jwt_user_claim: str = text("metastore.authentication.jwt.user.claim", "sub", "The claim that names the user.")
+    jwt_clock_skew_ms: int = duration(
+        "metastore.authentication.jwt.clock.skew", "30s", "So far the issuer's clock may be from ours."
+    )
+    proxy_header: str = text(
+        "metastore.authentication.proxy.header",
+        "",
+        "The header in which a proxy before an HTTP port names the user who has come in there, such as "
+        "X-Forwarded-User; empty: none is believed.",
+    )
+    proxy_addresses: tuple[str, ...] = names(
+        "metastore.authentication.proxy.addresses",
+        "",
+        "Addresses and networks (10.0.0.0/24) of proxies whose header is believed.",
+        _networks,
+    )
+
+    def check(self) -> None:
+        """Raises SettingError for settings that do not go together."""
+        for is_wrong, words in (
+            (
+                self.authentication == JWT and self.transport != HTTP,
+                "metastore.authentication=jwt needs metastore.server.thrift.transport.mode=http: a token is a header",
+            ),
+            (
+                self.authentication == JWT and not self.jwks_url,
+                "metastore.authentication=jwt needs metastore.authentication.jwt.jwks.url: where are its keys?",
+            ),
+            (
+                self.authentication == JWT and not self.jwt_audience,
+                "metastore.authentication=jwt needs metastore.authentication.jwt.audience: else a token for any other "
+                f"service opens this one; {ANY_AUDIENCE} if that is what you want",
+            ),
+            (
+                bool(self.proxy_header) and self.transport != HTTP,
+                "metastore.authentication.proxy.header needs metastore.server.thrift.transport.mode=http",
+            ),
+            (
+                bool(self.proxy_header) and not self.proxy_addresses,
+                "metastore.authentication.proxy.header needs metastore.authentication.proxy.addresses: whose header is "
+                "to be believed?",
+            ),
+        ):
+            if is_wrong:
+                raise SettingError(words)
+
+    @property
+    def proves_users(self) -> bool:
+        """Whether who comes in has shown who it is."""
+        return self.authentication in (PASSWORD, JWT)
+
     def danger(self) -> str:
         """What is wrong if other machines reach the port, and what to do; empty if nothing is."""
-        if self.authentication == PASSWORD:
+        if self.proves_users:
             if self.use_tls or self.password_in_clear:
                 return ""
+            shown = "passwords" if self.authentication == PASSWORD else "tokens"
             return (
-                "passwords would come from there for everybody on the way to read: speak TLS (metastore.use.SSL), or "
+                f"{shown} would come from there for everybody on the way to read: speak TLS (metastore.use.SSL), or "
                 "say metastore.authentication.password.in.clear=true"
             )
         if self.authentication in (NONE, NOSASL) or (self.use_tls and self.client_ca):

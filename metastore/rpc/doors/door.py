@@ -101,8 +101,9 @@ class Door(asyncio.Protocol):
         """Let go of what has come."""
         self.refuse(words)
 
-    def is_overdue(self, *_: object) -> None:
-        """It has a time limit of its own."""
+    def is_overdue(self, since_s: float, *_: object) -> str | None:
+        """None: it has a time limit of its own."""
+        return None
 
     def refuse(self, reason: str, user: str | None = None) -> None:
         """Send it away, who calls itself `user`, and say why in the log."""

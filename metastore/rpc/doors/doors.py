@@ -6,10 +6,12 @@ import asyncio
 
 from metastore.rpc.audit.audit import Audit
 from metastore.rpc.doors.certificates import Certificates
-from metastore.rpc.doors.config import PASSWORD, DoorsConfig
+from metastore.rpc.doors.config import HTTP, PASSWORD, DoorsConfig
 from metastore.rpc.doors.door import House
 from metastore.rpc.doors.guests import Guests
+from metastore.rpc.doors.http import HttpDoor
 from metastore.rpc.doors.passwords import Passwords
+from metastore.rpc.doors.reception import Reception
 from metastore.rpc.doors.sasl import SaslDoor
 from metastore.rpc.doors.tls import TlsDoor
 from metastore.rpc.limits.crowd import Crowd
@@ -24,12 +26,17 @@ class Doors:
     """Puts what is asked for before each connection; nothing if nothing is."""
 
     def __init__(self, config: DoorsConfig, audit: Audit | None = None) -> None:
-        """`audit` is told who comes in and who does not. Raises SettingError for files that cannot be used."""
+        """`audit` is told who comes in and who does not.
+
+        Raises SettingError for settings that do not go together, and for files that cannot be used.
+        """
+        config.check()
         self._audit = audit
         self._certificates = Certificates(config) if config.use_tls else None
         passwords = Passwords(config.password_file) if config.authentication == PASSWORD else None
         self._workers = Workers(THREADS)
         self._guests = None if passwords is None else Guests(passwords, self._workers)
+        self._reception = Reception(config, self._guests) if config.transport == HTTP else None
 
     def close(self) -> None:
         """End the threads; the server has stopped."""
@@ -38,12 +45,16 @@ class Doors:
     @property
     def scheme(self) -> str:
         """What the server's address begins with."""
+        if self._reception is not None:
+            return "http" if self._certificates is None else "https"
         return "thrift" if self._certificates is None else "thrift+tls"
 
     def before(self, connection: asyncio.Protocol, crowd: Crowd, debts: Debts) -> asyncio.Protocol:
         """The outermost door of a new connection, or the connection itself."""
         house = House(crowd, debts, self._workers, self._audit)
-        if self._guests is not None:
+        if self._reception is not None:
+            connection = HttpDoor(connection, house, self._reception)
+        elif self._guests is not None:
             connection = SaslDoor(connection, house, self._guests)
         if self._certificates is not None:
             connection = TlsDoor(connection, house, self._certificates)

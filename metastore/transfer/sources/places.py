@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import hive_acid
-from hive_acid.connection import ENCRYPTED, PLAIN
+from hive_acid.connection import DEFAULT_PORTS
 from metastore.store.connections.address import without_password
 from metastore.store.database import Database
 from metastore.transfer.models import Source, TransferError
@@ -25,7 +25,7 @@ TIMEOUT_MS = 600_000
 def source_of(place: str) -> Iterator[Source]:
     """The source that a command names, as long as the context. Raises HiveAcidError if it cannot be used."""
     scheme = place.partition("://")[0]
-    if scheme in (PLAIN, ENCRYPTED):
+    if scheme in DEFAULT_PORTS:
         with hive_acid.connect(place, timeout_ms=TIMEOUT_MS) as connection:
             yield ThriftSource(connection)
     elif scheme in ("postgresql", "postgres"):

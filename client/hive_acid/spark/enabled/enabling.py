@@ -17,7 +17,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hive_acid.connection import ENCRYPTED, PLAIN, Connection, addresses
+from hive_acid.connection import Connection, addresses
 from hive_acid.errors import AddressError
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.settings import transaction_manager
@@ -89,7 +89,7 @@ def address_of(spark: SparkSession) -> str:
     """The address that is configured, in the session or the environment."""
     of_hive = spark.conf.get(HIVE_SETTING, None)
     if of_hive and str(spark.conf.get(TLS_SETTING, "")).lower() == "true":
-        of_hive = of_hive.replace(f"{PLAIN}://", f"{ENCRYPTED}://")
+        of_hive = of_hive.replace("thrift://", "thrift+tls://")
     given = (spark.conf.get(OWN_SETTING, None), of_hive, os.environ.get(VARIABLE))
     return next((one for one in given if one and one.strip()), DEFAULT_ADDRESS)
 

@@ -1,0 +1,111 @@
+"""Who asks over HTTP: by a password (Basic), a token (Bearer), or by the word of a proxy that is believed."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from metastore.rpc.doors.config import JWT, PASSWORD, DoorsConfig
+from metastore.rpc.doors.guests import Guests
+from metastore.rpc.doors.passwords import LONGEST, Hashed
+from metastore.rpc.doors.tokens import TokenError, Tokens
+
+ACTOR = "x-actor-username"
+"""The header in which Hive's client names its user where nobody is asked."""
+AUTHORIZATION, FORWARDED_FOR = "authorization", "x-forwarded-for"
+MOST_BELIEVED_S = 60.0
+"""After that a token is looked at again: its key may have been withdrawn."""
+
+
+class Visitor(NamedTuple):
+    """Who makes a request."""
+
+    user: str | None
+    is_proven: bool = False
+    line: Hashed | None = None
+    """Of the file of passwords, if it was one."""
+    until_s: float = float("inf")
+    """So long the same words are believed, by the clock of the day."""
+
+
+class Refused(NamedTuple):
+    """Who is not let in, and why."""
+
+    reason: str
+    user: str | None = None
+    is_wrong: bool = True
+    """Whether it was tried and was wrong; else nothing was shown."""
+
+
+class Reception:
+    """Looks at the headers of requests. Threads may share it."""
+
+    def __init__(self, config: DoorsConfig, guests: Guests | None) -> None:
+        """`guests` have come in by passwords. Raises SettingError for files that cannot be used."""
+        self.path = "/" + config.http_path.strip("/")
+        self.guests = guests
+        self._config = config
+        self._tokens = Tokens(config) if config.authentication == JWT else None
+        self._proxy_header = config.proxy_header.lower()
+        self._proxies = [ipaddress.ip_network(one) for one in config.proxy_addresses]
+
+    @property
+    def challenge(self) -> str:
+        """What a client is to show, as HTTP says it; empty if nothing."""
+        schemes = {PASSWORD: 'Basic realm="metastore", charset="UTF-8"', JWT: 'Bearer realm="metastore"'}
+        return schemes.get(self._config.authentication, "")
+
+    def believes(self, client: str) -> bool:
+        """Whether an address is that of a proxy whose header is believed."""
+        if not self._proxy_header:
+            return False
+        address = ipaddress.ip_address(client.partition("%")[0])
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return any(address in network for network in self._proxies)
+
+    def at_once(self, headers: Mapping[str, str], by_proxy: bool) -> Visitor | Refused | None:
+        """Who it is if that needs no arithmetic, else None: then ask `looked_at`, on a thread."""
+        if by_proxy and (user := headers.get(self._proxy_header)):
+            if _is_name(user):
+                return Visitor(user, is_proven=True)
+            return Refused(f"the proxy's {self._proxy_header} names no user")
+        if not self.challenge:
+            actor = headers.get(ACTOR)
+            return Visitor(actor if actor and _is_name(actor) else None)
+        if AUTHORIZATION not in headers:
+            return Refused(f"it shows nothing, and this port asks for {self.challenge.partition(' ')[0]}", None, False)
+        return None
+
+    def looked_at(self, authorization: str) -> Visitor | Refused:
+        """Who shows this. Raises ValueError if that cannot be said now."""
+        scheme, _, shown = authorization.partition(" ")
+        wanted = self.challenge.partition(" ")[0]
+        if scheme.lower() != wanted.lower():
+            return Refused(f"it shows {scheme[:20]!r}, and this port asks for {wanted}")
+        if self._tokens is not None:
+            try:
+                bearer = self._tokens.bearer(shown.strip())
+            except TokenError as error:
+                return Refused(str(error))
+            return Visitor(bearer.user, True, None, min(bearer.until_s, time.time() + MOST_BELIEVED_S))
+        return self._by_password(shown.strip())
+
+    def _by_password(self, shown: str) -> Visitor | Refused:
+        try:
+            user, colon, password = base64.b64decode(shown, validate=True).decode().partition(":")
+        except (binascii.Error, ValueError):
+            user = colon = password = ""
+        if not (colon and _is_name(user)):
+            return Refused("what it shows is not the user and the password of Basic")
+        assert self.guests is not None
+        line = self.guests.passwords.admits(user, password.encode())
+        return Refused(f"no user {user!r} with this password", user) if line is None else Visitor(user, True, line)
+
+
+def _is_name(user: str) -> bool:
+    return user.isprintable() and 0 < len(user.encode()) <= LONGEST
