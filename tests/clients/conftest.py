@@ -51,7 +51,7 @@ def hive_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int]
                 pytest.skip(missing[generation])
             if generation not in running:
                 try:
-                    jars = _jars(generation)
+                    jars = jars_of_generation(generation)
                 except NotFetchedError as error:
                     missing[generation] = str(error)
                     pytest.skip(missing[generation])
@@ -80,7 +80,7 @@ def walk_of(
         yield walk
 
 
-def _jars(generation: int) -> list[Path]:
+def jars_of_generation(generation: int) -> list[Path]:
     if generation == 2:
         return sorted(PYSPARK_JARS.glob("*.jar"))
     return jars_of(HIVE_3 if generation == 3 else HIVE_4)

@@ -14,7 +14,11 @@ from py4j.protocol import Py4JJavaError
 from hive_acid.spark.jvm.java import ensure_java
 from metastore.rpc.doors.passwords import change
 from tests.authority import Authority
+from tests.caller import Refused
+from tests.clients.conftest import jars_of_generation
 from tests.clients.java.client import JavaHive
+from tests.clients.java.maven import NotFetchedError
+from tests.issuer import Issuer
 from tests.served import Served, served
 
 pytestmark = pytest.mark.spark
@@ -92,3 +96,53 @@ def test_hives_client_with_a_password(
         client.close()
         with pytest.raises(Py4JJavaError, match=r"no user 'ann' with this password"):
             hive.connect(running.uri, **plain, ann="x")
+
+
+OVER_HTTP = {"metastore.client.thrift.transport.mode": "http"}
+
+
+@pytest.mark.maven
+def test_hives_client_over_http(
+    hive_of: Callable[[int], JavaHive], postgres_url: str, template: str, tmp_path: Path
+) -> None:
+    hive = hive_of(4)
+    settings = {"metastore.server.thrift.transport.mode": "http"}
+    with served(postgres_url, template, tmp_path / "warehouse", settings) as running:
+        client = hive.connect(as_hive(running), **OVER_HTTP)
+        walked(client, hive, "http")
+        client.close()
+
+
+@pytest.mark.maven
+def test_hives_client_with_a_token(
+    postgres_url: str,
+    template: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    authority: Authority,
+    trust: dict[str, str],
+) -> None:
+    """It takes the token from the environment of its process, and speaks HTTPS."""
+    issuer = Issuer(tmp_path / "keys.json")
+    pair = authority.issue("metastore", "DNS:localhost", "IP:127.0.0.1")
+    settings = issuer.settings() | pair.shown_by_a_server | {"metastore.server.thrift.transport.mode": "http"}
+    monkeypatch.setenv("HMS_JWT", issuer.token(sub="ann"))
+    try:
+        jars = jars_of_generation(4)
+    except NotFetchedError as error:
+        pytest.skip(str(error))
+    with (
+        served(postgres_url, template, tmp_path / "warehouse", settings) as running,
+        JavaHive(4, jars, tmp_path) as hive,
+    ):
+        # Hive 4.0.1 has no default of its own for this one where it speaks HTTPS.
+        algorithm = {"metastore.trustmanagerfactory.algorithm": "PKIX"}
+        token = {**OVER_HTTP, **trust, **algorithm, "metastore.client.auth.mode": "JWT"}
+        client = hive.connect(running.uri, **token)
+        walked(client, hive, "token")
+        client.createDatabase(hive.struct("Database", name="anns", description="", parameters={}))
+        client.close()
+        issuer.told.clear()
+        issuer.add("ec")
+        with pytest.raises(Refused, match="401"):
+            hive.connect(running.uri, **token).getAllDatabases()

@@ -129,8 +129,8 @@ class HttpDoor(Door):
         path = request.target.decode("ascii", "replace").partition("?")[0]
         if request.method != b"POST":
             self._answer(405, "this is a metastore: a Thrift message is POSTed to it", ("allow", "POST"))
-        elif path.rstrip("/") != self._reception.path.rstrip("/"):
-            self._answer(404, f"the metastore is at {self._reception.path}")
+        elif not f"{path}/".startswith(self._reception.path):  # Hive's client asks for what lies below: /metastore/*
+            self._answer(404, f"the metastore is at {self._reception.path}, not at {path[:200]}")
         else:
             headers = {name.decode("ascii"): value.decode("utf-8", "replace") for name, value in request.headers}
             self._look(headers)

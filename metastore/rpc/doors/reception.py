@@ -46,7 +46,8 @@ class Reception:
 
     def __init__(self, config: DoorsConfig, guests: Guests | None) -> None:
         """`guests` have come in by passwords. Raises SettingError for files that cannot be used."""
-        self.path = "/" + config.http_path.strip("/")
+        self.path = f"/{config.http_path.strip('/')}/".replace("//", "/")
+        """Where requests are taken, and below."""
         self.guests = guests
         self._config = config
         self._tokens = Tokens(config) if config.authentication == JWT else None

@@ -17,8 +17,6 @@ from typing import Any
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from thriftpy2.http import THttpClient
 from thriftpy2.protocol.binary import TBinaryProtocol
 from thriftpy2.thrift import TClient
@@ -34,6 +32,7 @@ from metastore.rpc.doors import http, passwords, tokens
 from metastore.rpc.doors.doors import Doors
 from metastore.settings import SettingError
 from tests.authority import Authority
+from tests.issuer import Issuer
 from tests.rpc.doors.conftest import wrong_answers_to_threads
 from tests.rpc.test_server import Running, base_handlers
 from tests.rpc.test_streaming import streamed
@@ -180,7 +179,7 @@ def test_what_was_said_of_oneself_ends_with_the_request(served: Any) -> None:
         (b"GET /metastore HTTP/1.1\r\nHost: h\r\n\r\n", 405, b"POST"),
         (b"DELETE /metastore HTTP/1.1\r\nHost: h\r\n\r\n", 405, b"POST"),
         (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx", 404, b"the metastore is at /metastore"),
-        (b"POST /metastore/x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx", 404, b"/metastore"),
+        (b"POST /metastorex HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx", 404, b"/metastore"),
         (b"POST /metastore HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", 400, b"no message"),
         (b"POST /metastore HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", 400, b"no HTTP"),
         (b"POST /metastore HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n", 400, b"no HTTP"),
@@ -329,46 +328,13 @@ def test_a_connection_goes_with_its_password(served: Any, users: Path, log: Log)
 # --- who asks: tokens -----------------------------------------------------------------------------
 
 
-class Issuer:
-    """Keys of three kinds, and a file of them."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.keys: dict[str, tuple[Any, str]] = {}
-        self.told: dict[str, dict[str, Any]] = {}
-        self.add("rsa")
-
-    def add(self, name: str) -> None:
-        kinds: dict[str, Callable[[], tuple[Any, str, Any]]] = {
-            "r": lambda: (rsa.generate_private_key(65537, 2048), "RS256", RSAAlgorithm),
-            "e": lambda: (ec.generate_private_key(ec.SECP256R1()), "ES256", ECAlgorithm),
-            "o": lambda: (ed25519.Ed25519PrivateKey.generate(), "EdDSA", OKPAlgorithm),
-        }
-        key, algorithm, shape = kinds[name[0]]()
-        self.keys[name] = key, algorithm
-        self.told[name] = json.loads(shape.to_jwk(key.public_key())) | {"kid": name, "use": "sig"}
-        self.write()
-
-    def write(self) -> None:
-        part = self.file.with_suffix(".new")
-        part.write_text(json.dumps({"keys": list(self.told.values())}))
-        part.rename(self.file)
-
-    def token(self, name: str = "rsa", kid: str | None = None, **claims: Any) -> str:
-        key, algorithm = self.keys[name]
-        told = {"sub": "ann", "aud": "metastore", "iss": "https://id", "exp": time.time() + 600} | claims
-        given = {claim: value for claim, value in told.items() if value is not None}
-        return jwt.encode(given, key, algorithm, headers={"kid": kid or name})
-
-
 @pytest.fixture
 def issuer(tmp_path: Path) -> Issuer:
     return Issuer(tmp_path / "keys.json")
 
 
 def jwt_settings(issuer: Issuer, **more: str) -> list[str]:
-    settings = {"jwks.url": str(issuer.file), "audience": "metastore", "issuer": "https://id"} | more
-    return ["metastore.authentication=jwt", *(f"metastore.authentication.jwt.{k}={v}" for k, v in settings.items())]
+    return [f"{key}={value}" for key, value in issuer.settings(**more).items()]
 
 
 def test_tokens(served: Any, issuer: Issuer, tmp_path: Path, authority: Authority) -> None:
