@@ -67,6 +67,18 @@ BY_HIVE = {
     "map('ab', 1, 'AB', 2)[c] = 2": {"AB"},
     "element_at(map('ab', 1), c) IS NOT NULL": {"ab"},
     "map_contains_key(map('ab', 1), c)": {"ab"},
+    "c LIKE 'ab'": {"ab"},
+    "c LIKE '_b'": {"ab"},
+    "c LIKE 'ab%' AND c NOT LIKE 'ab %'": {"ab", "abcd"},
+    "NOT c LIKE 'a%' AND upper(c) LIKE '%B'": {" ab", "AB"},
+    "t.c LIKE ANY ('AB', '%cd') OR c LIKE SOME ('x')": {"abcd", "AB"},
+    "c LIKE ALL ('%b', 'a%')": {"ab"},
+    "c ILIKE 'Ab'": {"ab", "AB"},
+    "c LIKE '_b' ESCAPE '/' AND c NOT LIKE '%/%%' ESCAPE '/'": {"ab"},
+    "c RLIKE 'b$'": {"ab", " ab"},
+    "c REGEXP '^.{2}$'": {"ab", "a\t", "éé", "AB"},
+    "name LIKE c": SOME,
+    "'ab' LIKE c OR coalesce(c, 'x') LIKE 'abc_'": {"ab", "abcd"},
 }
 """Conditions that need Hive's rule where Spark has none, and the values for which they are true."""
 
@@ -111,7 +123,7 @@ MARKED = [condition for condition in [*BY_SPARK, *BY_HIVE] if not set('\\"') & s
 def test_a_parameter_means_what_its_text_does(chars: Any, blanks: Any) -> None:
     """Of each condition every text is a parameter, named or not, or one of several ways to write it down."""
     for condition in MARKED:
-        kept = "" if "LIKE" in condition or "concat" in condition else blanks
+        kept = "" if re.search("LIKE|REGEXP|concat", condition) else blanks
         texts = [text + kept for text in re.findall("'([^']*)'", condition)]
         query = "SELECT id FROM d.t WHERE " + re.sub("'[^']*'", "{}", condition)
         expected = ids(chars.sql(query.format(*(f"'{text}'" for text in texts))))
@@ -156,6 +168,8 @@ def test_conditions_by_hives_rule(chars: Any, writer: Any) -> None:
         assert ids(chars.sql(f"SELECT id FROM d.t WHERE {condition}")) == expected, condition
         assert chars.update("d.t", {"wide": "'x'"}, where=condition) == len(expected), condition
     assert chars.update("d.t", {"wide": "'x'"}, where=F.col("c") == F.col("name")) == len(SOME)
+    for column in (F.col("c").like("_b"), F.col("c").rlike("^.b$"), F.col("c").ilike("_B") & (F.col("id") < 9)):
+        assert chars.update("d.t", {"wide": "'x'"}, where=column) == 1, column
     assert ids(chars.sql("SELECT a.id FROM d.t a JOIN d.t b ON a.c = b.name")) == ids(
         chars.table("d.t").where("c IS NOT NULL")
     )

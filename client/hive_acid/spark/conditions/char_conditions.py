@@ -1,8 +1,8 @@
 """Conditions in which a CHAR column meets texts: blanks at its end do not count, as in Hive.
 
 Spark sees to that itself where such a column is compared with a constant or with another one: see
-`hive_acid.spark.values.texts`. Compared with a text that comes from a column, and by BETWEEN, it would be taken with
-its blanks: so it is put there without them. What cannot be looked into stays as it is.
+`hive_acid.spark.values.texts`. Compared with a text that comes from a column, by BETWEEN, and with a pattern, it would
+be taken with its blanks: so it is put there without them. What cannot be looked into stays as it is.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ TypeOf = Callable[[str, str], str | None]
 
 _EQUATIONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.EqualNull)
 _ORDERS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
+_PATTERNS = (exp.Like, exp.ILike, exp.RegexpLike)
 _LONGEST_CHAR = 255
 _CHAR = re.compile(r"\bchar\b", re.IGNORECASE)
 
@@ -137,6 +138,9 @@ def _compared_in(node: exp.Expr, type_of: TypeOf) -> Iterator[Part]:
         yield from _met([node.expressions[0], *node.expressions[1:-1:2]], type_of)
     elif isinstance(node, exp.Nullif):
         yield from _met([node.this, node.expression], type_of, by_spark=False)
+    elif isinstance(node, _PATTERNS):
+        leaves = [leaf for side in (node.this, *_patterns(node.expression)) for leaf in _leaves(side)]
+        yield from (Part(leaf, in_order=False) for leaf in leaves if _is_char(_type(leaf, type_of)))
     elif (sought := _sought(node)) is not None:
         yield from _met_within(node.this.unnest(), sought, type_of)
 
@@ -157,6 +161,13 @@ def _row(side: exp.Expr) -> list[exp.Expr]:
     if not isinstance(side, exp.Tuple | exp.Struct):
         return []
     return [one.expression if isinstance(one, exp.PropertyEQ) else one.unalias() for one in side.expressions]
+
+
+def _patterns(given: exp.Expr) -> list[exp.Expr]:
+    """What a text is compared with by LIKE and its like: one pattern, or those of ANY and ALL."""
+    if not isinstance(given, exp.Any | exp.All):
+        return [given]
+    return given.this.expressions if isinstance(given.this, exp.Tuple) else [given.this]
 
 
 def _sought(node: exp.Expr) -> exp.Expr | None:

@@ -36,7 +36,7 @@ _CONSTANTS: dict[str, exp.Condition] = {
 }
 _BINARY: dict[str, type[exp.Binary]] = {
     "=": exp.EQ, "==": exp.EQ, "<=>": exp.NullSafeEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
-    "and": exp.And, "or": exp.Or,
+    "and": exp.And, "or": exp.Or, "like": exp.Like, "ilike": exp.ILike, "rlike": exp.RegexpLike,
 }  # fmt: skip
 
 
