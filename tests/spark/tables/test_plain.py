@@ -150,7 +150,7 @@ def test_partitions_are_registered_and_read(dummy: AcidSession, spark: SparkSess
     assert dummy.table("d.q").where("k = 'a/b'").count() == 2
 
 
-def test_parquet_is_read_and_text_is_not(dummy: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
+def test_parquet_is_read_and_what_is_not_known_is_not(dummy: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
     spark.range(2).selectExpr("id").write.parquet(str(tmp_path / "files"))
     formats = {"pq": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat", "tx": "TextInputFormat"}
     for name, input_format in formats.items():
@@ -169,8 +169,50 @@ def test_parquet_is_read_and_text_is_not(dummy: AcidSession, spark: SparkSession
         )
         dummy.connection.call("create_table", table)
     assert rows(dummy.table("d.pq")) == [(0,), (1,)]
-    with pytest.raises(UnsupportedTableError, match="only ORC and Parquet"):
+    with pytest.raises(UnsupportedTableError, match="TextInputFormat with no SerDe, which Spark does not read"):
         dummy.table("d.tx")
+
+
+FORMS = {
+    "ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' ESCAPED BY '~' STORED AS TEXTFILE": "csv",
+    "STORED AS TEXTFILE": "text",
+    "STORED AS JSONFILE": "json",
+}
+"""Clauses for storage, and what files of a format are called."""
+
+
+@pytest.mark.parametrize("clauses", FORMS)
+@pytest.mark.parametrize("keys", ["", "PARTITIONED BY (k string)"])
+def test_text_is_read_as_that_of_insert_only_tables(acid: AcidSession, tmp_path: Path, clauses: str, keys: str) -> None:
+    """The same files, in the directory of a plain table."""
+    columns = "id int, name string, c char(4), n decimal(5,2), at timestamp" + ("" if keys else ", k string")
+    only = "TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
+    acid.sql(f"CREATE TABLE d.m ({columns}) {keys} {clauses} {only}")
+    acid.sql("""INSERT INTO d.m VALUES (1, 'a,b~c', 'ab', 1.5, TIMESTAMP '2026-11-28 23:16:17.5', 'x y/z'),
+        (2, NULL, NULL, NULL, NULL, NULL), (-3, '', 'abcd', -99.25, TIMESTAMP '1969-01-01 00:00:00', 'p')""")
+    table = acid.connection.table("d", "m")
+    for delta in Path(table.location.removeprefix("file:")).glob("**/delta_*"):
+        place = tmp_path / "plain" / (delta.parent.name if keys else "")
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "_SUCCESS").touch()
+        for number, file in enumerate(delta.iterdir()):
+            if not file.name.startswith(("_", ".")):
+                (place / f"{number}_0").write_bytes(file.read_bytes())
+    acid.sql(f"CREATE EXTERNAL TABLE d.p ({columns}) {keys} {clauses} LOCATION '{tmp_path}/plain'")
+    if keys:
+        assert rows(acid.sql("SELECT * FROM d.p")) == []
+        acid.sql("MSCK REPAIR TABLE d.p")
+    assert rows(acid.sql("SELECT * FROM d.p")) == rows(acid.table("d.m")) != []
+    assert rows(acid.table("d.p", where="c = 'ab'").select("k", "n")) == rows(
+        acid.table("d.m", where="id = 1").select("k", "n")
+    )
+    acid.sql("CREATE TABLE d.t AS SELECT * FROM d.p WHERE id < 2")
+    assert rows(acid.table("d.t")) == rows(acid.table("d.m").where("id < 2"))
+    with pytest.raises(TableNotAcidError, match=r"d\.p is not an ACID table"):
+        acid.sql("INSERT INTO d.p SELECT * FROM d.m")
+    (next((tmp_path / "plain").glob("*/")) if keys else tmp_path / "plain").joinpath("deep").mkdir()
+    with pytest.raises(UnsupportedTableError, match=r"d\.p has the directory deep/ in"):
+        acid.sql("SELECT * FROM d.p")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Insert-only tables: the snapshot chooses directories, Spark's own readers read their files (acid-format.md §2.4).
 
+So they read those of plain tables, of which no snapshot chooses.
 Rows have no ids and are seen or not by whole directories. Columns are found as Hive finds them in plain tables of the
 format: by name in ORC, Parquet, Avro and JSON, by place in text.
 """
@@ -77,6 +78,9 @@ _WORDS: Mapping[type[t.DataType], str] = {
 """What Hive takes for a value of a type. The fraction of a whole number is cut off."""
 
 
+_KNOWN = "which Spark does not read: it reads ORC, Parquet, Avro (with its package spark-avro), JSON, delimited text"
+
+
 def read_table(spark: SparkSession, state: TableState, *, wanted: Predicate | None = None) -> DataFrame:
     """The rows that the snapshot sees: the table's columns, then its partition columns.
 
@@ -84,11 +88,7 @@ def read_table(spark: SparkSession, state: TableState, *, wanted: Predicate | No
     is not read here, FormatError for a directory of which only some writes are visible.
     """
     table = state.table
-    read = by_format(
-        table,
-        _READERS,
-        "which Spark does not read: it reads ORC, Parquet, Avro (with its package spark-avro), JSON, delimited text",
-    )
+    read = by_format(table, _READERS, _KNOWN)
     asked = search_options(wanted, [one.name for one in table.columns]) if wanted is not None and state.skipping else {}
     tell(state.plan([DirectoriesPlan(len(state.partitions))], skips_groups=bool(asked) and read is _orc))
     told_by_path = [partition for partition in state.partitions if partition.is_told_by_path]
@@ -108,6 +108,28 @@ def read_table(spark: SparkSession, state: TableState, *, wanted: Predicate | No
     if parts:
         return reduce(DataFrame.unionByName, parts)
     return spark.createDataFrame([], row_type(table.all_columns))
+
+
+def read_plain(spark: SparkSession, table: Table, directories: Sequence[str]) -> DataFrame:
+    """The rows of the files in the directories of a plain table's partitions, or in its own, an empty path.
+
+    Raises UnsupportedTableError as `read_table`, and for directories in them, which Hive reads or not by its settings.
+    """
+    read = by_format(table, _READERS, _KNOWN)
+    places = [files.join(table.location, directory) if directory else table.location for directory in directories]
+    found = _Found()
+    for place, entries in zip(places, files.list_trees(places, 1), strict=True):
+        seen = [entry for entry in entries if not entry.path.startswith(("_", "."))]
+        if within := next((entry.path for entry in seen if entry.is_directory), None):
+            raise UnsupportedTableError(
+                f"{table.full_name} has the directory {within} in {place}, where files should be"
+            )
+        found.files += [DataFile(entry.path, entry.size, None, entry.modified_ms) for entry in seen]
+        found.paths += [literal_path(files.join(place, entry.path)) for entry in seen]
+    if not found.paths:
+        return declared(spark.createDataFrame([], row_type(table.all_columns)), table.all_columns)
+    texts = partition_texts(len(table.partition_keys), table.location, directories)
+    return _shown(read(spark, table, found, 1), table, list(map(F.expr, texts)))
 
 
 def _paths(

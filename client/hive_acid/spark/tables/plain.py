@@ -1,6 +1,7 @@
 """Plain tables, without transactions: what a session with DummyTxnManager can read and append to.
 
-Spark's own reader and writer do the work, by the table's location and format. Nothing keeps readers and writers apart,
+Spark's own reader and writer do the work, by the table's location and format; other formats than ORC and Parquet are
+read as those of insert-only tables, and not written. Nothing keeps readers and writers apart,
 and a write that fails may leave rows: that is what transactions are for.
 """
 
@@ -21,6 +22,7 @@ from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.frames.observed import count_of
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.sources import exact_times, reader_of, writer_of
+from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.legacy.capitals import refuse_capitals
 from hive_acid.spark.read.listing import directory_of
 from hive_acid.spark.read.scan import literal_path
@@ -52,18 +54,23 @@ def reader(context: Context, table: Table) -> Callable[[Predicate | None], DataF
     """What gives the rows of a plain table: its columns, then its partition columns.
 
     Of ORC files it leaves out row groups in which no row meets the predicate that it is given. Raises
-    UnsupportedTableError for a format other than ORC and Parquet and for partitions outside the table's directory,
+    UnsupportedTableError for a format that is not read here and for partitions outside the table's directory,
     TimeZoneMismatchError.
     """
-    kind = _format(table)
+    kind = _kind(table)
     refuse_unfit_settings(context.spark, table)
     schema = row_type(table.all_columns)
     context.zones.check(row_type(table.columns))
     if not table.partition_keys:
+        if kind is None:
+            return lambda wanted: insert_only.read_plain(context.spark, table, [""])
         return lambda wanted: _frame(context, table, kind, [table.location], wanted)
     depth = len(table.partition_keys)
     there = {entry.path.rstrip("/") for entry in files.list_tree(table.location, max_depth=depth) if entry.is_directory}
     named = [directory_of(table, name, at) for name, at in context.connection.partitions(table).items()]
+    if kind is None:
+        here = [directory for directory in named if directory in there]
+        return lambda wanted: insert_only.read_plain(context.spark, table, here)
     found = [files.join(table.location, directory) for directory in named if directory in there]
     if not found:
         return lambda wanted: _shown(context.spark.createDataFrame([], schema), table)
@@ -163,18 +170,23 @@ def _refuse_unwritten(table: Table) -> None:
         raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: Spark would not write its buckets")
 
 
-def _format(table: Table) -> str:
-    """Spark's name of the table's format. Raises UnsupportedTableError."""
+def _kind(table: Table) -> str | None:
+    """Spark's name of the format, if it is ORC or Parquet. Raises UnsupportedTableError for one of Hive's alone."""
     if table.skew is not None and table.skew.in_directories:
         raise UnsupportedTableError(
             f"{table.full_name} is STORED AS DIRECTORIES: its skewed values have directories, which Hive "
             "alone reads and writes"
         )
-    kind = _FORMATS.get(table.input_format.rpartition(".")[2])
+    return _FORMATS.get(table.input_format.rpartition(".")[2])
+
+
+def _format(table: Table) -> str:
+    """Spark's name of the format of a table that is written. Raises UnsupportedTableError."""
+    kind = _kind(table)
     if kind is None:
         raise UnsupportedTableError(
-            f"{table.full_name} has the input format {table.input_format or 'of a view'}: only ORC and Parquet are read"
-            " here; use spark.read for others"
+            f"{table.full_name} has the input format {table.input_format or 'of a view'}: only ORC and Parquet are"
+            " written here; use Spark's own writers for others"
         )
     return kind
 
