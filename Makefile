@@ -24,7 +24,7 @@ IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo quick test test-all lint docs release bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
+.PHONY: help install demo quick test test-all lint docs release bench bench-rpc bench-catalogue bench-streams bench-commits bench-compaction bench-wide walk-data walk-values walk-writers walk-hive kill crash fuzz test-spark test-connect test-engines isolation serve doctor lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -108,6 +108,9 @@ walk-data: install ## Random writes of all kinds against a model in Python (SEED
 
 walk-writers: install ## Every writer beside another client, at each moment, on each kind of handle (SEED=1 ARGS="--most 500 --only merge")
 	@$(BIN)/python -m tests.spark.writers --seed $(SEED) $(ARGS)
+
+walk-hive: install ## Hive's query files about ACID tables, out of a checkout: what is accepted, refused, and other rows (HIVE=/path/to/hive)
+	@$(BIN)/python -m tests.hive_queries $(HIVE) $(ARGS)
 
 kill: install ## Writers and streams killed by SIGKILL at random moments (SEED=1 ARGS="--kills 200 --queries 50")
 	@$(BIN)/python -m tests.crash.kills --seed $(SEED) $(ARGS)

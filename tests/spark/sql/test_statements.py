@@ -22,6 +22,9 @@ TABLE t
 VALUES (1), (2)
 SELECT * FROM t TABLESAMPLE (1 ROWS)
 SELECT * FROM t LATERAL VIEW explode(array(1)) x AS y
+SELECT FLOOR(CURRENT_TIMESTAMP() TO hour), FLOOR(id / 2.0) FROM t
+SELECT FLOOR(TIMESTAMP '2026-11-28 22:52:37' TO QUARTER)
+UPDATE t SET name = FLOOR(TIMESTAMP '2026-11-28 22:52:37' TO day) WHERE floor(id / 2) < 0
 INSERT INTO pt PARTITION (hr=='11', ds='d') VALUES (1, 'a')
 INSERT INTO t DEFAULT VALUES
 INSERT INTO t REPLACE USING (id) SELECT * FROM s
@@ -105,6 +108,7 @@ REFUSED = {
     "EXPLAIN AST SELECT * FROM t": "EXPLAIN AST tells of Hive's planner",
     "EXPLAIN EXPLAIN SELECT 1": "begins with none of",
     "SELECT INPUT__FILE__NAME FROM t": "INPUT__FILE__NAME is a column of Hive's alone",
+    "SELECT * FROM t('acid.fetch.deleted.rows'='true') AS x": "t.'…' = '…'.: options in a query are Hive's; t.deletes",
     "SELECT * FROM t VERSION AS OF 1": "AS OF is not supported",
     "SELECT * FROM t TABLESAMPLE (BUCKET 1 OUT OF 2 ON id)": "Spark does not understand the statement: TABLESAMPLE",
     "SELECT * FROM t LIMIT 1, 2": "Spark does not understand the statement",
@@ -150,6 +154,7 @@ REFUSED = {
     "ALTER TABLE t SET SKEWED LOCATION (1='x')": "SET SKEWED of d.t",
     "ALTER TABLE t NOT STORED AS DIRECTORIES": "NOT STORED AS of d.t",
     "ALTER TABLE t DEFAULT COLLATION UTF8_BINARY": "DEFAULT COLLATION of d.t",
+    "ALTER TABLE nothere CLUSTERED BY (id) INTO 4 BUCKETS": "the metastore has no table nothere, and Spark does not",
     "ALTER TABLE t NONSENSE": "of ALTER TABLE, .* are understood",
     "CREATE INDEX i ON TABLE t (id)": "CREATE INDEX: there are none",
     "ALTER INDEX i ON t REBUILD": "ALTER INDEX: there are none",
@@ -223,6 +228,25 @@ def test_statements_that_are_refused_by_a_sentence(tables: AcidSession) -> None:
 
 
 # --- what they do --------------------------------------------------------------------------------
+
+
+def test_times_are_cut_as_hive_says_it(tables: AcidSession) -> None:
+    """In queries, values, conditions and views; one cut may be within another."""
+    tables.sql("CREATE TABLE w (k int, at timestamp)")
+    tables.sql("INSERT INTO w SELECT 1, FLOOR(TIMESTAMP '2026-11-28 22:52:37.5' TO second)")
+    cut = {
+        "second": "2026-11-28 22:52:37", "Minute": "2026-11-28 22:52:00", "HOUR": "2026-11-28 22:00:00",
+        "day": "2026-11-28 00:00:00", "week": "2026-11-23 00:00:00", "month": "2026-11-01 00:00:00",
+        "quarter": "2026-10-01 00:00:00", "year": "2026-01-01 00:00:00",
+    }  # fmt: skip
+    cuts = ", ".join(f"string(floor(w.at TO {unit}))" for unit in cut)
+    assert tables.sql(f"SELECT {cuts} FROM w").collect() == [tuple(cut.values())]
+    within = "string(FLOOR ( FLOOR(at TO month) + INTERVAL 40 days TO month ))"
+    nested = f"SELECT {within}, FLOOR(2.7), 'floor(at TO day)' FROM w"
+    tables.sql(f"CREATE VIEW cuts (a, b, c) AS {nested}")
+    for query in (nested, "SELECT * FROM cuts"):
+        assert tables.sql(query).collect() == [("2026-12-01 00:00:00", 2, "floor(at TO day)")]
+    assert tables.sql("DELETE FROM w WHERE FLOOR(at TO year) = TIMESTAMP '2026-01-01 00:00:00'").collect()[0][0] == 1
 
 
 def rows(acid: AcidSession, table: str = "t") -> list[Any]:

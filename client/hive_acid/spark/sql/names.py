@@ -104,6 +104,8 @@ class Names:
         self._to_come: set[str] = set()
         self.makes_ours = False
         """Whether the statement makes something in the metastore, be it there or not."""
+        self.missing: Name | None = None
+        """The table that the statement is about, which the metastore does not have."""
 
     def of_view(self, view: Table) -> Names:
         """What names mean in the text of a view. Raises SqlError for one that shows itself, or lies too deep."""
@@ -239,6 +241,7 @@ class Names:
             if (about := self.about(name.parts)) is not None:
                 raise about.not_written(name)
             self.refuse_hidden(name)
+            self.missing = name
         return table
 
     def refuse_hidden(self, name: Name) -> None:

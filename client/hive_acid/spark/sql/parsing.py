@@ -20,6 +20,7 @@ SHOWN_LENGTH = 80
 _DIALECTS = ("spark", "databricks")
 _BEFORE_TABLE = frozenset({"", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT"})
 _BEFORE_PARENTHESIS = _BEFORE_TABLE | {"FROM", "JOIN", "IN", "EXISTS", "AS", "(", ","}
+_UNITS = frozenset({"SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"})
 
 
 def parsed(text: str, shown: str) -> exp.Expr:
@@ -51,6 +52,28 @@ def without_table_statements(text: str, names: Names) -> str:
             raise SqlError("TABLE(…) with a table of the metastore: make a temporary view of acid.table(…) for it")
     for at in reversed(found):
         text = text[: tokens[at].start] + "SELECT * FROM" + text[tokens[at].end :]
+    return text
+
+
+def with_cut_times(text: str) -> str:
+    """Hive's ``FLOOR(t TO hour)`` as the function that Spark has for it. Raises SqlError, as `tokens_of`."""
+    if "floor" not in text.lower():
+        return text
+    tokens = tokens_of(text)
+    opened: list[int] = []
+    edits: list[tuple[int, int, str]] = []
+    for at, token in enumerate(tokens):
+        if token.word == "(":
+            opened.append(at)
+        elif token.word == ")" and opened:
+            begin = opened.pop()
+            to, unit = tokens[at - 2], tokens[at - 1].word
+            is_cut = begin > 0 and tokens[begin - 1].word == "FLOOR" and at - begin > 3
+            if is_cut and to.word == "TO" and unit in _UNITS:
+                edits.append((tokens[begin - 1].start, tokens[begin].end, f"date_trunc('{unit}', "))
+                edits.append((tokens[at - 3].end, tokens[at - 1].end, ""))
+    for start, end, meant in sorted(edits, reverse=True):
+        text = text[:start] + meant + text[end:]
     return text
 
 

@@ -20,7 +20,7 @@ from hive_acid.spark.read.table_frame import KEY_COLUMNS, ROW_ID, has_row_ids
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.hints import direct_sources, wanted_text
 from hive_acid.spark.sql.names import Names
-from hive_acid.spark.sql.parsing import SHOWN_LENGTH, parsed, without_table_statements
+from hive_acid.spark.sql.parsing import SHOWN_LENGTH, parsed, with_cut_times, without_table_statements
 from hive_acid.spark.values.quoting import quoted
 
 _WITH_CATALOG = 3
@@ -126,7 +126,7 @@ class Rewriter:
 
     def stored(self, text: str) -> StoredQuery:
         """A query as a view keeps it. Raises SqlError."""
-        text = without_table_statements(text, self._names)
+        text = without_table_statements(with_cut_times(text), self._names)
         edits = _Edits(text)
         with deeply_nested(text):
             ours = [(reference.node, reference.table) for reference in self._references(parsed(text, text), edits)]
@@ -143,13 +143,13 @@ class Rewriter:
 
     def query(self, text: str) -> str:
         """The template of a query. Raises SqlError if it cannot be understood, UnsupportedTableError."""
-        text = without_table_statements(text, self._names)
+        text = without_table_statements(with_cut_times(text), self._names)
         with deeply_nested(text):
             return self._edited(text, parsed(text, text), None)
 
     def expression(self, text: str, target: ChangedTable | None = None) -> str:
         """The template of a value or a condition over the rows of `target`. Raises SqlError."""
-        lead = "SELECT "
+        lead, text = "SELECT ", with_cut_times(text)
         with deeply_nested(text):
             tree = parsed(lead + text, text)
             clauses = [clause for clause, value in tree.args.items() if value and clause != "expressions"]
@@ -330,6 +330,11 @@ class Rewriter:
     def _table(self, node: exp.Table, ctes: frozenset[str]) -> Table | None:
         if isinstance(node.this, exp.Anonymous) and node.this.name.upper() == "IDENTIFIER":
             raise SqlError("IDENTIFIER(…) in the place of a table is not understood: give the table's name itself")
+        if isinstance(node.this, exp.Anonymous) and any(isinstance(of, exp.EQ) for of in node.this.expressions):
+            name = node.this.name
+            raise SqlError(
+                f"{name}('…' = '…'): options in a query are Hive's; {name}.deletes lists rows that are deleted"
+            )
         parts = node.parts
         if not all(isinstance(part, exp.Identifier) for part in parts):
             return None

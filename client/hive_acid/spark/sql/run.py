@@ -24,6 +24,7 @@ from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments, bound, for_query, has_texts, with_texts
 from hive_acid.spark.sql.frames import in_braces
 from hive_acid.spark.sql.names import CurrentDatabase, Names
+from hive_acid.spark.sql.parsing import with_cut_times
 from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped, tables_of
 from hive_acid.spark.sql.views import shown_by
@@ -168,6 +169,7 @@ class Run:
 
         Raises SqlError and UnsupportedTableError.
         """
+        text = with_cut_times(text)
         rewriter = Rewriter(self.names, self.arguments)
         template = rewriter.query(text)
         if rewriter.compares_chars and has_texts(self.arguments):
@@ -199,7 +201,11 @@ class Run:
             return self.untouched(text)
         except ParseException as error:
             words = next(iter(str(error).strip().splitlines()), "")
-            raise SqlError(f"neither hive-acid nor Spark understands the statement. Spark says: {words}") from error
+            missing = self.names.missing
+            said = "neither hive-acid nor Spark understands the statement"
+            if missing is not None:
+                said = f"the metastore has no table {missing}, and Spark does not understand the statement"
+            raise SqlError(f"{said}. Spark says: {words}") from error
 
     def _by_spark(
         self, template: str, frames: Mapping[str, DataFrame] | None = None, *, is_part: bool = False

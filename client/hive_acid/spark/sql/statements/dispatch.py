@@ -173,13 +173,24 @@ def _by_spark(run: Run, text: str, ours: Exception) -> DataFrame:
     try:
         return run.untouched(text)
     except ParseException:
-        try:
-            kind = _kind(Cursor(substituted(run.spark, text)))
-        except SqlError:
-            kind = ""
-        if kind in _STATEMENTS or kind in _OF_TABLES or kind in _SAID_OTHERWISE or kind in _BLOCKS:
+        if _is_known(substituted(run.spark, text)):
             raise ours from None
         raise
+
+
+def _is_known(text: str) -> bool:
+    """Whether a statement, or the one behind its EXPLAIN, is of a kind of which it is said here what is wrong."""
+    try:
+        cursor = Cursor(text)
+    except SqlError:
+        return False
+    try:
+        if cursor.sees("EXPLAIN"):
+            explains(cursor)
+        kind = _kind(cursor)
+    except SqlError:
+        return cursor.again().sees("EXPLAIN")  # of what only Hive's planner tells
+    return kind in _STATEMENTS or kind in _OF_TABLES or kind in _SAID_OTHERWISE or kind in _BLOCKS
 
 
 def run_statement(run: Run, text: str) -> DataFrame:
