@@ -201,6 +201,7 @@ _DOORS = (
     KnownSetting("metastore.truststore.path", CLIENT, "", None, _TRUST),
     KnownSetting("metastore.truststore.password", CLIENT, "", None, _TRUST),
     KnownSetting("metastore.truststore.type", CLIENT, "", None, _TRUST),
+    KnownSetting("metastore.trustmanagerfactory.algorithm", CLIENT, "", None, _TRUST),
     KnownSetting("metastore.client.auth.mode", CLIENT, "NOSASL", None, _LOGIN),
     KnownSetting("metastore.client.plain.username", CLIENT, "", None, _LOGIN),
     KnownSetting("metastore.client.thrift.transport.mode", CLIENT, "binary", None, _LOGIN),

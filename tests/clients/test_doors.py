@@ -18,7 +18,7 @@ from tests.caller import Refused
 from tests.clients.conftest import jars_of_generation
 from tests.clients.java.client import JavaHive
 from tests.clients.java.maven import NotFetchedError
-from tests.issuer import Issuer
+from tests.rpc.doors.issuer import Issuer
 from tests.served import Served, served
 
 pytestmark = pytest.mark.spark

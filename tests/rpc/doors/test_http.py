@@ -32,8 +32,8 @@ from metastore.rpc.doors import http, passwords, tokens
 from metastore.rpc.doors.doors import Doors
 from metastore.settings import SettingError
 from tests.authority import Authority
-from tests.issuer import Issuer
 from tests.rpc.doors.conftest import wrong_answers_to_threads
+from tests.rpc.doors.issuer import Issuer
 from tests.rpc.test_server import Running, base_handlers
 from tests.rpc.test_streaming import streamed
 from tests.waiting import until
