@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.waiting import until
 
 START_WITHIN_S = 90.0
 
@@ -28,11 +29,15 @@ def await_started(
     is_up: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, within_s: float = START_WITHIN_S
 ) -> None:
     """Wait for a process that has to get ready first; what it logged is the error if it does not."""
-    deadline = time.monotonic() + within_s
-    while not is_up():
-        assert process.poll() is None, log.read_text()[-3000:]
-        assert time.monotonic() < deadline, log.read_text()[-3000:]
-        time.sleep(0.1)
+
+    def told() -> str:
+        return log.read_text()[-3000:]
+
+    def is_up_or_ended() -> bool:
+        assert process.poll() is None, told()
+        return is_up()
+
+    until(is_up_or_ended, within_s, told)
 
 
 def is_listening(port: int) -> bool:

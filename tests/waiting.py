@@ -1,4 +1,4 @@
-"""Waiting for what another thread, process or server does and tells nobody: by looking, for so long and no longer."""
+"""Waiting for what another thread, process or server does, or must not do: by looking, for so long."""
 
 from __future__ import annotations
 
@@ -28,3 +28,13 @@ def until(
             between()
         time.sleep(PAUSE_S)
     return found
+
+
+def stays(condition: Callable[[], object], seconds: float, told: object = "it did not stay so") -> None:
+    """The test fails with what is `told` as soon as `condition` is not true; after so many seconds it goes on."""
+    deadline = time.monotonic() + seconds
+    while True:
+        assert condition(), told() if callable(told) else told
+        if time.monotonic() >= deadline:
+            return
+        time.sleep(PAUSE_S)

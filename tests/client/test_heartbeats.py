@@ -19,6 +19,7 @@ from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from tests.client.meddler import Meddler, meddler
+from tests.waiting import stays
 
 
 @pytest.fixture
@@ -125,7 +126,7 @@ def test_threads_that_begin_and_end_all_the_time(connection: Connection, caplog:
     threads = [*(threading.Thread(target=work, args=[number]) for number in range(4)), threading.Thread(target=beat)]
     for thread in threads:
         thread.start()
-    time.sleep(4)
+    stays(lambda: not wrong, 4, wrong)
     stop.set()
     for thread in threads:
         thread.join(20)

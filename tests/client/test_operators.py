@@ -23,6 +23,7 @@ from metastore.compaction.config import CompactionConfig
 from metastore.compaction.models import Weight
 from metastore.compaction.queue.service import CompactionService
 from metastore.store.database import Database
+from tests.waiting import until
 
 STILL = {"metastore.housekeeping.threads.on": "false", "metastore.lock.poll.wait": "0ms"}
 ACID = {"transactional": "true"}
@@ -198,10 +199,8 @@ def test_and_wait(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> No
     def refuse() -> None:
         """A worker that finds nothing to do, after a while."""
         with hive_acid.connect(connection.uri) as worker:
-            found = None
-            while found is None:
-                time.sleep(0.05)
-                found = worker.call("find_next_compact2", ttypes.FindNextCompactRequest(workerId="w")).ci
+            request = ttypes.FindNextCompactRequest(workerId="w")
+            found = until(lambda: worker.call("find_next_compact2", request).ci)
             time.sleep(0.3)
             found.workerId, found.errorMessage = "w", "nothing to do: there is only a base"
             worker.call("mark_refused", found)

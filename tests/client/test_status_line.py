@@ -12,7 +12,7 @@ from hive_acid.display import status_line as module
 from hive_acid.display.status_line import status_line
 from hive_acid.operators.show import Listing
 from tests.terminal import Terminal
-from tests.waiting import until
+from tests.waiting import stays, until
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_nothing_is_said_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sys, "stderr", written)
     monkeypatch.setattr(module, "SILENT_S", 0.0)
     with status_line("sh.orders", lambda: "1 of 2 tasks"):
-        time.sleep(0.1)
+        stays(lambda: not written.getvalue(), 0.1)
     for stream in (None, closed := Terminal()):
         closed.close()
         monkeypatch.setattr(sys, "stderr", stream)
@@ -100,7 +100,7 @@ def test_figures_that_fail_or_hang_harm_nothing(terminal: Terminal, monkeypatch:
 def test_one_line_at_a_time(terminal: Terminal) -> None:
     with status_line("sh.orders", lambda: ""), status_line("sh.inner", lambda: ""):
         _until(terminal, "sh.orders")
-        time.sleep(0.2)
+        stays(lambda: "sh.inner" not in terminal.getvalue(), 0.2)
     assert "sh.inner" not in terminal.getvalue()
 
 

@@ -24,7 +24,7 @@ from hive_acid.errors import (
 from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
 from hive_acid.transactions.states import TransactionKind, TransactionState
 from hive_acid.wire import ttypes
-from tests.waiting import until
+from tests.waiting import stays, until
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_the_heartbeat_itself_tells_of_the_loss(metastore: Callable[..., str]) -
     with connect(metastore(**settings)) as connection:
         transaction = connection.begin()
         connection.call("abort_txn", ttypes.AbortTxnRequest(txnid=transaction.id))
-        time.sleep(0.8)
+        until(lambda: transaction.is_given_up)
         with pytest.raises(TransactionExpiredError):
             transaction.write_ids("d", "t")
 
@@ -179,8 +179,7 @@ def test_a_waiting_lock_is_handed_over_at_once(connection: Connection) -> None:
 
     thread = threading.Thread(target=wait)
     thread.start()
-    time.sleep(0.4)
-    assert not granted
+    stays(lambda: not granted, 0.4)
     freed = time.monotonic()
     holder.commit()
     thread.join(5)

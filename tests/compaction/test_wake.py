@@ -10,6 +10,7 @@ from hive_acid.catalog.table import Column, Table
 from hive_acid.connection import Connection
 from hive_acid.operators.show import compactions
 from metastore.store.database import Database
+from tests.waiting import until
 
 SETTINGS = {"metastore.compactor.initiator.on": "false", "metastore.compactor.cleaner.on": "false"}
 
@@ -24,11 +25,8 @@ def test_a_request_does_not_wait_for_the_workers_pause(metastore: Callable[..., 
     with hive_acid.connect(metastore(**SETTINGS, **{"metastore.compactor.worker.threads": "2"})) as connection:
         make_table(connection, "t")
         time.sleep(1.5)  # the workers have looked, and sleep
-        begun = time.monotonic()
         connection.compact("default", "t", "major")
-        while "refused" not in str(compactions(connection).rows):
-            assert time.monotonic() - begun < 4
-            time.sleep(0.05)
+        until(lambda: "refused" in str(compactions(connection).rows), 4)
 
 
 def test_figures_follow_a_compaction(metastore: Callable[..., str], db: Database) -> None:

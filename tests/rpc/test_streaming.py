@@ -257,9 +257,7 @@ def test_a_slow_reader_has_its_time(running: Any, caplog: Any) -> None:
         get_partition_names=lambda call, *args: streamed(4000, lambda: iter(["x" * 10_000] * 4000)),
     )
     with asked(server, "get_partition_names", receive_bytes=1 << 16) as connection:
-        while server.counts.total(Outcome.BROKEN_OFF) == 0:
-            time.sleep(0.05)
-            assert connection.recv(1 << 14)
+        until(lambda: server.counts.total(Outcome.BROKEN_OFF), between=lambda: connection.recv(1 << 14))
     assert "has not taken the list" in caplog.text
 
 

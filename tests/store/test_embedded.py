@@ -18,7 +18,7 @@ import pytest
 
 from metastore.store.embedded import server as embedded
 from metastore.store.embedded.server import EmbeddedPostgres, EmbeddedPostgresError
-from tests.waiting import until
+from tests.waiting import stays, until
 
 NO_FSYNC = {"fsync": "off"}
 OWNER = """
@@ -60,14 +60,13 @@ def query(url: str, statement: str) -> list[tuple[object, ...]]:
 
 def postmaster(home: Path) -> int:
     """The process of Postgres; while it is started again it has none for a moment."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
+
+    def pid() -> int:
+        with contextlib.suppress(FileNotFoundError, IndexError):
             return int((home / "cluster" / "postmaster.pid").read_text().split()[0])
-        except (FileNotFoundError, IndexError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
+        return 0
+
+    return until(pid)
 
 
 def test_data_outlives_a_restart(home: Path) -> None:
@@ -130,13 +129,13 @@ def is_another(home: Path, former: int) -> bool:
 
 def ask(url: str) -> int:
     """The process of the server that answers, which may take its time."""
-    deadline = time.monotonic() + 20
-    while True:
-        try:
+
+    def pid() -> int:
+        with contextlib.suppress(psycopg2.OperationalError):
             return int(str(query(url, "SELECT pg_backend_pid()")[0][0]))
-        except psycopg2.OperationalError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        return 0
+
+    return until(pid, 20)
 
 
 def test_a_server_that_ends_is_started_again_at_the_same_address(home: Path) -> None:
@@ -185,8 +184,7 @@ def test_one_that_lets_nobody_in_is_ended_and_started_again(home: Path, monkeypa
     with EmbeddedPostgres(home, NO_FSYNC) as url:
         query(url, "CREATE TABLE kept AS SELECT 1 AS one")
         former = postmaster(home)
-        time.sleep(5)
-        assert postmaster(home) == former, "one that lets us in goes on"
+        stays(lambda: postmaster(home) == former, 5, "one that lets us in goes on")
         os.kill(former, signal.SIGSTOP)
         until(lambda: is_another(home, former))
         assert ask(f"{url}&connect_timeout=2")
@@ -262,9 +260,8 @@ def test_orphaned_server_is_stopped_first(home: Path) -> None:
     orphan = subprocess.Popen(
         EmbeddedPostgres(home)._unprivileged(command, home / "cluster"), stderr=subprocess.DEVNULL
     )
-    while not (home / "cluster" / "postmaster.pid").exists():
-        assert orphan.poll() is None
-        time.sleep(0.02)
+    until((home / "cluster" / "postmaster.pid").exists)
+    assert orphan.poll() is None
     # The orphan is our child and not waited for: after its end it is a zombie, which must not count.
     with EmbeddedPostgres(home, NO_FSYNC) as url:
         assert query(url, "SELECT * FROM kept") == [(1,)]

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,6 +22,7 @@ from metastore.store.schema.fitness import examine, examine_owner
 from metastore.store.schema.migrate import upgrade
 from tests.databases import administer, url_of
 from tests.ports import free_port
+from tests.waiting import until
 
 
 def examined(url: str) -> None:
@@ -190,14 +191,7 @@ def bouncer(request: pytest.FixtureRequest, db_url: str, tmp_path_factory: pytes
         running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         url = f"postgresql://metastore@127.0.0.1:{port}/{name}"
-        deadline = time.monotonic() + 10
-        while True:
-            try:
-                psycopg2.connect(url).close()
-                break
-            except psycopg2.OperationalError:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+        until(lambda: _answers(url), 10)
         yield url
     finally:
         running.terminate()
@@ -208,3 +202,10 @@ def bouncer(request: pytest.FixtureRequest, db_url: str, tmp_path_factory: pytes
 def test_a_pooler_is_refused(bouncer: str) -> None:
     with pytest.raises(MetaError, match="a connection pooler stands before the database"):
         examined(bouncer)
+
+
+def _answers(url: str) -> bool:
+    with suppress(psycopg2.OperationalError):
+        psycopg2.connect(url).close()
+        return True
+    return False

@@ -36,7 +36,7 @@ from tests.fuzz.stage import furnish
 from tests.fuzz.values import Values
 from tests.observe.scrape import get
 from tests.ports import free_port
-from tests.waiting import until
+from tests.waiting import stays, until
 
 OUTAGE_S = 1.5
 UNKNOWN = "the outcome is unknown"
@@ -421,8 +421,7 @@ def test_a_full_disk_is_the_reason_until_there_is_room_again(
         assert get(port, "/readyz")[0] == 503
         assert "No space left" in get(port, "/readyz")[2]
         assert ann.call("getStatus") == ttypes.fb_status.WARNING
-        time.sleep(2)
-        assert get(port, "/readyz")[0] == 503, "it has asked since"
+        stays(lambda: get(port, "/readyz")[0] == 503, 2, "it has asked since")
         filler.unlink()
         until(lambda: get(port, "/readyz")[0] == 200, 10)
         ann.call("create_table", table("later"))

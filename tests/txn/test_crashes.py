@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from metastore.txn.service import TxnService
 from metastore.txn.states import TIMEOUT_REASON, Operation, TxnType
 from metastore.txn.write_ids.service import WriteIdService
 from tests.txn.conftest import OWNER
+from tests.waiting import until
 
 
 class World:
@@ -89,14 +89,14 @@ class World:
     def _stop_writing(self) -> None:
         """Postgres' own writer of the log would flush what we do not, a moment later. Waits for a new one."""
         former = self.writer
-        for _ in range(600):
+
+        def is_new() -> bool:
             with contextlib.suppress(psycopg2.Error):
                 self.writer = log_writer(self.url)
-                if self.writer not in (0, former):
-                    os.kill(self.writer, signal.SIGSTOP)
-                    return
-            time.sleep(0.05)
-        raise AssertionError("no new walwriter")
+            return self.writer not in (0, former)
+
+        until(is_new, told="no new walwriter")
+        os.kill(self.writer, signal.SIGSTOP)
 
 
 def log_writer(url: str) -> int:

@@ -26,6 +26,7 @@ from metastore.store.database import Database
 from tests.caller import Caller, Refused
 from tests.catalog.conftest import ACID, Rpc, column, partition, storage, table
 from tests.catalog.place.test_places import ignore_case
+from tests.waiting import stays
 
 ROW = "a row"
 
@@ -346,8 +347,7 @@ def test_two_other_locations_at_once_where_case_does_not_count(
             catalog._neighbours.claim(connection, [place], first, Own(first.id))
             ignore_case(monkeypatch, disk)
             second = pool.submit(taken)
-            time.sleep(0.3)
-            assert not second.done()
+            stays(lambda: not second.done(), 0.3)
             connection.execute(update(TBL).where(TBL.c.id == first.id).values(location=place))
         with pytest.raises(MetastoreError, match=r"in use.*first"):
             second.result()

@@ -68,8 +68,7 @@ class Story:
     def rows(self, snapshot: Snapshot) -> list[RowId]:
         """What a snapshot has to see. Aborted writes are not known here: once forgotten, they look like valid ones."""
         write_ids, _ = snapshot
-        while any(write_ids.is_valid(write_id) for write_id in list(self.undecided)):
-            time.sleep(0.01)
+        until(lambda: not any(write_ids.is_valid(write_id) for write_id in list(self.undecided)))
         gone, seen = (
             {row for write_id, rows in list(of_writes.items()) if write_ids.is_valid(write_id) for row in rows}
             for of_writes in (self.deleted, self.inserted)

@@ -21,7 +21,7 @@ from metastore.lock.states import LockAnswer, LockType
 from metastore.txn.models import Intent
 from metastore.txn.states import Operation, TxnType
 from tests.compaction.world import OWNER, World, nothing_left
-from tests.waiting import until
+from tests.waiting import stays, until
 
 DONE, QUEUED = CompactionState.READY_FOR_CLEANING, CompactionState.INITIATED
 BLOCK = Intent(may_begin_again=False)
@@ -105,8 +105,7 @@ def test_it_goes_on_as_soon_as_they_have_ended(
     monkeypatch.setattr(back_off, "_BEFORE_THE_LOCK_S", 30)
     early = open_with(filled, BLOCK)
     working = pool.submit(rebalance, filled)
-    time.sleep(0.3)
-    assert not working.done()
+    stays(lambda: not working.done(), 0.3)
     assert not holds_lock(filled), "nobody waits behind it meanwhile"
     change(filled, early)
     assert working.result(10).state is DONE

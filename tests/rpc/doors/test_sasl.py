@@ -6,7 +6,6 @@ import random
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from tests.authority import Authority, Pair
 from tests.forks import bounded, status_of
 from tests.rpc.doors.conftest import tls_settings, wrong_answers_to_threads
 from tests.rpc.test_server import Running, base_handlers
-from tests.waiting import until
+from tests.waiting import stays, until
 
 Guarded = Callable[..., Running]
 Log = Callable[[], list[str]]
@@ -184,6 +183,12 @@ def test_open_connections_go_with_their_password(
     def count() -> int:
         return len(server.server.connections)
 
+    def replaced(text: str) -> None:
+        """At once: a file that is empty for a moment lets nobody in."""
+        other = file.with_suffix(".new")
+        other.write_text(text)
+        other.rename(file)
+
     inside: list[Any] = []
     try:
         for _ in range(3):
@@ -191,12 +196,11 @@ def test_open_connections_go_with_their_password(
         come("bölle", "pä ss:wort")
         until(lambda: count() == 4)
         good = file.read_text()
-        file.write_text("nonsense\n")  # sends nobody away
-        time.sleep(0.2)
-        file.write_text(good)
+        replaced("nonsense\n")  # sends nobody away
+        stays(lambda: count() == 4, 0.2)
+        replaced(good)
         passwords.change(file, "cid", "x")  # nor does another one's
-        time.sleep(0.2)
-        assert count() == 4
+        stays(lambda: count() == 4, 0.2)
         passwords.change(file, "ann", "neu")
         until(lambda: count() == 1)
         assert sum("the password of 'ann' has changed" in line for line in log()) == 3

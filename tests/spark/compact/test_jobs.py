@@ -15,7 +15,7 @@ from typing import Any
 
 from hive_acid.compaction_job import JobProgress, TellProgress
 from hive_acid.spark.compact.jobs import Jobs
-from tests.waiting import until
+from tests.waiting import stays, until
 
 
 class Conf:
@@ -180,7 +180,6 @@ def test_a_submitted_job_that_is_withdrawn_ends_itself(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "up\n"
-        time.sleep(0.5)
-        assert process.poll() is None
+        stays(lambda: process.poll() is None, 0.5)
         job.unlink()
         assert process.wait(10) == 1
