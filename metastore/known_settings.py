@@ -202,6 +202,7 @@ _DOORS = (
     KnownSetting("metastore.truststore.password", CLIENT, "", None, _TRUST),
     KnownSetting("metastore.truststore.type", CLIENT, "", None, _TRUST),
     KnownSetting("metastore.trustmanagerfactory.algorithm", CLIENT, "", None, _TRUST),
+    KnownSetting("hive.metastore.uris", CLIENT, "", None, "Where a client finds us is its own affair."),
     KnownSetting("metastore.client.auth.mode", CLIENT, "NOSASL", None, _LOGIN),
     KnownSetting("metastore.client.plain.username", CLIENT, "", None, _LOGIN),
     KnownSetting("metastore.client.thrift.transport.mode", CLIENT, "binary", None, _LOGIN),
