@@ -68,10 +68,12 @@ def normal(lines: Iterable[str]) -> list[str]:
 
 
 def _number(text: str) -> str:
+    """A number in the digits that a float has; others are as they are."""
     try:
-        return f"{float(text):.9g}"
+        value = float(text)
     except ValueError:
         return text.strip()
+    return text.strip() if re.fullmatch(r"\s*-?\d+\s*", text) else f"{value:.7g}" if value % 1 else f"{value:.0f}"
 
 
 def lines_of(rows: Iterable[Iterable[Any]]) -> list[str]:

@@ -73,3 +73,9 @@ def test_a_query_has_an_answer() -> None:
 )  # fmt: skip
 def test_values_are_shown_as_hive_shows_them(value: Any, line: str) -> None:
     assert lines_of([(value,)])[0] == line
+
+
+def test_numbers_have_one_form() -> None:
+    """A float in Python has more digits than Hive shows, and a decimal of Hive's fewer than ours."""
+    assert normal(["3.140000104904175\t2.50\t1.0", "4294967297\tNaN"]) == normal(["3.14\t2.5\t1", "4294967297\tNaN"])
+    assert normal(["4294967297"]) != normal(["4294967296"])

@@ -26,6 +26,8 @@ from hive_acid.spark.values.quoting import quoted
 _WITH_CATALOG = 3
 """So many parts has a name that names its catalog, too."""
 _OTHER_TEXTS = ("varchar", "string")
+_MEANT = {"acid.fetch.deleted.rows": "{}.deletes lists rows that are deleted"}
+"""What to say instead of an option of Hive's readers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,11 +332,8 @@ class Rewriter:
     def _table(self, node: exp.Table, ctes: frozenset[str]) -> Table | None:
         if isinstance(node.this, exp.Anonymous) and node.this.name.upper() == "IDENTIFIER":
             raise SqlError("IDENTIFIER(…) in the place of a table is not understood: give the table's name itself")
-        if isinstance(node.this, exp.Anonymous) and any(isinstance(of, exp.EQ) for of in node.this.expressions):
-            name = node.this.name
-            raise SqlError(
-                f"{name}('…' = '…'): options in a query are Hive's; {name}.deletes lists rows that are deleted"
-            )
+        if isinstance(node.this, exp.Anonymous):
+            _refuse_options(node.this)
         parts = node.parts
         if not all(isinstance(part, exp.Identifier) for part in parts):
             return None
@@ -403,6 +402,14 @@ class Rewriter:
         key = f"acid_{len(self.sources)}"
         self.sources[key] = source
         return key
+
+
+def _refuse_options(given: exp.Anonymous) -> None:
+    """Raise SqlError for ``t('name' = 'value')``, by which Hive's readers are told something."""
+    for one in given.expressions:
+        if isinstance(one, exp.EQ) and isinstance(one.left, exp.Literal) and isinstance(one.right, exp.Literal):
+            meant = _MEANT.get(one.left.name, "leave it out").format(given.name)
+            raise SqlError(f"{given.name}('{one.left.name}' = …): options of a table in a query are Hive's: {meant}")
 
 
 def _is_name(node: exp.Table) -> bool:
