@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metastore.compaction.models import target_name
 from metastore.store.database import Database
 from metastore.txn.config import TxnConfig
 from metastore.txn.models import TxnOwner
@@ -59,4 +60,21 @@ class TransactionAnswers:
             txn_id,
             owner=owner,
         )
-        return [opened, *self._locks.of_transaction(txn_id), *self._cleaning.held_by(txn_id)]
+        held = [*self._locks.of_transaction(txn_id), *self._cleaning.held_by(txn_id)]
+        return [opened, *self._conflicts(txn_id), *held]
+
+    def _conflicts(self, txn_id: int) -> list[Answer]:
+        """Of a transaction that is open, and that cannot commit any more: who was faster."""
+        found = []
+        for row in self._db.call("why_conflicts", txn_id):
+            db, table, partition, other, ended_ms, user, host, agent = row
+            owner = None if user is None else TxnOwner(user, host, agent)
+            target = target_name(db, table, partition)
+            whose = "" if owner is None else f" of {who(owner)}"
+            message = (
+                f"transaction {txn_id} cannot commit, since transaction {other}{whose} has changed {target}, too, and "
+                f"committed {ago(ended_ms)}"
+            )
+            action = "abort it, and run it again on fresh data"
+            found.append(Answer(target, "conflict", message, action, ended_ms, other, owner=owner))
+        return found

@@ -332,6 +332,21 @@ def test_how_a_transaction_stands(world: World) -> None:
     assert "may still lie" not in told.message
 
 
+def test_a_transaction_that_cannot_commit_any_more(world: World) -> None:
+    world.write()
+    slow, quick = world.open(), world.open()
+    lock(world, LockType.SHARED_WRITE, slow)
+    lock(world, LockType.SHARED_WRITE, quick)
+    assert "conflict" not in {answer.code for answer in why(world).transaction(slow)}
+    world.txns.commit_txn(quick)
+    told = {answer.code: answer for answer in why(world).transaction(slow)}["conflict"]
+    assert (told.subject, told.txn_id, told.owner) == ("db.t", quick, OWNER)
+    said = f"transaction {slow} cannot commit, since transaction {quick} of ann@host1 (test) has changed db.t, too"
+    assert told.message.startswith(said)
+    world.txns.abort_txn(slow)
+    assert [answer.code for answer in why(world).transaction(slow)] == ["aborted"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"), [(0, "0 s"), (59, "59 s"), (60, "1 min"), (3700, "1 h 1 min"), (90_061, "1 d 1 h")]
 )

@@ -33,6 +33,7 @@ from hive_acid.spark.jvm.interrupts import watch
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.limits import DEFAULT, Limits
 from hive_acid.spark.read.listing import check_full_acid, check_transactional
+from hive_acid.spark.snapshots.block import Block
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments
 from hive_acid.spark.sql.statements.dispatch import Sql
@@ -60,6 +61,7 @@ class AcidSession(ReadVerbs):
         *,
         compression: str = DEFAULT_COMPRESSION,
         lock_timeout_ms: int = 300_000,
+        idle_in_transaction_timeout_ms: int = 0,
         target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
         statistics: bool = False,
         skipping: bool = True,
@@ -70,13 +72,14 @@ class AcidSession(ReadVerbs):
         watch(spark)
         zones = ZoneGuard(spark)
         where = Context(spark, connection, zones, compression, target_file_size_bytes, statistics, skipping, limits)
-        super().__init__(where, Blocks(spark, connection, lock_timeout_ms), manager)
+        super().__init__(where, Blocks(spark, connection, lock_timeout_ms, idle_in_transaction_timeout_ms), manager)
         self._sql = Sql(self, self._blocks)
         # How a sink makes sessions, with whatever Spark session its batches come.
         self._derived = partial(
             AcidSession,
             compression=compression,
             lock_timeout_ms=lock_timeout_ms,
+            idle_in_transaction_timeout_ms=idle_in_transaction_timeout_ms,
             target_file_size_bytes=target_file_size_bytes,
             statistics=statistics,
             skipping=skipping,
@@ -101,20 +104,33 @@ class AcidSession(ReadVerbs):
     def sql_script(self, script: str, args: Mapping[str, Any] | None = None, **frames: Any) -> list[DataFrame]:
         """Run the statements of a text one after the other, with semicolons between; what `sql` returns of each.
 
-        Each is a transaction of its own, unless it runs inside ``with acid.transaction():``. `args` are by name, and
-        as `frames` those of all statements. Raises ScriptError for the first that fails, with its number and line.
+        Each is a transaction of its own, unless it runs behind BEGIN or inside ``with acid.transaction():``. `args` are
+        by name, and as `frames` those of all statements. Raises ScriptError for the first that fails, with its number
+        and line; a transaction that the script has begun, and not ended, is then rolled back.
         """
         if not isinstance(script, str):
             raise SqlError(f"a script is a text, and not of type {type(script).__name__}")
         if not (args is None or isinstance(args, Mapping)):
             raise SqlError("arguments of a script are a dict of names to values: a list would be of one statement")
         done = []
+        before = self._blocks.by_words
         for statement in statements_of(script):
             try:
                 done.append(self.sql(statement.text, args, **frames))
-            except Exception as error:
-                raise ScriptError(statement.failed(error), statement.number, statement.line) from error
+            except BaseException as error:
+                ended = self._roll_back_begun_after(before)
+                if not isinstance(error, Exception):
+                    raise
+                raise ScriptError(statement.failed(error) + ended, statement.number, statement.line) from error
         return done
+
+    def _roll_back_begun_after(self, before: Block | None) -> str:
+        """End the transaction that SQL has begun since the thread was in `before`; what to say of it, if there is."""
+        block = self._blocks.by_words
+        if block is None or block is before:
+            return ""
+        self._blocks.end(commit=False)
+        return f". Transaction {block.transaction.id}, which the script had begun, was rolled back"
 
     def multi_insert(self, frame: DataFrame) -> MultiInsert:
         """Begin an INSERT of one frame into several tables, in one transaction: add `into` for each, then `execute`."""
@@ -154,10 +170,15 @@ class AcidSession(ReadVerbs):
 
     # --- life ----------------------------------------------------------------------------------
 
+    def roll_back_open(self) -> None:
+        """Abort the transactions that BEGIN has begun, on whatever thread, and that nobody has ended."""
+        self._blocks.roll_back_all()
+
     def close(self) -> None:
-        """Close the connection; snapshots that are still held end with it."""
+        """Close the connection. Snapshots that are still held end with it, and open transactions are aborted."""
         with suppress(PySparkException, Py4JError):  # Spark may have been stopped before
             self.kept.clear()
+        self.roll_back_open()
         self.connection.close()
 
     def __enter__(self) -> Self:
@@ -173,6 +194,7 @@ def session(
     *,
     compression: str = DEFAULT_COMPRESSION,
     lock_timeout_ms: int = 300_000,
+    idle_in_transaction_timeout_ms: int = 0,
     target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
     statistics: bool = False,
     skipping: bool = True,
@@ -182,7 +204,9 @@ def session(
 
     `metastore` is an address or an open connection; `compression` of new files is ``zstd``, ``zlib``, ``snappy``,
     ``lz4`` or ``none``, and a table's ``orc.compress`` goes before it; `lock_timeout_ms` is how long a statement
-    waits for its lock; `target_file_size_bytes` about how large new files should be, where there is so much to
+    waits for its lock; `idle_in_transaction_timeout_ms` how long a transaction of several statements, by BEGIN or
+    ``with acid.transaction()``, may be without one before it is aborted, 0 for as long as it likes;
+    `target_file_size_bytes` about how large new files should be, where there is so much to
     write. With `statistics` each statement tells the metastore what rows, files and bytes it adds, by two more
     calls; without it, `analyze` counts them. Without `skipping` each statement reads all partitions, files and row
     groups of a table, whatever its condition and the files' statistics say: slower, and its rows are the same. To
@@ -198,6 +222,7 @@ def session(
         connected(spark, metastore),
         compression=compression,
         lock_timeout_ms=lock_timeout_ms,
+        idle_in_transaction_timeout_ms=idle_in_transaction_timeout_ms,
         target_file_size_bytes=target_file_size_bytes,
         statistics=statistics,
         skipping=skipping,

@@ -11,6 +11,8 @@ would hold back the Cleaner until their time-out.
 from __future__ import annotations
 
 import atexit
+import heapq
+import itertools
 import logging
 import queue
 import re
@@ -77,6 +79,8 @@ class Heartbeats:
         self._transactions: dict[int, Leased] = {}
         self._guard = threading.Lock()
         self._errands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._timed: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
         self._thread: threading.Thread | None = None
 
     def renew_in_child(self) -> None:
@@ -107,6 +111,11 @@ class Heartbeats:
     def do_later(self, errand: Callable[[], None]) -> None:
         """Run something short soon, on the heartbeat thread; it must not raise. Safe to call from a finaliser."""
         self._errands.put(errand)
+
+    def do_after(self, pause_s: float, errand: Callable[[], None]) -> None:
+        """As `do_later`, in `pause_s` seconds from now."""
+        timed = time.monotonic() + pause_s, next(self._numbers), errand
+        self.do_later(lambda: heapq.heappush(self._timed, timed))
 
     def reading(self, tables: Collection[str]) -> list[Leased]:
         """The snapshots that have a lock on one of the tables (``db.table``) and that nobody has begun to end.
@@ -179,9 +188,13 @@ class Heartbeats:
         assert self._interval_s is not None
         next_beat = time.monotonic() + self._interval_s
         while True:
+            due = min(next_beat, self._timed[0][0]) if self._timed else next_beat
             try:
-                errand = self._errands.get(timeout=max(0.0, next_beat - time.monotonic()))
+                errand = self._errands.get(timeout=max(0.0, due - time.monotonic()))
             except queue.Empty:
+                if due < next_beat:
+                    heapq.heappop(self._timed)[2]()
+                    continue
                 self._beat()
                 next_beat = time.monotonic() + self._interval_s
                 continue

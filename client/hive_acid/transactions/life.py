@@ -90,6 +90,7 @@ class TransactionLife:
         self._parameter: Any = None
         self._replacement: Any = None
         self._afterwards: list[Callable[[], None]] = []
+        self._rolling_back: list[Callable[[], None]] = []
         self._after_abort: list[Callable[[], None]] = []
 
     def written_as(self, database: str, table: str) -> WriteId | None:
@@ -118,6 +119,31 @@ class TransactionLife:
         Nothing that it does may matter to the table: whoever is killed in between does not do it.
         """
         self._afterwards.append(do)
+
+    def savepoint(self) -> Callable[[], None]:
+        """What takes back all that the transaction has noted and written since now, as where a statement has failed.
+
+        Locks stay, and what the metastore was told of partitions. What it raises leaves files that nobody may see: the
+        transaction can only be aborted then.
+        """
+        undo, afterwards, after_abort = len(self._undo), len(self._afterwards), len(self._after_abort)
+        parameter, replacement, noted = self._parameter, self._replacement, len(self._rolling_back)
+
+        def roll_back() -> None:
+            while len(self._undo) > undo:
+                self._undo[-1]()
+                self._undo.pop()
+            self._follow(self._rolling_back[noted:])
+            del self._rolling_back[noted:]
+            # What waits for the locks to be given back waits for the end, whatever that is.
+            self._afterwards[afterwards:] = self._after_abort[after_abort:]
+            self._parameter, self._replacement = parameter, replacement
+
+        return roll_back
+
+    def on_roll_back(self, do: Callable[[], None]) -> None:
+        """Call `do` if a `savepoint` of before is gone back to: for what may, but need not be told of it."""
+        self._rolling_back.append(do)
 
     def set_with_commit(self, table_id: int, key: str, value: str) -> None:
         """Let the commit give a table's parameter a new value, or fail and do neither (transactions.md §1.5).

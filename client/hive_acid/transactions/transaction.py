@@ -20,6 +20,7 @@ from hive_acid.errors import (
     SnapshotOutdatedError,
     TxnAbortedError,
     UnknownMethodError,
+    WriteConflictError,
 )
 from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import WriteId
@@ -27,6 +28,7 @@ from hive_acid.protocol import Question
 from hive_acid.transactions import own_thread
 from hive_acid.transactions.locks import holder_of, holders_of, users_of
 from hive_acid.transactions.reads import valid_write_ids
+from hive_acid.transactions.states import TransactionState
 from hive_acid.transactions.writes import WritingTransaction
 from hive_acid.wire import table_name, ttypes
 
@@ -93,6 +95,7 @@ class Transaction(WritingTransaction):
         if answer.state != ttypes.LockState.ACQUIRED:
             raise LockTimeoutError(answer.errorMessage or "the lock was refused")
         self.locked.update(wanted)
+        self.changes_rows |= changes
         if changes and self.may_begin_again:
             self._refuse_outdated(outdated)
         return told
@@ -117,6 +120,34 @@ class Transaction(WritingTransaction):
             if found := [one for one in own if one.id in holders]:
                 self._call("unlock", ttypes.UnlockRequest(lockid=lock_id))
                 raise own_thread.in_the_way(f"the lock on {', '.join(tables)}", found)
+
+    def refuse_conflict(self) -> None:
+        """Raise WriteConflictError, which names who and what, if this transaction cannot commit any more.
+
+        That is so once another one has committed a change of a table or partition that both have changed since this one
+        began. Nothing is asked for a transaction that only adds rows.
+        """
+        if not self.changes_rows or self.state is not TransactionState.OPEN:
+            return
+        (answer,) = self._connection.ask(self._outdated_question())
+        if isinstance(answer, UnknownMethodError):
+            return
+        if isinstance(answer, HiveAcidError):
+            raise answer
+        if answer:
+            raise WriteConflictError(f"{self._conflict_told(answer)}. Run it again on fresh data")
+
+    def _conflict_told(self, other: int) -> str:
+        """What the metastore says of a conflict with a transaction; no more than that if it is not ours."""
+        try:
+            answers = self._connection.call("hive_acid_why", ttypes.HiveAcidWhyRequest(txnid=self.id)).answers
+        except HiveAcidError:
+            answers = []
+        told = [answer.message for answer in answers if answer.code == "conflict"]
+        return "write conflict: " + (
+            "; ".join(told)
+            or f"transaction {self.id} cannot commit, since transaction {other} has changed the same data"
+        )
 
     def refuse_own_writes(self, database: str, table: str, among: Collection[WriteId] | None = None) -> None:
         """Raise TransactionInTheWayError if this thread is in a block of another transaction that writes there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from hive_acid.errors import NoSuchTxnError, TransactionClosedError, TxnAbortedError, UnsupportedTableError
 from hive_acid.ids import WriteId
@@ -19,8 +19,11 @@ class WritingTransaction(ReadingTransaction):
         super().__init__(connection, opening)
         self.moved: set[str] = set()
         """The files that have become a table's, and go from their old place with the commit."""
+        self.changes_rows = False
+        """Whether it has locked rows to change or replace them, so that its commit may find a conflict."""
         self._statements = 0
         self._overwritten: dict[str, set[str]] = {}
+        self._replaced: set[str] = set()
 
     def write_id(self, database: str, table: str) -> WriteId:
         """This transaction's write id for the table, allocated at the first call."""
@@ -42,6 +45,17 @@ class WritingTransaction(ReadingTransaction):
         for pair in transactions[0]._call("allocate_table_write_ids", request).txnToWriteIds:
             of[pair.txnId]._written[name] = WriteId(pair.writeId)
             of[pair.txnId]._read.pop(name, None)
+
+    def savepoint(self) -> Callable[[], None]:
+        """As `TransactionLife.savepoint`. Statement ids are not given again."""
+        of_life, moved = super().savepoint(), set(self.moved)
+        overwritten = {name: set(partitions) for name, partitions in self._overwritten.items()}
+
+        def roll_back() -> None:
+            of_life()
+            self.moved, self._overwritten = moved, overwritten
+
+        return roll_back
 
     def has_there(self, database: str, table: str, write_id: WriteId) -> bool:
         """Whether this write id is its own in the table that has the name now; there it gets one if it has none."""
@@ -79,7 +93,16 @@ class WritingTransaction(ReadingTransaction):
             )
         if overwrite:
             noted.update(partitions)
+            self._replaced.update({table_name(database, table)} if again else ())
         return again
+
+    def take_replaced(self) -> set[str]:
+        """The tables (``db.table``) of which a base of its own has been replaced since the last call.
+
+        Files by the same names have other rows then.
+        """
+        replaced, self._replaced = self._replaced, set()
+        return replaced
 
     def use_statement_ids(self, first: int, last: int) -> None:
         """The statement that was given `first` has used all up to `last`; it has to be the latest one.

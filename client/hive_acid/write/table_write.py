@@ -45,6 +45,7 @@ from hive_acid.ids import WriteId
 from hive_acid.transactions.locks import Operation, overwrite_component, write_component
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
+from hive_acid.write.aside import Aside
 from hive_acid.write.left_rows import refuse_left_rows
 from hive_acid.write.same_partitions import by_values, may_be_named_otherwise, values_of
 from hive_acid.write.staging import DELETE, StagedFiles, Staging, Values
@@ -124,6 +125,7 @@ class TableWrite:
         self._first_statement = 0
         self._has_read = False
         self._vacant: set[str] = set()
+        self._aside = Aside(self.table.location)
         self._places = {} if table.partition_keys else {_UNPARTITIONED: table.location}
 
     @classmethod
@@ -160,6 +162,10 @@ class TableWrite:
             # Its write id is fixed now, and hides what came before, such as rows with a column that was added since the
             # look above. So it goes by what a look behind it says.
             table = definitions.now(meant, transaction)
+        if table.is_transactional and component.isDynamicPartitionWrite:
+            transaction.on_roll_back(
+                partial(transaction.add_dynamic_partitions, table.database, table.name, (), intent.operation)
+            )
         return cls(connection, definitions, transaction, table, intent)
 
     # --- while files are made ------------------------------------------------------------------
@@ -189,6 +195,16 @@ class TableWrite:
             staging.remove()
         else:
             staging.undo()
+            self.bring_back()
+
+    def put_aside(self, directories: Iterable[str]) -> None:
+        """Keep bases of earlier statements of the transaction, which this one replaces, for `bring_back`."""
+        self._aside.put(self.transaction, directories)
+
+    def bring_back(self) -> None:
+        """Put the bases of earlier statements back, where what this write has put there is removed."""
+        if self._aside.has_some and not self.is_anothers():
+            self._aside.bring_back()
 
     def is_anothers(self) -> bool:
         """Whether another table lies where this one did, and somebody writes, or has written, to it by our write id.
@@ -264,9 +280,7 @@ class TableWrite:
             self.table.database, self.table.name, set(names.values()), overwrite=self.intent.overwrites
         )
         self._prove(published)
-        for one in published:
-            if one.partition in again:
-                files.remove(one.directory)
+        self.put_aside(one.directory for one in published if one.partition in again)
         placed = {id(one.files): one.directory for one in published}
         try:
             staging.publish(found, lambda staged: _split(placed[id(staged)]))

@@ -289,7 +289,7 @@ def test_one_source_for_several_tables_in_a_database_that_spark_does_not_have(
         ("SHOW PROCESSLIST", "SHOW PROCESSLIST: SHOW TRANSACTIONS"),
         ("SET ROLE nobody", "SET ROLE: all roles"),
         ("REPL DUMP nowhere", "REPL is no statement here"),
-        ("COMMIT", "COMMIT is no statement here"),
+        ("COMMIT AND CHAIN", "COMMIT AND CHAIN is not done"),
         ("EXPLAIN ALTER MATERIALIZED VIEW v REBUILD", "materialized views are not made here"),
         ("EXPLAIN CBO SELECT 1", "EXPLAIN CBO tells of Hive's planner"),
         ("ALTER TABLE nothere CLUSTERED BY (id) INTO 2 BUCKETS", "the metastore has no table nothere, and Spark does"),

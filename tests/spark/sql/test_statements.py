@@ -20,6 +20,13 @@ SELECT * FROM t ORDER BY id NULLS FIRST LIMIT 1
 FROM t SELECT id WHERE id == 1
 TABLE t
 VALUES (1), (2)
+BEGIN READ ONLY
+SELECT * FROM t
+COMMIT WORK
+SET AUTOCOMMIT false
+SET AUTOCOMMIT = true
+START TRANSACTION
+ROLLBACK
 SELECT * FROM t TABLESAMPLE (1 ROWS)
 SELECT * FROM t LATERAL VIEW explode(array(1)) x AS y
 SELECT FLOOR(CURRENT_TIMESTAMP() TO hour), FLOOR(id / 2.0) FROM t
@@ -175,7 +182,10 @@ REFUSED = {
     "OPTIMIZE t": "OPTIMIZE is no statement here",
     "CONVERT TO DELTA t": "CONVERT is no statement here: acid.convert_table",
     "COPY INTO t FROM '/x'": "COPY is no statement here: say LOAD DATA",
-    "START TRANSACTION": "START is no statement here",
+    "START TRANSACTION ISOLATION LEVEL READ COMMITTED": "READ COMMITTED is none of hive-acid's.*column 35",
+    "SAVEPOINT s": "savepoints have no names here",
+    "COMMIT AND CHAIN": "COMMIT AND CHAIN is not done.*column 8",
+    "COMMIT": "there is no transaction to commit on this thread",
     "EXECUTE IMMEDIATE 'SELECT * FROM t'": "EXECUTE is no statement here: acid.sql",
     "PREPARE q FROM SELECT 1": "PREPARE is no statement here",
     "SET ROLE clerk": "SET ROLE: all roles of a user count",

@@ -51,6 +51,7 @@ class JoinedSession(_Base):
         """As Spark has it; the join ends before."""
         stop, acid = super().stop, self._hive_acid
         acid.disable()
+        acid.roll_back_open()
         if acid.owns_connection:
             acid.close()
         stop()

@@ -1,28 +1,34 @@
-"""Transactions around the verbs of a session: a ``with`` block of the thread, or one made for a single statement.
+"""Transactions around the verbs of a session: a block of the thread, or one made for a single statement.
 
-Tasks of asyncio take turns on one thread. Those that a block has begun are part of it; any other one is refused while
-the block waits, since its verbs would be done, or undone, with somebody else's.
+A block is entered by ``with``, or by the words of SQL. Tasks of asyncio take turns on one thread. Those that a block
+has begun are part of it; any other one is refused while the block waits, since its verbs would be done, or undone, with
+somebody else's.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
 from hive_acid.connection import Connection
-from hive_acid.errors import HiveAcidError, SnapshotOutdatedError, StorageError, TransactionClosedError
+from hive_acid.errors import (
+    HiveAcidError,
+    SnapshotOutdatedError,
+    StorageError,
+    TransactionClosedError,
+    TransactionExpiredError,
+)
 from hive_acid.spark.jvm.interrupts import cancelled_with_errors
 from hive_acid.spark.jvm.progress import shown_progress
 from hive_acid.spark.jvm.running import check_running
-from hive_acid.spark.snapshots.lease import Lease
+from hive_acid.spark.snapshots.block import MARKS, Begun, Block
 from hive_acid.transactions.states import TransactionKind
 from hive_acid.transactions.transaction import Transaction
 
@@ -32,54 +38,19 @@ _BEGINNINGS = 3
 
 Result = TypeVar("Result")
 
-_MARKS: ContextVar[frozenset[object]] = ContextVar("hive_acid_blocks", default=frozenset())
-"""The marks of the blocks that a task is in, or was begun in."""
-
-
-def _task() -> Any:
-    """The task of asyncio that runs on this thread, None if there is none."""
-    try:
-        return asyncio.current_task()
-    except RuntimeError:  # no loop runs here
-        return None
-
-
-@dataclass
-class Block:
-    """A ``with`` block on this thread: its transaction, and the error that has spoilt it.
-
-    `lease` is what the frames hold that are read inside; those of a writing block are kept until its end.
-    """
-
-    transaction: Transaction
-    lease: Lease | None
-    writable: bool
-    failure: BaseException | None = None
-    task: Any = field(default_factory=_task)
-    """The task of asyncio that has entered it, if it was one."""
-    mark: object = field(default_factory=object)
-    """What tasks know that are begun within."""
-    is_of_statement: bool = False
-    """Whether one statement has begun it, and ends it."""
-    has_ended: bool = False
-    """Set where it is left, which may be on another thread."""
-
-    @property
-    def is_of_another_task(self) -> bool:
-        """Whether a task runs here that the block knows nothing of, while that of the block waits."""
-        if self.task is None or self.task.done():
-            return False
-        return _task() is not self.task and self.mark not in _MARKS.get()
-
 
 class Blocks:
     """The blocks of one session, one per thread at a time."""
 
-    def __init__(self, spark: SparkSession, connection: Connection, lock_timeout_ms: int) -> None:
+    def __init__(
+        self, spark: SparkSession, connection: Connection, lock_timeout_ms: int, idle_timeout_ms: int = 0
+    ) -> None:
         self._spark = spark
         self._connection = connection
         self._lock_timeout_ms = lock_timeout_ms
+        self._idle_timeout_s = idle_timeout_ms / 1000
         self._local = threading.local()
+        self._by_words: weakref.WeakSet[Block] = weakref.WeakSet()
 
     def begin(self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False) -> Transaction:
         """A transaction of no block. `tables` (``db.table``) are all that it uses, none if that is not known.
@@ -91,22 +62,35 @@ class Blocks:
             kind, lock_timeout_ms=self._lock_timeout_ms, tables=tables, may_begin_again=may_begin_again
         )
 
+    # --- the block of a thread -------------------------------------------------------------------
+
     def current(self) -> Block | None:
         """This thread's block.
 
-        Raises TransactionClosedError if a statement in it has failed, or if it is of another task of asyncio, which
+        Raises TransactionClosedError if its transaction has been aborted, or if it is of another task of asyncio, which
         waits in it; and SparkStoppedError.
         """
         check_running(self._spark)
         block = self._of_thread()
-        if block is not None and block.is_of_another_task:
+        if block is not None:
+            self._refuse_of_other_task(block)
+            block.refuse_ended()
+            block.touch()
+        return block
+
+    def current_or_begun(self) -> Block | None:
+        """As `current`; while AUTOCOMMIT is FALSE a transaction is begun if there is none."""
+        block = self.current()
+        if block is None and not self.autocommit:
+            block = self._enter(TransactionKind.WRITE, begun=Begun.BY_WORDS)
+        return block
+
+    def _refuse_of_other_task(self, block: Block) -> None:
+        if block.is_of_another_task:
             raise TransactionClosedError(
                 f"transaction {block.transaction.id} is of another task of asyncio, which waits within its block: do "
                 "not await within a block, or run what is not part of it on a thread of its own"
             )
-        if block is not None and block.failure is not None:
-            raise TransactionClosedError(f"a statement of this transaction failed: {block.failure}") from block.failure
-        return block
 
     def _of_thread(self) -> Block | None:
         """The block that this thread has entered, unless any thread has left it."""
@@ -122,6 +106,45 @@ class Blocks:
         block = self._of_thread()
         return block is not None and not block.is_of_another_task
 
+    def _enter(
+        self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False, begun: Begun
+    ) -> Block:
+        if (outer := self._of_thread()) is not None:
+            raise TransactionClosedError(
+                f"this thread is in a transaction or snapshot already ({outer.transaction.id}, begun by "
+                f"{outer.begun.value}): blocks do not nest"
+            )
+        transaction = self.begin(kind, tables, may_begin_again=may_begin_again)
+        transaction.ends_with_block()
+        block = Block(transaction, self._spark, begun, writable=kind is not TransactionKind.READ)
+        self._local.block = block
+        MARKS.set(MARKS.get() | {block.mark})
+        if begun is Begun.BY_WORDS:
+            self._by_words.add(block)
+        if begun is Begun.BY_WORDS and block.writable:
+            # A thread that is over has let go of its block.
+            ends = partial(self._connection.heartbeats.do_later, partial(_end_unfinished, transaction))
+            weakref.finalize(block, ends).atexit = False
+        if begun is not Begun.BY_STATEMENT and self._idle_timeout_s:
+            self._look_for_idle(weakref.ref(block))
+        return block
+
+    def _leave(self, block: Block) -> None:
+        block.let_go()
+        self._by_words.discard(block)
+        self._of_thread()  # forgets it, where this is the thread that entered it
+        MARKS.set(MARKS.get() - {block.mark})
+
+    def _commit(self, block: Block) -> None:
+        """Commit what the block has written; frames of one that only reads may live on."""
+        block.refuse_ended()
+        if block.writable:
+            block.transaction.commit()
+        else:
+            block.transaction.reads_no_more()  # its frames need no other table
+
+    # --- by `with`, or for one statement ----------------------------------------------------------
+
     @contextmanager
     def entered(
         self,
@@ -129,39 +152,107 @@ class Blocks:
         tables: Iterable[str] = (),
         *,
         may_begin_again: bool = False,
-        is_of_statement: bool = False,
+        begun: Begun = Begun.BY_WITH,
     ) -> Iterator[Transaction]:
         """A block of this thread: a writing one commits at its end, or aborts when an error leaves it.
 
-        `tables` are as for `begin`; `may_begin_again` is of `Transaction`, `is_of_statement` of `Block`.
+        `tables` are as for `begin`; `may_begin_again` is of `Transaction`.
         """
-        if self._of_thread() is not None:
-            raise TransactionClosedError("this thread is in a transaction or snapshot already: blocks do not nest")
-        transaction = self.begin(kind, tables, may_begin_again=may_begin_again)
-        transaction.ends_with_block()
-        reading = kind is TransactionKind.READ
-        lease = Lease(self._spark, transaction.end_later) if reading else None
-        block = Block(transaction, lease, writable=not reading, is_of_statement=is_of_statement)
-        self._local.block = block
-        _MARKS.set(_MARKS.get() | {block.mark})
+        block = self._enter(kind, tables, may_begin_again=may_begin_again, begun=begun)
         try:
-            yield transaction
-            if block.failure is not None:
-                raise TransactionClosedError(
-                    f"transaction {transaction.id} was aborted, since a statement in it failed: {block.failure}"
-                ) from block.failure
-            if reading:
-                transaction.reads_no_more()  # its frames may live on, and need no other table
-            else:
-                transaction.commit()
-        except BaseException:
-            if not reading:
-                _abort(transaction)
+            yield block.transaction
+            self._commit(block)
+        except BaseException as error:
+            if block.writable:
+                block.abort(error)
             raise
         finally:
-            block.has_ended, block.lease = True, None
-            self._of_thread()  # forgets it, where this is the thread that entered it
-            _MARKS.set(_MARKS.get() - {block.mark})
+            self._leave(block)
+
+    # --- by the words of SQL ------------------------------------------------------------------------
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether, on this thread, what is in no block is a transaction of its own."""
+        return getattr(self._local, "autocommit", True)
+
+    def set_autocommit(self, value: bool) -> None:
+        """Have statements of this thread be transactions of their own, or part of one until `end`.
+
+        To have them so again commits what is open. Raises what `end` raises.
+        """
+        if value and not self.autocommit and self._of_thread() is not None:
+            self.end(commit=True)
+        self._local.autocommit = value
+
+    def enter(self, *, read_only: bool) -> None:
+        """Begin a transaction that `end` ends. Raises TransactionClosedError if this thread is in one."""
+        block = self._of_thread()
+        if block is not None:
+            self._refuse_of_other_task(block)
+        self._enter(TransactionKind.READ if read_only else TransactionKind.WRITE, begun=Begun.BY_WORDS)
+
+    @property
+    def by_words(self) -> Block | None:
+        """The block of this thread that `end` would end."""
+        block = self._of_thread()
+        return block if block is not None and block.begun is Begun.BY_WORDS else None
+
+    def end(self, *, commit: bool) -> None:
+        """Commit or abort the transaction of this thread that `enter` has begun. It is over, also if that fails.
+
+        Raises TransactionClosedError if there is none, or if it was aborted and is to be committed, and what
+        `Transaction.commit` raises.
+        """
+        block = self._of_thread()
+        if block is None:
+            if not self.autocommit:
+                return  # the next statement begins one
+            raise TransactionClosedError(
+                f"there is no transaction to {'commit' if commit else 'roll back'} on this thread: BEGIN starts one, "
+                "and without it each statement commits by itself"
+            )
+        self._refuse_of_other_task(block)
+        if block.begun is not Begun.BY_WORDS:
+            raise TransactionClosedError(
+                f"transaction {block.transaction.id} was begun by a `with` block, and ends where that is left"
+            )
+        try:
+            if commit:
+                self._commit(block)
+            elif block.writable:
+                block.abort(TransactionClosedError("it was rolled back"))
+            else:
+                block.transaction.reads_no_more()
+        except BaseException as error:
+            if block.writable:
+                block.abort(error)
+            raise
+        finally:
+            self._leave(block)
+
+    def roll_back_all(self) -> None:
+        """Abort what the words of SQL have begun, on whatever thread, and has not ended: the session is closed."""
+        for block in list(self._by_words):
+            if not block.has_ended:
+                block.abort(TransactionClosedError("its session was closed"))
+                block.has_ended = True
+
+    def _look_for_idle(self, of: weakref.ref[Block]) -> None:
+        block = of()
+        if block is None or block.has_ended or block.failure is not None:
+            return
+        why = TransactionExpiredError(
+            f"it was idle for {self._idle_timeout_s:g} s, the session's idle_in_transaction_timeout_ms"
+        )
+        if block.fail_if_idle(self._idle_timeout_s, why):
+            # On a thread of its own: to remove files may take long, and others wait for their heartbeats.
+            threading.Thread(target=block.abort, args=(why,), name="hive-acid-idle", daemon=True).start()
+            return
+        pause_s = max(self._idle_timeout_s - block.idle_for_s(), 0.001)
+        self._connection.heartbeats.do_after(pause_s, partial(self._look_for_idle, of))
+
+    # --- what runs in blocks ------------------------------------------------------------------------
 
     @contextmanager
     def reading(self, tables: Iterable[str] = ()) -> Iterator[Transaction]:
@@ -169,9 +260,9 @@ class Blocks:
 
         It is for work that leaves no frame behind.
         """
-        block, named = self.current(), list(tables)
+        block, named = self.current_or_begun(), list(tables)
         if block is not None:
-            with shown_progress(self._spark, named):
+            with shown_progress(self._spark, named), block.busy():
                 yield block.transaction
             return
         with self.entered(TransactionKind.READ, named) as transaction, shown_progress(self._spark, named):
@@ -180,7 +271,7 @@ class Blocks:
     @contextmanager
     def joined(self, tables: Iterable[str]) -> Iterator[None]:
         """This thread's block, whatever its kind, or a snapshot of these `tables` for reads that belong together."""
-        if self.current() is not None:
+        if self.current_or_begun() is not None:
             yield
             return
         with self.entered(TransactionKind.READ, tables):
@@ -191,23 +282,29 @@ class Blocks:
 
         One of its own begins anew as in `changing`.
         """
-        return run() if self.current() is not None else self._alone(lambda _: run(), tables)
+        block = self.current_or_begun()
+        if block is None:
+            return self._alone(lambda _: run(), tables)
+        with block.statement():
+            return run()
 
     def changing(self, run: Callable[[Transaction], Result], tables: Iterable[str]) -> Result:
-        """`run` in this thread's transaction, or in one of its own for these `tables`. An error spoils the block.
+        """`run` in this thread's transaction, or in one of its own for these `tables`.
 
-        One of its own begins anew if the data was changed before it had its lock: it has read nothing of it.
+        What fails in a block leaves nothing of itself, as `Block.statement` says. One of its own begins anew if the
+        data was changed before it had its lock: it has read nothing of it.
         """
-        block = self.current()
+        block = self.current_or_begun()
         if block is None:
             return self._alone(run, tables)
         if not block.writable:
-            raise TransactionClosedError("a snapshot block only reads: use acid.transaction() to change tables")
-        try:
+            way = "BEGIN READ WRITE" if block.begun is Begun.BY_WORDS else "use acid.transaction()"
+            raise TransactionClosedError(
+                f"a {'READ ONLY transaction' if block.begun is Begun.BY_WORDS else 'snapshot block'} only reads: {way} "
+                "to change tables"
+            )
+        with block.statement():
             return self._told(run, block.transaction, tables)
-        except BaseException as error:
-            block.failure = error
-            raise
 
     def _alone(self, run: Callable[[Transaction], Result], tables: Iterable[str]) -> Result:
         named = list(tables)
@@ -215,7 +312,7 @@ class Blocks:
             with (
                 suppress(SnapshotOutdatedError),
                 self.entered(
-                    TransactionKind.WRITE, named, may_begin_again=attempt < _BEGINNINGS, is_of_statement=True
+                    TransactionKind.WRITE, named, may_begin_again=attempt < _BEGINNINGS, begun=Begun.BY_STATEMENT
                 ) as transaction,
             ):
                 return self._told(run, transaction, named)
@@ -242,9 +339,8 @@ class Blocks:
             raise
 
 
-def _abort(transaction: Transaction) -> None:
-    """Abort, and let no error of that hide the one that led here."""
+def _end_unfinished(transaction: Transaction) -> None:
     try:
-        transaction.abort()
+        transaction.end_unfinished()
     except HiveAcidError as error:
-        LOG.warning("transaction %d could not be aborted: %s", transaction.id, error)
+        LOG.warning("transaction %d, whose thread is over, could not be aborted: %s", transaction.id, error)

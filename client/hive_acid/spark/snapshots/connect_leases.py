@@ -42,12 +42,14 @@ class ConnectLeases:
         self._spark = spark
         self._execute = client.execute_command
         self._fetch = client.to_table
+        self._stream = client._execute_and_fetch_as_iterator
         self._fail = client._handle_error
         self._aliases: weakref.WeakValueDictionary[bytes, Lease] = weakref.WeakValueDictionary()
         self._views = Views(self._exists)
         self._queries: dict[str, Leases] = {}
         client.execute_command = self._execute_command
         client.to_table = self._to_table
+        client._execute_and_fetch_as_iterator = self._execute_and_fetch
         client._handle_error = self._handle_error
 
     def add(self, alias: str, lease: Lease) -> None:
@@ -88,6 +90,24 @@ class ConnectLeases:
                 if asked.HasField(kind):
                     self._views.dropped(getattr(asked, kind).view_name)
         return result
+
+    def _execute_and_fetch(self, request: Any, *arguments: Any, **options: Any) -> Any:
+        ended = [lease for lease in self._aliases.values() if lease.ended is not None]
+        if ended:
+            said = request.plan.SerializeToString()
+            for lease in ended:
+                is_named = any(self._aliases.get(alias) is lease for alias in _ALIAS.findall(said))
+                if is_named or self._is_viewed(request.plan, said, lease):
+                    lease.check()
+        return self._stream(request, *arguments, **options)
+
+    def _is_viewed(self, plan: Any, said: bytes, lease: Lease) -> bool:
+        """Whether a plan may read a temporary view with a lease, and is not about views."""
+        if plan.HasField("command") and plan.command.HasField("sql_command"):
+            return self._views.would_read(_sql(plan.command.sql_command), lease)
+        if plan.HasField("command") or plan.root.HasField("catalog"):
+            return False
+        return self._views.would_read(said.decode(errors="replace"), lease)
 
     def _handle_error(self, error: Exception, *arguments: Any, **options: Any) -> NoReturn:
         try:

@@ -42,6 +42,8 @@ _MAKING_VIEWS = {
 }
 """Methods that give a frame a name, and whether it is one for all sessions."""
 
+_ENDING = frozenset(("unpersist", "stop", "close", "toString", "sparkSession", "getClass", "hashCode"))
+"""What may be done with a frame whose snapshot has ended."""
 _DROPPING_VIEWS = frozenset(("dropTempView", "dropGlobalTempView"))
 _STARTING_QUERIES = frozenset(("start", "toTable"))
 _ENDING_QUERIES = frozenset(("awaitTermination", "stop"))
@@ -89,6 +91,8 @@ class JvmLeases:
         leases = self._leases_of(command)
         for lease in leases:
             check_spark(lease.spark)
+            if lease.ended is not None and self._would_read(command, lease):
+                lease.check()
         answer = self._send(command, *arguments, **options)
         if not isinstance(answer, str):
             return answer
@@ -111,6 +115,12 @@ class JvmLeases:
         if self._views and _method(command) in ("sql", "table"):
             leases |= self._views.leases_of(_text(command))
         return leases
+
+    def _would_read(self, command: str, lease: Lease) -> bool:
+        """Whether a call is on what reads a snapshot that has ended, and not only on a statement about views."""
+        if any(lease in self._held.get(target, NONE) for target in _objects(command)):
+            return _method(command) not in _ENDING
+        return _method(command) == "table" or self._views.would_read(_text(command), lease)
 
     def _note(self, command: str, answer: str, leases: Leases) -> None:
         kind, target, method = _parts(command)

@@ -16,6 +16,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hive_acid.errors import SnapshotEndedError
+
 GLOBAL_VIEWS = "global_temp"
 
 _VIEW = r"\s+(?:`?global_temp`?\.)?(?P<tick>`?)(?P<name>\w+)(?P=tick)(?![\w`.])"
@@ -26,14 +28,21 @@ _REPLACE = re.compile(rf"\s*CREATE\s+OR\s+REPLACE\s+(?P<glob>GLOBAL\s+)?TEMP(?:O
 class Lease:
     """A snapshot's files are kept while somebody refers to this; `end` is called when nobody does any more.
 
-    `end` may be called at any line of any thread.
+    `end` may be called at any line of any thread. `ended` says why nothing may be read any more, if it is so while
+    somebody refers to this.
     """
 
-    __slots__ = ("__weakref__", "spark")
+    __slots__ = ("__weakref__", "ended", "spark")
 
     def __init__(self, spark: SparkSession, end: Callable[[], None]) -> None:
         self.spark = spark
+        self.ended: str | None = None
         weakref.finalize(self, end).atexit = False
+
+    def check(self) -> None:
+        """Raise SnapshotEndedError if nothing may be read any more."""
+        if self.ended is not None:
+            raise SnapshotEndedError(f"the rows of this frame are not there any more, since {self.ended}")
 
 
 Leases = frozenset[Lease]
@@ -110,6 +119,12 @@ class Views:
     def leases_of(self, text: str) -> Leases:
         """What a query by that text, or a table by that name, may read."""
         return NONE.union(*(view.leases for view in self if view.is_used or view.is_named_in(text)))
+
+    def would_read(self, text: str, lease: Lease) -> bool:
+        """Whether a statement names a view with that lease, and neither drops nor replaces it."""
+        return not (_DROP.match(text) or _REPLACE.match(text)) and any(
+            lease in view.leases and view.is_named_in(text) for view in self
+        )
 
     def clear(self) -> None:
         """Spark has stopped."""

@@ -11,6 +11,7 @@ from hive_acid.filesystem import files
 from hive_acid.format.names import base_name
 from hive_acid.spark.values.specs import PartitionSpec, matching_names
 from hive_acid.spark.write.overwrite import overwriting
+from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from hive_acid.write.table_write import TableWrite
@@ -48,10 +49,15 @@ def truncate(
         request.writeId = write_id
         request.validWriteIdList = str(transaction.write_ids(table.database, table.name))
         places = {name: files.join(location, base_name(write_id)) for name, location in locations.items()}
-        transaction.on_abort(lambda: _remove(() if begun is not None and begun.is_anothers() else places.values()))
-        # A base of this transaction is there already, with the rows that are to go.
+        # A base of this transaction may be there already, with the rows that are to go.
         again = transaction.note_directories(table.database, table.name, places, overwrite=True)
-        _remove(places[name] for name in again)
+        if begun is not None:
+            transaction.on_abort(begun.bring_back)
+            begun.put_aside(places[name] for name in again)
+        transaction.on_abort(lambda: _remove(() if begun is not None and begun.is_anothers() else places.values()))
+        if table.partition_keys and begun is not None and begun.intent.partition(table) is None:
+            # The whole table counts as written to until a later statement names partitions, and then only those.
+            transaction.add_dynamic_partitions(table.database, table.name, sorted(locations), Operation.UPDATE)
     connection.call("truncate_table_req", request)
 
 

@@ -73,14 +73,44 @@ class SessionBase:
     def transaction(self, tables: Iterable[str | Table] = (), *, repeated: bool = False) -> Iterator[Transaction]:
         """One transaction over all reads and verbs inside the block, which see its own writes.
 
-        It commits at the end, or aborts when an error leaves the block or a verb in it has failed. Raises
-        WriteConflictError at the end if another transaction changed the same data first. `tables` are all that it
-        reads and changes, as for `snapshot`. `repeated` says that the program runs the block again on a
-        WriteConflictError: that comes as soon as it is known then, and no rebalance waits for the block.
+        It commits at the end, or aborts when an error leaves the block. A verb whose error stays in the block leaves
+        nothing of itself, and the transaction goes on; but a conflict, an interrupt and files that cannot be removed
+        abort it at once, and TransactionClosedError is then raised at the end. Raises WriteConflictError if another
+        transaction changed the same data first, in the verb that finds it or at the end. `tables` are all that it reads
+        and changes, as for `snapshot`. `repeated` says that the program runs the block again on a WriteConflictError:
+        no rebalance waits for the block then.
         """
         self._refuse_without_transactions()
         with self._blocks.entered(TransactionKind.WRITE, _names(tables), may_begin_again=repeated) as transaction:
             yield transaction
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether, on this thread, a statement in no transaction is one of its own, as it is at first."""
+        return self._blocks.autocommit
+
+    def set_autocommit(self, value: bool) -> None:
+        """SQL's SET AUTOCOMMIT, for this thread; to set it anew commits what is open. Raises what a commit raises."""
+        self._refuse_without_transactions()
+        self._blocks.set_autocommit(value)
+
+    def begin_transaction(self, *, read_only: bool = False) -> None:
+        """SQL's BEGIN: what this thread does from now on is one transaction, until `end_transaction`.
+
+        It is that of `transaction`, or of `snapshot` if it is to be `read_only`. Raises TransactionClosedError if the
+        thread is in one already.
+        """
+        self._refuse_without_transactions()
+        self._blocks.enter(read_only=read_only)
+
+    def end_transaction(self, *, commit: bool) -> None:
+        """SQL's COMMIT and ROLLBACK. The transaction is over, also if the commit fails.
+
+        Raises TransactionClosedError if there is none, if it is a ``with`` block's, or if it was aborted and is to be
+        committed; WriteConflictError.
+        """
+        self._refuse_without_transactions()
+        self._blocks.end(commit=commit)
 
     # --- without transactions ------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from typing import TypeVar, overload
 
 from pyspark.sql import DataFrame
@@ -105,9 +104,9 @@ class ReadVerbs(TableVerbs):
             refuse_acid(table)
             return self._plain_frame(table, row_id=row_id, where=where)
         meant = TableReference.of(name)
-        block = self._blocks.current()
+        block = self._blocks.current_or_begun()
         if block is not None:
-            return self._frame(block.lease, block.transaction, meant, row_id=row_id, where=where)
+            return self._frame(block.lease(meant.full_name), block.transaction, meant, row_id=row_id, where=where)
         for _ in range(_LOOKS):
             with suppress(SnapshotOutdatedError):
                 return self._fresh_frame(meant, row_id=row_id, where=where)
@@ -188,7 +187,7 @@ class ReadVerbs(TableVerbs):
 
     def _frame(
         self,
-        lease: Lease | None,
+        lease: Lease,
         transaction: Transaction,
         meant: TableReference,
         *,
@@ -215,8 +214,12 @@ class ReadVerbs(TableVerbs):
                 return self._plan_cache.table(self.spark, some, row_id=row_id)
             return read_table(self.spark, some, row_id=row_id, wanted=wanted)
 
+        def count() -> int | None:
+            lease.check()
+            return known_rows(state)
+
         settings = SessionSettings.of(self.spark)
-        pushdown = Pushdown(table, read, partial(known_rows, state), settings, lease, family=family)
+        pushdown = Pushdown(table, read, count, settings, lease, family=family)
         if where is not None and (found := pushdown.filtered(self.spark, where)) is not None:
             return found
         frame = pushdown.frame()

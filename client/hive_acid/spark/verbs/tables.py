@@ -14,6 +14,7 @@ from hive_acid.catalog.table import Skew, Table, table_parts
 from hive_acid.errors import TransactionClosedError, UnsupportedTableError
 from hive_acid.format.partitions import DEFAULT_PARTITION
 from hive_acid.operators import compactions
+from hive_acid.spark.snapshots.block import Begun
 from hive_acid.spark.tables import requests as compaction
 from hive_acid.spark.tables.convert import convert
 from hive_acid.spark.tables.create_as import create_with_rows
@@ -137,7 +138,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
             if given:
                 self.set_properties(table, given)
             return rows
-        if (block := self._blocks.current()) is not None and not block.is_of_statement:
+        if (block := self._blocks.current()) is not None and block.begun is not Begun.BY_STATEMENT:
             raise TransactionClosedError(
                 f"{table.full_name} gets other columns or buckets with a commit of its own: replace it before the "
                 "block or after it"

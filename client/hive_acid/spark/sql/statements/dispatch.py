@@ -26,6 +26,7 @@ from hive_acid.spark.sql.statements import (
     repair,
     session_words,
     show,
+    transactions,
     transfer,
     upkeep,
 )
@@ -39,7 +40,6 @@ _QUERIES = frozenset({"SELECT", "VALUES", "TABLE", "("})
 _CHANGES = frozenset({"UPDATE", "DELETE", "MERGE"})
 _CHANGES_ROWS = _CHANGES | {"INSERT", "FROM"}
 _KINDS_OF_TABLES = frozenset({"TRANSACTIONAL", "MANAGED", "EXTERNAL", "TEMPORARY", "TEMP"})
-_BLOCKS = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT"})
 _SPARKS = frozenset({"RESET", "ADD", "LIST", "DECLARE", "CALL"})
 """Statements that concern Spark's session alone."""
 
@@ -72,6 +72,13 @@ _STATEMENTS: dict[str, _Handler] = {
     "CLEAR": session_words.clear,
     "SET": session_words.set_,
 }
+_OF_TRANSACTIONS: dict[str, _Handler] = {
+    "BEGIN": transactions.begin,
+    "START": transactions.begin,
+    "COMMIT": transactions.commit,
+    "ROLLBACK": transactions.rollback,
+    "SAVEPOINT": transactions.savepoint,
+}
 _OF_TABLES: dict[str, _Handler] = {
     "CREATE": create.create_table,
     "DROP": create.drop_table,
@@ -86,7 +93,7 @@ _SAID_OTHERWISE: dict[str, str] = {
     "VACUUM": "files that no snapshot needs are removed by the metastore's Cleaner",
     "OPTIMIZE": "say ALTER TABLE t COMPACT 'major' AND WAIT",
     "RESTORE": "a table that was dropped comes back by acid.connection.undrop_table; of rows there is no history",
-    "LOCK": "locks are taken by each statement, and by `with acid.transaction():` for several",
+    "LOCK": "locks are taken by each statement, and kept until the end of a transaction of several: say BEGIN",
     "UNLOCK": "locks end with their transaction; ABORT TRANSACTIONS ends somebody's",
     "DFS": "it is Hive's shell's: use hdfs dfs, or your own file system's tools",
     "RELOAD": "functions are Spark's here: CREATE TEMPORARY FUNCTION",
@@ -190,7 +197,7 @@ def _is_known(text: str) -> bool:
         kind = _kind(cursor)
     except SqlError:
         return cursor.again().sees("EXPLAIN")  # of what only Hive's planner tells
-    return kind in _STATEMENTS or kind in _OF_TABLES or kind in _SAID_OTHERWISE or kind in _BLOCKS
+    return kind in _STATEMENTS or kind in _OF_TABLES or kind in _SAID_OTHERWISE or kind in _OF_TRANSACTIONS
 
 
 def run_statement(run: Run, text: str) -> DataFrame:
@@ -209,8 +216,6 @@ def run_statement(run: Run, text: str) -> DataFrame:
         return run.query(_whole(cursor))
     if kind == "EXPLAIN":
         return _explain(run, text)
-    if kind in _BLOCKS:
-        raise SqlError(f"{kind} is no statement here: `with acid.transaction():` is a transaction over several")
     handler = _handler(kind, cursor)
     if handler is not None:
         changed = run.with_literals()
@@ -237,6 +242,13 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
     """What runs a statement of this kind; None if it is Spark's. Raises SqlError for one that nobody knows."""
     if kind in _STATEMENTS:
         return _STATEMENTS[kind]
+    if kind in _OF_TRANSACTIONS:
+        if kind == "BEGIN" and not transactions.is_begun_by(cursor):
+            raise cursor.error(
+                "BEGIN with statements behind it is a compound statement of Spark's, which knows no tables of the "
+                "metastore: acid.sql_script runs several statements, with semicolons between, also behind BEGIN"
+            )
+        return _OF_TRANSACTIONS[kind]
     if kind in _OF_TABLES:
         words = [cursor.peek(offset) for offset in range(1, 6)]
         named = words[2:] if kind == "CREATE" and words[:2] == ["OR", "REPLACE"] else words
@@ -260,7 +272,7 @@ def _handler(kind: str, cursor: Cursor) -> _Handler | None:
         return None
     if kind in _SAID_OTHERWISE:
         raise cursor.error(f"{kind} is no statement here: {_SAID_OTHERWISE[kind]}")
-    known = ", ".join(sorted({"SELECT", "WITH", "EXPLAIN", *_STATEMENTS, *_OF_TABLES}))
+    known = ", ".join(sorted({"SELECT", "WITH", "EXPLAIN", *_STATEMENTS, *_OF_TABLES, *_OF_TRANSACTIONS}))
     raise cursor.error(f"the statement begins with none of {known}")
 
 

@@ -51,7 +51,9 @@ def shown_plan(run: Run, told: DataFrame, heard: Sequence[Plan], kind: str) -> D
     return _plan(run, [*([by_spark] if by_spark else []), f"== ACID Plan ==\n{ours}\n"])
 
 
+_OF_TRANSACTIONS = "It is of the transaction of this thread, and changes no rows by itself"
 _NOTHING = {
+    **dict.fromkeys(("BEGIN", "START", "COMMIT", "ROLLBACK", "SET"), _OF_TRANSACTIONS),
     "INSERT": "Nothing is done: the partition is there",
     "USE": "USE is of this session alone",
     "ALTER": "The metastore is asked, as an operator would",

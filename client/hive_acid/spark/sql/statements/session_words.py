@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from hive_acid.catalog.about import AboutTable
 from hive_acid.spark.sql.mentions import mentions_ours
 from hive_acid.spark.sql.run import Run
+from hive_acid.spark.sql.statements.transactions import set_autocommit
 from hive_acid.spark.sql.tokens import Cursor
 from hive_acid.spark.values.quoting import quoted
 
@@ -105,11 +106,13 @@ def clear(run: Run, cursor: Cursor) -> None:
 
 
 def set_(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``SET`` is Spark's, but for what it cannot do with the metastore's tables; names with ``-`` are Hive's, too.
+    """``SET`` is Spark's, but for AUTOCOMMIT and what Spark cannot do with the metastore's tables.
 
-    Raises SqlError.
+    Names with ``-`` are Hive's, too. Raises SqlError.
     """
     cursor.expect("SET")
+    if (done := set_autocommit(run, cursor)) is not None:
+        return done
     if cursor.sees("ROLE"):
         raise cursor.error("SET ROLE: all roles of a user count at any time, so there is none to set")
     if cursor.peek() in ("VAR", "VARIABLE") and mentions_ours(run.names, cursor.text):
