@@ -7,18 +7,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.data_walk.conditions import Condition, fulfilling, some_assignments, some_condition
+from tests.data_walk.failures import FAILURES
 from tests.data_walk.tables import EXTRAS, KEY_VALUES, Row, Shape, key_value, value_of
-from tests.data_walk.verbs import Clause, Step
+from tests.data_walk.verbs import LOCKING, Clause, Step
 from tests.data_walk.walk import WRITERS, Walk
 
 TABLES = ("d.a", "d.b")
 WEIGHTS = {
     "insert": 14, "update": 12, "delete": 8, "merge": 12, "overwrite": 6, "replace": 4, "multi_insert": 5,
     "load_data": 5, "truncate": 2, "begin": 8, "commit": 8, "abort": 3, "compact": 8, "clean": 3, "hold": 5, "look": 3,
-    "release": 2, "add_column": 2, "rename_column": 2,
+    "release": 2, "add_column": 2, "rename_column": 2, "fail": 8,
 }  # fmt: skip
-ALONE = ("overwrite", "truncate", "load_data", "add_column", "rename_column")
-"""Verbs that wait for other writers, or are not part of a transaction: nobody else may be in the middle of one."""
+ALONE = ("load_data", "add_column", "rename_column")
+"""Verbs that are not part of a transaction: nobody may be in the middle of one."""
+WITHIN = (
+    "insert",
+    "update",
+    "delete",
+    "merge",
+    "overwrite",
+    "replace",
+    "truncate",
+    "fail",
+    "commit",
+    "commit",
+    "abort",
+)
+"""What may be done by the writer who has locked out the others."""
 
 
 class Chooser:
@@ -37,6 +52,8 @@ class Chooser:
         writer = self._chance.choice(WRITERS)
         while True:
             verb = self._chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+            if walk.alone is not None:
+                verb, writer = self._chance.choice(WITHIN), walk.alone
             if verb in ("commit", "abort"):
                 if not walk.blocks:
                     continue
@@ -45,13 +62,17 @@ class Chooser:
                 continue
             if verb in ALONE and walk.blocks:
                 continue
+            if verb in LOCKING and walk.blocks.keys() - {writer}:
+                continue
             if verb in ("look", "release") and not walk.held:
                 continue
             break
         self._writer = writer
         table = self._chance.choice(TABLES)
-        if verb in ("commit", "abort", "begin", "clean", "look", "release"):
+        if verb in ("commit", "abort", "clean", "look", "release"):
             return Step(writer, verb, {})
+        if verb == "begin":
+            return Step(writer, verb, {"by_sql": self._chance.random() < 0.5})
         return Step(writer, verb, getattr(self, f"_{verb}")(walk, table))
 
     # --- arguments -----------------------------------------------------------------------------
@@ -136,6 +157,11 @@ class Chooser:
             return [*walk.model.content[table]]
         _, txn = walk.blocks[self._writer]
         return [*dict.fromkeys((*txn.seen[table], *txn.own[table]))]
+
+    def _fail(self, walk: Walk, table: str) -> dict[str, Any]:
+        kinds = [kind for kind in FAILURES if kind not in LOCKING or not walk.blocks.keys() - {self._writer}]
+        rows = self._rows(walk, table, self._chance.choice((1, 4)))
+        return {"table": table, "kind": self._chance.choice(kinds), "rows": rows, **self._by()}
 
     def _compact(self, walk: Walk, table: str) -> dict[str, Any]:
         return {"table": table, "kind": self._chance.choice(("minor", "major")), **self._by()}

@@ -41,6 +41,15 @@ class Txn:
     claimed: set[tuple[str, Partition]] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
 
+    def copied(self) -> Txn:
+        """As it is now."""
+        own = {name: dict(rows) for name, rows in self.own.items()}
+        return Txn(self.began, self.seen, own, set(self.changed), set(self.claimed), set(self.written))
+
+    def restore(self, to: Txn) -> None:
+        """Be again what it was, as after a statement that has failed."""
+        self.own, self.changed, self.claimed, self.written = to.own, to.changed, to.claimed, to.written
+
 
 class Commit(NamedTuple):
     """What a committed transaction has changed, and when it committed."""
@@ -70,6 +79,12 @@ class Model:
             return True
         all_of = txn.changed | txn.claimed
         return None if any(all_of & (commit.changed | commit.claimed) for commit in later) else False
+
+    def may_collide(self, txn: Txn, tables: Iterable[str]) -> bool:
+        """Whether somebody has changed one of these tables, or of those that it has changed, since it began."""
+        of = {*tables, *(table for table, _ in txn.changed | txn.claimed)}
+        later = [commit for commit in self.commits if commit.at > txn.began]
+        return any(table in of for commit in later for table, _ in commit.changed | commit.claimed)
 
     def commit(self, txn: Txn) -> None:
         """Make what the transaction has changed the content of the tables."""

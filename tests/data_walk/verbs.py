@@ -81,15 +81,15 @@ def overwrite(scene: Scene, table: str, rows: Sequence[Row], partition: Mapping[
 
     frame = scene.frame(table, rows, roles)
     given = None if partition is None else {key: key_text(value) for key, value in partition.items()}
-    written = scene.acid.overwrite(table, frame, partition=given)
-    _equal(written, scene.model.replace(scene.txn, table, rows, is_replaced))
+    number = scene.acid.overwrite(table, frame, partition=given)
+    _equal(number, scene.model.replace(scene.txn, table, rows, is_replaced))
 
 
 def replace(scene: Scene, table: str, rows: Sequence[Row], where: Condition) -> None:
     """Rows by a condition, which is true for the new ones."""
-    written = scene.acid.overwrite(table, scene.frame(table, rows), where=where.sql(scene.columns(table)))
+    number = scene.acid.overwrite(table, scene.frame(table, rows), where=where.sql(scene.columns(table)))
     scene.model.change(scene.txn, table, lambda row: None if where.holds(row) else row)
-    _equal(written, scene.model.insert(scene.txn, table, rows))
+    _equal(number, scene.model.insert(scene.txn, table, rows))
 
 
 def truncate(scene: Scene, table: str, partition: Mapping[str, Any] | None) -> None:
@@ -122,7 +122,7 @@ def load_data(scene: Scene, table: str, rows: Sequence[Row], partition: Mapping[
         scene.model.insert(scene.txn, table, rows)
 
 
-def _written(scene: Scene, by_client: bool) -> AbstractContextManager[object]:
+def written(scene: Scene, by_client: bool) -> AbstractContextManager[object]:
     """Within the block changes are written by the client, as few ones are, or all by Spark."""
     return nullcontext() if by_client else limited(scene.acid, **WRITTEN)
 
@@ -132,7 +132,7 @@ def update(
 ) -> None:
     columns = scene.columns(table)
     values = {one.target(columns): one.sql(columns) for one in assignments}
-    with _written(scene, by_client):
+    with written(scene, by_client):
         found = scene.acid.update(table, values, where.sql(columns) if where else None)
 
     def new(row: Row) -> Row:
@@ -142,7 +142,7 @@ def update(
 
 
 def delete(scene: Scene, table: str, where: Condition | None, by_client: bool) -> None:
-    with _written(scene, by_client):
+    with written(scene, by_client):
         found = scene.acid.delete(table, where.sql(scene.columns(table)) if where else None)
     expected = scene.model.change(scene.txn, table, lambda row: None if where is None or where.holds(row) else row)
     _equal(found, expected[1])
@@ -154,7 +154,7 @@ def merge(scene: Scene, table: str, rows: Sequence[Row], clauses: Sequence[Claus
     source = {row["id"]: row for row in rows}
     for number in source.keys() & own.keys():
         source[number] = {**source[number], **{key: own[number].row[key] for key in columns.keys}}
-    with _written(scene, by_client):
+    with written(scene, by_client):
         found = _built(scene, table, list(source.values()), clauses).execute()
     inserted = scene.model.insert
 
@@ -227,6 +227,15 @@ CHANGES: dict[str, Callable[..., None]] = {
     "merge": merge,
     "multi_insert": multi_insert,
 }
+
+
+LOCKING = ("overwrite", "truncate")
+"""Verbs that lock others out, until the end of their transaction."""
+
+
+def tables_of(step: Step) -> list[str]:
+    """What a step of `CHANGES` changes."""
+    return list(step.arguments["tables"]) if "tables" in step.arguments else [step.arguments["table"]]
 
 
 def _one_place(columns: Columns) -> dict[str, Any]:

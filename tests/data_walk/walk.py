@@ -12,17 +12,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
-from hive_acid.errors import WriteConflictError
+from hive_acid.errors import TransactionClosedError, UnsupportedTableError, WriteConflictError
 from hive_acid.spark import AcidSession
 from hive_acid.spark.limits import DEFAULT
 from hive_acid.spark.read.table_frame import ROW_ID
 from metastore.compaction.states import CompactionState
+from tests.data_walk.failures import FAILURES
 from tests.data_walk.model import Content, Model, Txn
 from tests.data_walk.tables import Columns, Shape, key_text, plain
-from tests.data_walk.verbs import CHANGES, Scene, Step
+from tests.data_walk.verbs import CHANGES, LOCKING, Scene, Step, tables_of
 from tests.served import Served
 from tests.spark.by_spark import MERGED
 from tests.spark.checker import check_snapshot, check_table, location_of
@@ -30,6 +32,37 @@ from tests.spark.house import House
 
 WRITERS = ("ann", "ben", "cid")
 _ENDED = {CompactionState.READY_FOR_CLEANING, CompactionState.SUCCEEDED, CompactionState.REFUSED}
+
+
+@dataclass
+class Opened:
+    """A transaction of several statements, by ``with`` or by the words of SQL."""
+
+    acid: AcidSession
+    stack: contextlib.ExitStack | None
+
+    @classmethod
+    def begun(cls, acid: AcidSession, *, by_sql: bool) -> Self:
+        """It has begun."""
+        if by_sql:
+            acid.sql("BEGIN")
+            return cls(acid, None)
+        stack = contextlib.ExitStack()
+        stack.enter_context(acid.transaction())
+        return cls(acid, stack)
+
+    def commit(self) -> None:
+        if self.stack is None:
+            self.acid.sql("COMMIT")
+        else:
+            self.stack.close()
+
+    def abort(self) -> None:
+        if self.stack is None:
+            self.acid.sql("ROLLBACK")
+            return
+        with contextlib.suppress(_AbortedError):
+            self.stack.__exit__(_AbortedError, _AbortedError("as if"), None)
 
 
 @dataclass
@@ -47,7 +80,9 @@ class Walk:
 
     def __init__(self, spark: SparkSession, server: Served, warehouse: Path, shapes: Mapping[str, Shape]) -> None:
         self.model = Model(shapes)
-        self.blocks: dict[str, tuple[contextlib.ExitStack, Txn]] = {}
+        self.blocks: dict[str, tuple[Opened, Txn]] = {}
+        self.alone: str | None = None
+        """The writer whose transaction has locked a table against all others."""
         self.held: list[Held] = []
         self._spark = spark
         self._house = House(server.db, warehouse, spark)
@@ -69,9 +104,8 @@ class Walk:
 
     def __exit__(self, *_: object) -> None:
         self.held.clear()
-        for stack, _txn in self.blocks.values():
-            with contextlib.suppress(_AbortedError):
-                stack.__exit__(_AbortedError, _AbortedError("the walk is over"), None)
+        for opened, _txn in self.blocks.values():
+            opened.abort()
         for session in self._sessions.values():
             session.close()
 
@@ -101,28 +135,76 @@ class Walk:
         acid = self._sessions[step.writer]
         alone = step.writer not in self.blocks
         txn = self.model.begin() if alone else self.blocks[step.writer][1]
-        CHANGES[step.verb](Scene(acid, self.model, txn, self._scratch), **step.arguments)
+        before = txn.copied()
+        if step.verb in LOCKING and not alone:
+            self.alone = step.writer
+        try:
+            CHANGES[step.verb](Scene(acid, self.model, txn, self._scratch), **step.arguments)
+        except WriteConflictError as error:
+            txn.restore(before)
+            if alone or not self.model.may_collide(txn, tables_of(step)):
+                raise AssertionError("a conflict with nobody") from error
+            self._end_aborted(step.writer)
+            return
+        except UnsupportedTableError as error:
+            if self.alone != step.writer or "has overwritten" not in str(error):
+                raise
+            txn.restore(before)
+            txn.written |= set(tables_of(step))
         if alone:
             self.model.commit(txn)
+        else:
+            assert self.model.conflict(txn) is not True, "two have changed the same rows, and no statement says so"
         for name in sorted(txn.written):
             if alone:
                 self._check_committed(name)
             else:
                 self._check_rows(acid, name, txn.own[name])
 
-    def _begin(self, writer: str) -> None:
+    def _fail(self, writer: str, table: str, kind: str, **arguments: Any) -> None:
+        """A statement that fails in its middle, and leaves nothing."""
+        acid = self._sessions[writer]
+        alone = writer not in self.blocks
+        txn = self.model.begin() if alone else self.blocks[writer][1]
+        if kind == "overwrite" and not alone:
+            self.alone = writer
+        try:
+            FAILURES[kind](Scene(acid, self.model, txn, self._scratch), table, **arguments)
+        except WriteConflictError as error:
+            if alone or not self.model.may_collide(txn, [table]):
+                raise AssertionError("a conflict with nobody") from error
+            self._end_aborted(writer)
+            return
+        if not self.model.columns[table].keys:
+            txn.claimed.add((table, ()))
+        if alone:
+            self._check_committed(table)
+        else:
+            self._check_rows(acid, table, txn.own[table])
+
+    def _end_aborted(self, writer: str) -> None:
+        """End a transaction that a conflict has aborted; that it is committed is refused."""
+        opened, txn = self._popped(writer)
+        with pytest.raises(TransactionClosedError, match="was aborted"):
+            opened.commit()
+        for name in sorted(txn.written):
+            self._check_committed(name)
+
+    def _popped(self, writer: str) -> tuple[Opened, Txn]:
+        self.alone = None if self.alone == writer else self.alone
+        return self.blocks.pop(writer)
+
+    def _begin(self, writer: str, by_sql: bool) -> None:
         if writer not in self.blocks:
-            stack = contextlib.ExitStack()
-            stack.enter_context(self._sessions[writer].transaction())
-            self.blocks[writer] = stack, self.model.begin()
+            self.blocks[writer] = Opened.begun(self._sessions[writer], by_sql=by_sql), self.model.begin()
 
     def _commit(self, writer: str) -> None:
         if writer not in self.blocks:
             return
-        stack, txn = self.blocks.pop(writer)
+        opened, txn = self._popped(writer)
         expected = self.model.conflict(txn)
         try:
-            stack.close()
+            opened.commit()
         except WriteConflictError as error:
             if expected is False:
                 raise AssertionError("a conflict with nobody") from error
@@ -135,9 +217,8 @@ class Walk:
     def _abort(self, writer: str) -> None:
         if writer not in self.blocks:
             return
-        stack, txn = self.blocks.pop(writer)
-        with contextlib.suppress(_AbortedError):
-            stack.__exit__(_AbortedError, _AbortedError("as if"), None)
+        opened, txn = self._popped(writer)
+        opened.abort()
         for name in sorted(txn.written):
             self._check_committed(name)
 
