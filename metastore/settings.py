@@ -189,8 +189,15 @@ def counts(key: str, meaning: str, *, hive: str | None = None, wiki: str | None 
     return dataclasses.field(default_factory=dict, metadata={"setting": setting})
 
 
-def _pairs(numbers: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}={number}" for name, number in sorted(numbers.items()))
+def texts(key: str, meaning: str, *, hive: str | None = None, why: str = "") -> Any:
+    """A text for each name that stands in the place of the ``*`` in `key`: a mapping, empty by default."""
+    head, _, tail = spelling(key).partition("*")
+    setting = Setting(key, "", meaning, {spelling(key): str}, _pairs, hive, None, why, (head, tail))
+    return dataclasses.field(default_factory=dict, metadata={"setting": setting})
+
+
+def _pairs(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
 
 
 def parse_duration_ms(text: str, default_unit: str = "s") -> int:

@@ -21,9 +21,12 @@ class HttpSocket:
     """A socket to a server of HTTP: what is written before a flush is one request."""
 
     def __init__(
-        self, socket: Any, host: str, path: str, user: str, login: Login | Token | None, *, is_encrypted: bool
+        self, socket: Any, host: str, path: str, user: str | None, login: Login | Token | None, *, is_encrypted: bool
     ) -> None:
-        """`socket` is thriftpy2's, open. Raises AddressError if what we show would be readable on the way."""
+        """`socket` is thriftpy2's, open; `user` is as whom we act, if not as who logs in.
+
+        Raises AddressError if what we show would be readable on the way.
+        """
         if login is not None:
             check_secrecy(socket.sock, login, is_encrypted)
         self._socket = socket
@@ -77,12 +80,13 @@ class HttpSocket:
         raise TTransportException(TTransportException.UNKNOWN, f"it answers HTTP {reply.status}: {words}")
 
     def _shown(self) -> dict[str, str]:
+        acting = {ACTOR: self._user} if self._user and self._user.isprintable() else {}
         if isinstance(self._login, Token):
-            return {"Authorization": f"Bearer {self._login.text()}"}
+            return acting | {"Authorization": f"Bearer {self._login.text()}"}
         if self._login is not None:
             pair = f"{self._login.user}:{self._login.password}".encode()
-            return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
-        return {ACTOR: self._user} if self._user.isprintable() else {}
+            return acting | {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+        return acting
 
 
 class _Kept:

@@ -89,14 +89,15 @@ def check_secrecy(sock: socket.socket, login: Login | Token, is_encrypted: bool)
 class SaslSocket:
     """A socket behind the negotiation: what is written gets a frame, what is read loses it."""
 
-    def __init__(self, carrier: Any, login: Login, *, is_encrypted: bool) -> None:
+    def __init__(self, carrier: Any, login: Login, acts_as: str | None = None, *, is_encrypted: bool) -> None:
         """`carrier` is thriftpy2's, open. Raises LoginError if we are not let in, AddressError if we must not ask."""
         self._socket = carrier
         self._left = 0
         check_secrecy(carrier.sock, login, is_encrypted)
-        if "\0" in login.user + login.password:
-            raise LoginError("neither the user nor the password may contain a zero byte")
-        response = f"\0{login.user}\0{login.password}".encode()
+        other = acts_as if acts_as and acts_as != login.user else ""
+        if "\0" in f"{other}{login.user}{login.password}":
+            raise LoginError("neither a user nor the password may contain a zero byte")
+        response = f"{other}\0{login.user}\0{login.password}".encode()
         self._socket.write(_message.pack(_START, 5) + b"PLAIN" + _message.pack(_OK, len(response)) + response)
         status, length = _message.unpack(self._exactly(_message.size))
         words = self._exactly(min(length, _MOST_BYTES)).decode("utf-8", "replace")

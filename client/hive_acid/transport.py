@@ -63,6 +63,7 @@ class Transport:
     ) -> None:
         """`application` is what `metastore why` names when we are in somebody's way; by default program and process.
 
+        `user` is as whom we act; with `login` another than that only where the metastore lets it (hadoop.proxyuser).
         `tls` is how to know the metastore; None for a plain socket. `login` is who we are and how to prove it; None for
         a port that asks nobody. `http_path` is where the metastore is on a server of HTTP; None for a port of Thrift's
         own.
@@ -74,9 +75,8 @@ class Transport:
         self.port = port
         self.tls = tls
         self.login = login
-        if isinstance(login, Login) and user not in (None, login.user):
-            raise LoginError(f"{login.user} logs in, and may not act for {user}")
-        self.user = login.user if isinstance(login, Login) else user or _login_name()
+        self.user = user or (login.user if isinstance(login, Login) else _login_name())
+        self._acts_as = user if login is not None else None
         self._application = application
         self._timeout_ms = timeout_ms
         self._closed = False
@@ -212,11 +212,12 @@ class Transport:
         is_encrypted = self.tls is not None
         if self.http_path is not None:
             host = f"[{self.host}]" if ":" in self.host else self.host
+            acts_as = self.user if self.login is None else self._acts_as
             return HttpSocket(
-                transport, f"{host}:{self.port}", self.http_path, self.user, self.login, is_encrypted=is_encrypted
+                transport, f"{host}:{self.port}", self.http_path, acts_as, self.login, is_encrypted=is_encrypted
             )
         if isinstance(self.login, Login):
-            return SaslSocket(transport, self.login, is_encrypted=is_encrypted)
+            return SaslSocket(transport, self.login, self._acts_as, is_encrypted=is_encrypted)
         return transport
 
     def _hint(self) -> str:

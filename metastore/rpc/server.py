@@ -28,7 +28,7 @@ from metastore.rpc.dispatch import Dispatcher
 from metastore.rpc.doors.doors import Doors
 from metastore.rpc.doors.http import REPLY_END
 from metastore.rpc.doors.knocks import spoken
-from metastore.rpc.doors.sasl import USER
+from metastore.rpc.doors.sasl import IDENTITY
 from metastore.rpc.encoding.framing import BEGINNING, BudgetError, MessageScanner, ProtocolError
 from metastore.rpc.limits.crowd import Crowd
 from metastore.rpc.limits.debts import Debts
@@ -83,15 +83,15 @@ class ThriftConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         if peer:
             self.client = peer[0]
-            user = transport.get_extra_info(USER)
-            self._session = Session(f"{peer[0]}:{peer[1]}", self.client, user, authenticated=user)
+            user, authenticated = transport.get_extra_info(IDENTITY) or (None, None)
+            self._session = Session(f"{peer[0]}:{peer[1]}", self.client, user, authenticated=authenticated)
         if not self._server.connections.add(self):
             event(LOG, logging.WARNING, "connection refused", peer=self._session.peer, reason="there are too many")
             self.abort()
 
-    def begin_session(self, peer: str, client: str, user: str | None, is_proven: bool) -> None:
+    def begin_session(self, peer: str, client: str, user: str | None, authenticated: str | None) -> None:
         """The next message is by this user, and nothing is known of what was said before; only Hive 4 speaks HTTP."""
-        self._session = Session(peer, client, user, authenticated=user if is_proven else None, is_hive_4=True)
+        self._session = Session(peer, client, user, authenticated=authenticated, is_hive_4=True)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The client is gone; a call it left behind runs to its end, unanswered."""

@@ -15,6 +15,7 @@ from metastore.observe.calls import CallCounts
 from metastore.observe.gauges import Gauges
 from metastore.observe.meters import Meters
 from metastore.rpc.call import Handler
+from metastore.rpc.doors.proxies import Proxies
 from metastore.rpc.handlers import session
 from metastore.schedule import Service
 from metastore.slices.catalogue import CatalogueSlice
@@ -51,16 +52,20 @@ class Slices:
         self._catalogue.catalog.start()
 
     def handlers(
-        self, counts: CallCounts, trouble: Callable[[], str | None], is_stopping: Callable[[], bool]
+        self,
+        counts: CallCounts,
+        trouble: Callable[[], str | None],
+        is_stopping: Callable[[], bool],
+        proxies: Proxies | None = None,
     ) -> Mapping[str, Handler]:
         """RPC name to handler.
 
         `counts` are those of the calls to this server, `trouble` is what is wrong with it, `is_stopping` whether it is
-        ending.
+        ending, and `proxies` who may act for others.
         """
         uuid = self._catalogue.catalog.uuid
         return {
-            **session.handlers(self._config.values(), counts, uuid, trouble, is_stopping),
+            **session.handlers(self._config.values(), counts, uuid, trouble, is_stopping, proxies),
             **self._catalogue.handlers(),
             **self._transactions.handlers(self._compactions.trino_guard),
             **self._compactions.handlers(),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from metastore.settings import SettingError, boolean, choice, duration, names, text
+from metastore.settings import SettingError, boolean, choice, duration, names, text, texts
 
 LOCAL, NONE, NOSASL, PASSWORD, JWT = "local", "none", "nosasl", "password", "jwt"
 BINARY, HTTP = "binary", "http"
@@ -106,6 +107,20 @@ class DoorsConfig:
         "",
         "Addresses and networks (10.0.0.0/24) of proxies whose header is believed.",
         _networks,
+    )
+
+    proxy_hosts: Mapping[str, str] = texts(
+        "hadoop.proxyuser.*.hosts",
+        "From where a user may act for others: addresses, networks and names with commas between, or * for everywhere.",
+        hive="",
+    )
+    proxy_users: Mapping[str, str] = texts(
+        "hadoop.proxyuser.*.users", "For whom it may act: users with commas between, or * for all.", hive=""
+    )
+    proxy_groups: Mapping[str, str] = texts(
+        "hadoop.proxyuser.*.groups",
+        "For whose members it may act: groups of this machine with commas between, or * for all.",
+        hive="",
     )
 
     def check(self) -> None:

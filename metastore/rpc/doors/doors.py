@@ -11,6 +11,7 @@ from metastore.rpc.doors.door import House
 from metastore.rpc.doors.guests import Guests
 from metastore.rpc.doors.http import HttpDoor
 from metastore.rpc.doors.passwords import Passwords
+from metastore.rpc.doors.proxies import Proxies
 from metastore.rpc.doors.reception import Reception
 from metastore.rpc.doors.sasl import SaslDoor
 from metastore.rpc.doors.tls import TlsDoor
@@ -34,9 +35,10 @@ class Doors:
         self._audit = audit
         self._certificates = Certificates(config) if config.use_tls else None
         passwords = Passwords(config.password_file) if config.authentication == PASSWORD else None
+        self.proxies = Proxies(config)
         self._workers = Workers(THREADS)
         self._guests = None if passwords is None else Guests(passwords, self._workers)
-        self._reception = Reception(config, self._guests) if config.transport == HTTP else None
+        self._reception = Reception(config, self._guests, self.proxies) if config.transport == HTTP else None
 
     def close(self) -> None:
         """End the threads; the server has stopped."""
@@ -55,7 +57,7 @@ class Doors:
         if self._reception is not None:
             connection = HttpDoor(connection, house, self._reception)
         elif self._guests is not None:
-            connection = SaslDoor(connection, house, self._guests)
+            connection = SaslDoor(connection, house, self._guests, self.proxies)
         if self._certificates is not None:
             connection = TlsDoor(connection, house, self._certificates)
         return connection

@@ -16,9 +16,9 @@ import h11
 
 from metastore.observe.log import event
 from metastore.rpc.audit.audit import LOGIN
-from metastore.rpc.doors.door import PATIENCE_S, Door, House, Passage
+from metastore.rpc.doors.door import LOG, PATIENCE_S, Door, House, Passage
 from metastore.rpc.doors.knocks import spoken
-from metastore.rpc.doors.reception import AUTHORIZATION, FORWARDED_FOR, Reception, Refused, Visitor
+from metastore.rpc.doors.reception import FORWARDED_FOR, Reception, Refused, Visitor, address_of
 
 MOST_HEADER_BYTES = 64 * 1024
 READ_AHEAD_BYTES = 64 * 1024
@@ -32,8 +32,8 @@ TYPE = "application/x-thrift"
 class Served(Protocol):
     """A connection whose requests say who makes them."""
 
-    def begin_session(self, peer: str, client: str, user: str | None, is_proven: bool) -> None:
-        """The next message is by this user."""
+    def begin_session(self, peer: str, client: str, user: str | None, authenticated: str | None) -> None:
+        """The next message is by `user`, and the one who has come in is `authenticated`, if that was asked."""
 
 
 class HttpDoor(Door):
@@ -46,7 +46,7 @@ class HttpDoor(Door):
         self._reception = reception
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADER_BYTES)
         self._is_believed = False  # it is a proxy's
-        self._known: tuple[str, Visitor] | None = None  # what was shown last and by whom
+        self._known: tuple[tuple[str, ...], Visitor] | None = None  # what was shown last and by whom
         self._is_checking = False
         self._is_asked = False  # a request is in the connection's hands
         self._has_body = False
@@ -137,22 +137,21 @@ class HttpDoor(Door):
 
     def _look(self, headers: dict[str, str]) -> None:
         found = self._reception.at_once(headers, self._is_believed)
-        shown = headers.get(AUTHORIZATION, "")
-        if found is None and self._known is not None and self._known[0] == shown:
+        if found is None and self._known is not None and self._known[0] == self._reception.shown(headers):
             visitor = self._known[1]
             found = visitor if time.time() < visitor.until_s else None
         if found is not None:
             self._looked(headers, found)
             return
         self._is_checking = True
-        self._work(partial(self._looked_at, shown), partial(self._looked, headers))
+        self._work(partial(self._looked_at, headers), partial(self._looked, headers))
 
-    def _looked_at(self, shown: str) -> Visitor | Refused | None:
+    def _looked_at(self, headers: dict[str, str]) -> Visitor | Refused | None:
         """On a thread; None if it cannot be said now, which the log says."""
         try:
-            return self._reception.looked_at(shown)
+            return self._reception.looked_at(headers, self._is_believed, self._from(headers)[1])
         except ValueError as error:
-            event(logging.getLogger("metastore.rpc"), logging.ERROR, "passwords cannot be read", reason=error)
+            event(LOG, logging.ERROR, "passwords cannot be read", reason=error)
             return None
 
     def _looked(self, headers: dict[str, str], found: Visitor | Refused | None) -> None:
@@ -175,24 +174,27 @@ class HttpDoor(Door):
         assert self._transport is not None
         was_checking, self._is_checking = self._is_checking, False
         if was_checking:
-            self._known = headers[AUTHORIZATION], visitor
-            if visitor.line is not None and self._reception.guests is not None and visitor.user is not None:
-                self._reception.guests.came(self, visitor.user, visitor.line)
-            event(logging.getLogger("metastore.rpc"), logging.DEBUG, "logged in", peer=self.peer, user=visitor.user)
+            self._known = self._reception.shown(headers), visitor
+            if visitor.line is not None and self._reception.guests is not None and visitor.authenticated is not None:
+                self._reception.guests.came(self, visitor.authenticated, visitor.line)
+            event(LOG, logging.DEBUG, "logged in", peer=self.peer, user=visitor.authenticated)
             if self._house.audit is not None:
-                self._house.audit.note_door(LOGIN, self.peer, visitor.user, None)
+                self._house.audit.note_door(LOGIN, self.peer, visitor.authenticated, None)
         if not self._is_open:
             self._let_in(_HttpTransport(self._transport, self))
-        peer, client = self.peer, self.client
-        if self._is_believed and (before := headers.get(FORWARDED_FOR, "").rpartition(",")[2].strip()):
-            peer, client = f"{before} by {self.peer}", before
-        self._served.begin_session(peer, client, visitor.user, visitor.is_proven)
+        self._served.begin_session(*self._from(headers), visitor.user, visitor.authenticated)
         self._is_asked = True
         if self._http.they_are_waiting_for_100_continue:
             self._send(h11.InformationalResponse(status_code=100, headers=[]))
         if was_checking:
             self._transport.resume_reading()
             self._go_on()
+
+    def _from(self, headers: dict[str, str]) -> tuple[str, str]:
+        """The client for the log, and its address: of a proxy that is believed, the one that it names."""
+        if self._is_believed and (before := address_of(headers.get(FORWARDED_FOR, "").rpartition(",")[2])):
+            return f"{before} by {self.peer}", before
+        return self.peer, self.client
 
     def _pass_on(self) -> None:
         """Give the connection the piece of the body that was kept back."""

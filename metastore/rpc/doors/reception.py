@@ -12,6 +12,7 @@ from typing import NamedTuple
 from metastore.rpc.doors.config import JWT, PASSWORD, DoorsConfig
 from metastore.rpc.doors.guests import Guests
 from metastore.rpc.doors.passwords import LONGEST, Hashed
+from metastore.rpc.doors.proxies import Proxies
 from metastore.rpc.doors.tokens import TokenError, Tokens
 
 ACTOR = "x-actor-username"
@@ -25,7 +26,9 @@ class Visitor(NamedTuple):
     """Who makes a request."""
 
     user: str | None
-    is_proven: bool = False
+    """As whom it acts."""
+    authenticated: str | None = None
+    """Who has shown what was asked for; None where nobody is asked."""
     line: Hashed | None = None
     """Of the file of passwords, if it was one."""
     until_s: float = float("inf")
@@ -44,15 +47,16 @@ class Refused(NamedTuple):
 class Reception:
     """Looks at the headers of requests. Threads may share it."""
 
-    def __init__(self, config: DoorsConfig, guests: Guests | None) -> None:
+    def __init__(self, config: DoorsConfig, guests: Guests | None, proxies: Proxies) -> None:
         """`guests` have come in by passwords. Raises SettingError for files that cannot be used."""
         self.path = f"/{config.http_path.strip('/')}/".replace("//", "/")
         """Where requests are taken, and below."""
         self.guests = guests
+        self._proxies = proxies
         self._config = config
         self._tokens = Tokens(config) if config.authentication == JWT else None
         self._proxy_header = config.proxy_header.lower()
-        self._proxies = [ipaddress.ip_network(one) for one in config.proxy_addresses]
+        self._believed = [ipaddress.ip_network(one) for one in config.proxy_addresses]
 
     @property
     def challenge(self) -> str:
@@ -67,23 +71,41 @@ class Reception:
         address = ipaddress.ip_address(client.partition("%")[0])
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
             address = address.ipv4_mapped
-        return any(address in network for network in self._proxies)
+        return any(address in network for network in self._believed)
 
     def at_once(self, headers: Mapping[str, str], by_proxy: bool) -> Visitor | Refused | None:
         """Who it is if that needs no arithmetic, else None: then ask `looked_at`, on a thread."""
+        actor = headers.get(ACTOR, "")
         if by_proxy and (user := headers.get(self._proxy_header)):
-            if _is_name(user):
-                return Visitor(user, is_proven=True)
-            return Refused(f"the proxy's {self._proxy_header} names no user")
+            if not _is_name(user):
+                return Refused(f"the proxy's {self._proxy_header} names no user")
+            return Visitor(user, user) if actor in ("", user) else None
         if not self.challenge:
-            actor = headers.get(ACTOR)
-            return Visitor(actor if actor and _is_name(actor) else None)
+            return Visitor(actor if _is_name(actor) else None)
         if AUTHORIZATION not in headers:
             return Refused(f"it shows nothing, and this port asks for {self.challenge.partition(' ')[0]}", None, False)
         return None
 
-    def looked_at(self, authorization: str) -> Visitor | Refused:
-        """Who shows this. Raises ValueError if that cannot be said now."""
+    def looked_at(self, headers: Mapping[str, str], by_proxy: bool, client: str) -> Visitor | Refused:
+        """Who it is, from this address. Raises ValueError if that cannot be said now."""
+        if by_proxy and (user := headers.get(self._proxy_header)):
+            found: Visitor | Refused = Visitor(user, user)
+        else:
+            found = self._by_authorization(headers[AUTHORIZATION])
+        actor = headers.get(ACTOR, "")
+        if isinstance(found, Refused) or actor in ("", found.user):
+            return found
+        assert found.user is not None
+        if not _is_name(actor):
+            return Refused(f"{ACTOR} names no user", found.user)
+        refusal = self._proxies.refusal(found.user, actor, client)
+        return found._replace(user=actor) if refusal is None else Refused(refusal, found.user)
+
+    def shown(self, headers: Mapping[str, str]) -> tuple[str, ...]:
+        """What decides who it is: with the same it is the same again."""
+        return tuple(headers.get(name, "") for name in (self._proxy_header, AUTHORIZATION, ACTOR))
+
+    def _by_authorization(self, authorization: str) -> Visitor | Refused:
         scheme, _, shown = authorization.partition(" ")
         wanted = self.challenge.partition(" ")[0]
         if scheme.lower() != wanted.lower():
@@ -93,7 +115,7 @@ class Reception:
                 bearer = self._tokens.bearer(shown.strip())
             except TokenError as error:
                 return Refused(str(error))
-            return Visitor(bearer.user, True, None, min(bearer.until_s, time.time() + MOST_BELIEVED_S))
+            return Visitor(bearer.user, bearer.user, None, min(bearer.until_s, time.time() + MOST_BELIEVED_S))
         return self._by_password(shown.strip())
 
     def _by_password(self, shown: str) -> Visitor | Refused:
@@ -105,8 +127,16 @@ class Reception:
             return Refused("what it shows is not the user and the password of Basic")
         assert self.guests is not None
         line = self.guests.passwords.admits(user, password.encode())
-        return Refused(f"no user {user!r} with this password", user) if line is None else Visitor(user, True, line)
+        return Refused(f"no user {user!r} with this password", user) if line is None else Visitor(user, user, line)
 
 
 def _is_name(user: str) -> bool:
     return user.isprintable() and 0 < len(user.encode()) <= LONGEST
+
+
+def address_of(text: str) -> str | None:
+    """An address as `X-Forwarded-For` has it; None if it is none."""
+    try:
+        return str(ipaddress.ip_address(text.strip().strip("[]")))
+    except ValueError:
+        return None

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import struct
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from metastore.observe.log import event
 from metastore.rpc.audit.audit import LOGIN
@@ -19,6 +19,7 @@ from metastore.rpc.doors.door import LOG, Door, House, Passage
 from metastore.rpc.doors.guests import Guests
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.doors.passwords import LONGEST, Hashed
+from metastore.rpc.doors.proxies import Proxies
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 PLAIN = "PLAIN"
@@ -27,18 +28,35 @@ MOST_FRAME_BYTES = 1 << 20
 """Of what we send: newer clients of Java's take 16 MB at most."""
 WRONG_S = 1.0
 """So long whoever was wrong waits for the answer."""
-USER = "hive_acid.user"
+IDENTITY = "hive_acid.identity"
 """By which the transport of a connection tells who has come in."""
 _message = struct.Struct(">BI")
 _frame = struct.Struct(">I")
 
 
+class Identity(NamedTuple):
+    """Who has come in."""
+
+    user: str
+    """As whom it acts."""
+    authenticated: str
+    """Who has shown a password."""
+
+
+class _Checked(NamedTuple):
+    line: Hashed | None = None
+    refusal: str | None = None
+    trouble: str | None = None
+    """Why it cannot be said."""
+
+
 class SaslDoor(Door):
     """One client: its negotiation, then its frames."""
 
-    def __init__(self, inner: asyncio.Protocol, house: House, guests: Guests) -> None:
+    def __init__(self, inner: asyncio.Protocol, house: House, guests: Guests, proxies: Proxies) -> None:
         super().__init__(inner, house)
         self._guests = guests
+        self._proxies = proxies
         self._buffer = bytearray()
         self._mechanism: str | None = None
         self._is_checking = False
@@ -100,13 +118,11 @@ class SaslDoor(Door):
         except ValueError:
             self._turn_away("the response is not the user and the password of PLAIN", BAD)
             return
-        if other and other != user:
-            self._turn_away(f"{name!r} may not act for {other.decode('utf-8', 'replace')!r}", BAD, name)
-            return
+        as_whom = other.decode("utf-8", "replace") or name
         self._is_checking = True
         assert self._transport is not None
         self._transport.pause_reading()
-        self._work(partial(self._admitted, name, password), partial(self._checked, name))
+        self._work(partial(self._admitted, name, password, as_whom), partial(self._checked, name, as_whom))
 
     def connection_lost(self, error: Exception | None) -> None:
         """It is gone."""
@@ -119,32 +135,35 @@ class SaslDoor(Door):
             self._tell(logging.WARNING, f"the password of {user!r} has changed since it came in", user)
             self._transport.close()
 
-    def _admitted(self, user: str, password: bytes) -> Hashed | str | None:
-        """The user's line if the password is right, on a thread; a sentence if that cannot be said."""
+    def _admitted(self, user: str, password: bytes, as_whom: str) -> _Checked:
+        """Whether the password is right, on a thread."""
         try:
-            return self._guests.passwords.admits(user, password)
+            line = self._guests.passwords.admits(user, password)
         except ValueError as error:
-            return str(error)
+            return _Checked(trouble=str(error))
+        return _Checked(line, None if line is None else self._proxies.refusal(user, as_whom, self.client))
 
-    def _checked(self, user: str, answer: Hashed | str | None) -> None:
+    def _checked(self, user: str, as_whom: str, found: _Checked) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        if isinstance(answer, Hashed):
-            self._guests.came(self, user, answer)
+        if found.refusal is not None:
+            self._turn_away(found.refusal, BAD, user)
+        elif found.line is not None:
+            self._guests.came(self, user, found.line)
             self._transport.write(_message.pack(COMPLETE, 0))
             event(LOG, logging.DEBUG, "logged in", peer=self.peer, user=user)
             if self._house.audit is not None:
                 self._house.audit.note_door(LOGIN, self.peer, user, None)
-            self._let_in(_SaslTransport(self._transport, user))
+            self._let_in(_SaslTransport(self._transport, Identity(as_whom, user)))
             self._transport.resume_reading()
             waiting, self._buffer = bytes(self._buffer), bytearray()
             if waiting:
                 self._unframe(waiting)
-        elif answer is None:
+        elif found.trouble is None:
             words = f"no user {user!r} with this password"
             asyncio.get_running_loop().call_later(WRONG_S, self._turn_away, words, BAD, user)
         else:
-            event(LOG, logging.ERROR, "passwords cannot be read", reason=answer)
+            event(LOG, logging.ERROR, "passwords cannot be read", reason=found.trouble)
             self._turn_away("the metastore cannot check passwords now", ERROR, user)
 
     def _turn_away(self, reason: str, status: int, user: str | None = None) -> None:
@@ -182,13 +201,13 @@ class SaslDoor(Door):
 class _SaslTransport(Passage):
     """What the connection writes gets frames."""
 
-    def __init__(self, outer: asyncio.Transport, user: str) -> None:
+    def __init__(self, outer: asyncio.Transport, identity: Identity) -> None:
         super().__init__(outer)
-        self._user = user
+        self._identity = identity
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """As of the transport before, and who has come in."""
-        return self._user if name == USER else super().get_extra_info(name, default)
+        return self._identity if name == IDENTITY else super().get_extra_info(name, default)
 
     def write(self, data: Any) -> None:
         """Send it in frames."""

@@ -11,6 +11,8 @@ from hive_acid.errors import ConfigValSecurityError, MetaError, NoSuchObjectErro
 from hive_acid.wire import ttypes
 from metastore.observe.calls import CallCounts
 from metastore.rpc.call import Call, Handler, Session
+from metastore.rpc.doors.config import DoorsConfig
+from metastore.rpc.doors.proxies import Proxies
 from metastore.rpc.encoding.plain import checked_text
 from metastore.settings import spelling
 
@@ -50,15 +52,22 @@ def handlers(
     uuid: Callable[[], str],
     trouble: Callable[[], str | None],
     is_stopping: Callable[[], bool] = lambda: False,
+    proxies: Proxies | None = None,
 ) -> dict[str, Handler]:
     """RPC name to function.
 
     `settings` are those of the running server, key to text, `uuid` tells who it is, `trouble` what is wrong with it,
-    and `is_stopping` whether it has been told to end.
+    `is_stopping` whether it has been told to end, and `proxies` who may act for others.
     """
     known = {spelling(key): value for key, value in settings.items()}
     service = _service(counts, uuid, trouble, is_stopping)
-    return _connection() | _configuration(known) | service | _options() | _dataconnectors()
+    return (
+        connection_handlers(proxies or Proxies(DoorsConfig()))
+        | _configuration(known)
+        | service
+        | _options()
+        | _dataconnectors()
+    )
 
 
 def checks_column_types(session: Session) -> bool | None:
@@ -67,12 +76,15 @@ def checks_column_types(session: Session) -> bool | None:
     return None if said is None else said.lower() == "true"
 
 
-def _connection() -> dict[str, Handler]:
+def connection_handlers(proxies: Proxies) -> dict[str, Handler]:
+    """Those by which a client says who it is."""
+
     def set_ugi(call: Call, user: str | None, groups: list[str] | None) -> list[str]:
         if user is None:
             raise MetaError("set_ugi was called without a user")
-        if call.session.authenticated not in (None, user):
-            raise MetaError(f"set_ugi: {call.session.authenticated} has come in, and may not act for {user}")
+        authenticated = call.session.authenticated
+        if authenticated is not None and (refusal := proxies.refusal(authenticated, user, call.session.client)):
+            raise MetaError(f"set_ugi: {refusal}")
         call.session.user = user
         call.session.groups = list(groups or [])
         return [*call.session.groups, user]  # the user must come last

@@ -24,8 +24,10 @@ from hive_acid.wire import service
 from metastore.config import Config
 from metastore.rpc.doors import guests, passwords, sasl
 from metastore.rpc.doors.addresses import OpenDoorError, bound
+from metastore.rpc.doors.config import DoorsConfig
 from metastore.rpc.doors.doors import Doors
-from metastore.rpc.handlers.session import _connection
+from metastore.rpc.doors.proxies import Proxies
+from metastore.rpc.handlers.session import connection_handlers
 from metastore.settings import SettingError
 from tests.authority import Authority, Pair
 from tests.forks import bounded, status_of
@@ -133,8 +135,8 @@ def test_the_address_and_the_environment_say_who(
 
 
 def test_nobody_acts_for_another(asking: Guarded) -> None:
-    server = asking(handlers=handlers() | _connection())
-    with pytest.raises(LoginError, match="ann logs in, and may not act for bob"):
+    server = asking(handlers=handlers() | connection_handlers(Proxies(DoorsConfig())))
+    with pytest.raises(LoginError, match="ann has come in, and may not act for bob"):
         login(server, user="bob")
     with login(server) as connection:
         assert connection.call("set_ugi", "ann", ["g"]) == ["g", "ann"]
@@ -142,7 +144,7 @@ def test_nobody_acts_for_another(asking: Guarded) -> None:
             connection.call("set_ugi", "bob", [])
         assert connection.call("getVersion") == "ann ann"
     with negotiation(server, b"bob\0ann\0geheim") as (status, words):
-        assert (status, words) == (3, b"'ann' may not act for 'bob'")
+        assert (status, words) == (3, b"ann has come in, and may not act for bob (hadoop.proxyuser.ann.hosts)")
 
 
 def test_a_password_that_is_changed_or_taken_away_counts_at_once(
