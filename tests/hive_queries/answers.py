@@ -11,6 +11,7 @@ from typing import Any
 _ASKED, _DONE = "PREHOOK: query:", "POSTHOOK: query:"
 _HOOKS = ("PREHOOK:", "POSTHOOK:")
 _MASKED = "masked pattern"
+_WARNED = "Warning: "
 _LONGEST_SEARCH = 60
 """So many statements of the file may have no answer, before one that has."""
 
@@ -53,7 +54,8 @@ def _answers(text: str) -> Iterator[Answer]:
             where = "" if not line.startswith("POSTHOOK:") else "done" if line.startswith(_DONE) else "rows"
         elif where == "asked":
             answer.statement += "\n" + line
-        elif where == "rows" and (answer.lines or _MASKED not in line):  # the place of the rows is masked, too
+        elif where == "rows" and not line.startswith(_WARNED) and (answer.lines or _MASKED not in line):
+            # The place of the rows is masked, too.
             answer.lines.append(line)
     yield answer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,8 +71,13 @@ def played(acid: AcidSession, hive: Path, file: str, scratch: Path) -> Iterator[
         if answer is not None and frame.columns and _IS_QUERY.match(statement):
             ours, theirs = normal(rows), normal(answer.lines)
             compared = SAME if ours == theirs else UNFIT if is_hit or answer.is_masked else DIFFERS
-            told = "" if compared != DIFFERS else f"{ours[:3]} and not {theirs[:3]}"
+            told = "" if compared != DIFFERS else f"{_beside(ours, theirs)} and not {_beside(theirs, ours)}"
         yield Outcome(file, number, statement, ACCEPTED, compared, told)
+
+
+def _beside(lines: list[str], others: list[str]) -> list[str]:
+    """The first of the lines that are not among the others."""
+    return list((Counter(lines) - Counter(others)).elements())[:3]
 
 
 def _kind(error: Exception, *, is_hit: bool) -> str:
@@ -89,6 +95,7 @@ def _placed(statement: str, hive: Path, scratch: Path) -> str:
         "${system:hive.root}": str(hive),
         "${system:test.tmp.dir}": str(scratch),
         "${hiveconf:hive.metastore.warehouse.dir}": str(scratch),
+        "'ql/test/": f"'{scratch}/ql/test/",
     }.items():
         statement = statement.replace(written, meant)
     return statement
