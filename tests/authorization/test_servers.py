@@ -29,7 +29,7 @@ def named(uri: str, name: str) -> Caller:
 
 def test_it_does_not_start_where_nobody_proves_who_they_are(metastore: Start) -> None:
     for settings in ({}, {"metastore.authentication": "NONE"}):
-        with pytest.raises(StartError, match=r"metastore\.authentication=password, or"):
+        with pytest.raises(StartError, match=r"metastore\.authentication=password \(or jwt\), or"):
             metastore(**{"metastore.authorization": "grants", "hive.users.in.admin.role": "root", **settings})
 
 
