@@ -40,7 +40,7 @@ def overwrite(scene: Scene, table: str, rows: Sequence[Row], by_client: bool) ->
 
 def update(scene: Scene, table: str, rows: Sequence[Row], by_client: bool) -> None:
     columns = scene.columns(table)
-    last = max(scene.txn.own[table], default=None)
+    last = max(scene.txn.own[table], default="NULL")
     assigned = f"CASE WHEN `{columns.name('id')}` = {last} THEN {_RAISED} ELSE 7 END"
     with written(scene, by_client), _raises(if_any=scene.txn.own[table]):
         scene.acid.update(table, {columns.name("v"): assigned})
