@@ -38,7 +38,7 @@ from hive_acid.http import HttpSocket
 from hive_acid.login import Login, SaslSocket, Token
 from hive_acid.protocol import NumberedClient, NumberedProtocol, Question
 from hive_acid.tls import Tls
-from hive_acid.wire import service
+from hive_acid.wire import service, ttypes
 
 POOL_SIZE = 8
 CONNECT_TIMEOUT_S = 10
@@ -76,7 +76,7 @@ class Transport:
         self.tls = tls
         self.login = login
         self.user = user or (login.user if isinstance(login, Login) else _login_name())
-        self._acts_as = user if login is not None else None
+        self._is_named = user is not None
         self._application = application
         self._timeout_ms = timeout_ms
         self._closed = False
@@ -193,7 +193,7 @@ class Transport:
             self._sockets.add(transport.sock)
             client = NumberedClient(service, NumberedProtocol(TCyBufferedTransport(self._carrier(transport))))
             if self.login is None and self.http_path is None:
-                client.set_ugi(self.user, [])
+                self._say_who(client)
         except (AddressError, LoginError):
             if transport.sock is not None:
                 _discard(transport.sock)
@@ -207,17 +207,26 @@ class Transport:
             ) from error
         return transport.sock, client
 
+    def _say_who(self, client: NumberedClient) -> None:
+        try:
+            client.set_ugi(self.user, [])
+        except ttypes.MetaException:
+            # A metastore that knows us by our certificate takes no other name, and nobody has asked for this one.
+            if self._is_named or self.tls is None or self.tls.certificate is None:
+                raise
+
     def _carrier(self, transport: TSocket) -> Any:
         """What messages are written to and read from."""
         is_encrypted = self.tls is not None
         if self.http_path is not None:
             host = f"[{self.host}]" if ":" in self.host else self.host
-            acts_as = self.user if self.login is None else self._acts_as
+            is_free = self.login is None and (self.tls is None or self.tls.certificate is None)
+            acts_as = self.user if is_free or self._is_named else None
             return HttpSocket(
                 transport, f"{host}:{self.port}", self.http_path, acts_as, self.login, is_encrypted=is_encrypted
             )
         if isinstance(self.login, Login):
-            return SaslSocket(transport, self.login, self._acts_as, is_encrypted=is_encrypted)
+            return SaslSocket(transport, self.login, self.user if self._is_named else None, is_encrypted=is_encrypted)
         return transport
 
     def _hint(self) -> str:

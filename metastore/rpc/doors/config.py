@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from metastore.settings import SettingError, boolean, choice, duration, names, text, texts
 
-LOCAL, NONE, NOSASL, PASSWORD, JWT = "local", "none", "nosasl", "password", "jwt"
+LOCAL, NONE, NOSASL, PASSWORD, JWT, CERTIFICATE = "local", "none", "nosasl", "password", "jwt", "certificate"
 BINARY, HTTP = "binary", "http"
 ANY_AUDIENCE = "*"
 
@@ -28,8 +28,9 @@ class DoorsConfig:
         "Who may call: local is everybody on this machine, and the server listens on loopback addresses only, unless "
         "metastore.tls.client.ca asks for certificates; none (or Hive's NOSASL) is everybody who reaches the port; "
         "password is whoever has one in metastore.authentication.password.file, by SASL PLAIN, or by HTTP's Basic; jwt "
-        "is whoever has a token, over HTTP.",
-        (LOCAL, NONE, NOSASL, PASSWORD, JWT),
+        "is whoever has a token, over HTTP; certificate is whoever has one of metastore.tls.client.ca, whose common "
+        "name is the user.",
+        (LOCAL, NONE, NOSASL, PASSWORD, JWT, CERTIFICATE),
         hive="NOSASL",
         why="A port that asks nobody is opened to others on purpose only.",
     )
@@ -140,6 +141,10 @@ class DoorsConfig:
                 f"service opens this one; {ANY_AUDIENCE} if that is what you want",
             ),
             (
+                self.authentication == CERTIFICATE and not (self.use_tls and self.client_ca),
+                "metastore.authentication=certificate needs metastore.use.SSL=true and metastore.tls.client.ca",
+            ),
+            (
                 bool(self.proxy_header) and self.transport != HTTP,
                 "metastore.authentication.proxy.header needs metastore.server.thrift.transport.mode=http",
             ),
@@ -155,7 +160,7 @@ class DoorsConfig:
     @property
     def proves_users(self) -> bool:
         """Whether who comes in has shown who it is."""
-        return self.authentication in (PASSWORD, JWT)
+        return self.authentication in (PASSWORD, JWT, CERTIFICATE)
 
     def danger(self) -> str:
         """What is wrong if other machines reach the port, and what to do; empty if nothing is."""

@@ -22,7 +22,19 @@ LOG = logging.getLogger("metastore.rpc")
 PATIENCE_S = 10.0
 """Who has not come in by then is sent away."""
 
+IDENTITY = "hive_acid.identity"
+"""By which the transport of a connection tells who has come in."""
+
 T = TypeVar("T")
+
+
+class Identity(NamedTuple):
+    """Who has come in."""
+
+    user: str
+    """As whom it acts."""
+    authenticated: str
+    """Who has shown what was asked for."""
 
 
 class House(NamedTuple):

@@ -6,7 +6,7 @@ import asyncio
 
 from metastore.rpc.audit.audit import Audit
 from metastore.rpc.doors.certificates import Certificates
-from metastore.rpc.doors.config import HTTP, PASSWORD, DoorsConfig
+from metastore.rpc.doors.config import CERTIFICATE, HTTP, PASSWORD, DoorsConfig
 from metastore.rpc.doors.door import House
 from metastore.rpc.doors.guests import Guests
 from metastore.rpc.doors.http import HttpDoor
@@ -34,6 +34,7 @@ class Doors:
         config.check()
         self._audit = audit
         self._certificates = Certificates(config) if config.use_tls else None
+        self._names_user = config.authentication == CERTIFICATE
         passwords = Passwords(config.password_file) if config.authentication == PASSWORD else None
         self.proxies = Proxies(config)
         self._workers = Workers(THREADS)
@@ -59,5 +60,5 @@ class Doors:
         elif self._guests is not None:
             connection = SaslDoor(connection, house, self._guests, self.proxies)
         if self._certificates is not None:
-            connection = TlsDoor(connection, house, self._certificates)
+            connection = TlsDoor(connection, house, self._certificates, names_user=self._names_user)
         return connection

@@ -16,7 +16,7 @@ import h11
 
 from metastore.observe.log import event
 from metastore.rpc.audit.audit import LOGIN
-from metastore.rpc.doors.door import LOG, PATIENCE_S, Door, House, Passage
+from metastore.rpc.doors.door import IDENTITY, LOG, PATIENCE_S, Door, House, Identity, Passage
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.doors.reception import FORWARDED_FOR, Reception, Refused, Visitor, address_of
 
@@ -46,6 +46,7 @@ class HttpDoor(Door):
         self._reception = reception
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADER_BYTES)
         self._is_believed = False  # it is a proxy's
+        self._come_in: str | None = None  # by a certificate
         self._known: tuple[tuple[str, ...], Visitor] | None = None  # what was shown last and by whom
         self._is_checking = False
         self._is_asked = False  # a request is in the connection's hands
@@ -58,6 +59,8 @@ class HttpDoor(Door):
         """A client is there."""
         super().connection_made(transport)
         self._is_believed = self._reception.believes(self.client)
+        identity: Identity | None = transport.get_extra_info(IDENTITY)
+        self._come_in = None if identity is None else identity.user
 
     def connection_lost(self, error: Exception | None) -> None:
         """It is gone."""
@@ -136,7 +139,7 @@ class HttpDoor(Door):
             self._look(headers)
 
     def _look(self, headers: dict[str, str]) -> None:
-        found = self._reception.at_once(headers, self._is_believed)
+        found = self._reception.at_once(headers, self._is_believed, self._come_in)
         if found is None and self._known is not None and self._known[0] == self._reception.shown(headers):
             visitor = self._known[1]
             found = visitor if time.time() < visitor.until_s else None
@@ -149,7 +152,7 @@ class HttpDoor(Door):
     def _looked_at(self, headers: dict[str, str]) -> Visitor | Refused | None:
         """On a thread; None if it cannot be said now, which the log says."""
         try:
-            return self._reception.looked_at(headers, self._is_believed, self._from(headers)[1])
+            return self._reception.looked_at(headers, self._is_believed, self._come_in, self._from(headers)[1])
         except ValueError as error:
             event(LOG, logging.ERROR, "passwords cannot be read", reason=error)
             return None

@@ -73,23 +73,32 @@ class Reception:
             address = address.ipv4_mapped
         return any(address in network for network in self._believed)
 
-    def at_once(self, headers: Mapping[str, str], by_proxy: bool) -> Visitor | Refused | None:
-        """Who it is if that needs no arithmetic, else None: then ask `looked_at`, on a thread."""
+    def at_once(self, headers: Mapping[str, str], by_proxy: bool, come_in: str | None) -> Visitor | Refused | None:
+        """Who it is if that needs no arithmetic, else None: then ask `looked_at`, on a thread.
+
+        `come_in` is the user of a certificate, None if nobody was asked for one.
+        """
         actor = headers.get(ACTOR, "")
         if by_proxy and (user := headers.get(self._proxy_header)):
             if not _is_name(user):
                 return Refused(f"the proxy's {self._proxy_header} names no user")
             return Visitor(user, user) if actor in ("", user) else None
+        if come_in is not None:
+            return Visitor(come_in, come_in) if actor in ("", come_in) else None
         if not self.challenge:
             return Visitor(actor if _is_name(actor) else None)
         if AUTHORIZATION not in headers:
             return Refused(f"it shows nothing, and this port asks for {self.challenge.partition(' ')[0]}", None, False)
         return None
 
-    def looked_at(self, headers: Mapping[str, str], by_proxy: bool, client: str) -> Visitor | Refused:
+    def looked_at(
+        self, headers: Mapping[str, str], by_proxy: bool, come_in: str | None, client: str
+    ) -> Visitor | Refused:
         """Who it is, from this address. Raises ValueError if that cannot be said now."""
         if by_proxy and (user := headers.get(self._proxy_header)):
             found: Visitor | Refused = Visitor(user, user)
+        elif come_in is not None:
+            found = Visitor(come_in, come_in)
         else:
             found = self._by_authorization(headers[AUTHORIZATION])
         actor = headers.get(ACTOR, "")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from metastore.observe.log import event
 from metastore.rpc.audit.audit import LOGIN
-from metastore.rpc.doors.door import LOG, Door, House, Passage
+from metastore.rpc.doors.door import IDENTITY, LOG, Door, House, Identity, Passage
 from metastore.rpc.doors.guests import Guests
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.doors.passwords import LONGEST, Hashed
@@ -28,19 +28,8 @@ MOST_FRAME_BYTES = 1 << 20
 """Of what we send: newer clients of Java's take 16 MB at most."""
 WRONG_S = 1.0
 """So long whoever was wrong waits for the answer."""
-IDENTITY = "hive_acid.identity"
-"""By which the transport of a connection tells who has come in."""
 _message = struct.Struct(">BI")
 _frame = struct.Struct(">I")
-
-
-class Identity(NamedTuple):
-    """Who has come in."""
-
-    user: str
-    """As whom it acts."""
-    authenticated: str
-    """Who has shown a password."""
 
 
 class _Checked(NamedTuple):

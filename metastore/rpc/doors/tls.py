@@ -13,8 +13,9 @@ import ssl
 from collections import deque
 from typing import Any
 
+from metastore.rpc.audit.audit import LOGIN
 from metastore.rpc.doors.certificates import Certificates
-from metastore.rpc.doors.door import Door, House, Passage
+from metastore.rpc.doors.door import IDENTITY, Door, House, Identity, Passage
 from metastore.rpc.doors.knocks import HANDSHAKE, spoken
 
 MOST_HANDSHAKE_BYTES = 64 * 1024
@@ -26,9 +27,13 @@ PIECE_BYTES = 256 * 1024
 class TlsDoor(Door):
     """One client: its handshake, then its bytes."""
 
-    def __init__(self, inner: asyncio.Protocol, house: House, certificates: Certificates) -> None:
+    def __init__(
+        self, inner: asyncio.Protocol, house: House, certificates: Certificates, *, names_user: bool = False
+    ) -> None:
+        """`names_user` says that the certificate of the client tells who has come in."""
         super().__init__(inner, house)
         self._certificates = certificates
+        self._names_user = names_user
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls: ssl.SSLObject | None = None
         self._arrived = bytearray()  # during the handshake, whose thread has the other buffers
@@ -87,7 +92,16 @@ class TlsDoor(Door):
         self.flush()
         if outcome is None:
             assert self._tls is not None
-            self._let_in(_TlsTransport(self._transport, self))
+            identity = None
+            if self._names_user:
+                user = _common_name(self._tls)
+                if user is None:
+                    self.refuse("its certificate has no common name, or several")
+                    return
+                identity = Identity(user, user)
+                if self._house.audit is not None:
+                    self._house.audit.note_door(LOGIN, self.peer, user, None)
+            self._let_in(_TlsTransport(self._transport, self, identity))
             if self._arrived:
                 self._incoming.write(self._arrived)
                 self._arrived.clear()
@@ -145,11 +159,16 @@ class TlsDoor(Door):
 class _TlsTransport(Passage):
     """What the connection writes is encrypted, the next piece of much of it in the next turn of the event loop."""
 
-    def __init__(self, outer: asyncio.Transport, door: TlsDoor) -> None:
+    def __init__(self, outer: asyncio.Transport, door: TlsDoor, identity: Identity | None) -> None:
         super().__init__(outer)
         self._door = door
+        self._identity = identity
         self._waiting: deque[memoryview] = deque()
         self._is_ending = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """As of the transport before, and who has come in by a certificate."""
+        return self._identity if name == IDENTITY else super().get_extra_info(name, default)
 
     def write(self, data: Any) -> None:
         """Encrypt and send."""
@@ -194,6 +213,13 @@ class _TlsTransport(Passage):
 
 
 _WAITING = "waiting"
+
+
+def _common_name(tls: ssl.SSLObject) -> str | None:
+    """The user whom a client's certificate names, which was looked at in the handshake; None for none or several."""
+    subject: Any = (tls.getpeercert() or {}).get("subject", ())
+    names = [value for part in subject for name, value in part if name == "commonName"]
+    return names[0] if len(names) == 1 and names[0] and names[0].isprintable() else None
 
 
 def _words(error: Exception) -> str:
