@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pwd
 import random
 import shutil
 import signal
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from urllib.parse import unquote
 
 import psycopg2
 import pytest
@@ -166,6 +168,36 @@ def test_whichever_of_its_processes_ends_it_answers_again(home: Path) -> None:
                 time.sleep(chance.uniform(0, 0.4))
             assert ask(f"{url}&connect_timeout=5")
         assert query(url, "SELECT * FROM kept") == [(1,)]
+
+
+_COMES = """
+import os, sys, psycopg2
+os.setgid(int(sys.argv[1]))
+os.setuid(int(sys.argv[2]))
+psycopg2.connect(sys.argv[3])
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+@pytest.mark.parametrize("user", ["postgres", "nobody", "daemon"])
+def test_no_other_user_comes_in_by_the_socket(home: Path, user: str) -> None:
+    """Nor one that Postgres runs as, in data from when everybody who reached the socket came in as well."""
+    try:
+        other = pwd.getpwnam(user)
+    except KeyError:
+        pytest.skip(f"there is no user {user}")
+    with EmbeddedPostgres(home, NO_FSYNC):
+        pass
+    (home / "cluster" / "pg_hba.conf").write_text("local all all trust\n")
+    with EmbeddedPostgres(home, NO_FSYNC) as url:
+        group = os.stat(unquote(url.partition("host=")[2])).st_gid  # whose members reach the socket
+        command = [sys.executable, "-c", _COMES, str(group), str(other.pw_uid), url]
+        done = subprocess.run(command, capture_output=True, text=True, cwd="/")
+        assert "Peer authentication failed" in done.stderr or "Permission denied" in done.stderr
+        assert query(url, "SELECT current_user") == [("metastore",)]
+    for name in ("pg_hba.conf", "pg_ident.conf"):
+        status = (home / "cluster" / name).stat()
+        assert (status.st_uid, status.st_mode & 0o777) == ((home / "cluster").stat().st_uid, 0o600)
 
 
 def children_of(parent: int) -> dict[int, str]:

@@ -186,6 +186,7 @@ def bouncer(request: pytest.FixtureRequest, db_url: str, tmp_path_factory: pytes
     if os.geteuid() == 0:  # it must not run as root, and has to reach the socket's directory as we do
         group = os.stat(socket).st_gid
         user = pwd.getpwnam("nobody").pw_uid
+        _let_in("nobody", db_url)
         running = subprocess.Popen(command, user=user, group=group, stderr=subprocess.DEVNULL)
     else:
         running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -202,6 +203,15 @@ def bouncer(request: pytest.FixtureRequest, db_url: str, tmp_path_factory: pytes
 def test_a_pooler_is_refused(bouncer: str) -> None:
     with pytest.raises(MetaError, match="a connection pooler stands before the database"):
         examined(bouncer)
+
+
+def _let_in(user: str, url: str) -> None:
+    """The embedded Postgres lets nobody in but its owner."""
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW ident_file")
+        with open(cursor.fetchone()[0], "a") as file:
+            file.write(f"owner {user} metastore\n")
+        cursor.execute("SELECT pg_reload_conf()")
 
 
 def _answers(url: str) -> bool:

@@ -408,10 +408,9 @@ def test_a_full_disk_is_the_reason_until_there_is_room_again(
     ):
         ann.call("create_database", ttypes.Database(name=DATABASE))
         filler = small_disk / "filler"
-        with open(filler, "wb") as file, contextlib.suppress(OSError):
+        with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(b"x" * 65536)
-                file.flush()
         if is_found_by == "a call":
             with pytest.raises(Refused, match=r"no disk space left, nothing was done: .*No space left on device"):
                 for number in range(2000):

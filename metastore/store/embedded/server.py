@@ -1,8 +1,9 @@
 """A Postgres of our own: started with the metastore, stopped with it, its data kept in one directory.
 
 Layout below the data directory: ``cluster/`` (Postgres' own), ``postgres.log``, ``owner.lock``. Access is by a Unix
-socket in a private directory only. As root the server runs as the user ``postgres``, or ``nobody`` where there is
-none (see `metastore.store.embedded.unprivileged`).
+socket in a private directory only, and for our own user alone: the kernel tells Postgres who it is. As root the server
+runs as the user ``postgres``, or ``nobody`` where there is none (see `metastore.store.embedded.unprivileged`); other
+processes of that user do not come in by the socket.
 
 A server that ends by itself, as when the machine is out of memory, is started again at the same address, at most
 `RESTARTS` times within `RESTARTS_WITHIN_S`. One that lets nobody in for `_HUNG_S` is ended: so it is left by some
@@ -47,6 +48,8 @@ _PAUSES_S = (0.0, 1.0, 2.0, 4.0, 8.0)
 """Before each of the restarts: the first is at once."""
 _SUPERUSER = "metastore"
 _DATABASE = "metastore"
+_MAP = "owner"
+"""Of users of the machine to those of Postgres."""
 _SOCKET_PREFIX = "hive-acid-"
 _READY_TIMEOUT_S = 300.0  # crash recovery of a large log comes before the first connection
 _STARTS = 3
@@ -231,18 +234,11 @@ class EmbeddedPostgres:
 
     def _create(self) -> None:
         """Create the data beside its place and move it there complete, so that a crash leaves no half of it."""
-        try:
-            pwd.getpwuid(os.geteuid())
-        except KeyError:
-            raise EmbeddedPostgresError(
-                f"the embedded Postgres does not start as a user without a name ({os.geteuid()}): give the user a line "
-                "in /etc/passwd, or take an external Postgres (--database-url)"
-            ) from None
         unfinished = self._cluster.with_name("cluster.new")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
         self._hand_over(unfinished)
-        options = ["--encoding=UTF8", "--locale=C", "--auth-local=trust", "--auth-host=reject"]
+        options = ["--encoding=UTF8", "--locale=C", "--auth-local=peer", "--auth-host=reject"]
         command = [str(binaries() / "initdb"), f"--pgdata={unfinished}", f"--username={_SUPERUSER}", *options]
         if self._settings.get("fsync") == "off":
             command.append("--no-sync")
@@ -252,8 +248,31 @@ class EmbeddedPostgres:
             raise EmbeddedPostgresError(f"initdb failed in {self._home}: {_one_line(done.stderr)}")
         unfinished.rename(self._cluster)
 
+    def _say_who_may_come(self) -> None:
+        """Let in who we are and nobody else, also into data from when everybody who reached the socket was."""
+        try:
+            user = pwd.getpwuid(os.geteuid()).pw_name
+        except KeyError:
+            raise EmbeddedPostgresError(
+                f"the embedded Postgres does not start as a user without a name ({os.geteuid()}): give the user a line "
+                "in /etc/passwd, or take an external Postgres (--database-url)"
+            ) from None
+        for name, lines in (
+            ("pg_hba.conf", [f"local all all peer map={_MAP}"]),
+            ("pg_ident.conf", [f'{_MAP} "{user}" {_SUPERUSER}', f'{_MAP} "{user}" all']),  # all is any since version 16
+        ):
+            part = self._cluster / f"{name}.new"
+            part.unlink(missing_ok=True)
+            # The directory is another user's: what it puts there meanwhile, such as a link, is not written to.
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as stream:
+                stream.write("\n".join(("# Written by the metastore at each start.", *lines, "")))
+                if server_user := _server_user():
+                    os.fchown(stream.fileno(), pwd.getpwnam(server_user).pw_uid, -1)
+            part.replace(self._cluster / name)
+
     def _launch(self) -> None:
         assert self._owner is not None
+        self._say_who_may_come()
         if self._sockets is not None:
             shutil.rmtree(self._sockets, ignore_errors=True)
         self._sockets = Path(tempfile.mkdtemp(prefix=_SOCKET_PREFIX, dir=_short_directory()))
