@@ -17,7 +17,7 @@ from hive_acid.wire import ttypes
 from metastore.app import ServeOptions, StartError, open_database
 from metastore.filework import files
 from metastore.housekeeping.metrics import take_gauges
-from metastore.rpc.doors.config import JWT, PASSWORD
+from metastore.rpc.doors.config import JWT, LDAP, PASSWORD
 from metastore.rpc.doors.doors import Doors
 from metastore.store.connections.failures import first_line
 from metastore.store.embedded.server import ADDRESS_FILE, DataDirectoryInUseError, EmbeddedPostgres, has_data
@@ -121,6 +121,7 @@ def _doors(options: ServeOptions) -> str:
         for name, is_asked in (
             ("TLS", config.use_tls),
             ("passwords", config.authentication == PASSWORD),
+            ("a directory", config.authentication == LDAP),
             ("tokens", config.authentication == JWT),
         )
         if is_asked

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from metastore.rpc.doors import passwords
+from metastore.rpc.doors.users import passwords
 from metastore.settings import SettingError
 
 

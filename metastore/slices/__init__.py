@@ -15,7 +15,7 @@ from metastore.observe.calls import CallCounts
 from metastore.observe.gauges import Gauges
 from metastore.observe.meters import Meters
 from metastore.rpc.call import Handler
-from metastore.rpc.doors.proxies import Proxies
+from metastore.rpc.doors.users.proxies import Proxies
 from metastore.rpc.handlers import session
 from metastore.schedule import Service
 from metastore.slices.catalogue import CatalogueSlice

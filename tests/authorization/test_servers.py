@@ -13,7 +13,7 @@ from hive_acid import Login, connect
 from hive_acid.errors import MetaError
 from hive_acid.wire import ttypes
 from metastore.app import StartError
-from metastore.rpc.doors.passwords import change
+from metastore.rpc.doors.users.passwords import change
 from metastore.store.database import Database
 from tests.authorization.world import SETTINGS, acid, grant, revoke, table, target
 from tests.caller import INTERNAL, Caller, refused

@@ -12,7 +12,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from hive_acid.spark.jvm.java import ensure_java
-from metastore.rpc.doors.passwords import change
+from metastore.rpc.doors.users.passwords import change
 from tests.authority import Authority
 from tests.caller import Refused
 from tests.clients.conftest import jars_of_generation

@@ -11,7 +11,7 @@ import pytest
 
 from hive_acid import connect
 from metastore import cli
-from metastore.rpc.doors.passwords import Passwords, read_users
+from metastore.rpc.doors.users.passwords import Passwords, read_users
 from tests.authority import Authority
 from tests.served import Served, served
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hive_acid.spark
-from metastore.rpc.doors.passwords import change
+from metastore.rpc.doors.users.passwords import change
 from tests.authority import Authority
 from tests.served import served
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from metastore.settings import SettingError, boolean, choice, duration, names, text, texts
 
-LOCAL, NONE, NOSASL, PASSWORD, JWT, CERTIFICATE = "local", "none", "nosasl", "password", "jwt", "certificate"
+LOCAL, NONE, NOSASL, PASSWORD, LDAP = "local", "none", "nosasl", "password", "ldap"
+JWT, CERTIFICATE = "jwt", "certificate"
 BINARY, HTTP = "binary", "http"
 ANY_AUDIENCE = "*"
 
@@ -27,10 +28,11 @@ class DoorsConfig:
         LOCAL,
         "Who may call: local is everybody on this machine, and the server listens on loopback addresses only, unless "
         "metastore.tls.client.ca asks for certificates; none (or Hive's NOSASL) is everybody who reaches the port; "
-        "password is whoever has one in metastore.authentication.password.file, by SASL PLAIN, or by HTTP's Basic; jwt "
+        "password is whoever has one in metastore.authentication.password.file, by SASL PLAIN, or by HTTP's Basic; "
+        "ldap is whoever has one in a directory, in the same way; jwt "
         "is whoever has a token, over HTTP; certificate is whoever has one of metastore.tls.client.ca, whose common "
         "name is the user.",
-        (LOCAL, NONE, NOSASL, PASSWORD, JWT, CERTIFICATE),
+        (LOCAL, NONE, NOSASL, PASSWORD, LDAP, JWT, CERTIFICATE),
         hive="NOSASL",
         why="A port that asks nobody is opened to others on purpose only.",
     )
@@ -77,6 +79,42 @@ class DoorsConfig:
     )
     http_path: str = text(
         "metastore.server.thrift.http.path", "metastore", "The path of these requests.", hive="metastore"
+    )
+    ldap_url: str = text(
+        "metastore.authentication.ldap.url",
+        "",
+        "The directory, such as ldaps://ldap.example.com; others behind a blank are asked if it does not answer.",
+        hive="",
+    )
+    ldap_base_dn: str = text(
+        "metastore.authentication.ldap.baseDN", "", "Below which name users are: uid=ann,<this>.", hive=""
+    )
+    ldap_guid_key: str = text(
+        "metastore.authentication.ldap.guidKey", "uid", "What stands before the user in that name.", hive="uid"
+    )
+    ldap_patterns: str = text(
+        "metastore.authentication.ldap.userDNPattern",
+        "",
+        "Names of users, with %s for the user and colons between: cn=%s,ou=people,dc=example,dc=com.",
+        hive="",
+    )
+    ldap_domain: str = text(
+        "metastore.authentication.ldap.Domain", "", "Users are known as ann@<this>, as in Active Directory.", hive=""
+    )
+    ldap_users: str = text(
+        "metastore.authentication.ldap.userFilter",
+        "",
+        "The users that may come in; empty: all of the directory.",
+        hive="",
+    )
+    ldap_groups: str = text(
+        "metastore.authentication.ldap.groupFilter", "", "Refused: groups of the directory are not read.", hive=""
+    )
+    ldap_query: str = text(
+        "metastore.authentication.ldap.customLDAPQuery", "", "Refused: the directory is not searched.", hive=""
+    )
+    ldap_ca: str = text(
+        "metastore.authentication.ldap.ca", "", "File in PEM with the CAs of the directory; empty: those of the system."
     )
     jwks_url: str = text(
         "metastore.authentication.jwt.jwks.url",
@@ -141,6 +179,20 @@ class DoorsConfig:
                 f"service opens this one; {ANY_AUDIENCE} if that is what you want",
             ),
             (
+                self.authentication == LDAP and not self.ldap_url,
+                "metastore.authentication=ldap needs metastore.authentication.ldap.url: where is the directory?",
+            ),
+            (
+                self.authentication == LDAP and not (self.ldap_base_dn or self.ldap_patterns or self.ldap_domain),
+                "metastore.authentication=ldap needs metastore.authentication.ldap.baseDN, .userDNPattern or .Domain: "
+                "by which names are users known there?",
+            ),
+            (
+                bool(self.ldap_groups or self.ldap_query),
+                "metastore.authentication.ldap.groupFilter and .customLDAPQuery are not served: name the users in "
+                "metastore.authentication.ldap.userFilter, or grant rights to users (metastore.authorization=grants)",
+            ),
+            (
                 self.authentication == CERTIFICATE and not (self.use_tls and self.client_ca),
                 "metastore.authentication=certificate needs metastore.use.SSL=true and metastore.tls.client.ca",
             ),
@@ -160,14 +212,14 @@ class DoorsConfig:
     @property
     def proves_users(self) -> bool:
         """Whether who comes in has shown who it is."""
-        return self.authentication in (PASSWORD, JWT, CERTIFICATE)
+        return self.authentication in (PASSWORD, LDAP, JWT, CERTIFICATE)
 
     def danger(self) -> str:
         """What is wrong if other machines reach the port, and what to do; empty if nothing is."""
         if self.proves_users:
             if self.use_tls or self.password_in_clear:
                 return ""
-            shown = "passwords" if self.authentication == PASSWORD else "tokens"
+            shown = "tokens" if self.authentication == JWT else "passwords"
             return (
                 f"{shown} would come from there for everybody on the way to read: speak TLS (metastore.use.SSL), or "
                 "say metastore.authentication.password.in.clear=true"

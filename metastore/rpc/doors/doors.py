@@ -6,21 +6,24 @@ import asyncio
 
 from metastore.rpc.audit.audit import Audit
 from metastore.rpc.doors.certificates import Certificates
-from metastore.rpc.doors.config import CERTIFICATE, HTTP, PASSWORD, DoorsConfig
+from metastore.rpc.doors.config import CERTIFICATE, HTTP, LDAP, PASSWORD, DoorsConfig
 from metastore.rpc.doors.door import House
-from metastore.rpc.doors.guests import Guests
 from metastore.rpc.doors.http import HttpDoor
-from metastore.rpc.doors.passwords import Passwords
-from metastore.rpc.doors.proxies import Proxies
 from metastore.rpc.doors.reception import Reception
 from metastore.rpc.doors.sasl import SaslDoor
 from metastore.rpc.doors.tls import TlsDoor
+from metastore.rpc.doors.users.directory import Directory
+from metastore.rpc.doors.users.guests import Guests
+from metastore.rpc.doors.users.passwords import Passwords
+from metastore.rpc.doors.users.proxies import Proxies
 from metastore.rpc.limits.crowd import Crowd
 from metastore.rpc.limits.debts import Debts
 from metastore.rpc.limits.workers import Workers
 
 THREADS = 2
 """For handshakes and passwords."""
+ASKING_THREADS = 8
+"""For a directory, which may take its time and is to hold up nobody else."""
 
 
 class Doors:
@@ -36,14 +39,19 @@ class Doors:
         self._certificates = Certificates(config) if config.use_tls else None
         self._names_user = config.authentication == CERTIFICATE
         passwords = Passwords(config.password_file) if config.authentication == PASSWORD else None
+        directory = Directory(config) if config.authentication == LDAP else None
         self.proxies = Proxies(config)
         self._workers = Workers(THREADS)
-        self._guests = None if passwords is None else Guests(passwords, self._workers)
+        self._askers = self._workers if directory is None else Workers(ASKING_THREADS)
+        known = passwords or directory
+        self._guests = None if known is None else Guests(known, self._workers)
         self._reception = Reception(config, self._guests, self.proxies) if config.transport == HTTP else None
 
     def close(self) -> None:
         """End the threads; the server has stopped."""
         self._workers.shutdown(wait=True)
+        if self._askers is not self._workers:
+            self._askers.shutdown(wait=True)
 
     @property
     def scheme(self) -> str:
@@ -54,11 +62,13 @@ class Doors:
 
     def before(self, connection: asyncio.Protocol, crowd: Crowd, debts: Debts) -> asyncio.Protocol:
         """The outermost door of a new connection, or the connection itself."""
-        house = House(crowd, debts, self._workers, self._audit)
+        house = House(crowd, debts, self._askers, self._audit)
         if self._reception is not None:
             connection = HttpDoor(connection, house, self._reception)
         elif self._guests is not None:
             connection = SaslDoor(connection, house, self._guests, self.proxies)
         if self._certificates is not None:
-            connection = TlsDoor(connection, house, self._certificates, names_user=self._names_user)
+            connection = TlsDoor(
+                connection, house._replace(workers=self._workers), self._certificates, names_user=self._names_user
+            )
         return connection

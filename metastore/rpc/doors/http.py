@@ -154,7 +154,7 @@ class HttpDoor(Door):
         try:
             return self._reception.looked_at(headers, self._is_believed, self._come_in, self._from(headers)[1])
         except ValueError as error:
-            event(LOG, logging.ERROR, "passwords cannot be read", reason=error)
+            event(LOG, logging.ERROR, "passwords cannot be checked", reason=error)
             return None
 
     def _looked(self, headers: dict[str, str], found: Visitor | Refused | None) -> None:

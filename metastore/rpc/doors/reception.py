@@ -9,17 +9,19 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from metastore.rpc.doors.config import JWT, PASSWORD, DoorsConfig
-from metastore.rpc.doors.guests import Guests
-from metastore.rpc.doors.passwords import LONGEST, Hashed
-from metastore.rpc.doors.proxies import Proxies
-from metastore.rpc.doors.tokens import TokenError, Tokens
+from metastore.rpc.doors.config import JWT, LDAP, PASSWORD, DoorsConfig
+from metastore.rpc.doors.users.directory import Bound
+from metastore.rpc.doors.users.guests import Guests
+from metastore.rpc.doors.users.passwords import LONGEST, Hashed
+from metastore.rpc.doors.users.proxies import Proxies
+from metastore.rpc.doors.users.tokens import TokenError, Tokens
 
 ACTOR = "x-actor-username"
 """The header in which Hive's client names its user where nobody is asked."""
 AUTHORIZATION, FORWARDED_FOR = "authorization", "x-forwarded-for"
 MOST_BELIEVED_S = 60.0
-"""After that a token is looked at again: its key may have been withdrawn."""
+"""After that a token is looked at again, since its key may have been withdrawn, and a directory is asked again."""
+_BASIC = 'Basic realm="metastore", charset="UTF-8"'
 
 
 class Visitor(NamedTuple):
@@ -29,8 +31,8 @@ class Visitor(NamedTuple):
     """As whom it acts."""
     authenticated: str | None = None
     """Who has shown what was asked for; None where nobody is asked."""
-    line: Hashed | None = None
-    """Of the file of passwords, if it was one."""
+    line: Hashed | Bound | None = None
+    """Of the file of passwords, or the user of a directory, if it was one."""
     until_s: float = float("inf")
     """So long the same words are believed, by the clock of the day."""
 
@@ -61,7 +63,7 @@ class Reception:
     @property
     def challenge(self) -> str:
         """What a client is to show, as HTTP says it; empty if nothing."""
-        schemes = {PASSWORD: 'Basic realm="metastore", charset="UTF-8"', JWT: 'Bearer realm="metastore"'}
+        schemes = dict.fromkeys((PASSWORD, LDAP), _BASIC) | {JWT: 'Bearer realm="metastore"'}
         return schemes.get(self._config.authentication, "")
 
     def believes(self, client: str) -> bool:
@@ -136,7 +138,9 @@ class Reception:
             return Refused("what it shows is not the user and the password of Basic")
         assert self.guests is not None
         line = self.guests.passwords.admits(user, password.encode())
-        return Refused(f"no user {user!r} with this password", user) if line is None else Visitor(user, user, line)
+        if line is None:
+            return Refused(f"no user {user!r} with this password", user)
+        return Visitor(user, user, line, time.time() + MOST_BELIEVED_S if isinstance(line, Bound) else float("inf"))
 
 
 def _is_name(user: str) -> bool:

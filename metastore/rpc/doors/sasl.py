@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 from metastore.observe.log import event
 from metastore.rpc.audit.audit import LOGIN
 from metastore.rpc.doors.door import IDENTITY, LOG, Door, House, Identity, Passage
-from metastore.rpc.doors.guests import Guests
 from metastore.rpc.doors.knocks import spoken
-from metastore.rpc.doors.passwords import LONGEST, Hashed
-from metastore.rpc.doors.proxies import Proxies
+from metastore.rpc.doors.users.directory import Bound
+from metastore.rpc.doors.users.guests import Guests
+from metastore.rpc.doors.users.passwords import LONGEST, Hashed
+from metastore.rpc.doors.users.proxies import Proxies
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 PLAIN = "PLAIN"
@@ -33,7 +34,7 @@ _frame = struct.Struct(">I")
 
 
 class _Checked(NamedTuple):
-    line: Hashed | None = None
+    line: Hashed | Bound | None = None
     refusal: str | None = None
     trouble: str | None = None
     """Why it cannot be said."""
@@ -152,7 +153,7 @@ class SaslDoor(Door):
             words = f"no user {user!r} with this password"
             asyncio.get_running_loop().call_later(WRONG_S, self._turn_away, words, BAD, user)
         else:
-            event(LOG, logging.ERROR, "passwords cannot be read", reason=found.trouble)
+            event(LOG, logging.ERROR, "passwords cannot be checked", reason=found.trouble)
             self._turn_away("the metastore cannot check passwords now", ERROR, user)
 
     def _turn_away(self, reason: str, status: int, user: str | None = None) -> None:

@@ -12,7 +12,7 @@ from hive_acid.wire import ttypes
 from metastore.observe.calls import CallCounts
 from metastore.rpc.call import Call, Handler, Session
 from metastore.rpc.doors.config import DoorsConfig
-from metastore.rpc.doors.proxies import Proxies
+from metastore.rpc.doors.users.proxies import Proxies
 from metastore.rpc.encoding.plain import checked_text
 from metastore.settings import spelling
 

@@ -27,7 +27,7 @@ from metastore.rpc.audit.config import AuditConfig
 from metastore.rpc.audit.file import RotatedFile
 from metastore.rpc.audit.subjects import MOST_OBJECTS, subjects_of
 from metastore.rpc.call import Session
-from metastore.rpc.doors.passwords import change
+from metastore.rpc.doors.users.passwords import change
 from metastore.rpc.request import Request
 from tests.caller import Caller, Refused
 from tests.repository.methods import methods

@@ -13,7 +13,7 @@ from hive_acid.connection import Connection
 from hive_acid.errors import HiveAcidError, MetaError, MetastoreUnreachableError
 from metastore.config import Config
 from metastore.rpc.doors.doors import Doors
-from metastore.rpc.doors.proxies import Proxies
+from metastore.rpc.doors.users.proxies import Proxies
 from metastore.rpc.handlers.session import connection_handlers
 from metastore.settings import SettingError
 from tests.authority import Authority

@@ -28,8 +28,9 @@ from hive_acid.protocol import Question
 from hive_acid.wire import service
 from metastore.config import Config
 from metastore.rpc.audit.audit import Audit
-from metastore.rpc.doors import http, passwords, tokens
+from metastore.rpc.doors import http
 from metastore.rpc.doors.doors import Doors
+from metastore.rpc.doors.users import passwords, tokens
 from metastore.settings import SettingError
 from tests.authority import Authority
 from tests.rpc.doors.conftest import wrong_answers_to_threads

@@ -14,9 +14,9 @@ import pytest
 from hive_acid import Login, Token, connect
 from hive_acid.errors import LoginError, MetaError
 from metastore.config import Config
-from metastore.rpc.doors import passwords
 from metastore.rpc.doors.doors import Doors
-from metastore.rpc.doors.proxies import Proxies
+from metastore.rpc.doors.users import passwords
+from metastore.rpc.doors.users.proxies import Proxies
 from metastore.rpc.handlers.session import connection_handlers
 from metastore.settings import SettingError
 from tests.rpc.doors.issuer import Issuer

@@ -22,11 +22,12 @@ from hive_acid.connection import Connection, addresses
 from hive_acid.errors import AddressError, LoginError, MetastoreError, MetastoreUnreachableError
 from hive_acid.wire import service
 from metastore.config import Config
-from metastore.rpc.doors import guests, passwords, sasl
+from metastore.rpc.doors import sasl
 from metastore.rpc.doors.addresses import OpenDoorError, bound
 from metastore.rpc.doors.config import DoorsConfig
 from metastore.rpc.doors.doors import Doors
-from metastore.rpc.doors.proxies import Proxies
+from metastore.rpc.doors.users import guests, passwords
+from metastore.rpc.doors.users.proxies import Proxies
 from metastore.rpc.handlers.session import connection_handlers
 from metastore.settings import SettingError
 from tests.authority import Authority, Pair

@@ -21,7 +21,7 @@ import jwt
 
 from metastore.observe.log import event
 from metastore.rpc.doors.config import ANY_AUDIENCE, DoorsConfig
-from metastore.rpc.doors.passwords import LONGEST
+from metastore.rpc.doors.users.passwords import LONGEST
 from metastore.settings import SettingError
 
 LOG = logging.getLogger("metastore.rpc")

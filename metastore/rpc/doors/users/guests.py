@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol
 
-from metastore.rpc.doors.passwords import Hashed, Passwords
+from metastore.rpc.doors.users.directory import Bound, Directory
+from metastore.rpc.doors.users.passwords import Hashed, Passwords
 from metastore.rpc.limits.workers import Workers
 
 LOOK_S = 1.0
@@ -26,16 +27,19 @@ class Guest(Protocol):
 class Guests:
     """All connections of users; used on the event loop."""
 
-    def __init__(self, passwords: Passwords, workers: Workers) -> None:
-        """`workers` read the file."""
+    def __init__(self, passwords: Passwords | Directory, workers: Workers) -> None:
+        """`workers` read the file. Of users of a directory nobody hears when their passwords change."""
         self.passwords = passwords
         self._workers = workers
         self._inside: dict[Guest, tuple[str, Hashed]] = {}
         self._doubtful: set[Guest] = set()  # whose line was another at the last look
         self._timer: asyncio.TimerHandle | None = None
 
-    def came(self, guest: Guest, user: str, line: Hashed) -> None:
-        """Somebody has come in by a line of the file."""
+    def came(self, guest: Guest, user: str, line: Hashed | Bound) -> None:
+        """Somebody has come in by a line of the file, or of a directory."""
+        if isinstance(line, Bound):
+            self.left(guest)
+            return
         self._inside[guest] = user, line
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
@@ -55,6 +59,7 @@ class Guests:
             lines = future.result() if future.exception() is None else None
             loop.call_soon_threadsafe(self._compare, lines)
 
+        assert isinstance(self.passwords, Passwords)
         self._workers.submit_for("", self.passwords.lines).add_done_callback(read)
 
     def _compare(self, lines: dict[str, Hashed] | None) -> None:

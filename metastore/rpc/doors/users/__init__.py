@@ -1,0 +1,1 @@
+"""Who users are: files of passwords, directories, tokens, and who may act for whom."""
