@@ -25,9 +25,8 @@ from metastore.rpc.busy_polling import BusyPolling
 from metastore.rpc.call import Session
 from metastore.rpc.config import ServerConfig
 from metastore.rpc.dispatch import Dispatcher
-from metastore.rpc.doors.door import IDENTITY
+from metastore.rpc.doors.door import IDENTITY, REPLY_END
 from metastore.rpc.doors.doors import Doors
-from metastore.rpc.doors.http import REPLY_END
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.encoding.framing import BEGINNING, BudgetError, MessageScanner, ProtocolError
 from metastore.rpc.limits.crowd import Crowd

@@ -24,6 +24,8 @@ PATIENCE_S = 10.0
 
 IDENTITY = "hive_acid.identity"
 """By which the transport of a connection tells who has come in."""
+REPLY_END = "hive_acid.reply_end"
+"""By which it gives its connection what to call at the end of each reply, where replies have ends."""
 
 T = TypeVar("T")
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from metastore.rpc.audit.audit import Audit
 from metastore.rpc.doors.certificates import Certificates
 from metastore.rpc.doors.config import CERTIFICATE, HTTP, LDAP, PASSWORD, DoorsConfig
 from metastore.rpc.doors.door import House
-from metastore.rpc.doors.http import HttpDoor
-from metastore.rpc.doors.reception import Reception
 from metastore.rpc.doors.sasl import SaslDoor
 from metastore.rpc.doors.tls import TlsDoor
-from metastore.rpc.doors.users.directory import Directory
 from metastore.rpc.doors.users.guests import Guests
 from metastore.rpc.doors.users.passwords import Passwords
 from metastore.rpc.doors.users.proxies import Proxies
 from metastore.rpc.limits.crowd import Crowd
 from metastore.rpc.limits.debts import Debts
 from metastore.rpc.limits.workers import Workers
+
+if TYPE_CHECKING:
+    from metastore.rpc.doors.reception import Reception
+    from metastore.rpc.doors.users.directory import Directory
 
 THREADS = 2
 """For handshakes and passwords."""
@@ -39,13 +41,13 @@ class Doors:
         self._certificates = Certificates(config) if config.use_tls else None
         self._names_user = config.authentication == CERTIFICATE
         passwords = Passwords(config.password_file) if config.authentication == PASSWORD else None
-        directory = Directory(config) if config.authentication == LDAP else None
+        directory = _directory(config) if config.authentication == LDAP else None
         self.proxies = Proxies(config)
         self._workers = Workers(THREADS)
         self._askers = self._workers if directory is None else Workers(ASKING_THREADS)
         known = passwords or directory
         self._guests = None if known is None else Guests(known, self._workers)
-        self._reception = Reception(config, self._guests, self.proxies) if config.transport == HTTP else None
+        self._reception = _reception(config, self._guests, self.proxies) if config.transport == HTTP else None
 
     def close(self) -> None:
         """End the threads; the server has stopped."""
@@ -64,6 +66,8 @@ class Doors:
         """The outermost door of a new connection, or the connection itself."""
         house = House(crowd, debts, self._askers, self._audit)
         if self._reception is not None:
+            from metastore.rpc.doors.http import HttpDoor
+
             connection = HttpDoor(connection, house, self._reception)
         elif self._guests is not None:
             connection = SaslDoor(connection, house, self._guests, self.proxies)
@@ -72,3 +76,18 @@ class Doors:
                 connection, house._replace(workers=self._workers), self._certificates, names_user=self._names_user
             )
         return connection
+
+
+# Libraries for HTTP, tokens and LDAP take 15 MB: they are loaded where they are used.
+
+
+def _directory(config: DoorsConfig) -> Directory:
+    from metastore.rpc.doors.users.directory import Directory
+
+    return Directory(config)
+
+
+def _reception(config: DoorsConfig, guests: Guests | None, proxies: Proxies) -> Reception:
+    from metastore.rpc.doors.reception import Reception
+
+    return Reception(config, guests, proxies)

@@ -16,7 +16,7 @@ import h11
 
 from metastore.observe.log import event
 from metastore.rpc.audit.audit import LOGIN
-from metastore.rpc.doors.door import IDENTITY, LOG, PATIENCE_S, Door, House, Identity, Passage
+from metastore.rpc.doors.door import IDENTITY, LOG, PATIENCE_S, REPLY_END, Door, House, Identity, Passage
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.doors.reception import FORWARDED_FOR, Reception, Refused, Visitor, address_of
 
@@ -24,8 +24,6 @@ MOST_HEADER_BYTES = 64 * 1024
 READ_AHEAD_BYTES = 64 * 1024
 WRONG_S = 1.0
 """So long whoever was wrong waits for the answer."""
-REPLY_END = "hive_acid.reply_end"
-"""By which the transport gives its connection what to call at the end of each reply."""
 TYPE = "application/x-thrift"
 
 

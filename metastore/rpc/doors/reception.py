@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from metastore.rpc.doors.config import JWT, LDAP, PASSWORD, DoorsConfig
-from metastore.rpc.doors.users.directory import Bound
 from metastore.rpc.doors.users.guests import Guests
-from metastore.rpc.doors.users.passwords import LONGEST, Hashed
+from metastore.rpc.doors.users.passwords import LONGEST, Bound, Hashed
 from metastore.rpc.doors.users.proxies import Proxies
 from metastore.rpc.doors.users.tokens import TokenError, Tokens
 

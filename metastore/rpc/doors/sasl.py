@@ -17,9 +17,8 @@ from metastore.observe.log import event
 from metastore.rpc.audit.audit import LOGIN
 from metastore.rpc.doors.door import IDENTITY, LOG, Door, House, Identity, Passage
 from metastore.rpc.doors.knocks import spoken
-from metastore.rpc.doors.users.directory import Bound
 from metastore.rpc.doors.users.guests import Guests
-from metastore.rpc.doors.users.passwords import LONGEST, Hashed
+from metastore.rpc.doors.users.passwords import LONGEST, Bound, Hashed
 from metastore.rpc.doors.users.proxies import Proxies
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5

@@ -1,5 +1,6 @@
 """Deletes that are looked up instead of joined: the same rows, and a plan without a join."""
 
+import inspect
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -258,7 +259,7 @@ def test_no_more_files_are_opened_for_a_scan_than_it_may(
 
 def test_only_what_is_known_to_all_is_looked_up(changed: Any, acid: AcidSession) -> None:
     """Delete files of partly visible directories are joined, unless all writes that are in them are visible."""
-    state = changed._pushdown.count.args[0]
+    state = _state_of(changed)
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
     assert deleted.look_up_of(acid.spark, [(partition, deltas)], state.write_ids, state.limits).look_up is not None
@@ -281,7 +282,7 @@ def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(
     acid.delete("d.t", "id = 7")
     compact_table(spark, acid, "d.t", "minor")
     found = acid.table("d.t")
-    (partition,) = found._pushdown.count.args[0].partitions  # type: ignore[union-attr]
+    (partition,) = _state_of(found).partitions
     assert [of.validity for of in partition.state.delete_deltas] == [RangeValidity.SOME]
     assert "LeftAnti" not in plan_of(found)
     assert sorted(row.id for row in found.collect()) == [i for i in range(20) if i not in (3, 7)]
@@ -289,7 +290,7 @@ def test_compacted_deletes_are_looked_up_though_a_write_among_them_was_aborted(
 
 def test_files_that_are_forgotten_are_read_again(changed: Any) -> None:
     few = deleted.DeleteFiles(most_blocks=1)
-    state = changed._pushdown.count.args[0]
+    state = _state_of(changed)
     (partition,) = state.partitions
     deltas = partition.state.delete_deltas
     paths = [
@@ -301,3 +302,8 @@ def test_files_that_are_forgotten_are_read_again(changed: Any) -> None:
     assert first == few.read(paths) == deleted.SHARED.read(paths)
     assert sum(bits.bit_count() for said in first for blocks in said.rows.values() for bits in blocks.values()) > 5000  # type: ignore[union-attr]
     assert [said.by for said in first] == [{found.directory.max_write_id} for found in deltas for _ in found.files]  # type: ignore[union-attr]
+
+
+def _state_of(frame: Any) -> Any:
+    """What a frame of a table knows of its files."""
+    return inspect.getclosurevars(frame._pushdown.count).nonlocals["state"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import ssl
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import ldap3
@@ -13,19 +12,13 @@ from ldap3.utils.dn import escape_rdn
 
 from hive_acid.login import is_loopback
 from metastore.rpc.doors.config import DoorsConfig
-from metastore.rpc.doors.users.passwords import LONGEST
+from metastore.rpc.doors.users.passwords import LONGEST, Bound
 from metastore.settings import SettingError
 
 CONNECT_S, ANSWER_S = 5, 5
 _WRONG = frozenset({32, 34, 49})
 """Results by which a directory says that there is no such user, or that this is not its password."""
 _FORM = re.compile(r"ldaps?://[^/\s]+/?", re.IGNORECASE)
-
-
-class Bound(NamedTuple):
-    """A user whose password a directory has taken."""
-
-    user: str
 
 
 class Directory:

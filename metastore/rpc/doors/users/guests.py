@@ -8,11 +8,13 @@ be read sends nobody away; the log says so when somebody comes.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from metastore.rpc.doors.users.directory import Bound, Directory
-from metastore.rpc.doors.users.passwords import Hashed, Passwords
+from metastore.rpc.doors.users.passwords import Bound, Hashed, Passwords
 from metastore.rpc.limits.workers import Workers
+
+if TYPE_CHECKING:  # its library is loaded only where there is a directory
+    from metastore.rpc.doors.users.directory import Directory
 
 LOOK_S = 1.0
 

@@ -61,6 +61,12 @@ class Hashed(NamedTuple):
         return hmac.compare_digest(_scrypt(password, self.log2_n, self.r, self.p, self.salt), self.digest)
 
 
+class Bound(NamedTuple):
+    """A user whose password a directory has taken."""
+
+    user: str
+
+
 class Passwords:
     """The users of a file as it is now. Threads may share it."""
 
