@@ -130,7 +130,12 @@ class SaslSocket:
 
 def is_loopback(address: str) -> bool:
     """Whether a numeric address is reached from this machine alone."""
-    found = ipaddress.ip_address(address.partition("%")[0])
+    return parsed_address(address).is_loopback
+
+
+def parsed_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """A numeric address as a socket tells it; one of IPv4 within IPv6 is that of IPv4. Raises ValueError."""
+    found = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    return found.is_loopback
+        return found.ipv4_mapped
+    return found

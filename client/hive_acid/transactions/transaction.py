@@ -129,13 +129,8 @@ class Transaction(WritingTransaction):
         """
         if not self.changes_rows or self.state is not TransactionState.OPEN:
             return
-        (answer,) = self._connection.ask(self._outdated_question())
-        if isinstance(answer, UnknownMethodError):
-            return
-        if isinstance(answer, HiveAcidError):
-            raise answer
-        if answer:
-            raise WriteConflictError(f"{self._conflict_told(answer)}. Run it again on fresh data")
+        if other := self._in_conflict():
+            raise WriteConflictError(f"{self._conflict_told(other)}. Run it again on fresh data")
 
     def _conflict_told(self, other: int) -> str:
         """What the metastore says of a conflict with a transaction; no more than that if it is not ours."""
@@ -192,18 +187,22 @@ class Transaction(WritingTransaction):
     def _outdated_question(self) -> Question:
         return Question("get_latest_txnid_in_conflict", (self.id,))
 
+    def _in_conflict(self, answer: Any = None) -> int:
+        """The latest transaction for which this one cannot commit, 0 if there is none or the metastore cannot tell."""
+        if answer is None:
+            (answer,) = self._connection.ask(self._outdated_question())
+        if isinstance(answer, UnknownMethodError):
+            return 0
+        if isinstance(answer, HiveAcidError):
+            raise answer
+        return int(answer)
+
     def _refuse_outdated(self, answer: Any = None) -> None:
         """Find out now, with nothing read, what the commit would say: such as that a rebalance has renamed all rows.
 
         `answer` is the metastore's, if it has been asked behind the lock.
         """
-        if answer is None:
-            (answer,) = self._connection.ask(self._outdated_question())
-        if isinstance(answer, UnknownMethodError):
-            return
-        if isinstance(answer, HiveAcidError):
-            raise answer
-        if answer:
+        if other := self._in_conflict(answer):
             raise SnapshotOutdatedError(
-                f"transaction {answer} changed the same data before transaction {self.id} had its lock: run it again"
+                f"transaction {other} changed the same data before transaction {self.id} had its lock: run it again"
             )

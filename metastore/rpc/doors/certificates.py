@@ -7,7 +7,6 @@ one before, and the log says so once.
 from __future__ import annotations
 
 import logging
-import os
 import ssl
 import threading
 import time
@@ -15,13 +14,13 @@ from pathlib import Path
 
 from metastore.observe.log import event
 from metastore.rpc.doors.config import DoorsConfig
+from metastore.rpc.doors.stamps import Stamp, stamp_of
 from metastore.settings import SettingError
 
 LOG = logging.getLogger("metastore.rpc")
 LOOK_AGAIN_S = 1.0
 """So seldom the files are looked at, however many clients come."""
 _JAVA, _PKCS12 = b"\xfe\xed\xfe\xed", b"\x30\x82"
-_Stamp = tuple[tuple[int, int, int], ...]
 
 
 class Certificates:
@@ -58,16 +57,9 @@ class Certificates:
         else:
             event(LOG, logging.INFO, "certificate read again", file=self._config.certificate)
 
-    def _stamped(self) -> _Stamp:
+    def _stamped(self) -> list[Stamp]:
         """What changes with the files."""
-        found = []
-        for file in self._files:
-            try:
-                status = os.stat(file)
-                found.append((status.st_ino, status.st_size, status.st_mtime_ns))
-            except OSError:
-                found.append((0, 0, 0))
-        return tuple(found)
+        return [stamp_of(file) for file in self._files]
 
     def _loaded(self) -> ssl.SSLContext:
         config = self._config

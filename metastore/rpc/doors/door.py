@@ -22,6 +22,8 @@ LOG = logging.getLogger("metastore.rpc")
 PATIENCE_S = 10.0
 """Who has not come in by then is sent away."""
 
+WRONG_S = 1.0
+"""So long whoever was wrong waits for the answer."""
 IDENTITY = "hive_acid.identity"
 """By which the transport of a connection tells who has come in."""
 REPLY_END = "hive_acid.reply_end"
@@ -131,6 +133,18 @@ class Door(asyncio.Protocol):
         event(LOG, level, "connection refused", peer=self.peer, reason=reason)
         if self._house.audit is not None:
             self._house.audit.note_door(CONNECT if user is None else LOGIN, self.peer, user, reason)
+
+    def expel(self, user: str) -> None:
+        """Close the connection of a user whose line in the file of passwords is another now, or gone."""
+        if self._transport is not None:
+            self._tell(logging.WARNING, f"the password of {user!r} has changed since it came in", user)
+            self._transport.close()
+
+    def _note_login(self, user: str | None) -> None:
+        """A user has come in."""
+        event(LOG, logging.DEBUG, "logged in", peer=self.peer, user=user)
+        if self._house.audit is not None:
+            self._house.audit.note_door(LOGIN, self.peer, user, None)
 
     def _let_in(self, transport: asyncio.Transport) -> None:
         """The client has shown what is asked for; `transport` is what its connection writes to."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from metastore.rpc.audit.audit import Audit
@@ -19,7 +21,6 @@ from metastore.rpc.limits.debts import Debts
 from metastore.rpc.limits.workers import Workers
 
 if TYPE_CHECKING:
-    from metastore.rpc.doors.reception import Reception
     from metastore.rpc.doors.users.directory import Directory
 
 THREADS = 2
@@ -47,7 +48,7 @@ class Doors:
         self._askers = self._workers if directory is None else Workers(ASKING_THREADS)
         known = passwords or directory
         self._guests = None if known is None else Guests(known, self._workers)
-        self._reception = _reception(config, self._guests, self.proxies) if config.transport == HTTP else None
+        self._over_http = _over_http(config, self._guests, self.proxies) if config.transport == HTTP else None
 
     def close(self) -> None:
         """End the threads; the server has stopped."""
@@ -58,17 +59,15 @@ class Doors:
     @property
     def scheme(self) -> str:
         """What the server's address begins with."""
-        if self._reception is not None:
+        if self._over_http is not None:
             return "http" if self._certificates is None else "https"
         return "thrift" if self._certificates is None else "thrift+tls"
 
     def before(self, connection: asyncio.Protocol, crowd: Crowd, debts: Debts) -> asyncio.Protocol:
         """The outermost door of a new connection, or the connection itself."""
         house = House(crowd, debts, self._askers, self._audit)
-        if self._reception is not None:
-            from metastore.rpc.doors.http import HttpDoor
-
-            connection = HttpDoor(connection, house, self._reception)
+        if self._over_http is not None:
+            connection = self._over_http(connection, house)
         elif self._guests is not None:
             connection = SaslDoor(connection, house, self._guests, self.proxies)
         if self._certificates is not None:
@@ -87,7 +86,11 @@ def _directory(config: DoorsConfig) -> Directory:
     return Directory(config)
 
 
-def _reception(config: DoorsConfig, guests: Guests | None, proxies: Proxies) -> Reception:
+def _over_http(
+    config: DoorsConfig, guests: Guests | None, proxies: Proxies
+) -> Callable[[asyncio.Protocol, House], asyncio.Protocol]:
+    """What puts a door before a connection."""
+    from metastore.rpc.doors.http import HttpDoor
     from metastore.rpc.doors.reception import Reception
 
-    return Reception(config, guests, proxies)
+    return partial(HttpDoor, reception=Reception(config, guests, proxies))

@@ -15,15 +15,13 @@ from typing import Any, Protocol
 import h11
 
 from metastore.observe.log import event
-from metastore.rpc.audit.audit import LOGIN
+from metastore.rpc.doors import door
 from metastore.rpc.doors.door import IDENTITY, LOG, PATIENCE_S, REPLY_END, Door, House, Identity, Passage
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.doors.reception import FORWARDED_FOR, Reception, Refused, Visitor, address_of
 
 MOST_HEADER_BYTES = 64 * 1024
 READ_AHEAD_BYTES = 64 * 1024
-WRONG_S = 1.0
-"""So long whoever was wrong waits for the answer."""
 TYPE = "application/x-thrift"
 
 
@@ -65,12 +63,6 @@ class HttpDoor(Door):
         if self._reception.guests is not None:
             self._reception.guests.left(self)
         super().connection_lost(error)
-
-    def expel(self, user: str) -> None:
-        """Close the connection of a user whose line in the file is another now, or gone."""
-        if self._transport is not None:
-            self._tell(logging.WARNING, f"the password of {user!r} has changed since it came in", user)
-            self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
@@ -163,7 +155,7 @@ class HttpDoor(Door):
         elif found is None:
             self._answer(503, "the metastore cannot check who you are now")
         elif found.is_wrong:
-            asyncio.get_running_loop().call_later(WRONG_S, self._turn_away, found)
+            asyncio.get_running_loop().call_later(door.WRONG_S, self._turn_away, found)
         else:
             self._turn_away(found)
 
@@ -178,9 +170,7 @@ class HttpDoor(Door):
             self._known = self._reception.shown(headers), visitor
             if visitor.line is not None and self._reception.guests is not None and visitor.authenticated is not None:
                 self._reception.guests.came(self, visitor.authenticated, visitor.line)
-            event(LOG, logging.DEBUG, "logged in", peer=self.peer, user=visitor.authenticated)
-            if self._house.audit is not None:
-                self._house.audit.note_door(LOGIN, self.peer, visitor.authenticated, None)
+            self._note_login(visitor.authenticated)
         if not self._is_open:
             self._let_in(_HttpTransport(self._transport, self))
         self._served.begin_session(*self._from(headers), visitor.user, visitor.authenticated)

@@ -9,14 +9,14 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hive_acid.http import ACTOR
+from hive_acid.login import parsed_address
 from metastore.rpc.doors.config import JWT, LDAP, PASSWORD, DoorsConfig
 from metastore.rpc.doors.users.guests import Guests
-from metastore.rpc.doors.users.passwords import LONGEST, Bound, Hashed
+from metastore.rpc.doors.users.passwords import Bound, Hashed, is_name
 from metastore.rpc.doors.users.proxies import Proxies
 from metastore.rpc.doors.users.tokens import TokenError, Tokens
 
-ACTOR = "x-actor-username"
-"""The header in which Hive's client names its user where nobody is asked."""
 AUTHORIZATION, FORWARDED_FOR = "authorization", "x-forwarded-for"
 MOST_BELIEVED_S = 60.0
 """After that a token is looked at again, since its key may have been withdrawn, and a directory is asked again."""
@@ -69,9 +69,7 @@ class Reception:
         """Whether an address is that of a proxy whose header is believed."""
         if not self._proxy_header:
             return False
-        address = ipaddress.ip_address(client.partition("%")[0])
-        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
+        address = parsed_address(client)
         return any(address in network for network in self._believed)
 
     def at_once(self, headers: Mapping[str, str], by_proxy: bool, come_in: str | None) -> Visitor | Refused | None:
@@ -81,13 +79,13 @@ class Reception:
         """
         actor = headers.get(ACTOR, "")
         if by_proxy and (user := headers.get(self._proxy_header)):
-            if not _is_name(user):
+            if not is_name(user):
                 return Refused(f"the proxy's {self._proxy_header} names no user")
             return Visitor(user, user) if actor in ("", user) else None
         if come_in is not None:
             return Visitor(come_in, come_in) if actor in ("", come_in) else None
         if not self.challenge:
-            return Visitor(actor if _is_name(actor) else None)
+            return Visitor(actor if is_name(actor) else None)
         if AUTHORIZATION not in headers:
             return Refused(f"it shows nothing, and this port asks for {self.challenge.partition(' ')[0]}", None, False)
         return None
@@ -106,7 +104,7 @@ class Reception:
         if isinstance(found, Refused) or actor in ("", found.user):
             return found
         assert found.user is not None
-        if not _is_name(actor):
+        if not is_name(actor):
             return Refused(f"{ACTOR} names no user", found.user)
         refusal = self._proxies.refusal(found.user, actor, client)
         return found._replace(user=actor) if refusal is None else Refused(refusal, found.user)
@@ -133,17 +131,13 @@ class Reception:
             user, colon, password = base64.b64decode(shown, validate=True).decode().partition(":")
         except (binascii.Error, ValueError):
             user = colon = password = ""
-        if not (colon and _is_name(user)):
+        if not (colon and is_name(user)):
             return Refused("what it shows is not the user and the password of Basic")
         assert self.guests is not None
         line = self.guests.passwords.admits(user, password.encode())
         if line is None:
             return Refused(f"no user {user!r} with this password", user)
         return Visitor(user, user, line, time.time() + MOST_BELIEVED_S if isinstance(line, Bound) else float("inf"))
-
-
-def _is_name(user: str) -> bool:
-    return user.isprintable() and 0 < len(user.encode()) <= LONGEST
 
 
 def address_of(text: str) -> str | None:

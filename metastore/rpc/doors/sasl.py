@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from metastore.observe.log import event
-from metastore.rpc.audit.audit import LOGIN
+from metastore.rpc.doors import door
 from metastore.rpc.doors.door import IDENTITY, LOG, Door, House, Identity, Passage
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.doors.users.guests import Guests
@@ -26,8 +26,6 @@ PLAIN = "PLAIN"
 MOST_PAYLOAD_BYTES = 3 * LONGEST + 2
 MOST_FRAME_BYTES = 1 << 20
 """Of what we send: newer clients of Java's take 16 MB at most."""
-WRONG_S = 1.0
-"""So long whoever was wrong waits for the answer."""
 _message = struct.Struct(">BI")
 _frame = struct.Struct(">I")
 
@@ -118,12 +116,6 @@ class SaslDoor(Door):
         self._guests.left(self)
         super().connection_lost(error)
 
-    def expel(self, user: str) -> None:
-        """Close the connection of a user whose line in the file is another now, or gone."""
-        if self._transport is not None:
-            self._tell(logging.WARNING, f"the password of {user!r} has changed since it came in", user)
-            self._transport.close()
-
     def _admitted(self, user: str, password: bytes, as_whom: str) -> _Checked:
         """Whether the password is right, on a thread."""
         try:
@@ -140,9 +132,7 @@ class SaslDoor(Door):
         elif found.line is not None:
             self._guests.came(self, user, found.line)
             self._transport.write(_message.pack(COMPLETE, 0))
-            event(LOG, logging.DEBUG, "logged in", peer=self.peer, user=user)
-            if self._house.audit is not None:
-                self._house.audit.note_door(LOGIN, self.peer, user, None)
+            self._note_login(user)
             self._let_in(_SaslTransport(self._transport, Identity(as_whom, user)))
             self._transport.resume_reading()
             waiting, self._buffer = bytes(self._buffer), bytearray()
@@ -150,7 +140,7 @@ class SaslDoor(Door):
                 self._unframe(waiting)
         elif found.trouble is None:
             words = f"no user {user!r} with this password"
-            asyncio.get_running_loop().call_later(WRONG_S, self._turn_away, words, BAD, user)
+            asyncio.get_running_loop().call_later(door.WRONG_S, self._turn_away, words, BAD, user)
         else:
             event(LOG, logging.ERROR, "passwords cannot be checked", reason=found.trouble)
             self._turn_away("the metastore cannot check passwords now", ERROR, user)

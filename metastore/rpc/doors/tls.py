@@ -13,7 +13,6 @@ import ssl
 from collections import deque
 from typing import Any
 
-from metastore.rpc.audit.audit import LOGIN
 from metastore.rpc.doors.certificates import Certificates
 from metastore.rpc.doors.door import IDENTITY, Door, House, Identity, Passage
 from metastore.rpc.doors.knocks import HANDSHAKE, spoken
@@ -99,8 +98,7 @@ class TlsDoor(Door):
                     self.refuse("its certificate has no common name, or several")
                     return
                 identity = Identity(user, user)
-                if self._house.audit is not None:
-                    self._house.audit.note_door(LOGIN, self.peer, user, None)
+                self._note_login(user)
             self._let_in(_TlsTransport(self._transport, self, identity))
             if self._arrived:
                 self._incoming.write(self._arrived)

@@ -22,7 +22,7 @@ from hive_acid.connection import Connection, addresses
 from hive_acid.errors import AddressError, LoginError, MetastoreError, MetastoreUnreachableError
 from hive_acid.wire import service
 from metastore.config import Config
-from metastore.rpc.doors import sasl
+from metastore.rpc.doors import door
 from metastore.rpc.doors.addresses import OpenDoorError, bound
 from metastore.rpc.doors.config import DoorsConfig
 from metastore.rpc.doors.doors import Doors
@@ -45,7 +45,7 @@ LARGE = "x" * 3_000_000
 @pytest.fixture(autouse=True)
 def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passwords, "LOG2_N", 4)
-    monkeypatch.setattr(sasl, "WRONG_S", 0.05)
+    monkeypatch.setattr(door, "WRONG_S", 0.05)
 
 
 @pytest.fixture

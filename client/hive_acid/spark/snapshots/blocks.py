@@ -129,11 +129,20 @@ class Blocks:
             self._look_for_idle(weakref.ref(block))
         return block
 
-    def _leave(self, block: Block) -> None:
-        block.let_go()
-        self._by_words.discard(block)
-        self._of_thread()  # forgets it, where this is the thread that entered it
-        MARKS.set(MARKS.get() - {block.mark})
+    @contextmanager
+    def _left(self, block: Block) -> Iterator[None]:
+        """The thread is out of the block afterwards, and a writing one is aborted by an error."""
+        try:
+            yield
+        except BaseException as error:
+            if block.writable:
+                block.abort(error)
+            raise
+        finally:
+            block.let_go()
+            self._by_words.discard(block)
+            self._of_thread()  # forgets it, where this is the thread that entered it
+            MARKS.set(MARKS.get() - {block.mark})
 
     def _commit(self, block: Block) -> None:
         """Commit what the block has written; frames of one that only reads may live on."""
@@ -159,15 +168,9 @@ class Blocks:
         `tables` are as for `begin`; `may_begin_again` is of `Transaction`.
         """
         block = self._enter(kind, tables, may_begin_again=may_begin_again, begun=begun)
-        try:
+        with self._left(block):
             yield block.transaction
             self._commit(block)
-        except BaseException as error:
-            if block.writable:
-                block.abort(error)
-            raise
-        finally:
-            self._leave(block)
 
     # --- by the words of SQL ------------------------------------------------------------------------
 
@@ -217,19 +220,13 @@ class Blocks:
             raise TransactionClosedError(
                 f"transaction {block.transaction.id} was begun by a `with` block, and ends where that is left"
             )
-        try:
+        with self._left(block):
             if commit:
                 self._commit(block)
             elif block.writable:
                 block.abort(TransactionClosedError("it was rolled back"))
             else:
                 block.transaction.reads_no_more()
-        except BaseException as error:
-            if block.writable:
-                block.abort(error)
-            raise
-        finally:
-            self._leave(block)
 
     def roll_back_all(self) -> None:
         """Abort what the words of SQL have begun, on whatever thread, and has not ended: the session is closed."""

@@ -12,7 +12,7 @@ from ldap3.utils.dn import escape_rdn
 
 from hive_acid.login import is_loopback
 from metastore.rpc.doors.config import DoorsConfig
-from metastore.rpc.doors.users.passwords import LONGEST, Bound
+from metastore.rpc.doors.users.passwords import Bound, is_name
 from metastore.settings import SettingError
 
 CONNECT_S, ANSWER_S = 5, 5
@@ -34,7 +34,7 @@ class Directory:
 
     def admits(self, user: str, password: bytes) -> Bound | None:
         """The user if this is its password, else None. Raises ValueError if no directory answers."""
-        if not password or not user.isprintable() or user != user.strip() or not 0 < len(user.encode()) <= LONGEST:
+        if not password or not is_name(user) or user != user.strip():
             return None  # without a password a directory would let anybody in, as nobody; and it minds no blanks
         if self._users and user not in self._users:
             return None

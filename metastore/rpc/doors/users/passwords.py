@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from metastore.rpc.doors.stamps import stamp_of
 from metastore.settings import SettingError
 
 LOG2_N, R, P = 14, 8, 1
@@ -61,6 +62,11 @@ class Hashed(NamedTuple):
         return hmac.compare_digest(_scrypt(password, self.log2_n, self.r, self.p, self.salt), self.digest)
 
 
+def is_name(user: str) -> bool:
+    """Whether a text can be the name of a user who comes in."""
+    return user.isprintable() and 0 < len(user.encode()) <= LONGEST
+
+
 class Bound(NamedTuple):
     """A user whose password a directory has taken."""
 
@@ -74,7 +80,7 @@ class Passwords:
         """Raises SettingError if it cannot be read."""
         self._file = Path(file)
         self._guard = threading.Lock()
-        self._stamp = self._stamped()
+        self._stamp = stamp_of(self._file)
         self._users = read_users(self._file)
         self._looked_at_s = time.monotonic()
         self._secret = secrets.token_bytes(32)
@@ -111,18 +117,11 @@ class Passwords:
         if time.monotonic() - self._looked_at_s < LOOK_AGAIN_S:
             return
         self._looked_at_s = time.monotonic()
-        stamp = self._stamped()
+        stamp = stamp_of(self._file)
         if stamp != self._stamp:
             self._users = read_users(self._file)
             self._stamp = stamp
             self._known = {user: known for user, known in self._known.items() if user in self._users}
-
-    def _stamped(self) -> tuple[int, int, int] | None:
-        try:
-            status = self._file.stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def read_users(file: Path) -> dict[str, Hashed]:

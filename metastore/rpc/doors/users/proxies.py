@@ -10,6 +10,7 @@ import pwd
 import socket
 from collections.abc import Mapping
 
+from hive_acid.login import parsed_address
 from metastore.rpc.doors.config import DoorsConfig
 from metastore.settings import SettingError
 
@@ -76,9 +77,7 @@ def _networks(user: str, text: str) -> list[_Network] | None:
 
 
 def _is_within(client: str, networks: list[_Network]) -> bool:
-    address = ipaddress.ip_address(client.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
+    address = parsed_address(client)
     return any(address in network for network in networks)
 
 

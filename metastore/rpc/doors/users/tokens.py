@@ -21,7 +21,8 @@ import jwt
 
 from metastore.observe.log import event
 from metastore.rpc.doors.config import ANY_AUDIENCE, DoorsConfig
-from metastore.rpc.doors.users.passwords import LONGEST
+from metastore.rpc.doors.stamps import Stamp, stamp_of
+from metastore.rpc.doors.users.passwords import is_name
 from metastore.settings import SettingError
 
 LOG = logging.getLogger("metastore.rpc")
@@ -30,7 +31,6 @@ REFRESH_S = 300.0
 REFRESH_LEAST_S = 10.0
 FETCH_S = 5.0
 MOST_KEYS_BYTES = 1 << 20
-_Stamp = tuple[int, int, int]
 
 
 class TokenError(ValueError):
@@ -71,7 +71,7 @@ class Tokens:
         except (jwt.PyJWTError, ValueError, TypeError) as error:
             raise TokenError(f"the token is not accepted: {error}") from None
         user = claims[config.jwt_user_claim]
-        if not isinstance(user, str) or not user.isprintable() or not 0 < len(user.encode()) <= LONGEST:
+        if not isinstance(user, str) or not is_name(user):
             raise TokenError(f"the token is not accepted: its claim {config.jwt_user_claim} names no user")
         return Bearer(user, float(claims["exp"]) + config.jwt_clock_skew_ms / 1000)
 
@@ -90,9 +90,8 @@ class IssuerKeys:
             )
         self._url = url
         self._file = None if parts.scheme in ("https", "http") else Path(parts.path)
-        self._guard = threading.Lock()
         self._reading = threading.Lock()
-        self._stamp: _Stamp | None = None
+        self._stamp: Stamp = None
         self._read_at_s = 0.0
         self._keys: list[jwt.PyJWK] = []
         try:
@@ -116,8 +115,7 @@ class IssuerKeys:
         return found
 
     def _found(self, name: object) -> jwt.PyJWK | None:
-        with self._guard:
-            keys = self._keys
+        keys = self._keys
         if name is None:
             return keys[0] if len(keys) == 1 else None
         return next((key for key in keys if key.key_id == name), None)
@@ -127,7 +125,7 @@ class IssuerKeys:
         if not self._reading.acquire(blocking=False):
             return
         try:
-            if self._file is not None and self._stamp == _stamp(self._file):
+            if self._file is not None and self._stamp == stamp_of(self._file):
                 return
             if self._file is None and time.monotonic() - self._read_at_s < age_s:
                 return
@@ -139,7 +137,7 @@ class IssuerKeys:
 
     def _read(self) -> None:
         if self._file is not None:
-            self._stamp = _stamp(self._file)
+            self._stamp = stamp_of(self._file)
             text = self._file.read_bytes()
         else:
             self._read_at_s = time.monotonic()
@@ -147,9 +145,7 @@ class IssuerKeys:
                 text = answer.read(MOST_KEYS_BYTES + 1)
             if len(text) > MOST_KEYS_BYTES:
                 raise ValueError(f"they have more than {MOST_KEYS_BYTES} bytes")
-        keys = _parsed(text)
-        with self._guard:
-            self._keys = keys
+        self._keys = _parsed(text)
 
     def _complain(self, error: Exception) -> None:
         event(LOG, logging.WARNING, "keys of tokens not read", url=self._url, reason=_words(error))
@@ -171,14 +167,6 @@ def _parsed(text: bytes) -> list[jwt.PyJWK]:
     if not keys:
         raise ValueError("it has no public key of RSA, EC or Ed25519")
     return keys
-
-
-def _stamp(file: Path) -> _Stamp | None:
-    try:
-        status = file.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _words(error: Exception) -> str:
