@@ -267,17 +267,25 @@ def test_a_full_disk_loses_lines_and_tells_how_many(
 
 def test_a_disk_that_is_too_slow_holds_no_call_up(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_module, "MOST_WAITING", 10)
-    goes_on = threading.Event()
+    is_writing, goes_on = threading.Event(), threading.Event()
     write = RotatedFile.write
-    monkeypatch.setattr(RotatedFile, "write", lambda *arguments: goes_on.wait(30) and write(*arguments))
+
+    def slow(rotated: RotatedFile, text: bytes) -> None:
+        is_writing.set()
+        assert goes_on.wait(30)
+        write(rotated, text)
+
+    monkeypatch.setattr(RotatedFile, "write", slow)
     audit = Audit(AuditConfig(file=str(file)))
-    for number in range(100):
+    noted(audit, 0)
+    assert is_writing.wait(30)
+    for number in range(1, 100):
         noted(audit, number)
     goes_on.set()
     audit.close()
     found = lines(file)
-    assert sum(one.get("lost", 0) for one in found) + len([one for one in found if "method" in one]) == 100
-    assert sum(one.get("lost", 0) for one in found) >= 80
+    assert [one["objects"] for one in found if "method" in one] == [[f"d.t{number}"] for number in range(11)]
+    assert [one["lost"] for one in found if "lost" in one] == [89]
 
 
 def test_a_text_that_is_none_is_written_all_the_same(file: Path) -> None:
