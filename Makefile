@@ -52,10 +52,10 @@ demo: install ## ACID on Spark, on real data: New York's flights of 2013
 quick: install ## Formats, rules, texts and one server: under a minute, without Spark
 	@$(BIN)/python -m pytest $(IN_TWO) $(QUICK_TESTS) $(ARGS)
 
-test: install $(VENV)/spark.classes ## The tests; of the longest ones the variants of the day (DAY=N); AFTER_QUICK=1 leaves out those of `make quick`
+test: install $(VENV)/spark.classes ## The tests; of the long ones those of the day (DAY=N); AFTER_QUICK=1 leaves out those of `make quick`
 	@$(BIN)/python -m pytest $(IN_TWO) --sample=$(DAY) $(if $(AFTER_QUICK),$(addprefix --deselect=,$(QUICK_TESTS))) $(ARGS)
 
-test-all: install $(VENV)/spark.classes ## All tests with all variants
+test-all: install $(VENV)/spark.classes ## All tests, the long ones too
 	@$(BIN)/python -m pytest $(IN_TWO) $(ARGS)
 
 # For the tests' JVMs, which start in half the time with it; one that fails is done without.

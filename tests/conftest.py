@@ -13,7 +13,7 @@ from metastore.store.embedded.server import EmbeddedPostgres
 from metastore.store.schema.migrate import upgrade
 from tests.authority import Authority
 from tests.databases import Databases, administer, url_of
-from tests.sampling import Sample, sampled
+from tests.sampling import TURN, Sample, sampled
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,10 +37,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.path not in long)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def sample(request: pytest.FixtureRequest) -> Sample:
-    """What the day has of steps and cases of which there are many."""
-    return Sample(request.config.getoption("sample"))
+    """What the test's turn has of steps and cases of which there are many."""
+    return Sample(request.node.stash.get(TURN, request.config.getoption("sample")))
 
 
 @pytest.fixture(scope="session")

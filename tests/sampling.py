@@ -1,59 +1,66 @@
-"""Of the longest tests `make test` plays some of the variants, and other ones each day: ``--sample=DAY``.
+"""Of the tests that take long `make test` plays some, and other ones each day: ``--sample=DAY``.
 
-A test has variants by its parameters. Of one with Spark, where each takes seconds, a day has every third (of two, the
-one or the other). So it is with other tests that are marked ``sampled``; the mark says another number of days than 3,
-or by ``of`` that tests which bear the same word are variants of one another. A test that does the same at many places,
-such as a kill before each step, takes those of the day by the fixture `sample`. Without the option, as for whoever
-names a test, all are played.
+Long are those with Spark, and those that are marked ``slow`` or ``sampled``. Of a file's long tests, variants counted,
+a day has every fifth and at least one. The mark ``sampled`` may say another number of days than 5, for the variants of
+its test alone, or by ``of`` that tests which bear the same word take turns, wherever they stand. A test that does the
+same at many places, such as a kill before each step, takes some by the fixture `sample`, and others when it is its
+turn again. Without the option, as for whoever names a test, all are played.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
-MARK = "sampled"
+MARK, SLOW = "sampled", "slow"
 SPARK = "spark"
 """The fixture of a test with Spark."""
-DAYS = 3
+DAYS = 5
+THING_TURNS = 3
+"""Within so many turns of its test each thing has its own."""
+TURN = pytest.StashKey[int]()
+"""How often it was a test's turn."""
 
 T = TypeVar("T")
 
 
-def is_played(test: str, variant: int, variants: int, days: int, day: int) -> bool:
-    """Whether a day has the variant of this number. Tests begin at different ones, and each has one on every day."""
-    return (variant + zlib.crc32(test.encode()) + day) % min(days, variants) == 0
+def is_played(group: str, number: int, size: int, days: int, day: int) -> bool:
+    """Whether a day has the test of this number. Groups begin at different ones, and each has one on every day."""
+    return (number + zlib.crc32(group.encode()) + day) % min(days, size) == 0
 
 
 def sampled(items: Sequence[pytest.Item], day: int) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """The tests that are played on a day, and the others."""
-    variants: dict[tuple[str, int], list[pytest.Item]] = {}
+    groups: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in items:
         mark = item.get_closest_marker(MARK)
-        if mark or SPARK in getattr(item, "fixturenames", ()):
-            said = mark.kwargs if mark else {}
-            test = said.get("of", item.nodeid.partition("[")[0])
-            variants.setdefault((test, said.get("days", DAYS)), []).append(item)
+        if mark or item.get_closest_marker(SLOW) or SPARK in getattr(item, "fixturenames", ()):
+            groups.setdefault(_group(item.nodeid, mark.kwargs if mark else {}), []).append(item)
     left_out: set[pytest.Item] = set()
-    for (test, days), of in variants.items():
-        left_out.update(item for number, item in enumerate(of) if not is_played(test, number, len(of), days, day))
+    for (group, days), of in groups.items():
+        for number, item in enumerate(of):
+            item.stash[TURN] = day // min(days, len(of))
+            if not is_played(group, number, len(of), days, day):
+                left_out.add(item)
     return [item for item in items if item not in left_out], [item for item in items if item in left_out]
+
+
+def _group(test: str, said: Mapping[str, Any]) -> tuple[str, int]:
+    """Whose turn is taken together, and within how many days."""
+    whole = test.partition("[" if "days" in said else "::")[0]
+    return said.get("of", whole), said.get("days", DAYS)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What a day has of the many things that a test does in the same way; all without a day."""
+    """What a test's turn has of the many things that it does in the same way; all without a turn."""
 
-    day: int | None
+    turn: int | None
 
-    def of(self, things: Iterable[T], days: int = DAYS) -> list[T]:
-        """Those of the day, each on one of so many in a row: by its name, wherever it stands among the others.
-
-        In a test that is ``sampled`` itself the two numbers of days have no divisor in common: else what has its day
-        when the test has none would never be played.
-        """
-        return [one for one in things if self.day is None or (zlib.crc32(str(one).encode()) + self.day) % days == 0]
+    def of(self, things: Iterable[T], turns: int = THING_TURNS) -> list[T]:
+        """Those of the turn, each in one of so many: by its name, wherever it stands among the others."""
+        return [one for one in things if self.turn is None or (zlib.crc32(str(one).encode()) + self.turn) % turns == 0]

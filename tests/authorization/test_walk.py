@@ -18,6 +18,8 @@ from tests.authorization.world import MAY_NOT, Requests, acid, person, rows
 from tests.caller import INTERNAL, Caller, Refused
 from tests.served import Served
 
+pytestmark = pytest.mark.sampled
+
 METHODS = Path(__file__).parents[2] / "idl" / "methods.tsv"
 NEEDS = needs()
 OPEN = sorted(method for method, need in NEEDS.items() if need in (("anyone",), ("user",)))

@@ -7,10 +7,12 @@ import os
 from collections.abc import Callable
 
 import psycopg2
+import pytest
 
 from tests.bench.catalogue import SETTINGS, Bench
 
 
+@pytest.mark.slow
 def test_every_trial(metastore: Callable[..., str], db_url: str) -> None:
     uri = metastore(**SETTINGS)
     with contextlib.closing(psycopg2.connect(db_url, options="-c search_path=hive_acid")) as database:

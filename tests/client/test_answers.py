@@ -25,6 +25,8 @@ from hive_acid.wire import ttypes
 from tests.client.meddler import Meddler, meddler
 from tests.interrupts import interrupted
 
+pytestmark = pytest.mark.sampled
+
 
 @pytest.fixture
 def proxy(metastore: Callable[..., str]) -> Iterator[Meddler]:

@@ -170,7 +170,7 @@ class Reader:
 def test_minor_and_major(metastore: Callable[..., str], sample: Sample) -> None:
     with connect(metastore(**SETTINGS)) as connection:
         connection.create_database("d")
-        of_day = sample.of(FORMS, days=2)
+        of_day = sample.of(FORMS, turns=2)
         scenes = [Scene(connection, name, form) for name, form in FORMS.items() if name in of_day]
         for scene in scenes:
             scene.write(0, 30)

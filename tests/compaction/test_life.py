@@ -165,6 +165,7 @@ class Life(RuleBasedStateMachine):
         assert self.world.service.aborts_to_clean() == []
 
 
+@pytest.mark.slow
 def test_life(db: Database, tmp_path: Path) -> None:
     machine = type("LifeHere", (Life,), {"db": db, "warehouse": tmp_path, "tables": itertools.count(1)})
     run_state_machine_as_test(

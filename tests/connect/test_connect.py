@@ -9,32 +9,33 @@ from collections.abc import Sequence
 
 import pytest
 
-SELECTED = (
-    ("test_session.py", "change/test_dml.py"),
-    ("change/test_merge.py", "write/test_write.py"),
-)
+from tests.sampling import Sample
+
+DATA_PATH = ("test_session.py", "change/test_dml.py", "change/test_merge.py", "write/test_write.py")
 IN_ALL_WAYS = "enabled/test_behaviour.py"
 
+pytestmark = [
+    *(pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)),
+    pytest.mark.sampled(of="tests over Connect", days=2),
+]
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
-
-@pytest.mark.sampled(days=2)
-@pytest.mark.parametrize("selected", SELECTED)
-def test_the_data_path_over_connect(selected: Sequence[str]) -> None:
+def test_the_data_path_over_connect(sample: Sample) -> None:
     """`make test-connect` runs all of them."""
-    _passes(*(f"tests/spark/{name}" for name in selected))
+    _passes(DATA_PATH, sample)
 
 
-def test_what_all_ways_do_is_done_over_connect(request: pytest.FixtureRequest) -> None:
-    """The same cases with what is expected of them; of each, on a day, in another way than without Connect."""
-    day = request.config.getoption("--sample")
-    _passes(f"tests/spark/{IN_ALL_WAYS}", *([] if day is None else [f"--sample={day + 1}"]))
+def test_what_all_ways_do_is_done_over_connect(sample: Sample) -> None:
+    """The same cases with what is expected of them."""
+    _passes([IN_ALL_WAYS], sample)
 
 
-def _passes(*arguments: str) -> None:
+def _passes(files: Sequence[str], sample: Sample) -> None:
+    """Of these files pass the tests that have their turn when those here have theirs."""
     pytest.importorskip("grpc", reason="the client of Spark Connect needs grpcio, which is not installed here")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(f"tests/spark/{name}" for name in files)]
+    if sample.turn is not None:
+        command.append(f"--sample={sample.turn}")
     environment = {**os.environ, "HIVE_ACID_TEST_CONNECT": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stdout[-6000:]

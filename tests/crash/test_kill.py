@@ -24,8 +24,8 @@ from tests.spark.checker import check_snapshot, check_table, location_of
 from tests.spark.house import House
 
 COMMIT = "metastore.commit_txn"
-STEP_DAYS = 2
-"""So many days have the steps; the statements have three, so that each step of each has its turn within six."""
+STEP_TURNS = 2
+"""Within so many turns of a statement each step has its own."""
 
 _names = itertools.count(1)
 
@@ -147,5 +147,5 @@ def _chosen(steps: list[str], commit: int, sample: Sample) -> list[int]:
     if ALL_STEPS:
         return list(range(len(steps)))
     last = len(steps) - 1
-    of_day = sample.of(dict.fromkeys(steps), days=STEP_DAYS)
+    of_day = sample.of(dict.fromkeys(steps), turns=STEP_TURNS)
     return sorted({commit, *(n for name in of_day for n in (steps.index(name), last - steps[::-1].index(name)))})

@@ -8,6 +8,8 @@ import pytest
 from tests.isolation.run import RunConfig, run
 from tests.isolation.world.chaos import ChaosConfig
 
+pytestmark = pytest.mark.sampled
+
 
 @pytest.mark.slow
 def test_two_servers_through_every_trouble(tmp_path: Path) -> None:

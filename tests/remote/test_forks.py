@@ -10,7 +10,7 @@ import pytest
 from hive_acid.filesystem import files
 from tests.remote.s3 import Store
 
-pytestmark = pytest.mark.maven
+pytestmark = [pytest.mark.maven, pytest.mark.sampled(of="stores beside the disk")]
 
 PROGRAM = """
 import gc, os, sys, threading

@@ -6,7 +6,7 @@ import pytest
 
 from hive_acid.filesystem import files
 
-pytestmark = pytest.mark.maven
+pytestmark = [pytest.mark.maven, pytest.mark.sampled(of="stores beside the disk")]
 
 
 @pytest.fixture(params=["s3", "hdfs"])

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from metastore.store.database import Database
 from tests.catalog.place.place_walk import World
 from tests.remote.s3 import Store
@@ -19,9 +21,11 @@ def walk(db: Database, ground: str) -> None:
     assert world.done
 
 
+@pytest.mark.sampled(of="stores beside the disk")
 def test_on_an_object_store(db: Database, store: Store) -> None:
     walk(db, f"s3a://{store.bucket}/places")
 
 
+@pytest.mark.sampled(of="stores beside the disk")
 def test_on_hdfs(db: Database, hdfs: str) -> None:
     walk(db, f"{hdfs}/places")

@@ -28,7 +28,7 @@ SETTINGS = {
 }
 
 
-@pytest.mark.sampled(of="stores beside the disk", days=2)
+@pytest.mark.sampled(of="stores beside the disk")
 def test_on_s3(store: Store, db_url: str, tmp_path: Path) -> None:
     try:
         settings = store.spark_settings()
@@ -37,7 +37,7 @@ def test_on_s3(store: Store, db_url: str, tmp_path: Path) -> None:
     holds(db_url, f"s3a://{store.bucket}/warehouse", settings, tmp_path)
 
 
-@pytest.mark.sampled(of="stores beside the disk", days=2)
+@pytest.mark.sampled(of="stores beside the disk")
 def test_on_hdfs(hdfs: str, db_url: str, tmp_path: Path) -> None:
     holds(db_url, f"{hdfs}/warehouse", {}, tmp_path)
 

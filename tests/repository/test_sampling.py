@@ -1,10 +1,10 @@
-"""Of the variants of long tests each has its day."""
+"""Each of the long tests has its day."""
 
 from typing import Any
 
 import pytest
 
-from tests.sampling import Sample, is_played, sampled
+from tests.sampling import DAYS, TURN, Sample, is_played, sampled
 
 
 @pytest.mark.parametrize("variants", [1, 2, 3, 4, 7, 39])
@@ -24,34 +24,54 @@ def test_each_variant_has_its_day_and_each_day_its_variant(variants: int, days: 
 class Item:
     """What `sampled` asks of a test; one without words has no mark."""
 
-    def __init__(self, nodeid: str, *fixtures: str, **mark: Any) -> None:
+    def __init__(self, nodeid: str, *fixtures: str, slow: bool = False, **mark: Any) -> None:
         self.nodeid, self.fixturenames = nodeid, fixtures
-        self._mark = pytest.mark.sampled(**mark).mark if mark else None
+        self.stash = pytest.Stash()
+        self._marks = {"slow": slow, "sampled": pytest.mark.sampled(**mark).mark if mark else None}
 
     def get_closest_marker(self, name: str) -> Any:
-        return self._mark
+        return self._marks[name]
 
 
-def test_tests_with_one_word_are_variants_of_one_another() -> None:
-    items: list[Any] = [Item(f"tests/{name}.py::test_{name}", of="backends") for name in "abc"]
-    played = [sampled(items, day)[0] for day in range(3)]
-    assert [len(of_day) for of_day in played] == [1, 1, 1]
-    assert {item.nodeid for of_day in played for item in of_day} == {item.nodeid for item in items}
+def played(items: list[Any], days: int = DAYS) -> list[list[Any]]:
+    found = [sampled(items, day)[0] for day in range(days)]
+    assert {item for of_day in found for item in of_day} == {*items}
+    return found
 
 
-@pytest.mark.parametrize("days", [2, 3])
-def test_each_thing_has_its_day_wherever_it_stands(days: int) -> None:
+def test_tests_with_one_word_take_turns() -> None:
+    items = [Item(f"tests/{name}.py::test_{name}", of="backends") for name in "abc"]
+    assert [len(of_day) for of_day in played(items)] == [1] * DAYS
+
+
+def test_a_number_of_days_is_for_the_variants_of_one_test() -> None:
+    items = [Item(f"tests/a.py::test_{name}[{n}]", days=7) for name in "ab" for n in range(7)]
+    assert [len(of_day) for of_day in played(items, 7)] == [2] * 7
+
+
+@pytest.mark.parametrize("turns", [2, 3])
+def test_each_thing_has_its_turn_wherever_it_stands(turns: int) -> None:
     things = [f"step {number}" for number in range(20)]
-    played = [Sample(day).of(things, days) for day in range(days)]
-    assert sorted(thing for of_day in played for thing in of_day) == sorted(things)
-    assert [Sample(day + days).of(reversed(things), days)[::-1] for day in range(days)] == played
-    assert Sample(None).of(things, days) == things
+    seen = [Sample(turn).of(things, turns) for turn in range(turns)]
+    assert sorted(thing for of_turn in seen for thing in of_turn) == sorted(things)
+    assert [Sample(turn + turns).of(reversed(things), turns)[::-1] for turn in range(turns)] == seen
+    assert Sample(None).of(things, turns) == things
 
 
-def test_variants_with_spark_are_sampled_and_others_only_if_they_are_marked() -> None:
-    with_spark: list[Any] = [Item(f"tests/a.py::test_a[{n}]", "tmp_path", "spark") for n in range(7)]
-    alone: list[Any] = [Item("tests/a.py::test_b", "spark")]
-    without: list[Any] = [Item(f"tests/c.py::test_c[{n}]", "tmp_path") for n in range(7)]
-    played = [sampled([*with_spark, *alone, *without], day)[0] for day in range(3)]
-    assert sorted(len(of_day) for of_day in played) == [8 + 2, 8 + 2, 8 + 3]
-    assert {item for of_day in played for item in of_day} == {*with_spark, *alone, *without}
+@pytest.mark.parametrize("size", range(1, 2 * DAYS))
+def test_the_turns_of_a_test_are_counted(size: int) -> None:
+    items: list[Any] = [Item(f"tests/a.py::test_a[{n}]", "spark") for n in range(size)]
+    turns: dict[Any, list[int]] = {item: [] for item in items}
+    for day in range(20_000, 20_000 + 5 * DAYS):
+        for item in sampled(items, day)[0]:
+            turns[item].append(item.stash[TURN])
+    for of_item in turns.values():
+        assert of_item == list(range(of_item[0], of_item[0] + len(of_item)))
+
+
+def test_of_a_files_long_tests_a_day_has_every_fifth_and_of_the_others_all() -> None:
+    with_spark = [Item(f"tests/a.py::test_a[{n}]", "tmp_path", "spark") for n in range(9)]
+    slow = [Item("tests/a.py::test_b", slow=True)]
+    alone = [Item("tests/b.py::test_b", "spark")]
+    without = [Item(f"tests/a.py::test_c[{n}]", "tmp_path") for n in range(7)]
+    assert [len(of_day) for of_day in played([*with_spark, *slow, *alone, *without])] == [2 + 1 + 7] * DAYS

@@ -12,6 +12,7 @@ import pytest
 from tests.jvm import FOR_SPARK
 
 
+@pytest.mark.sampled(of="stories of minutes")
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)

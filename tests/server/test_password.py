@@ -164,6 +164,7 @@ def test_a_server_is_let_in_and_nothing_shows_the_password(way: str, guarded: st
     assert not shown(PASSWORD, seen)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("way", WAYS)
 def test_a_wrong_password_is_one_sentence_without_it(way: str, guarded: str, tmp_path: Path) -> None:
     arguments, environment = ways(guarded, tmp_path / "home", WRONG)[way]

@@ -110,6 +110,7 @@ def test_memory_of_the_daemon_is_small(serve: Callable[..., Serve], db_url: str)
     assert resident_kb < 150 * 1024
 
 
+@pytest.mark.sampled
 def test_thousands_of_idle_connections_under_a_low_soft_limit(serve: Callable[..., Serve], db_url: str) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
@@ -134,11 +135,13 @@ def test_a_second_server_on_the_same_data_is_refused(serve: Callable[..., Serve]
     )
 
 
+@pytest.mark.sampled
 def doctor(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     status = main(["doctor", "--data-dir", str(data_dir), "--warehouse", str(data_dir.parent / "w")])
     return status, capsys.readouterr().out
 
 
+@pytest.mark.sampled
 def test_doctor_asks_the_running_metastore(
     serve: Callable[..., Serve], data_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,6 +163,7 @@ def test_doctor_asks_the_running_metastore(
     until(lambda: doctor(data_dir, capsys)[0] == 0)
 
 
+@pytest.mark.sampled
 def test_a_postgres_that_dies_is_started_again_and_in_the_end_given_up(
     serve: Callable[..., Serve], data_dir: Path
 ) -> None:

@@ -38,6 +38,8 @@ from tests.observe.scrape import get
 from tests.ports import free_port
 from tests.waiting import stays, until
 
+pytestmark = pytest.mark.sampled
+
 OUTAGE_S = 1.5
 UNKNOWN = "the outcome is unknown"
 DATABASE = "d"

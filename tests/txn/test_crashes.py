@@ -31,6 +31,8 @@ from metastore.txn.write_ids.service import WriteIdService
 from tests.txn.conftest import OWNER
 from tests.waiting import until
 
+pytestmark = pytest.mark.sampled
+
 
 class World:
     """Services over a Postgres that can crash; nothing is flushed but by calls that flush."""

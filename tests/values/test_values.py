@@ -32,6 +32,7 @@ def walk(
         walk.close()
 
 
+@pytest.mark.sampled(of="stories of minutes")
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)

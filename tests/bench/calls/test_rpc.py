@@ -53,6 +53,7 @@ def test_a_scenario_finds_figures_and_no_failure(bench: Bench, name: str) -> Non
         assert record.get("per_second", 1) > 0, record
 
 
+@pytest.mark.slow
 def test_nothing_stays_open(bench: Bench) -> None:
     for section in sections.chosen(["write", "insert", "read", "heartbeat", "growth"]):
         section(bench)
@@ -110,6 +111,7 @@ def test_the_floor_has_a_figure(postgres_url: str, cycle: str) -> None:
     assert floor.measure(postgres_url, cycle, 2, 1.0) > 0
 
 
+@pytest.mark.slow
 def test_the_machine_starts_a_server_and_measures_it(tmp_path: Path) -> None:
     with Machine(tmp_path) as machine:
         (record,) = sections.starts(Bench(machine, [], [1], Options(0.2))).records

@@ -10,6 +10,8 @@ import pytest
 from metastore.store.database import Database
 from tests.catalog.place.place_walk import HOUR_MS, World
 
+pytestmark = pytest.mark.sampled
+
 SECONDS = 8.0
 
 

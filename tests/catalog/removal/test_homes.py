@@ -39,6 +39,7 @@ def settled(db: Database, warehouse: Path) -> CatalogService:
     return catalog
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("place", ["in the warehouse", "elsewhere"])
 def test_a_cleaner_that_is_killed_at_any_step_leaves_no_directory(
     db: Database, db_url: str, warehouse: Path, tmp_path: Path, place: str

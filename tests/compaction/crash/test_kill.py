@@ -30,8 +30,8 @@ from tests.sampling import Sample
 from tests.served import Served
 
 STUCK = {CompactionState.INITIATED, CompactionState.WORKING, CompactionState.READY_FOR_CLEANING}
-STEP_DAYS = 2
-"""So many days have the steps; the scenarios have three, so that each step of each has its turn within six."""
+STEP_TURNS = 2
+"""Within so many turns of a scenario each step has its own."""
 NO_ANSWER = frozenset({"hold_lease", "executor.run"})
 """Steps without an answer of the database, or whose loss ends the server (metastore/store/leases.py tries again)."""
 
@@ -187,7 +187,7 @@ def _chosen(steps: list[str], harm: str, sample: Sample) -> list[Point]:
         return fit
     new = [point for point in fit if point.number == 1 and (point.step, harm) not in _harmed]
     _harmed.update((point.step, harm) for point in new)
-    return sample.of(new, days=STEP_DAYS)
+    return sample.of(new, turns=STEP_TURNS)
 
 
 def _is_fit(step: str, harm: str) -> bool:

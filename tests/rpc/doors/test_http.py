@@ -338,6 +338,7 @@ def jwt_settings(issuer: Issuer, **more: str) -> list[str]:
     return [f"{key}={value}" for key, value in issuer.settings(**more).items()]
 
 
+@pytest.mark.sampled
 def test_tokens(served: Any, issuer: Issuer, tmp_path: Path, authority: Authority) -> None:
     for name in ("ec", "okp"):
         issuer.add(name)

@@ -9,10 +9,14 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+import pytest
+
 from hive_acid.format.snapshot import ValidWriteIdList
 from tests.caller import Caller
 from tests.rpc.statistics.story import Story
 from tests.served import Served
+
+pytestmark = pytest.mark.sampled
 
 SEEDS, STEPS = 5, 70
 PARTITIONS = ("p=x", "p=y")

@@ -96,6 +96,7 @@ print("as it should be")
 """
 
 
+@pytest.mark.sampled(of="stories of minutes")
 @pytest.mark.spark
 @pytest.mark.skipif(OVER_CONNECT, reason="a Spark of its own is started without Connect")
 def test_beside_hive_support(metastore: Callable[..., str], tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def bare(tmp_path: Path) -> Any:
     return {**kept, "PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
+@pytest.mark.slow
 def test_spark_runs_on_the_wheels_java(bare: Any, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=bare, capture_output=True, text=True, timeout=120, check=False

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import pytest
+
 from hive_acid.connection import connect
 
 PROGRAM = """
@@ -25,6 +27,7 @@ assert len(open_now) == 3, open_now
 """
 
 
+@pytest.mark.slow
 def test_a_spark_program_ends_its_snapshots(metastore: Callable[..., str]) -> None:
     uri = metastore()
     done = subprocess.run(

@@ -190,8 +190,8 @@ SHAPES = {
     "insert-only": ({"insert_only": True}, INSERT_ONLY),
 }
 """Of a table and the writers that are tried on it."""
-ROW_DAYS = 2
-"""So many days have the rows; the writers have three, so that each row of each has its turn within six."""
+ROW_TURNS = 2
+"""Within so many turns of a writer each row has its own."""
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_all_writers_keep_to_constraints(acid: AcidSession, shape: dict[str, boo
     wrong: list[Any] = []
     made(acid, **shape)
     keyed = shape.get("keyed", True)
-    for what in sample.of(sorted(ROWS, key=lambda what: ROWS[what][1] is None), days=ROW_DAYS):
+    for what in sample.of(sorted(ROWS, key=lambda what: ROWS[what][1] is None), turns=ROW_TURNS):
         row, broken = ROWS[what]
         breaks = None if broken == "p_there" and not keyed else broken
         if (name, breaks) == ("upsert", "id_there"):
