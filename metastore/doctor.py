@@ -17,7 +17,7 @@ from hive_acid.wire import ttypes
 from metastore.app import ServeOptions, StartError, open_database
 from metastore.filework import files
 from metastore.housekeeping.metrics import take_gauges
-from metastore.rpc.doors.config import JWT, LDAP, PASSWORD
+from metastore.rpc.doors.config import JWT, KERBEROS, LDAP, PASSWORD
 from metastore.rpc.doors.doors import Doors
 from metastore.store.connections.failures import first_line
 from metastore.store.embedded.server import ADDRESS_FILE, DataDirectoryInUseError, EmbeddedPostgres, has_data
@@ -120,9 +120,10 @@ def _doors(options: ServeOptions) -> str:
         name
         for name, is_asked in (
             ("TLS", config.use_tls),
-            ("passwords", config.authentication == PASSWORD),
-            ("a directory", config.authentication == LDAP),
-            ("tokens", config.authentication == JWT),
+            ("passwords", config.asks_for == PASSWORD),
+            ("a directory", config.asks_for == LDAP),
+            ("tokens", config.asks_for == JWT),
+            ("Kerberos", config.asks_for == KERBEROS),
         )
         if is_asked
     ]

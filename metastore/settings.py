@@ -40,6 +40,9 @@ _LARGEST_INTEGER = 2**31 - 1
 
 Number = TypeVar("Number", int, float)
 
+_OF_THE_ENVIRONMENT = {"hadoop.security.auth.to.local": "hadoop.security.auth_to_local"}
+"""Its variables have underscores for dots, and so cannot say what has both."""
+
 
 class SettingError(ValueError):
     """A setting's name or value, or the file that gives it, is not acceptable."""
@@ -221,7 +224,7 @@ def spelling(key: str) -> str:
     for prefix in ("hive.metastore.", "metastore."):
         if key.startswith(prefix):
             return "hive." + key.removeprefix(prefix)
-    return key
+    return _OF_THE_ENVIRONMENT.get(key, key)
 
 
 def settings_of(config: type[Any]) -> Iterator[tuple[str, Setting]]:

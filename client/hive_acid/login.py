@@ -1,17 +1,18 @@
-"""Who we are to a metastore that asks: a password, by SASL PLAIN and then frames (wire.md §2.6), or a token."""
+"""Who we are to a metastore that asks: a password, a ticket of Kerberos, or a token."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import socket
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from hive_acid.errors import AddressError, LoginError
+from hive_acid.errors import AddressError
+from hive_acid.sasl.frames import Mechanism, Plain
+from hive_acid.sasl.kerberos import Ticket, name_of_ticket
+from hive_acid.sasl.seals import LAYERS, layers
 
 PASSWORD_FILE = "HIVE_ACID_PASSWORD_FILE"
 """The variable of the environment that names a file with the password."""
@@ -19,11 +20,12 @@ TOKEN_FILE = "HIVE_ACID_TOKEN_FILE"
 """The variable that names a file with a token, for an address that begins with http."""
 IN_CLEAR = "HIVE_ACID_PASSWORD_IN_CLEAR"
 """``true`` there lets a password or a token go to another machine without TLS."""
-_START, _OK, _COMPLETE = 1, 2, 5
-_MOST_BYTES = 64 * 1024
-_MOST_FRAME_BYTES = 1 << 20
-_message = struct.Struct(">BI")
-_frame = struct.Struct(">I")
+KERBEROS = "HIVE_ACID_KERBEROS"
+"""The variable that names the metastore's principal, such as ``hive/_HOST@EXAMPLE.COM``: we come with a ticket."""
+KEYTAB = "HIVE_ACID_KERBEROS_KEYTAB"
+"""The variable that names a keytab of ours; without it the ticket is that of the cache."""
+PRINCIPAL = "HIVE_ACID_KERBEROS_PRINCIPAL"
+"""The variable that names our own principal, if the cache or the keytab has several."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,54 @@ class Login:
                 f"cannot read the password in {file}: {getattr(error, 'strerror', None) or error}"
             ) from None
         return cls(user, password, environ.get(IN_CLEAR, "").lower() == "true")
+
+    def mechanism(self, host: str, acts_as: str | None) -> Mechanism:
+        """What proves it by SASL, to be let in as another user if one is named. Raises LoginError."""
+        return Plain(self.user, self.password, acts_as if acts_as and acts_as != self.user else "")
+
+
+@dataclass(frozen=True)
+class Kerberos:
+    """A ticket of Kerberos says who we are: that of the cache (``kinit``), or one got with a keytab.
+
+    It needs the package gssapi: ``pip install 'hive-acid[kerberos]'``. Where Kerberos is on this machine, and where the
+    cache is, its own files and variables say (``krb5.conf``, ``KRB5_CONFIG``, ``KRB5CCNAME``).
+    """
+
+    service: str = "hive/_HOST"
+    """The metastore's principal; ``_HOST`` is the host of the address, as Kerberos names it."""
+    principal: str | None = None
+    """Ours, such as ``ann@EXAMPLE.COM``; None for that of the cache or the keytab."""
+    keytab: str | None = None
+    """A file with our key; None for the ticket of the cache."""
+    protection: str = ",".join(reversed(LAYERS))
+    """What follows: ``authentication`` leaves it as it is, ``integrity`` shows who changes it, ``privacy`` hides it.
+
+    Of several, with commas between, the first is taken that the metastore offers.
+    """
+
+    def __post_init__(self) -> None:
+        try:
+            layers(self.protection)
+        except ValueError as error:
+            raise AddressError(f"Kerberos: protection={error}") from None
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Kerberos | None:
+        """The one of the variables `KERBEROS`, `PRINCIPAL` and `KEYTAB`, if the first is there."""
+        service = environ.get(KERBEROS)
+        if not service:
+            return None
+        return cls(service, environ.get(PRINCIPAL) or None, environ.get(KEYTAB) or None)
+
+    @property
+    def user(self) -> str:
+        """The first part of our principal. Raises LoginError if there is no ticket, and no package for it."""
+        return name_of_ticket(self.principal, self.keytab)
+
+    def mechanism(self, host: str, acts_as: str | None) -> Mechanism:
+        """What proves it by SASL, to be let in as another user if one is named. Raises LoginError."""
+        return Ticket(self.service, host, self.principal, self.keytab, layers(self.protection), acts_as or "")
 
 
 @dataclass(frozen=True)
@@ -84,48 +134,6 @@ def check_secrecy(sock: socket.socket, login: Login | Token, is_encrypted: bool)
             f"the {'password' if isinstance(login, Login) else 'token'} would go to another machine for everybody on "
             f"the way to read: give thrift+tls:// or https://, or in_clear=True or {IN_CLEAR}=true"
         )
-
-
-class SaslSocket:
-    """A socket behind the negotiation: what is written gets a frame, what is read loses it."""
-
-    def __init__(self, carrier: Any, login: Login, acts_as: str | None = None, *, is_encrypted: bool) -> None:
-        """`carrier` is thriftpy2's, open. Raises LoginError if we are not let in, AddressError if we must not ask."""
-        self._socket = carrier
-        self._left = 0
-        check_secrecy(carrier.sock, login, is_encrypted)
-        other = acts_as if acts_as and acts_as != login.user else ""
-        if "\0" in f"{other}{login.user}{login.password}":
-            raise LoginError("neither a user nor the password may contain a zero byte")
-        response = f"{other}\0{login.user}\0{login.password}".encode()
-        self._socket.write(_message.pack(_START, 5) + b"PLAIN" + _message.pack(_OK, len(response)) + response)
-        status, length = _message.unpack(self._exactly(_message.size))
-        words = self._exactly(min(length, _MOST_BYTES)).decode("utf-8", "replace")
-        if status != _COMPLETE:
-            raise LoginError(f"the metastore does not let {login.user} in: {words}")
-
-    def read(self, size: int) -> bytes:
-        """Some bytes, at most so many. Raises TTransportException at the end."""
-        while not self._left:
-            (self._left,) = _frame.unpack(self._exactly(_frame.size))
-        found: bytes = self._socket.read(min(size, self._left))
-        self._left -= len(found)
-        return found
-
-    def write(self, data: bytes) -> None:
-        """Send bytes in frames, none of which is too large for a server of Java's."""
-        for at in range(0, len(data), _MOST_FRAME_BYTES):
-            piece = data[at : at + _MOST_FRAME_BYTES]
-            self._socket.write(_frame.pack(len(piece)) + piece)
-
-    def flush(self) -> None:
-        """Part of what a transport has; every frame is sent when it is written."""
-
-    def _exactly(self, size: int) -> bytes:
-        found = b""
-        while len(found) < size:
-            found += self._socket.read(size - len(found))
-        return found
 
 
 def is_loopback(address: str) -> bool:

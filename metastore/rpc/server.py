@@ -30,7 +30,7 @@ from metastore.rpc.doors.doors import Doors
 from metastore.rpc.doors.knocks import spoken
 from metastore.rpc.encoding.framing import BEGINNING, BudgetError, MessageScanner, ProtocolError
 from metastore.rpc.limits.crowd import Crowd
-from metastore.rpc.limits.debts import Debts
+from metastore.rpc.limits.debts import Debts, unfinished
 from metastore.rpc.limits.scans import PIECE_ELEMENTS, Scans
 from metastore.rpc.request import Request
 from metastore.rpc.streaming import READER_PATIENCE_S
@@ -38,8 +38,6 @@ from metastore.rpc.streaming import READER_PATIENCE_S
 LOG = logging.getLogger("metastore.rpc")
 READ_AHEAD_BYTES = 256 * 1024
 """A client that sends on while its call runs is held back beyond this."""
-FINE_BYTES_PER_S = 256 * 1024
-"""Who sends so fast may take longer than the time-out of requests."""
 STOP_WAIT_S = 10.0
 LOOK_S = 1.0
 """How often clients are looked for that take too long."""
@@ -244,10 +242,7 @@ class ThriftConnection(asyncio.Protocol):
         if self._is_scanning:  # that is our slowness
             return None
         if self._taken is None:
-            patience_s = config.request_timeout_ms / 1000
-            if now - since_s > patience_s + size_bytes / FINE_BYTES_PER_S:
-                return f"the request has not come whole within {patience_s:g} s"
-            return None
+            return unfinished(since_s, size_bytes, config)
         unread = self._transport.get_write_buffer_size() if self._transport is not None else 0
         if unread != self._read_at[0]:
             self._read_at = unread, now
@@ -358,7 +353,9 @@ class ThriftServer:
 
     def _connection(self) -> asyncio.Protocol:
         connection = ThriftConnection(self)
-        return connection if self._doors is None else self._doors.before(connection, self.connections, self.debts)
+        if self._doors is None:
+            return connection
+        return self._doors.before(connection, self.connections, self.debts, self._config.max_message_bytes)
 
     def _look(self) -> None:
         """Close the connections of clients that take too long."""

@@ -19,6 +19,7 @@ from tests.clients.conftest import jars_of_generation
 from tests.clients.java.client import JavaHive
 from tests.clients.java.maven import NotFetchedError
 from tests.rpc.doors.issuer import Issuer
+from tests.rpc.doors.realm import REALM, Realm, missing, realm
 from tests.served import Served, served
 
 pytestmark = pytest.mark.spark
@@ -146,3 +147,58 @@ def test_hives_client_with_a_token(
         issuer.add("ec")
         with pytest.raises(Refused, match="401"):
             hive.connect(running.uri, **token).getAllDatabases()
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
+    if (words := missing()) is not None:
+        pytest.skip(words)
+    with realm(tmp_path_factory.mktemp("realm")) as running:
+        running.add("ann")
+        running.add("hive/localhost")
+        yield running
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_hives_client_with_a_ticket(
+    generation: int,
+    house: Realm,
+    postgres_url: str,
+    template: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As Hadoop's clients come in, whatever they ask for behind their login; 2.3.10 is that of PySpark."""
+    house.enter(monkeypatch)
+    try:
+        jars = jars_of_generation(generation)
+    except NotFetchedError as error:
+        pytest.skip(str(error))
+    settings = {
+        "hive.metastore.sasl.enabled": "true",
+        "hive.metastore.kerberos.keytab.file": str(house.keytab("hive/localhost")),
+        "hive.metastore.kerberos.principal": f"hive/localhost@{REALM}",
+    }
+    options = [f"-Djava.security.krb5.conf={house.environment['KRB5_CONFIG']}"]
+    with (
+        served(postgres_url, template, tmp_path / "warehouse", settings) as running,
+        JavaHive(generation, jars, tmp_path, options) as hive,
+    ):
+        ticket = {
+            "hadoop.security.authentication": "kerberos",
+            "hive.metastore.sasl.enabled": "true",
+            "hive.metastore.kerberos.principal": f"hive/_HOST@{REALM}",
+        }
+        address = running.uri.replace("127.0.0.1", "localhost")  # Hive 3 alone asks for the name of an address
+        hive.log_in(f"ann@{REALM}", house.keytab("ann"), **ticket)
+        for protection in ("authentication", "integrity", "privacy"):
+            client = hive.connect(address, **ticket, **{"hadoop.rpc.protection": protection})
+            walked(client, hive, f"ticket_{protection}")
+            assert client.getDatabase("default") is not None
+            large = hive.struct("Database", name="large", description="x" * 2_000_000, parameters={})
+            client.createDatabase(large)
+            assert len(client.getDatabase("large").getDescription()) == 2_000_000
+            client.dropDatabase("large")
+            client.close()
+        with pytest.raises(Py4JJavaError):
+            hive.connect(address, **ticket | {"hive.metastore.kerberos.principal": f"ann@{REALM}"})

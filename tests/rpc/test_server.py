@@ -50,6 +50,7 @@ class Running:
         self.server.dispatcher.close()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
+        self.loop.close()
         self.workers.shutdown()
 
 

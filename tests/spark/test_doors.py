@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 import hive_acid.spark
 from metastore.rpc.doors.users.passwords import change
 from tests.authority import Authority
+from tests.rpc.doors.realm import REALM, missing, realm
 from tests.served import served
 
 pytestmark = pytest.mark.spark
@@ -50,3 +51,39 @@ def test_a_session_logs_in(
             writer = read.writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path / "checkpoint"))
             writer.trigger(availableNow=True).start().awaitTermination()
             assert sorted(map(tuple, acid.table("d.t").collect())) == [(1, "a"), (2, "c"), (3, "s")]
+
+
+def test_a_session_has_a_ticket(
+    spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the settings that Hive's client in Spark takes."""
+    if (words := missing()) is not None:
+        pytest.skip(words)
+    (tmp_path / "realm").mkdir()
+    with realm(tmp_path / "realm") as house:
+        house.enter(monkeypatch)
+        house.add("ann")
+        settings = {
+            "metastore.authentication": "kerberos",
+            "metastore.kerberos.keytab.file": str(house.add("hive/localhost")),
+            "metastore.kerberos.principal": f"hive/localhost@{REALM}",
+        }
+        monkeypatch.setenv("KRB5CCNAME", str(house.ticket("ann")))
+        with served(postgres_url, template, tmp_path / "warehouse", settings) as running:
+            told = {
+                "spark.hadoop.hive.metastore.uris": running.uri.replace("127.0.0.1", "localhost"),
+                "spark.hadoop.hive.metastore.sasl.enabled": "true",
+                "spark.hadoop.hive.metastore.kerberos.principal": f"hive/_HOST@{REALM}",
+            }
+            for key, value in told.items():
+                spark.conf.set(key, value)
+            try:
+                with hive_acid.spark.enable(spark) as acid:
+                    assert acid.connection.user == "ann"
+                    spark.sql("CREATE DATABASE d")
+                    spark.sql("CREATE TABLE d.t (id int)")
+                    spark.sql("INSERT INTO d.t VALUES (1), (2)")
+                    assert spark.table("d.t").count() == 2
+            finally:
+                for key in told:
+                    spark.conf.unset(key)

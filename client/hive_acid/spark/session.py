@@ -27,6 +27,7 @@ from hive_acid.connection import Connection, connect
 from hive_acid.errors import ScriptError, SqlError
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.format.progress import progress_parameter
+from hive_acid.login import Kerberos
 from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark.jvm.forked import check_spark
 from hive_acid.spark.jvm.interrupts import watch
@@ -230,8 +231,8 @@ def session(
     )
 
 
-def connected(spark: SparkSession, metastore: str | Connection) -> Connection:
+def connected(spark: SparkSession, metastore: str | Connection, login: Kerberos | None = None) -> Connection:
     """An open connection as it is, or one to an address, which calls us as the Spark application is called."""
     if isinstance(metastore, Connection):
         return metastore
-    return connect(metastore, application=spark.conf.get("spark.app.name", None))
+    return connect(metastore, application=spark.conf.get("spark.app.name", None), login=login)

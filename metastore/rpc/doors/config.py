@@ -6,10 +6,11 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hive_acid.sasl.seals import LAYERS, layers
 from metastore.settings import SettingError, boolean, choice, duration, names, text, texts
 
 LOCAL, NONE, NOSASL, PASSWORD, LDAP = "local", "none", "nosasl", "password", "ldap"
-JWT, CERTIFICATE = "jwt", "certificate"
+JWT, CERTIFICATE, KERBEROS = "jwt", "certificate", "kerberos"
 BINARY, HTTP = "binary", "http"
 ANY_AUDIENCE = "*"
 
@@ -17,6 +18,12 @@ ANY_AUDIENCE = "*"
 def _networks(said: str) -> tuple[str, ...]:
     """Addresses and networks with commas between. Raises ValueError for what is none."""
     return tuple(str(ipaddress.ip_network(one.strip())) for one in said.split(",") if one.strip())
+
+
+def _protections(said: str) -> tuple[str, ...]:
+    """Hadoop's words with commas between. Raises ValueError for another."""
+    numbers = layers(said)
+    return tuple(word for word, number in LAYERS.items() if number in numbers)
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,8 @@ class DoorsConfig:
         "password is whoever has one in metastore.authentication.password.file, by SASL PLAIN, or by HTTP's Basic; "
         "ldap is whoever has one in a directory, in the same way; jwt "
         "is whoever has a token, over HTTP; certificate is whoever has one of metastore.tls.client.ca, whose common "
-        "name is the user.",
-        (LOCAL, NONE, NOSASL, PASSWORD, LDAP, JWT, CERTIFICATE),
+        "name is the user; kerberos is whoever has a ticket, by SASL GSSAPI.",
+        (LOCAL, NONE, NOSASL, PASSWORD, LDAP, JWT, CERTIFICATE, KERBEROS),
         hive="NOSASL",
         why="A port that asks nobody is opened to others on purpose only.",
     )
@@ -148,6 +155,40 @@ class DoorsConfig:
         _networks,
     )
 
+    use_sasl: bool = boolean(
+        "metastore.sasl.enabled",
+        "false",
+        "true is metastore.authentication=kerberos, as Hive says it.",
+        hive="false",
+    )
+    kerberos_keytab: str = text(
+        "metastore.kerberos.keytab.file",
+        "",
+        "File with the keys of metastore.kerberos.principal. It is read for each client.",
+        hive="",
+    )
+    kerberos_principal: str = text(
+        "metastore.kerberos.principal",
+        "hive/_HOST",
+        "For whom clients have tickets, such as hive/_HOST@EXAMPLE.COM; _HOST is the full name of this machine.",
+        hive="hive-metastore/_HOST@EXAMPLE.COM",
+        why="The realm is that of the machine, unless it is said.",
+    )
+    auth_to_local: str = text(
+        "hadoop.security.auth_to_local",
+        "DEFAULT",
+        "By which rules principals become users, with blanks between: RULE:[n:text](pattern)s/pattern/text/ or "
+        "DEFAULT, which takes the first part of those of the metastore's own realm.",
+        hive="DEFAULT",
+    )
+    protection: tuple[str, ...] = names(
+        "hadoop.rpc.protection",
+        ",".join(LAYERS),
+        "What clients of Kerberos may ask for behind their login: authentication leaves bytes as they are, integrity "
+        "shows who changes them, privacy hides them.",
+        _protections,
+    )
+
     proxy_hosts: Mapping[str, str] = texts(
         "hadoop.proxyuser.*.hosts",
         "From where a user may act for others: addresses, networks and names with commas between, or * for everywhere.",
@@ -197,6 +238,20 @@ class DoorsConfig:
                 "metastore.authentication=certificate needs metastore.use.SSL=true and metastore.tls.client.ca",
             ),
             (
+                self.use_sasl and self.authentication not in (LOCAL, KERBEROS),
+                f"metastore.sasl.enabled=true is Kerberos, and metastore.authentication={self.authentication} is "
+                "something else: say one of them",
+            ),
+            (
+                self.asks_for == KERBEROS and self.transport == HTTP,
+                "metastore.authentication=kerberos needs metastore.server.thrift.transport.mode=binary: over HTTP "
+                "there are tokens (jwt)",
+            ),
+            (
+                self.asks_for == KERBEROS and not self.kerberos_keytab,
+                "metastore.authentication=kerberos needs metastore.kerberos.keytab.file: where are its keys?",
+            ),
+            (
                 bool(self.proxy_header) and self.transport != HTTP,
                 "metastore.authentication.proxy.header needs metastore.server.thrift.transport.mode=http",
             ),
@@ -210,14 +265,19 @@ class DoorsConfig:
                 raise SettingError(words)
 
     @property
+    def asks_for(self) -> str:
+        """What `metastore.authentication` says, or Hive's elder setting."""
+        return KERBEROS if self.use_sasl and self.authentication == LOCAL else self.authentication
+
+    @property
     def proves_users(self) -> bool:
         """Whether who comes in has shown who it is."""
-        return self.authentication in (PASSWORD, LDAP, JWT, CERTIFICATE)
+        return self.asks_for in (PASSWORD, LDAP, JWT, CERTIFICATE, KERBEROS)
 
     def danger(self) -> str:
         """What is wrong if other machines reach the port, and what to do; empty if nothing is."""
         if self.proves_users:
-            if self.use_tls or self.password_in_clear:
+            if self.use_tls or self.password_in_clear or self.asks_for == KERBEROS:
                 return ""
             shown = "tokens" if self.authentication == JWT else "passwords"
             return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -49,6 +50,8 @@ class House(NamedTuple):
     workers: Workers
     """They do what takes longer than the event loop has time for."""
     audit: Audit | None
+    most_message_bytes: int
+    """Of one request of Thrift's."""
 
 
 class Door(asyncio.Protocol):
@@ -181,12 +184,15 @@ class Door(asyncio.Protocol):
 class Passage(asyncio.Transport):
     """The transport that a connection behind a door has: the one before it, but for what is written."""
 
-    def __init__(self, outer: asyncio.Transport) -> None:
+    def __init__(self, outer: asyncio.Transport, identity: Identity | None = None) -> None:
         super().__init__()
         self.outer = outer
+        self._identity = identity
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As of the transport before."""
+        """As of the transport before, and who has come in by this door."""
+        if name == IDENTITY and self._identity is not None:
+            return self._identity
         return self.outer.get_extra_info(name, default)
 
     def is_closing(self) -> bool:
@@ -212,3 +218,83 @@ class Passage(asyncio.Transport):
     def abort(self) -> None:
         """Cut the connection."""
         self.outer.abort()
+
+
+class CostlyPassage(Passage):
+    """One where writing takes arithmetic: of much that is written each turn of the event loop does a piece."""
+
+    def __init__(
+        self,
+        outer: asyncio.Transport,
+        identity: Identity | None,
+        most_bytes: int,
+        send: Callable[[bytes | memoryview], None],
+        say_goodbye: Callable[[], None] | None = None,
+    ) -> None:
+        """`send` writes a piece of at most so many bytes, `say_goodbye` what comes after the last one."""
+        super().__init__(outer, identity)
+        self._most_bytes = most_bytes
+        self._send = send
+        self._say_goodbye = say_goodbye
+        self._waiting: deque[memoryview] = deque()
+        self._is_ending = False
+        self._is_due = False
+        self.is_held = False
+
+    def write(self, data: Any) -> None:
+        """Do and send it."""
+        if self._is_ending or self.outer.is_closing():
+            return
+        if not (self._waiting or self.is_held) and len(data) <= self._most_bytes:
+            self._send(data)
+            return
+        whole = memoryview(data)
+        self._waiting.extend(whole[at : at + self._most_bytes] for at in range(0, len(whole), self._most_bytes))
+        self._go_on()
+
+    def hold(self) -> None:
+        """Write nothing until `let_go`."""
+        self.is_held = True
+
+    def let_go(self) -> None:
+        """Write what has waited."""
+        self.is_held = False
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._waiting and not (self.is_held or self._is_due):
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._write_on)
+
+    def _write_on(self) -> None:
+        self._is_due = False
+        if self.outer.is_closing():
+            self._waiting.clear()
+            return
+        if self.is_held:
+            return
+        self._send(self._waiting.popleft())
+        if self._waiting:
+            self._go_on()
+        elif self._is_ending:
+            self._end()
+
+    def is_closing(self) -> bool:
+        """Whether it is being closed."""
+        return self._is_ending or super().is_closing()
+
+    def get_write_buffer_size(self) -> int:
+        """What is written and not sent."""
+        return super().get_write_buffer_size() + sum(map(len, self._waiting))
+
+    def close(self) -> None:
+        """Close when all that is written is sent."""
+        if not self.is_closing():
+            self._is_ending = True
+            if not self._waiting:
+                self._end()
+
+    def _end(self) -> None:
+        if self._say_goodbye is not None:
+            self._say_goodbye()
+        self.outer.close()

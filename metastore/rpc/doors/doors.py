@@ -7,10 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hive_acid.sasl.gss import GSSAPI
 from metastore.rpc.audit.audit import Audit
 from metastore.rpc.doors.certificates import Certificates
-from metastore.rpc.doors.config import CERTIFICATE, HTTP, LDAP, PASSWORD, DoorsConfig
+from metastore.rpc.doors.config import CERTIFICATE, HTTP, KERBEROS, LDAP, PASSWORD, DoorsConfig
 from metastore.rpc.doors.door import House
+from metastore.rpc.doors.mechanisms.mechanism import Mechanism
+from metastore.rpc.doors.mechanisms.plain import PLAIN, PlainMechanism
 from metastore.rpc.doors.sasl import SaslDoor
 from metastore.rpc.doors.tls import TlsDoor
 from metastore.rpc.doors.users.guests import Guests
@@ -40,14 +43,20 @@ class Doors:
         config.check()
         self._audit = audit
         self._certificates = Certificates(config) if config.use_tls else None
-        self._names_user = config.authentication == CERTIFICATE
-        passwords = Passwords(config.password_file) if config.authentication == PASSWORD else None
-        directory = _directory(config) if config.authentication == LDAP else None
+        asks_for = config.asks_for
+        self._names_user = asks_for == CERTIFICATE
+        passwords = Passwords(config.password_file) if asks_for == PASSWORD else None
+        directory = _directory(config) if asks_for == LDAP else None
         self.proxies = Proxies(config)
         self._workers = Workers(THREADS)
         self._askers = self._workers if directory is None else Workers(ASKING_THREADS)
         known = passwords or directory
         self._guests = None if known is None else Guests(known, self._workers)
+        self._mechanisms: dict[str, Callable[[str], Mechanism]] = {}
+        if known is not None:
+            self._mechanisms[PLAIN] = partial(PlainMechanism, known, self.proxies)
+        if asks_for == KERBEROS:
+            self._mechanisms[GSSAPI] = _kerberos(config, self.proxies)
         self._over_http = _over_http(config, self._guests, self.proxies) if config.transport == HTTP else None
 
     def close(self) -> None:
@@ -63,13 +72,15 @@ class Doors:
             return "http" if self._certificates is None else "https"
         return "thrift" if self._certificates is None else "thrift+tls"
 
-    def before(self, connection: asyncio.Protocol, crowd: Crowd, debts: Debts) -> asyncio.Protocol:
+    def before(
+        self, connection: asyncio.Protocol, crowd: Crowd, debts: Debts, most_message_bytes: int
+    ) -> asyncio.Protocol:
         """The outermost door of a new connection, or the connection itself."""
-        house = House(crowd, debts, self._askers, self._audit)
+        house = House(crowd, debts, self._askers, self._audit, most_message_bytes)
         if self._over_http is not None:
             connection = self._over_http(connection, house)
-        elif self._guests is not None:
-            connection = SaslDoor(connection, house, self._guests, self.proxies)
+        elif self._mechanisms:
+            connection = SaslDoor(connection, house, self._mechanisms, self._guests)
         if self._certificates is not None:
             connection = TlsDoor(
                 connection, house._replace(workers=self._workers), self._certificates, names_user=self._names_user
@@ -77,13 +88,19 @@ class Doors:
         return connection
 
 
-# Libraries for HTTP, tokens and LDAP take 15 MB: they are loaded where they are used.
+# Libraries for HTTP, tokens, LDAP and Kerberos take 15 MB: they are loaded where they are used.
 
 
 def _directory(config: DoorsConfig) -> Directory:
     from metastore.rpc.doors.users.directory import Directory
 
     return Directory(config)
+
+
+def _kerberos(config: DoorsConfig, proxies: Proxies) -> Callable[[str], Mechanism]:
+    from metastore.rpc.doors.mechanisms.kerberos import Kerberos
+
+    return Kerberos(config, proxies).met_by
 
 
 def _over_http(

@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections import deque
 from typing import Any
 
 from metastore.rpc.doors.certificates import Certificates
-from metastore.rpc.doors.door import IDENTITY, Door, House, Identity, Passage
+from metastore.rpc.doors.door import CostlyPassage, Door, House, Identity
 from metastore.rpc.doors.knocks import HANDSHAKE, spoken
 
 MOST_HANDSHAKE_BYTES = 64 * 1024
@@ -88,7 +87,7 @@ class TlsDoor(Door):
         self._is_shaking = False
         if self._transport is None or self._transport.is_closing():
             return
-        self.flush()
+        self._flush()
         if outcome is None:
             assert self._tls is not None
             identity = None
@@ -99,7 +98,7 @@ class TlsDoor(Door):
                     return
                 identity = Identity(user, user)
                 self._note_login(user)
-            self._let_in(_TlsTransport(self._transport, self, identity))
+            self._let_in(CostlyPassage(self._transport, identity, PIECE_BYTES, self._encrypt, self._say_goodbye))
             if self._arrived:
                 self._incoming.write(self._arrived)
                 self._arrived.clear()
@@ -126,88 +125,32 @@ class TlsDoor(Door):
         except ssl.SSLZeroReturnError:
             is_over = True
         except ssl.SSLError as error:
-            self.flush()
+            self._flush()
             self.refuse(f"what came is not TLS: {_words(error)}")
             return
-        self.flush()
+        self._flush()
         if pieces:
             self._inner.data_received(pieces[0] if len(pieces) == 1 else b"".join(pieces))
         if is_over and self._transport is not None:
             self._transport.close()
 
-    def encrypt(self, piece: bytes | memoryview) -> None:
+    def _encrypt(self, piece: bytes | memoryview) -> None:
         """Write a piece of what the connection says."""
         assert self._tls is not None
         self._tls.write(piece)
-        self.flush()
+        self._flush()
 
-    def say_goodbye(self) -> None:
+    def _say_goodbye(self) -> None:
         """Write that nothing more comes."""
         assert self._tls is not None
         with contextlib.suppress(ssl.SSLError):  # the client has not said the same yet
             self._tls.unwrap()
-        self.flush()
+        self._flush()
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Send what TLS has written."""
         if self._outgoing.pending and self._transport is not None:
             self._transport.write(self._outgoing.read())
-
-
-class _TlsTransport(Passage):
-    """What the connection writes is encrypted, the next piece of much of it in the next turn of the event loop."""
-
-    def __init__(self, outer: asyncio.Transport, door: TlsDoor, identity: Identity | None) -> None:
-        super().__init__(outer)
-        self._door = door
-        self._identity = identity
-        self._waiting: deque[memoryview] = deque()
-        self._is_ending = False
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As of the transport before, and who has come in by a certificate."""
-        return self._identity if name == IDENTITY else super().get_extra_info(name, default)
-
-    def write(self, data: Any) -> None:
-        """Encrypt and send."""
-        if self._is_ending or self.outer.is_closing():
-            return
-        if not self._waiting and len(data) <= PIECE_BYTES:
-            self._door.encrypt(data)
-            return
-        if not self._waiting:
-            asyncio.get_running_loop().call_soon(self._write_on)
-        whole = memoryview(data)
-        self._waiting.extend(whole[at : at + PIECE_BYTES] for at in range(0, len(whole), PIECE_BYTES))
-
-    def _write_on(self) -> None:
-        if self.outer.is_closing():
-            self._waiting.clear()
-            return
-        self._door.encrypt(self._waiting.popleft())
-        if self._waiting:
-            asyncio.get_running_loop().call_soon(self._write_on)
-        elif self._is_ending:
-            self._end()
-
-    def is_closing(self) -> bool:
-        """Whether it is being closed."""
-        return self._is_ending or super().is_closing()
-
-    def get_write_buffer_size(self) -> int:
-        """What is written and not sent."""
-        return super().get_write_buffer_size() + sum(map(len, self._waiting))
-
-    def close(self) -> None:
-        """Close when all that is written is sent."""
-        if not self.is_closing():
-            self._is_ending = True
-            if not self._waiting:
-                self._end()
-
-    def _end(self) -> None:
-        self._door.say_goodbye()
-        self.outer.close()
 
 
 _WAITING = "waiting"

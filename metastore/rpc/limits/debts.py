@@ -10,6 +10,19 @@ import time
 from collections import Counter
 from typing import Protocol
 
+from metastore.rpc.config import ServerConfig
+
+FINE_BYTES_PER_S = 256 * 1024
+"""Who sends so fast may take longer than the time-out of requests."""
+
+
+def unfinished(since_s: float, size_bytes: int, config: ServerConfig) -> str | None:
+    """What is wrong with a client of whose request so much has come since then; None if nothing is."""
+    patience_s = config.request_timeout_ms / 1000
+    if time.monotonic() - since_s > patience_s + size_bytes / FINE_BYTES_PER_S:
+        return f"the request has not come whole within {patience_s:g} s"
+    return None
+
 
 class Debtor(Protocol):
     """A connection."""

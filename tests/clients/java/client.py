@@ -35,10 +35,11 @@ _WRAPPERS = {"UndeclaredThrowableException", "InvocationTargetException"}
 class JavaHive(JavaProcess):
     """The classes of one release in a running JVM; `generation` is 2, 3 or 4."""
 
-    def __init__(self, generation: int, jars: Sequence[Path], scratch: Path) -> None:
+    def __init__(self, generation: int, jars: Sequence[Path], scratch: Path, options: Sequence[str] = ()) -> None:
+        """`options` are of the JVM, beside those that it needs."""
         self.generation = generation
         self.called: set[str] = set()
-        super().__init__(ensure_java() / "bin" / "java", jars, [*_OPTIONS, f"-Djava.io.tmpdir={scratch}"])
+        super().__init__(ensure_java() / "bin" / "java", jars, [*_OPTIONS, *options, f"-Djava.io.tmpdir={scratch}"])
         self.api: Any = self.jvm.org.apache.hadoop.hive.metastore.api
         self._log_errors_only()
 
@@ -56,6 +57,12 @@ class JavaHive(JavaProcess):
         for key, value in {"hive.metastore.uris": uri, "hive.metastore.connect.retries": "1", **settings}.items():
             conf.set(key, value)
         return conf
+
+    def log_in(self, principal: str, keytab: Path, **settings: str) -> None:
+        """Have this JVM be a principal of Kerberos from now on."""
+        information = self.jvm.org.apache.hadoop.security.UserGroupInformation
+        information.setConfiguration(self.configuration("", **settings))
+        information.loginUserFromKeytab(principal, str(keytab))
 
     @cached_property
     def signatures(self) -> frozenset[str]:

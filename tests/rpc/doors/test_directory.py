@@ -139,7 +139,7 @@ def test_over_tls_the_directory_is_known_by_its_ca(
     server = served(ldap.tls_url, *by(baseDN=BASE, ca=str(authority.ca)))
     assert asked(server, "ann", "geheim").startswith("ann ann ")
     other = served(ldap.tls_url, *by(baseDN=BASE, ca=str(Authority(tmp_path / "other").ca)))
-    with pytest.raises(LoginError, match="cannot check passwords now"):
+    with pytest.raises(LoginError, match="cannot check who it is now"):
         asked(other, "ann", "geheim")
 
 
@@ -148,7 +148,7 @@ def test_the_next_directory_is_asked_if_one_does_not_answer(ldap: Ldap, served: 
     server = served(f"{nobody} {ldap.url}", *by(baseDN=BASE))
     assert asked(server, "ann", "geheim").startswith("ann ann ")
     alone = served(nobody, *by(baseDN=BASE))
-    with pytest.raises(LoginError, match="cannot check passwords now"):
+    with pytest.raises(LoginError, match="cannot check who it is now"):
         asked(alone, "ann", "geheim")
 
 

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from hive_acid.connection import Connection, addresses
 from hive_acid.errors import AddressError
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
+from hive_acid.login import Kerberos
 from hive_acid.settings import transaction_manager
 from hive_acid.spark.enabled import frames
 from hive_acid.spark.enabled.catalog import JoinedCatalog
@@ -35,6 +36,10 @@ DEFAULT_ADDRESS = "thrift://localhost:9083"
 OWN_SETTING, HIVE_SETTING = "spark.hive_acid.metastore", "spark.hadoop.hive.metastore.uris"
 TLS_SETTING = "spark.hadoop.hive.metastore.use.SSL"
 """Of Hive's client, where the address does not say it."""
+SASL_SETTING, PRINCIPAL_SETTING = (
+    f"spark.hadoop.hive.metastore.{name}" for name in ("sasl.enabled", "kerberos.principal")
+)
+"""Of Hive's client, too: it has a ticket of Kerberos."""
 VARIABLE = "HIVE_ACID_METASTORE"
 
 _JOINING = threading.Lock()
@@ -56,7 +61,8 @@ def enable(
 
     Until `disable` of the session that this returns, or ``spark.stop()``. `metastore` is an address or an open
     connection; without it the address is that of the setting ``spark.hive_acid.metastore``, else of
-    ``spark.hadoop.hive.metastore.uris`` (with TLS if ``spark.hadoop.hive.metastore.use.SSL`` is true), else of the
+    ``spark.hadoop.hive.metastore.uris`` (with TLS if ``spark.hadoop.hive.metastore.use.SSL`` is true, with a ticket of
+    Kerberos if ``spark.hadoop.hive.metastore.sasl.enabled`` is), else of the
     variable ``HIVE_ACID_METASTORE``, else thrift://localhost:9083.
     The other arguments are those of `hive_acid.spark.session`. A second call returns the same session. Other sessions
     of Spark, those of ``spark.newSession()`` too, stay as they are.
@@ -70,7 +76,9 @@ def enable(
         if known is not None:
             _check_same(known, metastore)
             return known
-        connection = connected(spark, metastore or address_of(spark))
+        connection = (
+            connected(spark, address_of(spark), login_of(spark)) if metastore is None else connected(spark, metastore)
+        )
         acid = EnabledSession(
             spark,
             connection,
@@ -94,6 +102,15 @@ def address_of(spark: SparkSession) -> str:
         of_hive = of_hive.replace("thrift://", "thrift+tls://")
     given = (spark.conf.get(OWN_SETTING, None), of_hive, os.environ.get(VARIABLE))
     return next((one for one in given if one and one.strip()), DEFAULT_ADDRESS)
+
+
+def login_of(spark: SparkSession) -> Kerberos | None:
+    """What the settings of Hive's client say beside its address, if that is the one that is taken."""
+    if spark.conf.get(OWN_SETTING, None) or not spark.conf.get(HIVE_SETTING, None):
+        return None
+    if str(spark.conf.get(SASL_SETTING, "")).lower() != "true":
+        return None
+    return Kerberos(spark.conf.get(PRINCIPAL_SETTING, None) or Kerberos.service)
 
 
 def _check_same(known: EnabledSession, metastore: str | Connection | None) -> None:

@@ -1,0 +1,1 @@
+"""By what a client of SASL proves who it is."""
