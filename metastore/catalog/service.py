@@ -91,8 +91,10 @@ class CatalogService:
         self.removals.release_left()
 
     def tidy(self) -> int:
-        """Finish removals that failed, and empty the trash of what is too old; returns how many directories went."""
-        return self.removals.run_due() + self.trash.purge()
+        """Finish removals that failed, empty the trash of what is too old, and drop the temporary tables of sessions
+        that have died; returns how many directories went, and databases of such sessions.
+        """
+        return self.removals.run_due() + self.trash.purge() + self.databases.drop_abandoned()
 
     # --- for the other slices ---
 

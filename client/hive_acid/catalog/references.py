@@ -15,6 +15,7 @@ from typing import Any
 from hive_acid.catalog.about import AboutTable
 from hive_acid.catalog.calls import CatalogCalls, table_question
 from hive_acid.catalog.table import Table, table_from_wire, table_parts
+from hive_acid.catalog.temporary_tables import TemporaryTables
 from hive_acid.errors import HiveAcidError, NoSuchObjectError, TableChangedError
 from hive_acid.forks import renew_in_children
 from hive_acid.transactions.transaction import Transaction
@@ -64,8 +65,10 @@ class TableReference:
 class Definitions:
     """Tables as one session knows them: as they were last, and as they are now. Safe to share between threads."""
 
-    def __init__(self, catalog: CatalogCalls) -> None:
+    def __init__(self, catalog: CatalogCalls, temporary: TemporaryTables | None = None) -> None:
+        """`temporary` are the tables that hide stored ones of their names; none unless they are given."""
         self._catalog = catalog
+        self.temporary = temporary
         self._last: OrderedDict[str, Table] = OrderedDict()
         self.renew_in_child()
         renew_in_children(self)
@@ -74,9 +77,15 @@ class Definitions:
         """Have a lock that no thread of the parent's holds."""
         self._guard = threading.Lock()
 
+    def reference(self, table: str | Table) -> TableReference:
+        """As `TableReference.of`; a temporary table goes before a stored one of its name."""
+        reference = TableReference.of(table)
+        place = self.temporary.place(reference.full_name) if self.temporary and isinstance(table, str) else None
+        return reference if place is None else TableReference.of(place)
+
     def meant(self, table: str | Table) -> TableReference:
         """The reference to a table, with a definition that it had once. Raises NoSuchObjectError if none is known."""
-        reference = TableReference.of(table)
+        reference = self.reference(table)
         if reference.known is not None:
             return reference
         with self._guard:
@@ -105,6 +114,8 @@ class Definitions:
     def _answered(self, reference: TableReference, answer: Any, transaction: Transaction | None) -> tuple[Table, Any]:
         if isinstance(answer, NoSuchObjectError):
             self.forget(reference.full_name)
+            if self.temporary and self.temporary.called(reference.full_name):
+                raise self.temporary.gone(reference.full_name)
             if reference.id is None:
                 raise answer
             raise NoSuchObjectError(

@@ -78,6 +78,8 @@ class Table:
     constraints: tuple[Constraint, ...] = ()
     sorted_by: tuple[tuple[str, bool], ...] = ()
     skew: Skew | None = None
+    hides_in: str | None = None
+    """The database whose table a temporary one hides, or beside whose it stands."""
 
     @property
     def enforced(self) -> tuple[Constraint, ...]:
@@ -97,7 +99,12 @@ class Table:
     @property
     def called(self) -> str:
         """The name by which a statement reads it."""
-        return self.full_name
+        return f"{self.called_in}.{self.name}"
+
+    @property
+    def called_in(self) -> str:
+        """The database in which a statement finds it."""
+        return self.hides_in or self.database
 
     @property
     def all_columns(self) -> tuple[Column, ...]:
@@ -108,6 +115,11 @@ class Table:
     def is_view(self) -> bool:
         """Whether it has no rows of its own, but shows those of a query."""
         return self.table_type == VIRTUAL_VIEW
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether it is a session's alone."""
+        return self.database.startswith(properties.SESSION_DATABASE)
 
     @property
     def is_transactional(self) -> bool:

@@ -14,6 +14,11 @@ REPLACED = "hive_acid.replaced"
 """The parameter of a table that was given other columns with all of its rows: its id, and the write id of those rows.
 """
 
+SESSION_DATABASE = "hive_acid_session_"
+"""How the names of databases begin that hold the temporary tables of a session."""
+SESSION_TRANSACTION = "hive_acid.session.transaction"
+"""The parameter of such a database: the transaction that is open as long as the session lives."""
+
 
 def property_of(properties: Mapping[str, str], key: str) -> str | None:
     """The value of a property by its key, whatever the key's case; None if there is none."""

@@ -176,11 +176,17 @@ class AcidSession(ReadVerbs):
         self._blocks.roll_back_all()
 
     def close(self) -> None:
-        """Close the connection. Snapshots that are still held end with it, and open transactions are aborted."""
+        """Close the connection. Snapshots that are still held end with it, open transactions are aborted, and temporary
+        tables are dropped.
+        """
         with suppress(PySparkException, Py4JError):  # Spark may have been stopped before
             self.kept.clear()
         self.roll_back_open()
+        self._end_temporary()
         self.connection.close()
+
+    def _end_temporary(self) -> None:
+        self.temporary.end()
 
     def __enter__(self) -> Self:
         return self

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, not_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from hive_acid.errors import (
@@ -17,6 +17,7 @@ from hive_acid.errors import (
     MetaError,
     NoSuchObjectError,
 )
+from hive_acid.format.properties import SESSION_DATABASE, SESSION_TRANSACTION
 from metastore.catalog import changes, records
 from metastore.catalog.models import USER, DatabaseInfo, Table
 from metastore.catalog.names import (
@@ -62,13 +63,16 @@ class Databases:
         return found
 
     def matching(self, catalog: str = DEFAULT_CATALOG, pattern: str | None = None) -> Rows[DatabaseInfo]:
-        """The databases of a catalog whose name matches a pattern (None: all), by name; none of an unknown one."""
-        query = select(DATABASE).where(DATABASE.c.name.regexp_match(database_regex(catalog, pattern)))
+        """The databases of a catalog whose name matches a pattern (None: all), by name; none of an unknown one.
+
+        Those of sessions with temporary tables are nobody else's, and in no list.
+        """
+        query = select(DATABASE).where(_listed(catalog, pattern))
         return Rows(self._db, query.order_by(DATABASE.c.name), lambda row: records.database_of(tuple(row)))
 
     def names(self, catalog: str = DEFAULT_CATALOG, pattern: str | None = None) -> Rows[str]:
         """The names, without their catalog, of the databases that `matching` finds."""
-        query = select(DATABASE.c.name).where(DATABASE.c.name.regexp_match(database_regex(catalog, pattern)))
+        query = select(DATABASE.c.name).where(_listed(catalog, pattern))
         return Rows(self._db, query.order_by(DATABASE.c.name), lambda row: split_key(row[0])[1])
 
     def create(self, database: DatabaseInfo) -> DatabaseInfo:
@@ -79,6 +83,11 @@ class Databases:
         """
         key = fold(database.name)
         check_object_name("database", split_key(key)[1], MAX_DATABASE_NAME)
+        if key.startswith(SESSION_DATABASE) and SESSION_TRANSACTION not in (database.parameters or {}):
+            raise InvalidObjectError(
+                f"database {key} cannot be created: names that begin with {SESSION_DATABASE} are those of sessions "
+                "with temporary tables"
+            )
         chosen = self._directories.chosen
         created = replace(
             database,
@@ -217,6 +226,16 @@ class Databases:
                 connection.execute(select(kept))
         return removals
 
+    def drop_abandoned(self) -> int:
+        """Drop the temporary tables of sessions that have died, with their databases; returns how many of these."""
+        with self._db.engine.begin() as connection:
+            query = select(func.abandoned_sessions(SESSION_DATABASE, SESSION_TRANSACTION))
+            found = list(connection.execute(query).scalars())
+        for key in found:
+            with suppress(NoSuchObjectError):  # the session has ended only now
+                self.drop(key, DropRequest(True, purge=True), cascade=True)
+        return len(found)
+
     def _foreign_places(self, connection: Connection, key: str) -> list[str]:
         """The places of a database's tables that do not own their files, and of the partitions of these."""
         rows = connection.execute(select(TBL).where(TBL.c.database == key, TBL.c.location.is_not(None)))
@@ -259,6 +278,13 @@ class Databases:
         """The parameters of a database; none for one that does not exist."""
         found = self.find(name)
         return {} if found is None else found.parameters
+
+
+def _listed(catalog: str, pattern: str | None) -> ColumnElement[bool]:
+    name = DATABASE.c.name
+    return and_(
+        name.regexp_match(database_regex(catalog, pattern)), not_(name.startswith(SESSION_DATABASE, autoescape=True))
+    )
 
 
 def _places(database: DatabaseInfo) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Text, any_, cast, literal, select
+from sqlalchemy import ColumnElement, Row, Text, and_, any_, cast, literal, not_, select
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+from hive_acid.format.properties import SESSION_DATABASE
 from metastore.catalog import records
 from metastore.catalog.definition.table_filters import table_condition
 from metastore.catalog.models import Table, TableSummary
@@ -101,7 +102,8 @@ def _first(row: Row[Any]) -> str:
 def _in_databases(catalog: str, pattern: str | None) -> ColumnElement[bool]:
     if pattern is not None and is_plain_name(pattern):  # an index finds it; Trino asks for one database after the other
         return TBL.c.database == database_key(catalog, fold(pattern))
-    return TBL.c.database.regexp_match(database_regex(catalog, pattern))
+    of_session = TBL.c.database.startswith(SESSION_DATABASE, autoescape=True)
+    return and_(TBL.c.database.regexp_match(database_regex(catalog, pattern)), not_(of_session))
 
 
 def _matches(pattern: str | None) -> list[ColumnElement[bool]]:

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from hive_acid.catalog import table as tables
 from hive_acid.errors import ColumnError, UnsupportedTableError
 from hive_acid.spark.enabled.joined import EnabledSession
-from hive_acid.spark.sql.statements.show import definition_of
+from hive_acid.spark.sql.statements.show import definition_of, fits
 from hive_acid.spark.values.quoting import quoted
 
 if TYPE_CHECKING:
@@ -75,6 +75,9 @@ class JoinedCatalog(_Base):
             return super().listTables(dbName, pattern)
         found = acid.connection.call("get_table_meta", database, pattern or "*", [])
         ours = [_listed(database, one.tableName, one.tableType, one.comments) for one in found]
+        temporary = {name for name in acid.temporary.names(database) if fits(pattern or "*")(name)}
+        ours = [one for one in ours if one.name not in temporary]
+        ours += [_listed(database, name, None, None, is_temporary=True) for name in temporary]
         names = {one.name for one in ours}
         in_spark = super().databaseExists(quoted(database))
         place = quoted(database if in_spark else super().currentDatabase())
@@ -101,7 +104,8 @@ class JoinedCatalog(_Base):
         table = self._hive_acid.named(tableName)
         if table is None:
             return super().getTable(self._hive_acid.sparks(tableName))
-        return _listed(table.database, table.name, table.table_type, table.parameters.get("comment"))
+        comment = table.parameters.get("comment")
+        return _listed(table.called_in, table.name, table.table_type, comment, is_temporary=table.is_temporary)
 
     def tableExists(self, tableName: str, dbName: str | None = None) -> bool:  # noqa: N802, N803
         name = _within(tableName, dbName)
@@ -269,8 +273,9 @@ def _database(acid: EnabledSession, name: str) -> Database:
     return Database(found.name, _CATALOG, found.description, found.locationUri or "")
 
 
-def _listed(database: str, name: str, kind: str | None, comment: str | None) -> Table:
-    return Table(name, _CATALOG, [database], comment or None, _TYPES.get(kind or "", kind or "MANAGED"), False)
+def _listed(database: str, name: str, kind: str | None, comment: str | None, *, is_temporary: bool = False) -> Table:
+    told = "TEMPORARY" if is_temporary else _TYPES.get(kind or "", kind or "MANAGED")
+    return Table(name, _CATALOG, [database], comment or None, told, is_temporary)
 
 
 def _column(table: tables.Table, column: tables.Column) -> Column:

@@ -128,6 +128,7 @@ def _join_clone(acid: EnabledSession, clone: SparkSession) -> EnabledSession:
     """Join a session that Spark has made of one that is joined, by the same connection."""
     made = EnabledSession(clone, acid.connection, **acid.options)
     made.owns_connection = False
+    made.share_temporary(acid)
     made.current.name = acid.current.name
     _join(clone, made)
     return made

@@ -57,6 +57,7 @@ class EnabledSession(AcidSession):
         self.joins: Callable[[SparkSession], EnabledSession] | None = None
         """How a clone of the Spark session is joined to the same metastore."""
         self._undo: Callable[[], None] | None = None
+        self._is_clone = False
         self.owns_connection = True
         """Whether the connection is of this session alone, and is closed when Spark stops."""
         setattr(twin, ATTRIBUTE, self)
@@ -74,12 +75,22 @@ class EnabledSession(AcidSession):
 
     def disable(self) -> None:
         """Leave the Spark session as it was before `hive_acid.spark.enable`; this session stays open, and so do its
-        frames. A second call does nothing.
+        frames, but for temporary tables, which go. A second call does nothing.
         """
         undo, self._undo = self._undo, None
         if undo is not None:
             self.kept.clear()
+            self._end_temporary()
             undo()
+
+    def share_temporary(self, acid: EnabledSession) -> None:
+        """Have the temporary tables of `acid`, of which this session is a clone: they stay when this one ends."""
+        self._definitions.temporary = acid.temporary
+        self._is_clone = True
+
+    def _end_temporary(self) -> None:
+        if not self._is_clone:
+            super()._end_temporary()
 
     def close(self) -> None:
         """Disable, and close the connection; snapshots that are still held end with it."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType
 
 from hive_acid.catalog.about import COLUMNS, AboutTable
 from hive_acid.catalog.calls import table_question
-from hive_acid.catalog.table import Table, table_from_wire
+from hive_acid.catalog.table import Table, table_from_wire, table_parts
 from hive_acid.errors import HiveAcidError, NoSuchObjectError, OtherDatabaseError, SqlError
 from hive_acid.spark.jvm.session_settings import word
 from hive_acid.spark.jvm.temporary_views import is_temporary_view
@@ -165,7 +166,7 @@ class Names:
             key = tuple(part.lower() for part in parts)
             database = self._database(key[:-1])
             if database is not None and key not in self._found:
-                asked[key] = table_question(database, key[-1])
+                asked[key] = table_question(*self._stored_as(database, key[-1]))
         if len(asked) < 2:
             return
         keys, questions = list(asked), list(asked.values())
@@ -176,11 +177,12 @@ class Names:
         ]
         for key, answer in zip(keys, answers, strict=True):
             if isinstance(answer, NoSuchObjectError):
+                self._refuse_gone(key)
                 self._looked_up[key] = None
             elif isinstance(answer, HiveAcidError):
                 raise answer
             else:
-                self._looked_up[key] = table_from_wire(answer.table)
+                self._looked_up[key] = self._as_said(key, table_from_wire(answer.table))
 
     def qualified(self, parts: Sequence[str]) -> str | None:
         """What Spark is to be given for a name that is not ours: it may look in another database than that of `USE`.
@@ -318,7 +320,7 @@ class Names:
 
     def _transactional(self, table: Table | None) -> Table | None:
         """A table, unless it is a plain one that Spark reads and writes itself."""
-        if table is None or table.is_transactional or table.is_view or not self._beside_spark:
+        if table is None or table.is_transactional or table.is_view or not self._beside_spark or table.is_temporary:
             return table
         return None if word(self._acid.spark, "spark.sql.catalogImplementation") == "HIVE" else table
 
@@ -327,9 +329,24 @@ class Names:
         if database is None:
             return None
         try:
-            return self._acid.connection.table(database, key[-1])
+            return self._as_said(key, self._acid.connection.table(*self._stored_as(database, key[-1])))
         except NoSuchObjectError:
+            self._refuse_gone(key)
             return None
+
+    def _stored_as(self, database: str, name: str) -> tuple[str, str]:
+        """Where the metastore has what the session calls ``database.name``; a view's text names no temporary table."""
+        place = None if self._within else self._acid.temporary.place(f"{database}.{name}")
+        return (database, name) if place is None else table_parts(place)
+
+    def _as_said(self, key: tuple[str, ...], table: Table) -> Table:
+        return replace(table, hides_in=self._database(key[:-1])) if table.is_temporary else table
+
+    def _refuse_gone(self, key: tuple[str, ...]) -> None:
+        """Raise NoSuchObjectError if a temporary table is not there any more: a stored one is not meant by its name."""
+        place = None if self._within else self._acid.temporary.place(f"{self._database(key[:-1])}.{key[-1]}")
+        if place is not None:
+            raise self._acid.temporary.gone(place)
 
     def _database(self, qualifier: tuple[str, ...]) -> str | None:
         match qualifier:
@@ -345,6 +362,11 @@ class Names:
                 return None if catalog == _SPARK_CATALOG or its_own else f"@{catalog}#{database}"
             case _:
                 return None
+
+    def temporary(self, name: Name) -> str | None:
+        """Where the temporary table of that name is stored, be it there still or not; None if there is none."""
+        *qualifier, table = (part.lower() for part in name.parts)
+        return self._acid.temporary.place(f"{self._database(tuple(qualifier))}.{table}")
 
     def is_temporary_view(self, name: Name) -> bool:
         """Whether a name is a temporary view's."""

@@ -88,7 +88,7 @@ class ChangedTable:
     def hides_database(self) -> bool:
         """Whether ``database.…`` means a column of that name: by it nobody calls a table that has an alias."""
         columns = self.table.all_columns
-        return self.alias.lower() != self.table.name and any(one.name == self.table.database for one in columns)
+        return self.alias.lower() != self.table.name and any(one.name == self.table.called_in for one in columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Rewriter:
         return tables_of(self.sources)
 
     def stored(self, text: str) -> StoredQuery:
-        """A query as a view keeps it. Raises SqlError."""
+        """A query as a view keeps it. Raises SqlError, also for one of a temporary table."""
         text = without_table_statements(with_cut_times(text), self._names)
         edits = _Edits(text)
         with deeply_nested(text):
@@ -135,6 +135,8 @@ class Rewriter:
         others = [(node, self._names.plain([part.name for part in node.parts])) for node in self._others]
         plain = [(node, table) for node, table in others if table is not None]
         for node, table in (*ours, *plain):
+            if table.is_temporary:
+                raise SqlError(f"{table.called} is a temporary table: a view that stays cannot show it")
             if len(node.parts) < _WITH_CATALOG:
                 name = ".".join(map(quoted, table.called.split(".")))
                 edits.replace(node.parts[0].meta["start"], node.parts[-1].meta["end"] + 1, "", name)
@@ -460,7 +462,7 @@ def _shorten_columns(tree: exp.Expr, references: list[_Reference], edits: _Edits
     for column in tree.find_all(exp.Column):
         parts = column.parts
         for reference in plain:
-            of_table = [reference.table.database, reference.table.name]
+            of_table = [reference.table.called_in, reference.table.name]
             written = [part.name.lower() for part in reference.node.parts]
             for prefix in (written, of_table):
                 if len(prefix) > 1 and [part.name.lower() for part in parts[: len(prefix)]] == prefix:
@@ -561,7 +563,7 @@ def _edit_target(tree: exp.Expr, target: ChangedTable, edits: _Edits) -> None:
         names = [part.name.lower() for part in parts]
         if any("start" not in part.meta for part in parts) or _is_shadowed(column, alias):
             continue
-        owners = [[alias]] if target.hides_database else [[target.table.database, alias], [alias]]
+        owners = [[alias]] if target.hides_database else [[target.table.called_in, alias], [alias]]
         qualified = next((len(of) for of in owners if of == names[: len(of)] and names[len(of) :]), 0)
         start, rest = parts[0].meta["start"], parts[qualified]
         names_id = rest.name.upper() == ROW_ID and has_row_ids(target.table)

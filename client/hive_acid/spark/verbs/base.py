@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from hive_acid.catalog.alterations import Alterations
 from hive_acid.catalog.references import Definitions, TableReference
-from hive_acid.catalog.table import Table, table_parts
+from hive_acid.catalog.table import Table
+from hive_acid.catalog.temporary_tables import TemporaryTables
 from hive_acid.errors import TransactionsOffError
 from hive_acid.settings import TransactionManager
 from hive_acid.spark.conditions.booleans import refuse_non_boolean_of
@@ -66,7 +67,7 @@ class SessionBase:
         Without them nothing is cleaned that was current when the block began, until it ends.
         """
         self._refuse_without_transactions()
-        with self._blocks.entered(TransactionKind.READ, _names(tables)):
+        with self._blocks.entered(TransactionKind.READ, self._named(tables)):
             yield
 
     @contextmanager
@@ -81,7 +82,7 @@ class SessionBase:
         no rebalance waits for the block then.
         """
         self._refuse_without_transactions()
-        with self._blocks.entered(TransactionKind.WRITE, _names(tables), may_begin_again=repeated) as transaction:
+        with self._blocks.entered(TransactionKind.WRITE, self._named(tables), may_begin_again=repeated) as transaction:
             yield transaction
 
     @property
@@ -137,7 +138,7 @@ class SessionBase:
         return known
 
     def _lookup(self, table: str | Table) -> Table:
-        return self._definitions.now(TableReference.of(table))
+        return self._definitions.now(self._definitions.reference(table))
 
     def _held(self, table: str | Table) -> Table:
         """What a builder keeps of a table, until it runs: by a name, the one that has it now."""
@@ -150,12 +151,18 @@ class SessionBase:
         return self._definitions.meant(table)
 
     @property
+    def temporary(self) -> TemporaryTables:
+        """The temporary tables of the session."""
+        temporary = self._definitions.temporary
+        assert temporary is not None
+        return temporary
+
+    @property
     def _alterations(self) -> Alterations:
         return Alterations(self.connection, self._definitions)
 
-
-def _names(tables: Iterable[str | Table]) -> list[str]:
-    """Full names of tables that a block is begun for. Raises ValueError for what is no name."""
-    if isinstance(tables, str):
-        raise ValueError(f"tables are given as a list: ['{tables}']")
-    return [one.full_name if isinstance(one, Table) else ".".join(table_parts(one)) for one in tables]
+    def _named(self, tables: Iterable[str | Table]) -> list[str]:
+        """Full names of tables that a block is begun for. Raises ValueError for what is no name."""
+        if isinstance(tables, str):
+            raise ValueError(f"tables are given as a list: ['{tables}']")
+        return [self._definitions.reference(one).full_name for one in tables]

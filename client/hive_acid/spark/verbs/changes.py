@@ -142,7 +142,7 @@ class ChangeVerbs(SessionBase):
     def _replace(
         self, table: str | Table, frame: DataFrame, partition: Mapping[str, str | None] | None, where: Expression
     ) -> int:
-        meant = TableReference.of(table)
+        meant = self._definitions.reference(table)
         if partition is not None:
             raise ColumnError(
                 f"an overwrite of {meant.full_name} is of a partition, or of rows by a condition: not both"

@@ -68,6 +68,7 @@ class DefinitionVerbs(SessionBase):
         external: bool = False,
         constraints: Sequence[Constraint] = (),
         if_not_exists: bool = False,
+        temporary: bool = False,
     ) -> None:
         """Create a table, by default a full-ACID one.
 
@@ -82,11 +83,17 @@ class DefinitionVerbs(SessionBase):
         TEXTFILE or JSONFILE, too, and plain ones any classes of Hive's. `serde_properties` are told to the SerDe
         (``{"field.delim": ","}``). An `external` table is a plain one, whose files stay when it is dropped. Of the
         `constraints`, NOT NULL, CHECK and DEFAULT hold for all writers if they are enabled, keys are only stored.
+        A `temporary` table is this session's alone, hides a stored one of its name, and goes with the session.
         Raises AlreadyExistsError, ColumnError for types that are not supported, and UnsupportedTableError for a format
         that the kind of table cannot have.
         """
+        full_name = ".".join(table_parts(name))
+        if if_not_exists and self.temporary.place(full_name):
+            return
+        if not temporary:
+            self.temporary.refuse_hidden(full_name)
         definition = new_table(
-            name,
+            self.temporary.prepared(full_name) if temporary else name,
             columns,
             partitioned_by=partitioned_by,
             clustered_by=clustered_by,
@@ -104,16 +111,20 @@ class DefinitionVerbs(SessionBase):
             refuse_acid(definition)
         self._forget(definition.full_name)
         self.connection.create_table(definition, if_not_exists=if_not_exists)
+        if temporary:
+            self.temporary.add(full_name, definition.full_name)
 
     def drop_table(self, name: str, *, purge: bool = False, if_exists: bool = False) -> None:
         """Drop a table with its data, with `purge` past the metastore's trash.
 
         Raises TransactionClosedError within a block, which could not bring it back.
         """
-        database, table = table_parts(name)
-        self._refuse_within_block(f"{database}.{table}")
-        self._forget(f"{database}.{table}")
-        self.connection.drop_table(database, table, purge=purge, if_exists=if_exists)
+        meant = self._definitions.reference(name)
+        self._refuse_within_block(meant.full_name)
+        self._forget(meant.full_name)
+        may_be_gone = if_exists or self.temporary.called(meant.full_name) is not None
+        self.connection.drop_table(meant.database, meant.name, purge=purge, if_exists=may_be_gone)
+        self.temporary.forget(meant.full_name)
 
     def drop_partitions(self, table: str | Table, names: Sequence[str], *, if_exists: bool = False) -> None:
         """Drop partitions (``k=v/…``) with their data, all or none; readers keep their snapshots.
@@ -134,8 +145,15 @@ class DefinitionVerbs(SessionBase):
 
     def rename_table(self, table: str | Table, name: str) -> None:
         """Give a table another name, or another database; waits until nobody reads or writes it."""
-        database, to = table_parts(name)
+        place = self._definitions.reference(table).full_name
+        full_name = ".".join(table_parts(name))
+        if self.temporary.called(place) is not None:
+            full_name = self.temporary.prepared(full_name)
+        else:
+            self.temporary.refuse_hidden(full_name)
+        database, to = table_parts(full_name)
         self._alter(table, lambda txn, meant: self._alterations.rename(txn, meant, database, to))
+        self.temporary.moved(place, full_name)
 
     def rename_partition(self, table: str | Table, old: str, new: str) -> None:
         """Give a partition (``k=v/…``) other values; waits until nobody reads or writes the table.
@@ -150,6 +168,7 @@ class DefinitionVerbs(SessionBase):
 
         Raises AlreadyExistsError.
         """
+        self.temporary.refuse_hidden(view.full_name)
         self.connection.create_table(view, if_not_exists=if_not_exists)
 
     def redefine_view(self, view: Table) -> None:
@@ -203,7 +222,8 @@ class DefinitionVerbs(SessionBase):
 
     def compact(self, name: str, kind: str = "major", partitions: Sequence[str] = ()) -> list[int]:
         """Ask for compactions, ``major`` or ``minor``, of the table or of some partitions; ids of those queued."""
-        return self.connection.compact(*table_parts(name), kind, names_of("partitions", partitions))
+        meant = self._definitions.reference(name)
+        return self.connection.compact(meant.database, meant.name, kind, names_of("partitions", partitions))
 
     def _alter(self, table: str | Table, run: Callable[[Transaction, TableReference], object]) -> None:
         """Alter a table in this thread's transaction, or in one of its own.

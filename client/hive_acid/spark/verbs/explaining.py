@@ -129,7 +129,9 @@ def told_only(acid: ReadVerbs, locks: NotedLocks) -> ReadVerbs:
 class _Told:
     """What stands for a session: it reads as that does, and every other verb is told."""
 
-    _READING = frozenset({"spark", "manager", "limits", "table", "history", "_context", "_blocks", "_plan_cache"})
+    _READING = frozenset(
+        {"spark", "manager", "limits", "table", "history", "temporary", "_context", "_blocks", "_plan_cache"}
+    )
 
     def __init__(self, acid: ReadVerbs, locks: NotedLocks) -> None:
         self._acid = acid

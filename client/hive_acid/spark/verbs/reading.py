@@ -83,7 +83,7 @@ class ReadVerbs(TableVerbs):
         except ViewError:
             if row_id:
                 raise
-        shown = self._shown_by_view(TableReference.of(name))
+        shown = self._shown_by_view(self._definitions.reference(name))
         return self._handed_out(shown if where is None else shown.filter(where))
 
     def _handed_out(self, frame: Frame) -> Frame:
@@ -103,7 +103,7 @@ class ReadVerbs(TableVerbs):
             table = self._lookup(name)
             refuse_acid(table)
             return self._plain_frame(table, row_id=row_id, where=where)
-        meant = TableReference.of(name)
+        meant = self._definitions.reference(name)
         block = self._blocks.current_or_begun()
         if block is not None:
             return self._frame(block.lease(meant.full_name), block.transaction, meant, row_id=row_id, where=where)

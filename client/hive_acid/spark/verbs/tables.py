@@ -63,6 +63,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         stored_as: str | StorageFormat = "ORC",
         serde_properties: Mapping[str, str] | None = None,
         external: bool = False,
+        temporary: bool = False,
     ) -> int:
         """Create a table with the columns and rows of `frame`; returns the number of rows.
 
@@ -71,7 +72,11 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         are those of `create_table`. Raises AlreadyExistsError, ColumnError for types that a table cannot have,
         UnsupportedTableError for a plain table at a place with files; TransactionClosedError for one within a block.
         """
-        database, table = table_parts(name)
+        full_name = ".".join(table_parts(name))
+        if not temporary:
+            self.temporary.refuse_hidden(full_name)
+        place = self.temporary.prepared(full_name) if temporary else full_name
+        database, table = table_parts(place)
         words: dict[str, Any] = {
             "partitioned_by": partitioned_by,
             "clustered_by": clustered_by,
@@ -83,7 +88,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
             "serde_properties": serde_properties,
             "external": external,
         }
-        definition = new_table(name, frame.schema, properties=properties, **words)
+        definition = new_table(place, frame.schema, properties=properties, **words)
         if not definition.is_transactional:
             if self._blocks.is_within:
                 raise TransactionClosedError(
@@ -91,17 +96,22 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
                     "before the block or after it"
                 )
             self._forget(definition.full_name)
-            return create_filled(self._context, definition, frame)
+            rows = create_filled(self._context, definition, frame)
+            if temporary:
+                self.temporary.add(full_name, place)
+            return rows
 
         def create(marks: Mapping[str, str]) -> None:
-            self.create_table(name, frame.schema, properties={**(properties or {}), **marks}, **words)
+            given = {**(properties or {}), **marks}
+            self.create_table(full_name, frame.schema, properties=given, temporary=temporary, **words)
 
-        return self._in_transaction(
-            lambda transaction: create_with_rows(
-                self.connection, transaction, database, table, create, lambda: self.insert(self._lookup(name), frame)
-            ),
-            [f"{database}.{table}"],
-        )
+        def run(transaction: Transaction) -> int:
+            transaction.on_abort(lambda: self.temporary.forget(place))
+            return create_with_rows(
+                self.connection, transaction, database, table, create, lambda: self.insert(self._lookup(place), frame)
+            )
+
+        return self._in_transaction(run, [place])
 
     def replace_rows(self, table: str | Table, frame: DataFrame) -> int:
         """Have the rows of `frame` in the place of all of a table's, also in partitions that no new row falls into.
@@ -245,7 +255,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         """
         check_partition(partition)
         self._refuse_without_transactions()
-        meant = TableReference.of(table)
+        meant = self._definitions.reference(table)
         with self._blocks.reading([meant.full_name]) as transaction:
             return export_table(self._context, transaction, meant, location, partition)
 
@@ -260,7 +270,8 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         AlreadyExistsError for one with rows.
         """
         found = read_export(source)
-        database, table = table_parts(name)
+        meant = self._definitions.reference(name)
+        database, table = meant.database, meant.name
 
         def create(marks: Mapping[str, str]) -> None:
             self.create_table(
@@ -279,7 +290,7 @@ class TableVerbs(DefinitionVerbs, ChangeVerbs):
         def run(transaction: Transaction) -> int:
             if found.is_target(self.connection, database, table):
                 # Of two imports at a time the second one finds the rows of the first.
-                self._alterations.held(transaction, self._meant(name))
+                self._alterations.held(transaction, self._meant(meant.full_name))
                 found.is_target(self.connection, database, table)
                 return fill()
             return create_with_rows(self.connection, transaction, database, table, create, fill)

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hive_acid.catalog.constraints import IS_BROKEN
 from hive_acid.catalog.references import Definitions, TableReference
 from hive_acid.catalog.table import Table
+from hive_acid.catalog.temporary_tables import TemporaryTables
 from hive_acid.connection import Connection
 from hive_acid.errors import (
     ColumnError,
@@ -166,7 +167,7 @@ class Context:
     definitions: Definitions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.definitions = Definitions(self.connection)
+        self.definitions = Definitions(self.connection, TemporaryTables(self.connection))
         self.distributor = Distributor(self.session, self.target_file_size_bytes)
         if self.compression not in COMPRESSIONS:
             raise ValueError(f"compression '{self.compression}' is none of {', '.join(COMPRESSIONS)}")

@@ -169,8 +169,6 @@ def test_an_external_table_keeps_its_files(acid: AcidSession, spark: SparkSessio
 
 ORC_ALONE = "full-ACID tables are STORED AS ORC"
 REFUSED = {
-    "TEMPORARY TABLE d.x (a int)": "TEMPORARY TABLE would outlive its .*TEMPORARY VIEW.*column 8: TEMPORARY",
-    "TEMP TABLE d.x AS SELECT 1 AS a": "TEMPORARY TABLE would outlive",
     "EXTERNAL TABLE d.x (a int)": "has to say how its files are STORED AS",
     "EXTERNAL TABLE d.x (a int) STORED AS ORC TBLPROPERTIES ('transactional'='true')": "cannot be transactional",
     "EXTERNAL TRANSACTIONAL TABLE d.x (a int) STORED AS ORC": "neither TRANSACTIONAL nor MANAGED",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -61,7 +61,7 @@ def show(run: Run, cursor: Cursor) -> DataFrame | None:
         database = _asked_database(run, cursor)
         if run.beside_spark and not run.names.has_database(database):
             return None
-        return _names(run, cursor, "tableName", "get_tables", database)
+        return _names(run, cursor, "tableName", "get_tables", database, beside=run.acid.temporary.names(database))
     if what == "VIEWS":
         return _views(run, cursor)
     if what in ("TRANSACTIONS", "LOCKS", "COMPACTIONS"):
@@ -202,17 +202,19 @@ def _last_pattern(cursor: Cursor) -> str:
     return pattern
 
 
-def _fits(pattern: str) -> Callable[[str], bool]:
+def fits(pattern: str) -> Callable[[str], bool]:
     """Whether a name fits a pattern of ``*`` and ``|``, as the metastore has them, in any case."""
     parts = (re.escape(part.strip()).replace(r"\*", ".*") for part in pattern.split("|"))
     found = re.compile("|".join(parts), re.IGNORECASE)
     return lambda name: found.fullmatch(name) is not None
 
 
-def _names(run: Run, cursor: Cursor, column: str, method: str, *arguments: str) -> DataFrame:
-    """Names that a pattern of ``*`` and ``|`` fits, all without one."""
+def _names(
+    run: Run, cursor: Cursor, column: str, method: str, *arguments: str, beside: Iterable[str] = ()
+) -> DataFrame:
+    """Names that a pattern of ``*`` and ``|`` fits, all without one; `beside` those that `method` tells."""
     pattern = _last_pattern(cursor)
-    found = run.acid.connection.call(method, *arguments, pattern)
+    found = {*run.acid.connection.call(method, *arguments, pattern), *filter(fits(pattern), beside)}
     return run.rows([column], [(name,) for name in sorted(found)])
 
 
@@ -288,8 +290,8 @@ def _of_table(run: Run, cursor: Cursor, what: str) -> DataFrame | None:
     if what == "CREATE TABLE":
         cursor.accept("AS", "SERDE")
     if what == "COLUMNS":
-        fits = _fits(_last_pattern(cursor))
-        return run.rows(["col_name"], [(column.name,) for column in table.all_columns if fits(column.name)])
+        fit = fits(_last_pattern(cursor))
+        return run.rows(["col_name"], [(column.name,) for column in table.all_columns if fit(column.name)])
     cursor.finish()
     if what == "TBLPROPERTIES":
         return run.rows(["key", "value"], sorted(table.parameters.items()))
@@ -309,8 +311,9 @@ def definition_of(table: Table) -> str:
         properties = {key: value for key, value in properties.items() if key.upper() != "EXTERNAL"}
     elif not table.is_transactional:  # else it would be made as one
         properties[TRANSACTIONAL] = "false"
-    name = ".".join(map(quoted, (table.database, table.name)))
-    lines = [f"CREATE {'EXTERNAL ' * is_external}TABLE {name} ({_elements(table)})"]
+    name = ".".join(map(quoted, (table.called_in, table.name)))
+    kinds = f"{'TEMPORARY ' * table.is_temporary}{'EXTERNAL ' * is_external}"
+    lines = [f"CREATE {kinds}TABLE {name} ({_elements(table)})"]
     if text := table.parameters.get("comment"):
         lines.append(f"COMMENT {_literal(text)}")
     if table.partition_keys:
@@ -323,7 +326,9 @@ def definition_of(table: Table) -> str:
         )
     if table.skew is not None:
         lines.append(_skewed(table.skew))
-    lines += [*_storage(table), f"LOCATION {_literal(table.location)}"]
+    lines += _storage(table)
+    if is_external or not table.is_temporary:
+        lines.append(f"LOCATION {_literal(table.location)}")
     if properties:
         lines.append(f"TBLPROPERTIES ({_pairs(properties)})")
     return "\n".join(lines)
@@ -395,9 +400,9 @@ def _details(table: Table) -> list[tuple[str, str, str]]:
     buckets = f"{', '.join(table.bucket_columns)} into {table.buckets}" if table.bucket_columns else ""
     pairs = ", ".join(f"{key}={value}" for key, value in sorted(table.parameters.items()))
     details = {
-        "Database": table.database,
+        "Database": table.called_in,
         "Table": table.name,
-        "Type": "VIEW" if table.is_view else table.table_type,
+        "Type": "VIEW" if table.is_view else "TEMPORARY " * table.is_temporary + table.table_type,
         "View Text": table.view_text,
         "Location": table.location,
         "InputFormat": table.input_format,

@@ -36,23 +36,21 @@ from hive_acid.spark.sql.tokens import Cursor, Name
 from hive_acid.spark.tables.definition import new_table
 from hive_acid.spark.values.types import row_type
 
+_TEMPORARY = frozenset({"TEMPORARY", "TEMP"})
+
 
 def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
-    """``CREATE [OR REPLACE] [EXTERNAL] [TRANSACTIONAL] TABLE [IF NOT EXISTS] t (columns) … [AS query]``; None if it is
-    Spark's.
+    """``CREATE [OR REPLACE] [TEMPORARY] [EXTERNAL] [TRANSACTIONAL] TABLE [IF NOT EXISTS] t (columns) … [AS query]``;
+    None if it is Spark's.
     """
     first = cursor.start
     cursor.expect("CREATE")
     replaces = cursor.accept("OR", "REPLACE")
     kinds = set()
     while not cursor.accept("TABLE"):
-        if cursor.peek() in ("TEMPORARY", "TEMP"):
-            raise cursor.error(
-                "a TEMPORARY TABLE would outlive its session here: CREATE TEMPORARY VIEW … AS keeps a query, or CREATE "
-                "TABLE, and DROP TABLE at the end"
-            )
-        kinds.add(cursor.one_of("TABLE", "TRANSACTIONAL", "MANAGED", "EXTERNAL"))
-    if "EXTERNAL" in kinds and len(kinds) > 1:
+        kinds.add(cursor.one_of("TABLE", "TRANSACTIONAL", "MANAGED", "EXTERNAL", "TEMPORARY", "TEMP"))
+    temporary = not kinds.isdisjoint(_TEMPORARY)
+    if "EXTERNAL" in kinds and kinds - _TEMPORARY != {"EXTERNAL"}:
         raise cursor.error("an EXTERNAL table is neither TRANSACTIONAL nor MANAGED")
     said, external = "TRANSACTIONAL" in kinds, "EXTERNAL" in kinds
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
@@ -65,7 +63,7 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
     if cursor.accept("LIKE"):
         if replaces:
             raise cursor.error("OR REPLACE does not go with LIKE: TRUNCATE the table, or drop it first")
-        return _like(run, cursor, name, external=external, if_not_exists=if_not_exists)
+        return _like(run, cursor, name, external=external, if_not_exists=if_not_exists, temporary=temporary)
     columns, constraints = table_elements(run, cursor) if cursor.sees("(") else ([], [])
     definition = table_clauses(run, cursor, TableClauses(columns, constraints=constraints, external=external))
     query = None
@@ -79,17 +77,27 @@ def create_table(run: Run, cursor: Cursor) -> DataFrame | None:
         return None if query is None else run.query(query, before=run.explains + cursor.text[first:start])
     if said and word_of(definition.properties, TRANSACTIONAL, default="true") != "true":
         raise SqlError(f"CREATE TRANSACTIONAL TABLE {name} with transactional=false: leave one of them out")
-    there = run.names.defined_table(name) if replaces else None
+    if replaces and not temporary:
+        run.acid.temporary.refuse_hidden(run.names.full(name))
+    there = run.names.defined_table(name) if replaces and (run.names.temporary(name) or not temporary) else None
     _check_kind(name, definition)
     if there is not None:
         return _replaced(run, there, definition, query)
     if query is not None:
-        return _as_query(run, name, definition, query, if_not_exists=if_not_exists)
-    columns, words = [*definition.columns, *definition.keys], {**definition.words(), "external": external}
+        return _as_query(run, name, definition, query, if_not_exists=if_not_exists, temporary=temporary)
+    columns = [*definition.columns, *definition.keys]
+    words = {**definition.words(), "external": external}
     constraints = definition.constraints
     if constraints:
         check_constraints(run, new_table(run.names.full(name), columns, **words, constraints=constraints), constraints)
-    run.acid.create_table(run.names.full(name), columns, **words, constraints=constraints, if_not_exists=if_not_exists)
+    run.acid.create_table(
+        run.names.full(name),
+        columns,
+        **words,
+        constraints=constraints,
+        if_not_exists=if_not_exists,
+        temporary=temporary,
+    )
     return run.nothing()
 
 
@@ -113,18 +121,23 @@ def _check_kind(name: Name, definition: TableClauses) -> None:
         raise SqlError(only_orc(form if isinstance(form, str) else format_called(form)))
 
 
-def _as_query(run: Run, name: Name, definition: TableClauses, query: str, *, if_not_exists: bool) -> DataFrame:
+def _as_query(
+    run: Run, name: Name, definition: TableClauses, query: str, *, if_not_exists: bool, temporary: bool
+) -> DataFrame:
     if definition.columns or definition.keys:
         raise ColumnError(f"CREATE TABLE {name} AS takes its columns from the query: name the partition columns only")
-    if if_not_exists and run.names.written(name) is not None:
+    if if_not_exists and (run.names.temporary(name) or (not temporary and run.names.written(name) is not None)):
         return run.counts(num_affected_rows=0, num_inserted_rows=0)
     full_name, source = run.names.full(name), run.prepared(query)
 
     def work() -> int:
-        return run.acid.create_table_as(full_name, source.frame(), **definition.words(), external=definition.external)
+        return run.acid.create_table_as(
+            full_name, source.frame(), **definition.words(), external=definition.external, temporary=temporary
+        )
 
     is_plain = definition.external or word_of(definition.properties, TRANSACTIONAL, default="true") != "true"
-    rows = work() if is_plain else run.in_transaction(work, [full_name, *source.tables])
+    place = run.acid.temporary.place_of_new(full_name) if temporary else full_name
+    rows = work() if is_plain else run.in_transaction(work, [place, *source.tables])
     return run.counts(num_affected_rows=rows, num_inserted_rows=rows)
 
 
@@ -150,7 +163,7 @@ def _replaced(run: Run, table: Table, definition: TableClauses, query: str | Non
     return run.nothing() if source is None else run.counts(num_affected_rows=rows, num_inserted_rows=rows)
 
 
-def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists: bool) -> DataFrame:
+def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists: bool, temporary: bool) -> DataFrame:
     """A table with the columns, keys, buckets, kind and format of another one; other properties are those given.
 
     Of a view it has the columns.
@@ -187,6 +200,7 @@ def _like(run: Run, cursor: Cursor, name: Name, *, external: bool, if_not_exists
         serde_properties=model.serde_parameters if form is None else definition.storage.serde_properties,
         external=is_external,
         if_not_exists=if_not_exists,
+        temporary=temporary,
     )
     return run.nothing()
 
@@ -195,9 +209,13 @@ def drop_table(run: Run, cursor: Cursor) -> DataFrame | None:
     """``DROP TABLE [IF EXISTS] t [PURGE]``; None if the table is not ours."""
     cursor.expect("DROP", "TABLE")
     cursor.accept("IF", "EXISTS")
-    table = run.names.defined_table(cursor.name())
+    name = cursor.name()
     purge = cursor.accept("PURGE")
     cursor.finish()
+    if (place := run.names.temporary(name)) is not None:
+        run.acid.drop_table(place, purge=True)
+        return run.nothing()
+    table = run.names.defined_table(name)
     if table is None:
         return None
     run.acid.drop_table(table.full_name, purge=purge)
