@@ -228,7 +228,7 @@ class App:
                 max_connections=min(config.server.max_connections, max(files_open - FILES_OF_OURS, FEW_CONNECTIONS)),
             )
             dispatcher = Dispatcher(
-                slices.handlers(self.counts, trouble, lambda: self._is_stopping, doors.proxies),
+                slices.handlers(self.counts, trouble, lambda: self._is_stopping, doors),
                 workers,
                 self.counts,
                 db.patience_s,

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from hive_acid.catalog.calls import CatalogCalls
 from hive_acid.errors import AddressError, LoginError, MetastoreUnreachableError
-from hive_acid.login import PASSWORD_FILE, Kerberos, Login, Token
+from hive_acid.login import PASSWORD_FILE, DelegationToken, Kerberos, Login, Token
 from hive_acid.tls import Tls
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.opening import open_transactions
@@ -54,7 +54,7 @@ class Connection(CatalogCalls):
         user: str | None = None,
         application: str | None = None,
         tls: Tls | None = None,
-        login: Login | Kerberos | Token | None = None,
+        login: Login | Kerberos | DelegationToken | Token | None = None,
         http_path: str | None = None,
     ) -> None:
         """As `Transport`."""
@@ -119,7 +119,7 @@ def connect(
     user: str | None = None,
     application: str | None = None,
     tls: Tls | None = None,
-    login: Login | Kerberos | Token | None = None,
+    login: Login | Kerberos | DelegationToken | Token | None = None,
 ) -> Connection:
     """Connect to a metastore, which will know us as `user` and as `application` (the program, if nothing is said).
 
@@ -127,7 +127,8 @@ def connect(
     ``https://host:port/metastore`` (443; ``http`` without TLS, 80); several, with commas between, are tried in order.
     `tls` says how to know the metastore; by default `Tls.from_environment`. With `login`, or a user in the address
     (``thrift+tls://ann@host:port``, with the password of `Login.from_environment`), we log in; over HTTP also with the
-    token of `Token.from_environment`, else with the ticket of `Kerberos.from_environment`.
+    token of `Token.from_environment`, else with
+    the delegation token of `DelegationToken.from_environment`, or the ticket of `Kerberos.from_environment`.
     Raises MetastoreUnreachableError when none answers, LoginError when one does not let us in, AddressError for an
     address of another form.
     """
@@ -136,8 +137,10 @@ def connect(
         known = login
         if known is None and address.user is not None:
             known = Login.from_environment(address.user)
+        elif known is None and address.http_path is not None:
+            known = Token.from_environment()
         elif known is None:
-            known = Kerberos.from_environment() if address.http_path is None else Token.from_environment()
+            known = DelegationToken.from_environment() or Kerberos.from_environment()
         connection = Connection(
             address.host,
             address.port,

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hive_acid.errors import AddressError
+from hive_acid.errors import AddressError, LoginError
+from hive_acid.sasl.digest import TokenMechanism
 from hive_acid.sasl.frames import Mechanism, Plain
+from hive_acid.sasl.hadoop_tokens import Identifier, Secret
 from hive_acid.sasl.kerberos import Ticket, name_of_ticket
 from hive_acid.sasl.seals import LAYERS, layers
 
@@ -20,6 +22,8 @@ TOKEN_FILE = "HIVE_ACID_TOKEN_FILE"
 """The variable that names a file with a token, for an address that begins with http."""
 IN_CLEAR = "HIVE_ACID_PASSWORD_IN_CLEAR"
 """``true`` there lets a password or a token go to another machine without TLS."""
+DELEGATION_TOKEN_FILE = "HIVE_ACID_DELEGATION_TOKEN_FILE"
+"""The variable that names a file with a delegation token."""
 KERBEROS = "HIVE_ACID_KERBEROS"
 """The variable that names the metastore's principal, such as ``hive/_HOST@EXAMPLE.COM``: we come with a ticket."""
 KEYTAB = "HIVE_ACID_KERBEROS_KEYTAB"
@@ -98,6 +102,53 @@ class Kerberos:
     def mechanism(self, host: str, acts_as: str | None) -> Mechanism:
         """What proves it by SASL, to be let in as another user if one is named. Raises LoginError."""
         return Ticket(self.service, host, self.principal, self.keytab, layers(self.protection), acts_as or "")
+
+
+@dataclass(frozen=True)
+class DelegationToken:
+    """A delegation token, which somebody with a ticket has got for us: ``connection.call("get_delegation_token", …)``.
+
+    It has a code of what is sent (integrity), not encryption: that has TLS.
+    """
+
+    text: str = field(repr=False)
+    """As that call returns it."""
+
+    def __post_init__(self) -> None:
+        self.secret()
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> DelegationToken | None:
+        """The one in the file that `DELEGATION_TOKEN_FILE` names, if it names one. Raises AddressError."""
+        file = environ.get(DELEGATION_TOKEN_FILE)
+        if not file:
+            return None
+        try:
+            return cls(Path(file).read_text(encoding="ascii").strip())
+        except (OSError, ValueError) as error:
+            raise AddressError(
+                f"cannot read the delegation token in {file}: {getattr(error, 'strerror', None) or error}"
+            ) from None
+
+    def secret(self) -> Secret:
+        """Its parts. Raises AddressError for a text that is none."""
+        try:
+            found = Secret.parse(self.text)
+            Identifier.parse(found.identifier)
+        except ValueError as error:
+            raise AddressError(f"this is no delegation token: {error}") from None
+        return found
+
+    @property
+    def user(self) -> str:
+        """Whose it is."""
+        return Identifier.parse(self.secret().identifier).owner
+
+    def mechanism(self, host: str, acts_as: str | None) -> Mechanism:
+        """What proves it by SASL. Raises LoginError if we are to act as somebody else."""
+        if acts_as and acts_as != self.user:
+            raise LoginError(f"a delegation token of {self.user} acts for nobody else, so not for {acts_as}")
+        return TokenMechanism(self.secret())
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from hive_acid.errors import (
 )
 from hive_acid.forks import renew_in_children
 from hive_acid.http import HttpSocket
-from hive_acid.login import Kerberos, Login, Token, check_secrecy
+from hive_acid.login import DelegationToken, Kerberos, Login, Token, check_secrecy
 from hive_acid.protocol import NumberedClient, NumberedProtocol, Question
 from hive_acid.sasl.frames import SaslSocket
 from hive_acid.tls import Tls
@@ -59,7 +59,7 @@ class Transport:
         user: str | None = None,
         application: str | None = None,
         tls: Tls | None = None,
-        login: Login | Kerberos | Token | None = None,
+        login: Login | Kerberos | DelegationToken | Token | None = None,
         http_path: str | None = None,
     ) -> None:
         """`application` is what `metastore why` names when we are in somebody's way; by default program and process.
@@ -71,14 +71,16 @@ class Transport:
         """
         if isinstance(login, Token) and http_path is None:
             raise AddressError("a token is shown over HTTP alone: give an address that begins with https://")
-        if isinstance(login, Kerberos) and http_path is not None:
-            raise AddressError("a ticket of Kerberos is not shown over HTTP: give an address that begins with thrift")
+        if isinstance(login, Kerberos | DelegationToken) and http_path is not None:
+            raise AddressError(
+                "tickets of Kerberos and delegation tokens are not shown over HTTP: give an address of thrift"
+            )
         self.host = host
         self.http_path = http_path
         self.port = port
         self.tls = tls
         self.login = login
-        self.user = user or (login.user if isinstance(login, Login | Kerberos) else _login_name())
+        self.user = user or (login.user if isinstance(login, Login | Kerberos | DelegationToken) else _login_name())
         self._is_named = user is not None
         self._application = application
         self._timeout_ms = timeout_ms
@@ -222,14 +224,14 @@ class Transport:
         """What messages are written to and read from."""
         is_encrypted = self.tls is not None
         if self.http_path is not None:
-            assert not isinstance(self.login, Kerberos)
+            assert not isinstance(self.login, Kerberos | DelegationToken)
             host = f"[{self.host}]" if ":" in self.host else self.host
             is_free = self.login is None and (self.tls is None or self.tls.certificate is None)
             acts_as = self.user if is_free or self._is_named else None
             return HttpSocket(
                 transport, f"{host}:{self.port}", self.http_path, acts_as, self.login, is_encrypted=is_encrypted
             )
-        if isinstance(self.login, Login | Kerberos):
+        if isinstance(self.login, Login | Kerberos | DelegationToken):
             if isinstance(self.login, Login):
                 check_secrecy(transport.sock, self.login, is_encrypted)
             who = self.login.user

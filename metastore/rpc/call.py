@@ -37,6 +37,8 @@ class Session:
     """What it has called before this call."""
     authenticated: str | None = None
     """Who has come in by a password; None where nobody is asked."""
+    is_by_token: bool = False
+    """Whether it has come in with a delegation token."""
     is_hive_4: bool = False
     """Whether it has called what only Hive 4 knows; an elder client stumbles over newer values of enums."""
 

@@ -80,8 +80,10 @@ class ThriftConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         if peer:
             self.client = peer[0]
-            user, authenticated = transport.get_extra_info(IDENTITY) or (None, None)
-            self._session = Session(f"{peer[0]}:{peer[1]}", self.client, user, authenticated=authenticated)
+            self._session = Session(f"{peer[0]}:{peer[1]}", self.client)
+            identity = transport.get_extra_info(IDENTITY)
+            if identity is not None:
+                self._session.user, self._session.authenticated, self._session.is_by_token = identity
         if not self._server.connections.add(self):
             event(LOG, logging.WARNING, "connection refused", peer=self._session.peer, reason="there are too many")
             self.abort()

@@ -15,7 +15,7 @@ from metastore.observe.calls import CallCounts
 from metastore.observe.gauges import Gauges
 from metastore.observe.meters import Meters
 from metastore.rpc.call import Handler
-from metastore.rpc.doors.users.proxies import Proxies
+from metastore.rpc.doors.doors import Doors
 from metastore.rpc.handlers import session
 from metastore.schedule import Service
 from metastore.slices.catalogue import CatalogueSlice
@@ -56,17 +56,19 @@ class Slices:
         counts: CallCounts,
         trouble: Callable[[], str | None],
         is_stopping: Callable[[], bool],
-        proxies: Proxies | None = None,
+        doors: Doors | None = None,
     ) -> Mapping[str, Handler]:
         """RPC name to handler.
 
         `counts` are those of the calls to this server, `trouble` is what is wrong with it, `is_stopping` whether it is
-        ending, and `proxies` who may act for others.
+        ending, and `doors` say who comes in, with tokens of this server from now on, and may act for others.
         """
-        uuid = self._catalogue.catalog.uuid
+        catalog = self._catalogue.catalog
+        proxies = None if doors is None else doors.proxies
+        delegation = None if doors is None else doors.take_tokens(self._catalogue.issued_tokens)
         return {
-            **session.handlers(self._config.values(), counts, uuid, trouble, is_stopping, proxies),
-            **self._catalogue.handlers(),
+            **session.handlers(self._config.values(), counts, catalog.uuid, trouble, is_stopping, proxies),
+            **self._catalogue.handlers(delegation),
             **self._transactions.handlers(self._compactions.trino_guard),
             **self._compactions.handlers(),
         }

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from metastore.catalog.registry.issued_tokens import IssuedTokens
 from metastore.catalog.service import CatalogService
 from metastore.compaction.materializations import Materializations
 from metastore.events.service import EventLog
 from metastore.filework.pools import FILE_SYSTEMS
 from metastore.housekeeping.event_cleaner import EventCleaner
 from metastore.rpc.call import Handler
+from metastore.rpc.doors.users.delegation import Delegation
 from metastore.rpc.handlers import events, removals, security
 from metastore.rpc.handlers.catalog import (
     constraints,
@@ -43,12 +45,14 @@ class CatalogueSlice:
         self._config = config
         self._events = EventLog(common.db, config.events)
         self.catalog = CatalogService(common.db, warehouse, config.catalog, txns)
+        doors = config.doors
+        self.issued_tokens = IssuedTokens(common.db, doors.token_life_ms, doors.token_renew_ms, doors.token_key_ms)
         self._commits = commits
         self._materializations = Materializations(common.db)
         self._event_cleaner = EventCleaner(common.fenced, config.events, config.housekeeping)
 
-    def handlers(self) -> Mapping[str, Handler]:
-        """RPC name to handler."""
+    def handlers(self, delegation: Delegation | None) -> Mapping[str, Handler]:
+        """RPC name to handler. `delegation` issues tokens, None if nobody does."""
         catalog = self.catalog
         return {
             **databases.handlers(catalog),
@@ -60,7 +64,7 @@ class CatalogueSlice:
             **functions.handlers(catalog.functions),
             **constraints.handlers(catalog.constraints),
             **privileges.handlers(catalog.roles, catalog.privileges),
-            **security.handlers(catalog.tokens),
+            **security.handlers(catalog.tokens, delegation),
             **views.handlers(catalog.views, self._materializations),
             **removals.handlers(catalog.removals),
             **statistics.handlers(catalog),

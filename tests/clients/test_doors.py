@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from hive_acid.spark.jvm.java import ensure_java
 from metastore.rpc.doors.users.passwords import change
 from tests.authority import Authority
-from tests.caller import Refused
+from tests.caller import Refused, refused
 from tests.clients.conftest import jars_of_generation
 from tests.clients.java.client import JavaHive
 from tests.clients.java.maven import NotFetchedError
@@ -159,6 +159,29 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
         yield running
 
 
+def with_token(hive: JavaHive, address: str, ticket: dict[str, str]) -> None:
+    """It gets a delegation token, comes in with it, renews and cancels it."""
+    first = hive.connect(address, **ticket)
+    text = first.getDelegationToken("ann", f"ann@{REALM}")
+    for protection in ("authentication", "integrity"):
+        hive.take_token(text, "of-this-test")
+        more = {"hive.metastore.token.signature": "of-this-test", "hadoop.rpc.protection": protection}
+        client = hive.connect(address, **ticket, **more)
+        with refused("MetaException", "who has come in with a delegation token does not get one"):
+            client.getDelegationToken("ann", "ann")
+        walked(client, hive, "token")
+        large = hive.struct("Database", name="large", description="x" * 2_000_000, parameters={})
+        client.createDatabase(large)
+        assert len(client.getDatabase("large").getDescription()) == 2_000_000
+        client.dropDatabase("large")
+        client.close()
+    assert first.renewDelegationToken(text) > 0
+    first.cancelDelegationToken(text)
+    with pytest.raises(Py4JJavaError):
+        hive.connect(address, **ticket, **more)
+    first.close()
+
+
 @pytest.mark.parametrize("generation", GENERATIONS)
 def test_hives_client_with_a_ticket(
     generation: int,
@@ -200,5 +223,6 @@ def test_hives_client_with_a_ticket(
             assert len(client.getDatabase("large").getDescription()) == 2_000_000
             client.dropDatabase("large")
             client.close()
+        with_token(hive, address, ticket)
         with pytest.raises(Py4JJavaError):
             hive.connect(address, **ticket | {"hive.metastore.kerberos.principal": f"ann@{REALM}"})

@@ -42,7 +42,7 @@ def test_every_room_has_its_layer(contract: str, place: str) -> None:
 def test_settings_that_the_documents_name_exist() -> None:
     known = {spelling(key) for key in (*Config().values(), *NOT_HERE)} | set(KNOWN) | PROPERTIES
     text = "\n".join(page.read_text() for page in documents() if page.parent.name != "spec")
-    named = set(re.findall(r"(?<![.\w])(?:hive|metastore)\.[a-z]+(?:\.[A-Za-z]+)+\b", text))
+    named = set(re.findall(r"(?<![.\w])(?:hive|metastore)\.[a-z]+(?:\.[A-Za-z]+(?:-[a-z]+)*)+\b", text))
     families = [setting for setting, _ in Config().settings() if setting.family]
     of_family = {name for name in named if any(setting.member(name) for setting in families)}
     assert {name for name in named - of_family if spelling(name) not in known} == set()

@@ -79,6 +79,7 @@ def test_every_object_is_in_our_schema(db: Database) -> None:
 
 
 BEFORE_PLACES = """
+DROP TABLE issued_token, token_key;
 DROP TABLE place_alias;
 DROP INDEX tbl_place, partition_place, database_place, database_managed_place, directory_removal_place;
 DROP INDEX directory_removal_trash, dropped_directory_trash_place, compaction_place, dropped_directory_trash;

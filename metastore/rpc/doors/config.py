@@ -189,6 +189,28 @@ class DoorsConfig:
         _protections,
     )
 
+    token_life_ms: int = duration(
+        "metastore.cluster.delegation.token.max-lifetime",
+        "7d",
+        "A delegation token is good for so long at most, however often it is renewed.",
+        least_ms=1000,
+        hive="7d",
+    )
+    token_renew_ms: int = duration(
+        "metastore.cluster.delegation.token.renew-interval",
+        "1d",
+        "It is good for so long from its issue, and from each renewal.",
+        least_ms=1000,
+        hive="1d",
+    )
+    token_key_ms: int = duration(
+        "metastore.cluster.delegation.key.update-interval",
+        "1d",
+        "After that the passwords of new tokens are made by a new key.",
+        least_ms=1000,
+        hive="1d",
+    )
+
     proxy_hosts: Mapping[str, str] = texts(
         "hadoop.proxyuser.*.hosts",
         "From where a user may act for others: addresses, networks and names with commas between, or * for everywhere.",

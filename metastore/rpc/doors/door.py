@@ -40,6 +40,8 @@ class Identity(NamedTuple):
     """As whom it acts."""
     authenticated: str
     """Who has shown what was asked for."""
+    is_by_token: bool = False
+    """Whether that was a delegation token."""
 
 
 class House(NamedTuple):

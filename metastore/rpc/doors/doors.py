@@ -7,15 +7,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hive_acid.sasl.digest import DIGEST, QOPS
 from hive_acid.sasl.gss import GSSAPI
+from hive_acid.sasl.seals import LAYERS
+from metastore.catalog.registry.issued_tokens import IssuedTokens
 from metastore.rpc.audit.audit import Audit
 from metastore.rpc.doors.certificates import Certificates
 from metastore.rpc.doors.config import CERTIFICATE, HTTP, KERBEROS, LDAP, PASSWORD, DoorsConfig
 from metastore.rpc.doors.door import House
+from metastore.rpc.doors.mechanisms.digest import DigestMechanism
 from metastore.rpc.doors.mechanisms.mechanism import Mechanism
 from metastore.rpc.doors.mechanisms.plain import PLAIN, PlainMechanism
 from metastore.rpc.doors.sasl import SaslDoor
 from metastore.rpc.doors.tls import TlsDoor
+from metastore.rpc.doors.users.delegation import Delegation
 from metastore.rpc.doors.users.guests import Guests
 from metastore.rpc.doors.users.passwords import Passwords
 from metastore.rpc.doors.users.proxies import Proxies
@@ -24,12 +29,13 @@ from metastore.rpc.limits.debts import Debts
 from metastore.rpc.limits.workers import Workers
 
 if TYPE_CHECKING:
+    from metastore.rpc.doors.mechanisms.kerberos import Kerberos
     from metastore.rpc.doors.users.directory import Directory
 
 THREADS = 2
 """For handshakes and passwords."""
 ASKING_THREADS = 8
-"""For a directory, which may take its time and is to hold up nobody else."""
+"""For a directory and the database of tokens, which may take their time and are to hold up nobody else."""
 
 
 class Doors:
@@ -49,14 +55,17 @@ class Doors:
         directory = _directory(config) if asks_for == LDAP else None
         self.proxies = Proxies(config)
         self._workers = Workers(THREADS)
-        self._askers = self._workers if directory is None else Workers(ASKING_THREADS)
+        is_to_ask = directory is not None or asks_for == KERBEROS
+        self._askers = Workers(ASKING_THREADS) if is_to_ask else self._workers
         known = passwords or directory
         self._guests = None if known is None else Guests(known, self._workers)
         self._mechanisms: dict[str, Callable[[str], Mechanism]] = {}
         if known is not None:
             self._mechanisms[PLAIN] = partial(PlainMechanism, known, self.proxies)
-        if asks_for == KERBEROS:
-            self._mechanisms[GSSAPI] = _kerberos(config, self.proxies)
+        self._kerberos = _kerberos(config, self.proxies) if asks_for == KERBEROS else None
+        if self._kerberos is not None:
+            self._mechanisms[GSSAPI] = self._kerberos.met_by
+        self._qops = _qops(config)
         self._over_http = _over_http(config, self._guests, self.proxies) if config.transport == HTTP else None
 
     def close(self) -> None:
@@ -64,6 +73,14 @@ class Doors:
         self._workers.shutdown(wait=True)
         if self._askers is not self._workers:
             self._askers.shutdown(wait=True)
+
+    def take_tokens(self, store: IssuedTokens) -> Delegation | None:
+        """Let those in from now on who have a delegation token of this store; None where none are issued."""
+        if self._kerberos is None or not self._qops:
+            return None
+        delegation = Delegation(store, self.proxies, self._kerberos.principals.user_of)
+        self._mechanisms[DIGEST] = partial(DigestMechanism, delegation.owner_of, self._qops)
+        return delegation
 
     @property
     def scheme(self) -> str:
@@ -97,10 +114,10 @@ def _directory(config: DoorsConfig) -> Directory:
     return Directory(config)
 
 
-def _kerberos(config: DoorsConfig, proxies: Proxies) -> Callable[[str], Mechanism]:
+def _kerberos(config: DoorsConfig, proxies: Proxies) -> Kerberos:
     from metastore.rpc.doors.mechanisms.kerberos import Kerberos
 
-    return Kerberos(config, proxies).met_by
+    return Kerberos(config, proxies)
 
 
 def _over_http(
@@ -111,3 +128,9 @@ def _over_http(
     from metastore.rpc.doors.reception import Reception
 
     return partial(HttpDoor, reception=Reception(config, guests, proxies))
+
+
+def _qops(config: DoorsConfig) -> list[str]:
+    """What is offered to those with a token, who have no encryption of their own: with TLS it is there."""
+    allowed = {LAYERS[word] for word in config.protection}
+    return [name for name, layer in QOPS.items() if layer in allowed or (config.use_tls and name == "auth")]

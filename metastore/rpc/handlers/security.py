@@ -1,4 +1,4 @@
-"""RPCs of delegation tokens. This server has no Kerberos, so it issues none; what clients keep here is kept.
+"""RPCs of delegation tokens: those that the server issues where it asks for Kerberos, and those that clients keep.
 
 A Java metastore without SASL fails inside get_, renew_ and cancel_delegation_token; here they say why they cannot work.
 """
@@ -10,17 +10,41 @@ from typing import Any
 from hive_acid.errors import MetaError
 from metastore.catalog.registry.tokens import Tokens
 from metastore.rpc.call import Call, Handler
+from metastore.rpc.doors.users.delegation import Delegation
 from metastore.rpc.encoding.plain import checked_text
 
+_ISSUING = "get_delegation_token", "renew_delegation_token", "cancel_delegation_token"
 
-def handlers(tokens: Tokens) -> dict[str, Handler]:
-    """RPC name to function."""
 
-    def no_tokens(call: Call, *_: Any) -> None:
-        raise MetaError(
-            "this metastore has no delegation tokens, since it does not authenticate its clients by Kerberos: connect"
-            " without one, with hive.metastore.sasl.enabled=false"
-        )
+def handlers(tokens: Tokens, delegation: Delegation | None) -> dict[str, Handler]:
+    """RPC name to function. `delegation` issues tokens, None if nobody does."""
+    issuing = dict.fromkeys(_ISSUING, _no_tokens) if delegation is None else _issuing(delegation)
+    return issuing | _keeping(tokens)
+
+
+def _no_tokens(call: Call, *_: Any) -> None:
+    raise MetaError(
+        "this metastore has no delegation tokens, since it does not authenticate its clients by Kerberos, or only with "
+        "privacy (hadoop.rpc.protection) and without TLS: connect without one, with hive.metastore.sasl.enabled=false"
+    )
+
+
+def _issuing(delegation: Delegation) -> dict[str, Handler]:
+    def get_delegation_token(call: Call, owner: str | None, renewer: str | None) -> str:
+        return delegation.issue(call.session, owner or "", renewer or "")
+
+    def renew_delegation_token(call: Call, token: str | None) -> int:
+        return delegation.renew(call.session, checked_text(token, "the token"))
+
+    def cancel_delegation_token(call: Call, token: str | None) -> None:
+        delegation.cancel(call.session, checked_text(token, "the token"))
+
+    served = get_delegation_token, renew_delegation_token, cancel_delegation_token
+    return dict(zip(_ISSUING, served, strict=True))
+
+
+def _keeping(tokens: Tokens) -> dict[str, Handler]:
+    """Of what clients keep: nothing of ours is there."""
 
     def add_token(call: Call, identifier: str | None, token: str | None) -> bool:
         return tokens.add(checked_text(identifier, "the token identifier"), checked_text(token, "the token"))
@@ -56,7 +80,4 @@ def handlers(tokens: Tokens) -> dict[str, Handler]:
         remove_master_key,
         get_master_keys,
     )
-    found = {handler.__name__: handler for handler in served}
-    for method in ("get_delegation_token", "renew_delegation_token", "cancel_delegation_token"):
-        found[method] = no_tokens
-    return found
+    return {handler.__name__: handler for handler in served}

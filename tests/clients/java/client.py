@@ -64,6 +64,14 @@ class JavaHive(JavaProcess):
         information.setConfiguration(self.configuration("", **settings))
         information.loginUserFromKeytab(principal, str(keytab))
 
+    def take_token(self, text: str, signature: str) -> None:
+        """Have the user of this JVM hold a delegation token, which settings name by its signature."""
+        user = self.jvm.org.apache.hadoop.security.UserGroupInformation.getLoginUser()
+        hive = self.jvm.org.apache.hadoop.hive
+        (hive.shims.Utils if self.generation == 2 else hive.metastore.utils.SecurityUtils).setTokenStr(
+            user, text, signature
+        )
+
     @cached_property
     def signatures(self) -> frozenset[str]:
         """All public methods that the client class declares, as ``getTable(String,String)``."""

@@ -54,7 +54,7 @@ def test_each_method_is_a_change_or_is_none() -> None:
     names = {method.name for method in methods() if method.is_served}
     assert names >= CHANGES
     assert {name for name in names - CHANGES if not READERS.match(name)} == PASSED_BY
-    assert not {name for name in CHANGES if READERS.match(name)}
+    assert {name for name in CHANGES if READERS.match(name)} == {"get_delegation_token"}
 
 
 @pytest.fixture

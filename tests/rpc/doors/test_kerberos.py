@@ -1,5 +1,6 @@
 """SASL GSSAPI on the Thrift port, with a KDC: who comes in, who does not, and frames that are sealed."""
 
+import json
 import os
 import random
 import socket
@@ -7,6 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.thrift import TClient
 from thriftpy2.transport import TCyBufferedTransport, TMemoryBuffer
 
-from hive_acid import Kerberos, Tls, connect
+from hive_acid import DelegationToken, Kerberos, Tls, connect
 from hive_acid.connection import Connection
 from hive_acid.errors import AddressError, LoginError, MetastoreError, MetastoreUnreachableError
 from hive_acid.sasl.frames import SaslSocket
@@ -34,6 +36,7 @@ from tests.rpc.doors.conftest import tls_settings, wrong_answers_to_threads
 from tests.rpc.doors.realm import REALM, Realm, missing, realm
 from tests.rpc.doors.test_sasl import message, negotiation
 from tests.rpc.test_server import Running, base_handlers
+from tests.served import served
 from tests.waiting import until
 
 Guarded = Callable[..., Running]
@@ -156,6 +159,68 @@ def test_rules_say_which_user_a_principal_is(asking: Guarded, house: Realm, log:
     until(log)
 
 
+def test_a_token_stands_for_a_ticket(
+    house: Realm, postgres_url: str, template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: Log
+) -> None:
+    """Got with a ticket, used without one, renewed and cancelled by another; it gets no other."""
+    house.add("yarn/localhost")
+    settings = dict(one.split("=", 1) for one in asked(house.keytab("hive/localhost")))
+    settings["metastore.audit.file"] = str(tmp_path / "audit")
+    with served(postgres_url, template, tmp_path / "w", settings) as running:
+        address = running.uri.replace("127.0.0.1", "localhost")
+        with connect(address, login=Kerberos()) as connection:
+            text = connection.call("get_delegation_token", "ann", f"yarn/localhost@{REALM}")
+        (tmp_path / "token").write_text(f"{text}\n")
+        monkeypatch.setenv("HIVE_ACID_DELEGATION_TOKEN_FILE", str(tmp_path / "token"))
+        monkeypatch.setenv("KRB5CCNAME", str(house.place / "none"))
+        with connect(address) as connection:
+            assert connection.user == "ann"
+            assert connection.login == DelegationToken(text)
+            connection.call("set_ugi", "ann", [])
+            with pytest.raises(MetastoreError, match="ann has come in, and may not act for eve"):
+                connection.call("set_ugi", "eve", [])
+            connection.create_database("anns", comment="x" * 2_000_000)
+            assert len(connection.call("get_database", "anns").description) == 2_000_000
+            for method, words in (("get", ("ann", "ann")), ("renew", (text,))):
+                with pytest.raises(MetastoreError, match=f"does not {method} one: log in with a ticket"):
+                    connection.call(f"{method}_delegation_token", *words)
+        yarn = Kerberos(principal="yarn/localhost", keytab=str(house.keytab("yarn/localhost")))
+        with connect(address, login=yarn) as connection:
+            assert connection.call("renew_delegation_token", text) > time.time() * 1000
+            assert connection.call("get_all_token_identifiers") == connection.call("get_master_keys") == []
+            connection.call("cancel_delegation_token", text)
+        with pytest.raises(LoginError, match="no token that is good here"):
+            connect(address)
+        assert text not in "".join(log())
+        until(lambda: "no token that is good here" in (tmp_path / "audit").read_text())
+    lines = list(map(json.loads, (tmp_path / "audit").read_text().splitlines()))
+    assert text not in (tmp_path / "audit").read_text()
+    told = {(line["method"], line["user"], line["outcome"]) for line in lines if "token" in line["method"]}
+    assert {
+        ("get_delegation_token", "ann", "fine"),
+        ("get_delegation_token", "ann", "refused"),
+        ("renew_delegation_token", "yarn", "fine"),
+        ("cancel_delegation_token", "yarn", "fine"),
+    } <= told
+    (tmp_path / "token").unlink()
+    with pytest.raises(AddressError, match="cannot read the delegation token in"):
+        connect(address)
+
+
+def test_tokens_have_no_encryption(house: Realm, postgres_url: str, template: str, tmp_path: Path) -> None:
+    """Where everything is to be encrypted there are none, unless TLS does it."""
+    settings = dict(
+        one.split("=", 1) for one in [*asked(house.keytab("hive/localhost")), "hadoop.rpc.protection=privacy"]
+    )
+    with served(postgres_url, template, tmp_path / "w", settings) as running:
+        address = running.uri.replace("127.0.0.1", "localhost")
+        with (
+            connect(address, login=Kerberos()) as connection,
+            pytest.raises(MetastoreError, match=r"only with privacy .* and without TLS"),
+        ):
+            connection.call("get_delegation_token", "ann", "ann")
+
+
 def test_who_acts_for_others(asking: Guarded) -> None:
     own = handlers() | connection_handlers(Proxies(Config.parse([]).doors))
     with pytest.raises(LoginError, match="ann has come in, and may not act for bob"):
@@ -265,7 +330,7 @@ def test_protections_that_the_other_side_does_not_want(asking: Guarded) -> None:
     login(server, Kerberos(protection="privacy,integrity")).close()
     with pytest.raises(AddressError, match="protection='secret' is not one or more of"):
         Kerberos(protection="secret")
-    with pytest.raises(AddressError, match="is not shown over HTTP"):
+    with pytest.raises(AddressError, match="are not shown over HTTP"):
         connect("https://localhost", login=Kerberos())
 
 
