@@ -90,6 +90,8 @@ class DataDirectory:
     unfinished: bool
     is_marked: bool = True
     is_whole: bool = True
+    is_compacted: bool = False
+    """Whether a base is known to be a compaction's, with the rows of all writes up to its own."""
 
     @property
     def name(self) -> str:
@@ -238,6 +240,7 @@ class _Sweep:
         self.obsolete: list[str] = []
         self.aborted: list[str] = []
         self.aborted_write_ids: set[int] = set()
+        self.compacted: set[str] = set()
         self.uncompacted_aborts = False
 
     def data_directory(self, directory: Directory) -> DataDirectory:
@@ -248,7 +251,14 @@ class _Sweep:
             # A compactor's list calls the whole range valid, but rows of aborted writes still have to go.
             if self._aborted(directory) is RangeValidity.SOME:
                 validity = RangeValidity.SOME
-        return DataDirectory(directory, tuple(content.files), validity, content.unfinished, content.is_marked)
+        return DataDirectory(
+            directory,
+            tuple(content.files),
+            validity,
+            content.unfinished,
+            content.is_marked,
+            is_compacted=directory.name in self.compacted,
+        )
 
     def choose_base(self, visible: Iterable[Directory], metadata: Metadata | None) -> Directory | None:
         """The accepted base with the highest write id, a compacted one before an overwrite of the same id."""
@@ -261,6 +271,8 @@ class _Sweep:
             compacted = bool(base.visibility_txn_id) or (
                 self.contents[base.name].has_metadata and _is_compacted(f"{base.name}/{METADATA_MARKER}", metadata)
             )
+            if compacted:
+                self.compacted.add(base.name)
             if not compacted and self.write_ids.is_aborted(write_id):
                 self.aborted.append(base.name)
                 self.aborted_write_ids.add(write_id)

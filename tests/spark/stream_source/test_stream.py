@@ -14,12 +14,13 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import hive_acid.spark
-from hive_acid.errors import NoSuchObjectError, TableNotAcidError, UnsupportedTableError, ViewError
+from hive_acid.errors import NoSuchObjectError, TableNotAcidError, ViewError
 from hive_acid.spark import AcidSession
 from tests.served import served
 from tests.spark.compaction import compact_table
 from tests.spark.conftest import OVER_CONNECT
 from tests.spark.house import House
+from tests.spark.stream_source.insert_only_walk import GrowingWalk
 from tests.spark.stream_source.walk import Walk
 from tests.values.rows.exact import rows_of
 from tests.values.rows.hostile import TYPES, stored
@@ -70,6 +71,20 @@ def stream(acid: AcidSession, tmp_path: Path) -> Stream:
 def test_a_walk(spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, seed: int) -> None:
     with served(postgres_url, template, tmp_path / "warehouse") as server:
         walk = Walk(spark, server, tmp_path, seed)
+        try:
+            walk.play(8)
+        finally:
+            walk.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_a_walk_of_an_insert_only_table(
+    spark: SparkSession, postgres_url: str, template: str, tmp_path: Path, seed: int
+) -> None:
+    with served(postgres_url, template, tmp_path / "warehouse") as server:
+        walk = GrowingWalk(spark, server, tmp_path, seed)
         try:
             walk.play(8)
         finally:
@@ -132,9 +147,10 @@ def test_rows_from_before_the_table_was_acid(acid: AcidSession, spark: SparkSess
     assert stream.taken() == [[(2,)]]
 
 
-def test_all_values(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("properties", [{}, {"transactional_properties": "insert_only"}], ids=["acid", "insert-only"])
+def test_all_values(acid: AcidSession, spark: SparkSession, tmp_path: Path, properties: Any) -> None:
     columns = {f"c{place}": kind for place, kind in enumerate(TYPES)}
-    acid.create_table("d.t", columns)
+    acid.create_table("d.t", columns, properties=properties)
     values = {name: stored(kind) for name, kind in columns.items()}
     longest = max(map(len, values.values()))
     lines = [[f"{of[place % len(of)].sql} AS {name}" for name, of in values.items()] for place in range(longest)]
@@ -292,6 +308,53 @@ def test_an_acid_table_out_of_an_acid_table(acid: AcidSession, stream: Stream, t
     assert copy() == copy() == [(1, 10), (2, 20), (3, 30)]
 
 
+def test_an_insert_only_table_that_is_compacted(
+    acid: AcidSession, spark: SparkSession, postgres_url: str, template: str, tmp_path: Path
+) -> None:
+    """Rows of a query that runs are kept apart for it; of one that does not, a compaction may be too early."""
+    with (
+        served(postgres_url, template, tmp_path / "warehouse") as server,
+        hive_acid.spark.session(spark, server.uri) as own,
+    ):
+        house = House(server.db, tmp_path / "warehouse", spark)
+        own.create_database("d")
+        own.create_table("d.t", {"id": "int"}, properties={"transactional_properties": "insert_only"})
+
+        def add(*ids: int) -> None:
+            for one in ids:
+                own.sql(f"INSERT INTO d.t VALUES ({one})")
+
+        def compact(kind: str = "major") -> None:
+            house.compact("d.t", kind, [None])
+            house.clean()
+
+        add(1, 2)
+        compact()
+        stopped, running = Stream(own, tmp_path / "stopped"), Stream(own, tmp_path / "running")
+        assert stopped.taken() == [[(1,), (2,)]]
+        query = running.started(own.read_stream("d.t"), processingTime="3 seconds")
+        try:
+            until(lambda: running.batches)
+            for kind, number in (("minor", 3), ("major", 5), ("minor", 7)):
+                add(number, number + 1)
+                compact(kind)
+            own.sql("INSERT OVERWRITE TABLE d.t SELECT 9 UNION ALL SELECT id FROM d.t WHERE id > 7")
+            compact()
+            until(lambda: (9,) in [row for batch in running.batches for row in batch] or query.exception())
+            assert query.exception() is None
+        finally:
+            query.stop()
+        came = [row for batch in running.batches for row in batch]
+        assert came[:2] == [(1,), (2,)]
+        assert {(8,), (9,)} <= set(came) <= {(number,) for number in range(1, 10)}
+        add(10)
+        compact()
+        _ends(stopped.started(own.read_stream("d.t")), "a compaction has put rows.*startingWriteId 11")
+        assert Stream(own, tmp_path / "anew").taken(11) == []
+        add(11)
+        assert Stream(own, tmp_path / "other").taken(11) == [[(11,)]]
+
+
 def _ends(query: Any, words: str) -> None:
     with pytest.raises(StreamingQueryException, match=words) as raised:
         query.awaitTermination()
@@ -340,13 +403,8 @@ def test_a_rebalance(acid: AcidSession, spark: SparkSession, postgres_url: str, 
 
 
 def test_what_is_refused(acid: AcidSession, stream: Stream, spark: SparkSession) -> None:
-    acid.sql(
-        "CREATE TABLE d.m (id INT) TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
-    )
     acid.sql("CREATE VIEW d.v AS SELECT * FROM d.t")
     acid.sql("CREATE TABLE d.plain (id INT) STORED AS ORC TBLPROPERTIES ('transactional'='false')")
-    with pytest.raises(UnsupportedTableError, match="insert-only"):
-        acid.read_stream("d.m")
     with pytest.raises(ViewError):
         acid.read_stream("d.v")
     with pytest.raises(TableNotAcidError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ _ABANDONED = RuntimeError("the writer has changed its mind")
 class Writer:
     """Changes to ``d.t``, and what is in it by now: the rows by their ids, and all versions that there ever were."""
 
+    _properties: Mapping[str, str] = {}
+
     def __init__(self, acid: AcidSession, other: AcidSession, house: House, chance: random.Random, keyed: bool) -> None:
         self._acid = acid
         self._other = other
@@ -40,7 +43,7 @@ class Writer:
         self.ever: dict[int, Row] = {}
         self.columns_added = 0
         columns = {"id": "int", "v": "int", "s": "string"} | ({"p": "int"} if keyed else {})
-        acid.create_table("d.t", columns, partitioned_by=["p"] if keyed else ())
+        acid.create_table("d.t", columns, partitioned_by=["p"] if keyed else (), properties=self._properties)
 
     def steps(self, number: int) -> None:
         """Some changes, each any of the verbs."""
@@ -173,10 +176,15 @@ class Follower:
         self._started(availableNow=True).awaitTermination()
         return self.came - before
 
-    def run(self) -> None:
-        """Follow until `drain`, as fast as may be."""
+    def run(self, every: str = "0 seconds") -> None:
+        """Follow until `drain`, as fast as may be, or so often."""
         if self._query is None or not self._query.isActive:
-            self._query = self._started(processingTime="0 seconds")
+            self._query = self._started(processingTime=every)
+
+    def check_running(self) -> None:
+        """Raise what has ended a query that was to run."""
+        if (error := self._query.exception()) is not None:
+            raise error
 
     def stop(self) -> None:
         """In the middle of whatever it does."""

@@ -48,6 +48,10 @@ class RowSource(Protocol):
         """The batch that the query has had last is read."""
         ...
 
+    def stopped(self, query: str) -> None:
+        """The query has ended, and asks for nothing more until it is begun again."""
+        ...
+
 
 def check_calls_back(spark: SparkSession, what: str) -> None:
     """Raise UnsupportedTableError in a session whose JVM cannot call this process back: `what` is refused there."""
@@ -133,7 +137,11 @@ class _JavaSource:
         self._told(self._forget)
 
     def stop(self) -> None:
-        self._told(self._forget)
+        def end(query: str) -> None:
+            self._forget(query)
+            self._source.stopped(query)
+
+        self._told(end)
 
     def hashCode(self) -> int:  # noqa: N802
         return id(self) & 0x7FFFFFFF

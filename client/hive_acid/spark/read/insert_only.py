@@ -107,7 +107,7 @@ def read_table(spark: SparkSession, state: TableState, *, wanted: Predicate | No
             ]
     if parts:
         return reduce(DataFrame.unionByName, parts)
-    return spark.createDataFrame([], row_type(table.all_columns))
+    return declared(spark.createDataFrame([], row_type(table.all_columns)), table.all_columns)
 
 
 def read_plain(spark: SparkSession, table: Table, directories: Sequence[str]) -> DataFrame:

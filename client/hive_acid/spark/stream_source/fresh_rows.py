@@ -14,19 +14,24 @@ from hive_acid.errors import UnsupportedTableError
 from hive_acid.format.names import Directory, DirectoryKind
 from hive_acid.format.state import DataDirectory
 from hive_acid.spark.jvm.frames.projection import projected
+from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.listing import PartitionState, TableState
 from hive_acid.spark.read.scan import KEY
 from hive_acid.spark.read.table_frame import KEY_COLUMNS, has_pre_hive_3_updates, read_rows
 from hive_acid.spark.stream_source.batch_limit import Written
 from hive_acid.spark.stream_source.position import EARLIEST, Fresh
+from hive_acid.spark.stream_source.whole_writes import whole_writes, writes_of
 from hive_acid.spark.values.quoting import quoted
 
 
 def fresh_rows(spark: SparkSession, state: TableState, fresh: Fresh) -> DataFrame:
-    """The columns of a full-ACID table, of the rows that `fresh` writes have put there and that are there still.
+    """The columns of a table, of the rows that `fresh` writes have put there and that are there still.
 
-    Raises UnsupportedTableError for updates by Hive before version 3, which leave a row the id of its first write.
+    Raises UnsupportedTableError for updates by Hive before version 3, which leave a row the id of its first write, and
+    as `whole_writes`.
     """
+    if not state.table.is_full_acid:
+        return insert_only.read_table(spark, whole_writes(state, fresh))
     for partition in state.partitions:
         if has_pre_hive_3_updates(spark, partition):
             raise UnsupportedTableError(
@@ -42,6 +47,9 @@ def fresh_rows(spark: SparkSession, state: TableState, fresh: Fresh) -> DataFram
 
 def written(state: TableState, fresh: Fresh) -> list[Written]:
     """The files in which rows of `fresh` writes may lie, by their writes."""
+    if not state.table.is_full_acid:
+        every = (of for partition in state.partitions for of in partition.state.data)
+        return [Written(*writes_of(of), len(of.files), of.size) for of in every if of.files]
     found = []
     for partition in (_narrowed(one, fresh) for one in state.partitions):
         originals = partition.state.originals

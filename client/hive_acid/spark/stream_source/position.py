@@ -65,6 +65,10 @@ class Position:
         found = {"table": self.table_id, "writeId": self.high, "without": self.without, "since": self.since}
         return json.dumps(found)
 
+    def is_within(self, other: Self) -> bool:
+        """Whether all writes of which rows have come have come there as well."""
+        return not _less(self.seen, other.seen)
+
     @property
     def seen(self) -> Runs:
         """The ids of the writes of which rows have come, as runs."""
@@ -84,6 +88,10 @@ class Fresh:
             return cls(end.seen)
         before = ((EARLIEST, start.since - 1),) if start.since > EARLIEST else ()
         return cls(_less(end.seen, (*before, *start.seen)))
+
+    def less(self, other: Self) -> Self:
+        """Those that are not among the others."""
+        return replace(self, runs=_less(self.runs, other.runs))
 
     @property
     def has_originals(self) -> bool:

@@ -20,6 +20,7 @@ from hive_acid.spark.read.listing import TableState, check_transactional
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.stream_source.batch_limit import BatchLimit
 from hive_acid.spark.stream_source.fresh_rows import fresh_rows, written
+from hive_acid.spark.stream_source.kept_files import KeptFiles
 from hive_acid.spark.stream_source.position import EARLIEST, Fresh, Position
 from hive_acid.spark.stream_source.start import OPTION, Start
 from hive_acid.spark.values.types import row_type
@@ -38,15 +39,10 @@ _WATCH_S = 0.5
 def read_stream(context: Context, blocks: Blocks, table: Table, start: Start, limit: BatchLimit) -> DataFrame:
     """The stream of a table's new rows.
 
-    Raises UnsupportedTableError for an insert-only table and in a session over Connect, and TableNotAcidError.
+    Raises UnsupportedTableError in a session over Connect, and TableNotAcidError.
     """
     check_transactional(table)
     check_calls_back(context.spark, table.full_name)
-    if not table.is_full_acid:
-        raise UnsupportedTableError(
-            f"{table.full_name} is an insert-only table, whose rows do not tell which write they are of once it is "
-            "compacted: it cannot be read as a stream"
-        )
     context.zones.check(row_type(table.columns))
     nothing = TableState(table, ValidWriteIdList(table.full_name, 0), (), limits=context.limits)
     empty = fresh_rows(context.spark, nothing, Fresh(()))
@@ -64,6 +60,8 @@ class TableSource:
         self._start = start
         self._limit = limit
         self._reading: dict[str, Transaction] = {}
+        self._kept = KeptFiles()
+        """Of an insert-only table, whose rows are told apart by where their writes have put them."""
         self._looked: dict[str, tuple[str, float]] = {}
         self._since: dict[str, int] = {}
         """By query the first write that is wanted, as its checkpoint has it: it was told where that began."""
@@ -78,9 +76,17 @@ class TableSource:
         if pause_s > 0:
             time.sleep(pause_s)
         since = self._since.get(query, self._start.since)
-        found = str(Position.of(self._table.id, self._write_ids(), since))
+        now = Position.of(self._table.id, self._write_ids(), since)
+        if not self._table.is_full_acid:
+            now = self._kept.from_now(query, now, lambda: self._begin_to_keep(since))
+        found = str(now)
         self._looked[query] = found, time.monotonic() if found == known else 0.0
         return found
+
+    def _begin_to_keep(self, since: int) -> tuple[Position, Transaction]:
+        transaction = self._blocks.begin(TransactionKind.READ, [self._table.full_name])
+        write_ids = transaction.write_ids(self._table.database, self._table.name)
+        return Position.of(self._table.id, write_ids, since), transaction
 
     def end_of_batch(self, query: str, start: str | None, newest: str) -> str:
         """`newest`, or the last write that still belongs to one batch by the limit."""
@@ -90,7 +96,7 @@ class TableSource:
         transaction = self._blocks.begin(TransactionKind.READ, [self._table.full_name])
         try:
             table = self._context.locked_for_reading(transaction, self._reference)
-            found = written(self._context.state(transaction, table), fresh)
+            found = written(self._state(query, transaction, table), fresh)
         finally:
             transaction.end_later()
         last = self._limit.last_write(fresh, found)
@@ -107,11 +113,12 @@ class TableSource:
         try:
             table = self._context.locked_for_reading(transaction, self._reference)
             self._check_same(table)
-            state = self._context.state(transaction, table)
+            state = self._state(query, transaction, table)
             self._check_knows(state, Position.parse(end))
-            if start is not None or Position.parse(end).since > EARLIEST:
+            if table.is_full_acid and (start is not None or Position.parse(end).since > EARLIEST):
                 self._refuse_rebalanced(state, fresh)
             rows = fresh_rows(self._context.spark, state, fresh)
+            self._kept.reads_up_to(query, Position.parse(end))
         except BaseException:
             transaction.end_later()
             raise
@@ -120,8 +127,17 @@ class TableSource:
         _Watch(self, self._context.spark, query, transaction).start()
         return rows
 
+    def _state(self, query: str, transaction: Transaction, table: Table) -> TableState:
+        """The table as the transaction sees it; an insert-only one as if no compaction had been since a batch."""
+        state = self._context.state(transaction, table, compacted_by=self._kept.compacted_by(query))
+        return state if self._kept.are_kept(query) else self._state(query, transaction, table)
+
     def is_over(self, query: str) -> None:
         self.ends(query, None)
+
+    def stopped(self, query: str) -> None:
+        self.ends(query, None)
+        self._kept.end(query)
 
     # --- what they need --------------------------------------------------------------------------
 

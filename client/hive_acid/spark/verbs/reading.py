@@ -140,8 +140,8 @@ class ReadVerbs(TableVerbs):
         With `max_files` or `max_bytes` (a number, or ``"512m"``) a batch has whole writes, the oldest first, as many as
         have so many files or bytes, and always one. What a compaction has put together is not divided.
 
-        Raises NoSuchObjectError, TableNotAcidError, UnsupportedTableError for an insert-only table and over Spark
-        Connect, and ValueError for another start.
+        Raises NoSuchObjectError, TableNotAcidError, UnsupportedTableError over Spark Connect, and ValueError for
+        another start.
         """
         self._refuse_without_transactions()
         begins, limit = Start.of(start), BatchLimit.of(max_files, max_bytes)

@@ -41,7 +41,7 @@ from hive_acid.format.orc.deletes import DeleteEvents
 from hive_acid.format.partitions import parse_partition_name
 from hive_acid.format.properties import replaced_by
 from hive_acid.format.rows import encode_bucket
-from hive_acid.format.snapshot import ValidWriteIdList
+from hive_acid.format.snapshot import ValidTxnList, ValidWriteIdList
 from hive_acid.spark.conditions.predicates import Predicate
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.causes import is_of_files, last_cause
@@ -188,8 +188,17 @@ class Context:
         """
         return self.definitions.behind_lock(meant, transaction, read_component(meant.database, meant.name))
 
-    def state(self, transaction: Transaction, table: Table, *, wanted: Predicate | None = None) -> TableState:
+    def state(
+        self,
+        transaction: Transaction,
+        table: Table,
+        *,
+        wanted: Predicate | None = None,
+        compacted_by: ValidTxnList | None = None,
+    ) -> TableState:
         """The table as the transaction sees it, without partitions and files in which surely no row is `wanted`.
+
+        The rows are read where they lay in the snapshot `compacted_by`, if there is one: its owner keeps the files.
 
         It is looked for again when it is listed: clients that take no locks may have moved or replaced it, and where it
         was there may be nothing, or rows of another one. Raises TableNotAcidError, TableChangedError,
@@ -198,11 +207,18 @@ class Context:
         check_transactional(table)
         self.zones.check(row_type(table.columns))
         refuse_unfit_settings(self.spark, table)
-        found = self.listed(transaction, table, wanted=wanted)
+        found = self.listed(transaction, table, wanted=wanted, compacted_by=compacted_by)
         self._refuse_moved(transaction, table, found.vacant)
         return found.state
 
-    def listed(self, transaction: Transaction, table: Table, *, wanted: Predicate | None = None) -> Listed:
+    def listed(
+        self,
+        transaction: Transaction,
+        table: Table,
+        *,
+        wanted: Predicate | None = None,
+        compacted_by: ValidTxnList | None = None,
+    ) -> Listed:
         """As `state`, for who looks himself whether the table is still what it was and where it was.
 
         Raises what `table_state` raises, and TableChangedError for partitions that come and go.
@@ -214,7 +230,8 @@ class Context:
         pruned = 0
         if table.partition_keys:
             partitions, pruned = self._partitions(table, wanted)
-        state = table_state(table, partitions, write_ids, transaction.snapshot, only_these=pruned > 0)
+        txns = compacted_by or transaction.snapshot
+        state = table_state(table, partitions, write_ids, txns, only_these=pruned > 0)
         vacant = {of.name: of.location for of in state.partitions if of.name and of.is_vacant}
         found = replace(state, skipping=self.skipping, limits=self.limits, left_out=LeftOut(partitions=pruned))
         return Listed(with_files_pruned(found, wanted), vacant)
