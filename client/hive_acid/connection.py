@@ -17,7 +17,7 @@ from hive_acid.tls import Tls
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.opening import open_transactions
 from hive_acid.transactions.pressure import Pressure
-from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.states import Isolation, TransactionKind
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 
@@ -84,11 +84,17 @@ class Connection(CatalogCalls):
         lock_timeout_ms: int = 300_000,
         tables: Iterable[str] = (),
         may_begin_again: bool = False,
+        isolation: Isolation = Isolation.SNAPSHOT,
     ) -> Transaction:
         """One transaction of `open_transactions`: its snapshot is taken, and its heartbeats are running."""
-        return open_transactions(
-            self, 1, kind, lock_timeout_ms=lock_timeout_ms, tables=tables, may_begin_again=may_begin_again
-        )[0]
+        (transaction,) = open_transactions(
+            *(self, 1, kind),
+            lock_timeout_ms=lock_timeout_ms,
+            tables=tables,
+            may_begin_again=may_begin_again,
+            isolation=isolation,
+        )
+        return transaction
 
     def _before_drop(self) -> None:
         self.heartbeats.settle()

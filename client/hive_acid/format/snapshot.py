@@ -101,6 +101,12 @@ class ValidTxnList:
         """Whether the transaction is known to be aborted."""
         return _contains(self.aborted_ids, txn_id)
 
+    def seen_by(self, txn_id: int) -> ValidTxnList:
+        """This list as it is for a transaction that sees larger ids than its own, too, and itself."""
+        return ValidTxnList(
+            max(self.high_water_mark, txn_id), tuple(one for one in self.open_ids if one != txn_id), self.aborted_ids
+        )
+
     def up_to(self, high_water_mark: int) -> ValidTxnList:
         """This list as it is for those who see no transaction above `high_water_mark`."""
         limit = min(self.high_water_mark, high_water_mark)
@@ -170,6 +176,11 @@ class ValidWriteIdList:
     def is_aborted(self, write_id: int) -> bool:
         """Whether the write is known to be aborted."""
         return _contains(self.aborted_ids, write_id)
+
+    def has_more_than(self, before: ValidWriteIdList) -> bool:
+        """Whether a write is committed here that was not in the list of `before`, of the same table."""
+        later = range(before.high_water_mark + 1, self.high_water_mark + 1)
+        return any(map(self.is_valid, before.open_ids)) or any(map(self.is_valid, later))
 
     def is_valid_base(self, write_id: int) -> bool:
         """Whether a compacted base up to `write_id` may be read: nothing in it may be open (acid-format.md §2.1)."""

@@ -47,6 +47,7 @@ from hive_acid.spark.verbs.reading import ReadVerbs
 from hive_acid.spark.verbs.stream import Sink, SinkMode, SinkPlan
 from hive_acid.spark.write.distribution import TARGET_FILE_SIZE_BYTES
 from hive_acid.spark.write.statement import Context
+from hive_acid.transactions.states import isolation_of
 
 
 class AcidSession(ReadVerbs):
@@ -68,12 +69,14 @@ class AcidSession(ReadVerbs):
         skipping: bool = True,
         limits: Limits = DEFAULT,
         manager: TransactionManager = TransactionManager.DB,
+        isolation: str = "snapshot",
     ) -> None:
         check_spark(spark)
         watch(spark)
         zones = ZoneGuard(spark)
         where = Context(spark, connection, zones, compression, target_file_size_bytes, statistics, skipping, limits)
-        super().__init__(where, Blocks(spark, connection, lock_timeout_ms, idle_in_transaction_timeout_ms), manager)
+        blocks = Blocks(spark, connection, lock_timeout_ms, idle_in_transaction_timeout_ms, isolation_of(isolation))
+        super().__init__(where, blocks, manager)
         self._sql = Sql(self, self._blocks)
         # How a sink makes sessions, with whatever Spark session its batches come.
         self._derived = partial(
@@ -85,6 +88,7 @@ class AcidSession(ReadVerbs):
             statistics=statistics,
             skipping=skipping,
             limits=limits,
+            isolation=isolation,
         )
 
     def _shown_by_view(self, view: TableReference) -> DataFrame:
@@ -206,6 +210,7 @@ def session(
     statistics: bool = False,
     skipping: bool = True,
     settings: Mapping[str, str] | None = None,
+    isolation: str = "snapshot",
 ) -> AcidSession:
     """ACID tables of the `metastore` for `spark`.
 
@@ -219,8 +224,9 @@ def session(
     groups of a table, whatever its condition and the files' statistics say: slower, and its rows are the same. To
     compare both is the way to find out whether a file's statistics are wrong. `settings` are Hive's
     ``hive.support.concurrency`` and ``hive.txn.manager`` (`hive_acid.settings`), by default true and DbTxnManager:
-    with transactions. Raises MetastoreUnreachableError, and ValueError for other settings or ones that contradict each
-    other.
+    with transactions. `isolation` is that of transactions that do not say it: ``snapshot``, where the first of two that
+    change the same rows wins, or ``read committed``, where the second waits. Raises MetastoreUnreachableError, and
+    ValueError for another isolation, other settings or ones that contradict each other.
     """
     manager = transaction_manager(settings or {})
     check_running(spark)
@@ -234,6 +240,7 @@ def session(
         statistics=statistics,
         skipping=skipping,
         manager=manager,
+        isolation=isolation,
     )
 
 

@@ -26,7 +26,7 @@ from hive_acid.ids import TxnId, WriteId
 from hive_acid.protocol import Question
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.pressure import Pressure
-from hive_acid.transactions.states import TransactionKind, TransactionState
+from hive_acid.transactions.states import Isolation, TransactionKind, TransactionState
 from hive_acid.wire import table_name, ttypes
 
 LOG = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ class Opening:
     """Whether who runs it runs all of it anew on a SnapshotOutdatedError."""
     lock_timeout_ms: int
     agent_info: str
+    isolation: Isolation = Isolation.SNAPSHOT
 
 
 class TransactionLife:
@@ -66,6 +67,7 @@ class TransactionLife:
     def __init__(self, connection: Owner, opening: Opening) -> None:
         self.id = opening.id
         self.kind = opening.kind
+        self.isolation = opening.isolation
         self.state = TransactionState.OPEN
         self._connection = connection
         self._opening = opening
@@ -240,8 +242,10 @@ class TransactionLife:
         if self._replacement is not None:
             self._connection.call("hive_acid_replace_table", self._replacement)
             return
+        # What it has changed nobody else could since it has read it: the metastore need not look for a conflict.
+        was_alone = self.isolation is Isolation.READ_COMMITTED
         request = ttypes.CommitTxnRequest(
-            txnid=self.id, keyValue=self._parameter, exclWriteEnabled=False, txn_type=self._wire_type()
+            txnid=self.id, keyValue=self._parameter, exclWriteEnabled=was_alone, txn_type=self._wire_type()
         )
         self._connection.call("commit_txn", request)
 

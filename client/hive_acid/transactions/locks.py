@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import datetime
 import enum
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -49,6 +51,15 @@ def overwrite_component(
     )
 
 
+def alone_with_rows(component: Any) -> Any:
+    """What READ COMMITTED locks instead of `component`: nobody else changes these rows until its end."""
+    if component.type != ttypes.LockType.SHARED_WRITE:
+        return component
+    alone = copy.copy(component)
+    alone.type = ttypes.LockType.EXCL_WRITE
+    return alone
+
+
 class Calls(Protocol):
     """Whoever calls a metastore."""
 
@@ -61,7 +72,10 @@ def holder_of(calls: Calls, component: Any, lock_id: int) -> str:
     blockers = {lock.blockedByExtId for lock in locks if lock.lockid == lock_id}
     for lock in locks:
         if lock.lockid in blockers:
-            return f"{_who(lock)} {'holds it' if lock.state == ttypes.LockState.ACQUIRED else 'asked for it before'}"
+            if lock.state != ttypes.LockState.ACQUIRED:
+                return f"{_who(lock)} asked for it before"
+            since = datetime.datetime.fromtimestamp((lock.acquiredat or 0) / 1000).astimezone()
+            return f"{_who(lock)} holds it since {since:%Y-%m-%d %H:%M:%S}"
     return "another transaction holds it"
 
 

@@ -16,7 +16,7 @@ from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import TxnId
 from hive_acid.protocol import Question
 from hive_acid.transactions.life import Opening, Owner
-from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.states import Isolation, TransactionKind
 from hive_acid.transactions.transaction import AGENT_INFO, Transaction
 from hive_acid.wire import ttypes
 
@@ -38,6 +38,7 @@ def open_transactions(
     may_begin_again: bool = False,
     only_adds: bool = False,
     agent_info: str | None = None,
+    isolation: Isolation = Isolation.SNAPSHOT,
 ) -> list[Transaction]:
     """Open `count` transactions in one call; each sees what had committed when all of them were open.
 
@@ -75,7 +76,10 @@ def open_transactions(
             transactions.append(
                 Transaction(
                     connection,
-                    Opening(txn_id, kind, snapshot, frozenset(named), may_begin_again, lock_timeout_ms, agent_info),
+                    Opening(
+                        *(txn_id, kind, snapshot, frozenset(named), may_begin_again, lock_timeout_ms, agent_info),
+                        isolation=isolation,
+                    ),
                 )
             )
         for transaction in transactions:

@@ -26,14 +26,17 @@ class ReadingTransaction(TransactionLife):
     def __init__(self, connection: Owner, opening: Opening) -> None:
         super().__init__(connection, opening)
         self._ids: dict[str, int] = {}
+        self._snapshot = opening.snapshot
         self._read: dict[str, ValidWriteIdList] = {}
+        self._kept: dict[str, ValidTxnList] = {}
+        """Of READ COMMITTED: what it sees of tables that it has a write id of, as its deletes reach no later rows."""
 
     @property
     def snapshot(self) -> ValidTxnList:
         """The transactions whose writes it sees. Raises TransactionClosedError if it was opened to add rows only."""
-        if self._opening.snapshot is None:
+        if self._snapshot is None:
             raise TransactionClosedError(f"transaction {self.id} was opened to add rows only: it sees none")
-        return self._opening.snapshot
+        return self._snapshot
 
     def uses(self, database: str, table: str, table_id: int) -> None:
         """Note which table the transaction means by a name: its snapshot and its write id are of that one.
@@ -48,7 +51,7 @@ class ReadingTransaction(TransactionLife):
             )
 
     def write_ids(self, database: str, table: str) -> ValidWriteIdList:
-        """The table's write ids that this transaction sees; the same at every call, its own write included.
+        """The table's write ids that this transaction sees, its own write included; the same until `see_committed`.
 
         Raises TableNotNamedError for a table that it has not named, if it has named some: files may be gone that this
         snapshot needs.
@@ -57,10 +60,28 @@ class ReadingTransaction(TransactionLife):
         if name not in self._read:
             self.check_open()
             self._check_named(name)
-            request = ttypes.GetValidWriteIdsRequest(fullTableNames=[name], validTxnList=str(self.snapshot))
-            found = self._call("get_valid_write_ids", request).tblValidWriteIds[0]
-            self._read[name] = valid_write_ids(found)
+            self._read[name] = self._seen_by(self._kept.get(name, self.snapshot), name)
         return self._read[name]
+
+    def see_committed(self) -> None:
+        """Let what is read from now on see all that has committed by now, as each statement of READ COMMITTED does.
+
+        A table that the transaction has a write id of is seen as it was when it got that, with its own writes.
+        """
+        self._see(self._committed_by_now())
+
+    def _see(self, snapshot: ValidTxnList) -> None:
+        self._snapshot = snapshot
+        self._read = {name: found for name, found in self._read.items() if name in self._kept}
+
+    def _committed_by_now(self) -> ValidTxnList:
+        answer = self._call("get_open_txns")
+        now = ValidTxnList.from_open_txns(answer.txn_high_water_mark, answer.open_txns, answer.abortedBits)
+        return now.seen_by(self.id)
+
+    def _seen_by(self, snapshot: ValidTxnList, name: str) -> ValidWriteIdList:
+        request = ttypes.GetValidWriteIdsRequest(fullTableNames=[name], validTxnList=str(snapshot))
+        return valid_write_ids(self._call("get_valid_write_ids", request).tblValidWriteIds[0])
 
     def reads_only(self, *tables: str) -> None:
         """Promise the metastore that the transaction uses no table (``db.table``) but these from now on.

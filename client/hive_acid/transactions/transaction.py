@@ -8,6 +8,7 @@ Its life is in `life`, what it reads in `reads`, what it writes in `writes`; her
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Collection, Sequence
@@ -26,13 +27,16 @@ from hive_acid.format.snapshot import ValidTxnList
 from hive_acid.ids import WriteId
 from hive_acid.protocol import Question
 from hive_acid.transactions import own_thread
-from hive_acid.transactions.locks import holder_of, holders_of, users_of
+from hive_acid.transactions.locks import alone_with_rows, holder_of, holders_of, users_of
 from hive_acid.transactions.reads import valid_write_ids
-from hive_acid.transactions.states import TransactionState
+from hive_acid.transactions.states import Isolation, TransactionState
 from hive_acid.transactions.writes import WritingTransaction
 from hive_acid.wire import table_name, ttypes
 
+LOG = logging.getLogger(__name__)
 CHECK_LOCK_PAUSE_S = 0.05
+_FIRST_WORD_S = 1.0
+"""So long a lock is waited for before the log says for whom; then after twice the time each."""
 _LOOKS_FOR_OWN_EVERY_S = 1.0
 """So often who waits for a lock looks whether a block of its own thread is in the way."""
 _LONGEST_PAUSE_S = 0.5
@@ -62,6 +66,8 @@ class Transaction(WritingTransaction):
         has been changed since the snapshot, be it by who held the lock.
         """
         self.check_open()
+        if self.isolation is Isolation.READ_COMMITTED:
+            components = tuple(map(alone_with_rows, components))
         for component in components:
             self._check_named(table_name(component.dbname, component.tablename))
         wanted = sorted({table_name(component.dbname, component.tablename) for component in components})
@@ -77,12 +83,16 @@ class Transaction(WritingTransaction):
         )
         changes = any(component.operationType in _CHANGES for component in components)
         answer, told, outdated = self._first_lock(request, behind, asks_outdated=changes and self.may_begin_again)
-        next_look = 0.0
+        begun_at = time.monotonic()
+        next_look, next_word = 0.0, begun_at + _FIRST_WORD_S
         while answer.state == ttypes.LockState.WAITING:
             told = outdated = None
             if time.monotonic() >= next_look:
                 self._refuse_own_blocks(components, wanted, answer.lockid)
                 next_look = time.monotonic() + _LOOKS_FOR_OWN_EVERY_S
+            if time.monotonic() >= next_word:
+                self._tell_of_wait(components[0], answer.lockid, time.monotonic() - begun_at)
+                next_word = time.monotonic() + (time.monotonic() - begun_at)
             if time.monotonic() >= deadline:
                 holder = holder_of(self._connection, components[0], answer.lockid)
                 self._call("unlock", ttypes.UnlockRequest(lockid=answer.lockid))
@@ -98,7 +108,47 @@ class Transaction(WritingTransaction):
         self.changes_rows |= changes
         if changes and self.may_begin_again:
             self._refuse_outdated(outdated)
+        if changes and self.isolation is Isolation.READ_COMMITTED:
+            self._see_behind(components)
         return told
+
+    def _tell_of_wait(self, component: Any, lock_id: int, waited_s: float) -> None:
+        holder = holder_of(self._connection, component, lock_id)
+        name = table_name(component.dbname, component.tablename)
+        LOG.info("transaction %d has waited %.0f s for a lock on %s: %s", self.id, waited_s, name, holder)
+
+    def _see_behind(self, components: Sequence[Any]) -> None:
+        """Have the statement see the rows that it has locked as they are now, and will be until the transaction ends.
+
+        Raises SnapshotOutdatedError if it has read some before its lock, and they have changed since: it is to be run
+        again, and finds its lock there. Raises WriteConflictError where that is of no use, since the transaction has
+        written to the table before others changed it.
+        """
+        changed = [component for component in components if component.operationType in _CHANGES]
+        wanted = {(table_name(one.dbname, one.tablename), one.partitionname) for one in changed}
+        new = sorted({name for name, _ in wanted - self._held})
+        self._held |= wanted
+        if not new:
+            return
+        now = self._committed_by_now()
+        for name in new:
+            if name in self._kept:
+                if self._seen_by(now, name).has_more_than(self.write_ids(*name.split("."))) and (
+                    other := self._in_conflict()
+                ):
+                    raise WriteConflictError(
+                        f"{self._conflict_told(other)}. The transaction had written to {name} before that, under a "
+                        "smaller write id than the rows have now: change rows first, then add some, or commit between"
+                    )
+            elif self._read.keys() - self._kept.keys():
+                seen = self._seen_by(self.snapshot, name)
+                if self._seen_by(now, name).has_more_than(seen):
+                    raise SnapshotOutdatedError(
+                        f"{name} was changed after transaction {self.id} had read it, and before it had its lock: run "
+                        "the statement again"
+                    )
+        if not self._read.keys() - self._kept.keys():
+            self._see(now)
 
     def _first_lock(self, request: Any, behind: Question | None, *, asks_outdated: bool) -> tuple[Any, Any, Any]:
         """The answers to a lock, to what is asked behind it, and to what `_refuse_outdated` asks; None if it is not."""
@@ -128,6 +178,8 @@ class Transaction(WritingTransaction):
         began. Nothing is asked for a transaction that only adds rows.
         """
         if not self.changes_rows or self.state is not TransactionState.OPEN:
+            return
+        if self.isolation is Isolation.READ_COMMITTED:
             return
         if other := self._in_conflict():
             raise WriteConflictError(f"{self._conflict_told(other)}. Run it again on fresh data")

@@ -9,6 +9,7 @@ from hive_acid.ids import WriteId
 from hive_acid.transactions.life import Opening, Owner
 from hive_acid.transactions.locks import Operation
 from hive_acid.transactions.reads import ReadingTransaction
+from hive_acid.transactions.states import Isolation
 from hive_acid.wire import table_name, ttypes
 
 
@@ -21,6 +22,8 @@ class WritingTransaction(ReadingTransaction):
         """The files that have become a table's, and go from their old place with the commit."""
         self.changes_rows = False
         """Whether it has locked rows to change or replace them, so that its commit may find a conflict."""
+        self._held: set[tuple[str, str | None]] = set()
+        """The tables and partitions whose rows nobody else changes until its end."""
         self._statements = 0
         self._overwritten: dict[str, set[str]] = {}
         self._replaced: set[str] = set()
@@ -45,6 +48,8 @@ class WritingTransaction(ReadingTransaction):
         for pair in transactions[0]._call("allocate_table_write_ids", request).txnToWriteIds:
             of[pair.txnId]._written[name] = WriteId(pair.writeId)
             of[pair.txnId]._read.pop(name, None)
+            if of[pair.txnId].isolation is Isolation.READ_COMMITTED:
+                of[pair.txnId]._kept.setdefault(name, of[pair.txnId].snapshot)
 
     def savepoint(self) -> Callable[[], None]:
         """As `TransactionLife.savepoint`. Statement ids are not given again."""

@@ -24,8 +24,8 @@ def test_words_by_sparks_own_sql(numbers: Any, spark: SparkSession) -> None:
             assert spark.sql("SELECT 1 AS one").collect() == [(1,)]
             spark.sql(end)
             assert other.table("d.t").count() == number
-    with pytest.raises(SqlError, match="READ COMMITTED is none of hive-acid's"):
-        spark.sql("START TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    with pytest.raises(SqlError, match="READ UNCOMMITTED is none of hive-acid's"):
+        spark.sql("START TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
     with pytest.raises(TransactionClosedError, match="no transaction to commit"):
         spark.sql("COMMIT")
     with pytest.raises(ScriptError, match="was rolled back"):

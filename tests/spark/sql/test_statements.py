@@ -182,7 +182,7 @@ REFUSED = {
     "OPTIMIZE t": "OPTIMIZE is no statement here",
     "CONVERT TO DELTA t": "CONVERT is no statement here: acid.convert_table",
     "COPY INTO t FROM '/x'": "COPY is no statement here: say LOAD DATA",
-    "START TRANSACTION ISOLATION LEVEL READ COMMITTED": "READ COMMITTED is none of hive-acid's.*column 35",
+    "START TRANSACTION ISOLATION LEVEL READ UNCOMMITTED": "READ UNCOMMITTED is none of hive-acid's.*column 35",
     "SAVEPOINT s": "savepoints have no names here",
     "COMMIT AND CHAIN": "COMMIT AND CHAIN is not done.*column 8",
     "COMMIT": "there is no transaction to commit on this thread",

@@ -24,9 +24,10 @@ BEGINS = (
     "BEGIN READ WRITE ISOLATION LEVEL SNAPSHOT",
 )
 WRONG = {
-    "BEGIN\n ISOLATION LEVEL READ COMMITTED": "ISOLATION LEVEL READ COMMITTED is none .* line 2, column 18",
+    "BEGIN\n ISOLATION LEVEL READ UNCOMMITTED": "ISOLATION LEVEL READ UNCOMMITTED is none .* line 2, column 18",
+    "BEGIN READ ONLY ISOLATION LEVEL READ COMMITTED": "a READ ONLY transaction is one SNAPSHOT",
     "BEGIN ISOLATION LEVEL serializable": "SERIALIZABLE is none .* line 1, column 23",
-    "BEGIN ISOLATION LEVEL nonsense": "SNAPSHOT was expected, at line 1, column 23",
+    "BEGIN ISOLATION LEVEL nonsense": "SNAPSHOT or READ COMMITTED was expected, at line 1, column 23",
     "START": "TRANSACTION was expected, at the end of the statement",
     "START TRANSACTION READ": "ONLY or WRITE was expected, at the end",
     "START TRANSACTION READ ONLY READ WRITE": "or the end was expected, at line 1, column 29",

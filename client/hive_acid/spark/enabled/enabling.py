@@ -56,6 +56,7 @@ def enable(
     statistics: bool = False,
     skipping: bool = True,
     settings: Mapping[str, str] | None = None,
+    isolation: str = "snapshot",
 ) -> EnabledSession:
     """Join a Spark session to a metastore: wherever a name is one of its tables, Spark's own words mean that.
 
@@ -89,6 +90,7 @@ def enable(
             statistics=statistics,
             skipping=skipping,
             manager=manager,
+            isolation=isolation,
         )
         acid.owns_connection = connection is not metastore
         _join(spark, acid)

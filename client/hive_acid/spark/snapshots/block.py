@@ -15,9 +15,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hive_acid.errors import HiveAcidError, TransactionClosedError, WriteConflictError
+from hive_acid.errors import HiveAcidError, SnapshotOutdatedError, TransactionClosedError, WriteConflictError
 from hive_acid.spark.snapshots.lease import Lease
-from hive_acid.transactions.states import TransactionState
+from hive_acid.transactions.states import Isolation, TransactionState
 from hive_acid.transactions.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
@@ -106,6 +106,16 @@ class Block:
 
     # --- its statements ------------------------------------------------------------------------
 
+    @property
+    def may_repeat(self) -> bool:
+        """Whether a statement that begins now may be run again, on rows of then: it is one of READ COMMITTED."""
+        return self.transaction.isolation is Isolation.READ_COMMITTED and not self._running
+
+    def see_committed(self) -> None:
+        """Have a statement of READ COMMITTED that begins now see what has committed; what runs in it sees the same."""
+        if self.may_repeat:
+            self.transaction.see_committed()
+
     def refuse_ended(self) -> None:
         """Raise TransactionClosedError if the transaction has been aborted."""
         if self.failure is not None:
@@ -148,11 +158,16 @@ class Block:
             if self.begun is not Begun.BY_STATEMENT and self._running == 1:
                 self.transaction.refuse_conflict()
         except BaseException as error:
-            if self.begun is Begun.BY_STATEMENT:
+            is_run_again = isinstance(error, SnapshotOutdatedError) and (
+                self.transaction.isolation is Isolation.READ_COMMITTED
+            )
+            is_all = self.begun is Begun.BY_STATEMENT and not is_run_again
+            if is_all:
                 self.failure = error
-            if not self.writable or self.begun is Begun.BY_STATEMENT:
+            if not self.writable or is_all:
                 raise
-            if not isinstance(error, Exception) or isinstance(error, WriteConflictError) or self._has_ended_itself():
+            is_conflict = isinstance(error, WriteConflictError) and not is_run_again
+            if not isinstance(error, Exception) or is_conflict or self._has_ended_itself():
                 self.abort(error)
                 raise
             try:

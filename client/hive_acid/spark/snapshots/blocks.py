@@ -29,12 +29,15 @@ from hive_acid.spark.jvm.interrupts import cancelled_with_errors
 from hive_acid.spark.jvm.progress import shown_progress
 from hive_acid.spark.jvm.running import check_running
 from hive_acid.spark.snapshots.block import MARKS, Begun, Block
-from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.states import Isolation, TransactionKind
 from hive_acid.transactions.transaction import Transaction
 
 LOG = logging.getLogger(__name__)
 _BEGINNINGS = 3
 """How often a statement of its own begins at most; then the conflict is told at its commit."""
+
+_RUNS = 20
+"""How often a statement of READ COMMITTED runs at most: each time it has a lock more."""
 
 Result = TypeVar("Result")
 
@@ -43,23 +46,42 @@ class Blocks:
     """The blocks of one session, one per thread at a time."""
 
     def __init__(
-        self, spark: SparkSession, connection: Connection, lock_timeout_ms: int, idle_timeout_ms: int = 0
+        self,
+        spark: SparkSession,
+        connection: Connection,
+        lock_timeout_ms: int,
+        idle_timeout_ms: int = 0,
+        isolation: Isolation = Isolation.SNAPSHOT,
     ) -> None:
         self._spark = spark
         self._connection = connection
         self._lock_timeout_ms = lock_timeout_ms
         self._idle_timeout_s = idle_timeout_ms / 1000
+        self._isolation = isolation
         self._local = threading.local()
         self._by_words: weakref.WeakSet[Block] = weakref.WeakSet()
 
-    def begin(self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False) -> Transaction:
+    def begin(
+        self,
+        kind: TransactionKind,
+        tables: Iterable[str] = (),
+        *,
+        may_begin_again: bool = False,
+        isolation: Isolation | None = None,
+    ) -> Transaction:
         """A transaction of no block. `tables` (``db.table``) are all that it uses, none if that is not known.
+
+        Without an `isolation` one that writes has the session's; one that only reads has one snapshot.
 
         Raises SparkStoppedError.
         """
         check_running(self._spark)
         return self._connection.begin(
-            kind, lock_timeout_ms=self._lock_timeout_ms, tables=tables, may_begin_again=may_begin_again
+            kind,
+            lock_timeout_ms=self._lock_timeout_ms,
+            tables=tables,
+            may_begin_again=may_begin_again,
+            isolation=Isolation.SNAPSHOT if kind is TransactionKind.READ else isolation or self._isolation,
         )
 
     # --- the block of a thread -------------------------------------------------------------------
@@ -83,6 +105,8 @@ class Blocks:
         block = self.current()
         if block is None and not self.autocommit:
             block = self._enter(TransactionKind.WRITE, begun=Begun.BY_WORDS)
+        elif block is not None:
+            block.see_committed()
         return block
 
     def _refuse_of_other_task(self, block: Block) -> None:
@@ -101,20 +125,32 @@ class Blocks:
         return None
 
     @property
+    def isolation(self) -> Isolation:
+        """That of this thread's transaction, or of one that a statement would begin."""
+        block = self._of_thread()
+        return self._isolation if block is None else block.transaction.isolation
+
+    @property
     def is_within(self) -> bool:
         """Whether this thread is in a block; of tasks of asyncio, whether this one is."""
         block = self._of_thread()
         return block is not None and not block.is_of_another_task
 
     def _enter(
-        self, kind: TransactionKind, tables: Iterable[str] = (), *, may_begin_again: bool = False, begun: Begun
+        self,
+        kind: TransactionKind,
+        tables: Iterable[str] = (),
+        *,
+        may_begin_again: bool = False,
+        isolation: Isolation | None = None,
+        begun: Begun,
     ) -> Block:
         if (outer := self._of_thread()) is not None:
             raise TransactionClosedError(
                 f"this thread is in a transaction or snapshot already ({outer.transaction.id}, begun by "
                 f"{outer.begun.value}): blocks do not nest"
             )
-        transaction = self.begin(kind, tables, may_begin_again=may_begin_again)
+        transaction = self.begin(kind, tables, may_begin_again=may_begin_again, isolation=isolation)
         transaction.ends_with_block()
         block = Block(transaction, self._spark, begun, writable=kind is not TransactionKind.READ)
         self._local.block = block
@@ -161,13 +197,14 @@ class Blocks:
         tables: Iterable[str] = (),
         *,
         may_begin_again: bool = False,
+        isolation: Isolation | None = None,
         begun: Begun = Begun.BY_WITH,
     ) -> Iterator[Transaction]:
         """A block of this thread: a writing one commits at its end, or aborts when an error leaves it.
 
-        `tables` are as for `begin`; `may_begin_again` is of `Transaction`.
+        `tables` and `isolation` are as for `begin`; `may_begin_again` is of `Transaction`.
         """
-        block = self._enter(kind, tables, may_begin_again=may_begin_again, begun=begun)
+        block = self._enter(kind, tables, may_begin_again=may_begin_again, isolation=isolation, begun=begun)
         with self._left(block):
             yield block.transaction
             self._commit(block)
@@ -188,12 +225,13 @@ class Blocks:
             self.end(commit=True)
         self._local.autocommit = value
 
-    def enter(self, *, read_only: bool) -> None:
+    def enter(self, *, read_only: bool, isolation: Isolation | None = None) -> None:
         """Begin a transaction that `end` ends. Raises TransactionClosedError if this thread is in one."""
         block = self._of_thread()
         if block is not None:
             self._refuse_of_other_task(block)
-        self._enter(TransactionKind.READ if read_only else TransactionKind.WRITE, begun=Begun.BY_WORDS)
+        kind = TransactionKind.READ if read_only else TransactionKind.WRITE
+        self._enter(kind, isolation=isolation, begun=Begun.BY_WORDS)
 
     @property
     def by_words(self) -> Block | None:
@@ -268,8 +306,9 @@ class Blocks:
     @contextmanager
     def joined(self, tables: Iterable[str]) -> Iterator[None]:
         """This thread's block, whatever its kind, or a snapshot of these `tables` for reads that belong together."""
-        if self.current_or_begun() is not None:
-            yield
+        if (block := self.current_or_begun()) is not None:
+            with block.busy():
+                yield
             return
         with self.entered(TransactionKind.READ, tables):
             yield
@@ -282,8 +321,7 @@ class Blocks:
         block = self.current_or_begun()
         if block is None:
             return self._alone(lambda _: run(), tables)
-        with block.statement():
-            return run()
+        return self._within(block, run)
 
     def changing(self, run: Callable[[Transaction], Result], tables: Iterable[str]) -> Result:
         """`run` in this thread's transaction, or in one of its own for these `tables`.
@@ -300,11 +338,28 @@ class Blocks:
                 f"a {'READ ONLY transaction' if block.begun is Begun.BY_WORDS else 'snapshot block'} only reads: {way} "
                 "to change tables"
             )
+        return self._within(block, partial(self._told, run, block.transaction, tables))
+
+    def _within(self, block: Block, run: Callable[[], Result]) -> Result:
+        """`run` as a statement of a block.
+
+        One of READ COMMITTED that has read what others changed before it had its lock is run again, behind the lock.
+        """
+        may_repeat = block.may_repeat
+        for _ in range(_RUNS - 1 if may_repeat else 0):
+            with suppress(SnapshotOutdatedError), block.statement():
+                return run()
+            block.see_committed()
         with block.statement():
-            return self._told(run, block.transaction, tables)
+            return run()
 
     def _alone(self, run: Callable[[Transaction], Result], tables: Iterable[str]) -> Result:
         named = list(tables)
+        if self._isolation is Isolation.READ_COMMITTED:
+            with self.entered(TransactionKind.WRITE, named, begun=Begun.BY_STATEMENT) as transaction:
+                block = self._of_thread()
+                assert block is not None
+                return self._within(block, partial(self._told, run, transaction, named))
         for attempt in range(1, _BEGINNINGS + 1):
             with (
                 suppress(SnapshotOutdatedError),

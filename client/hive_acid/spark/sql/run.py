@@ -110,7 +110,7 @@ class Run:
         self.beside_spark = beside_spark
         """Whether the statement was given to Spark's own `sql`: what the metastore does not have is Spark's."""
         self._blocks = blocks
-        self.locks = NotedLocks()
+        self.locks = NotedLocks(blocks.isolation)
         """Those that the statement would ask for, if it is explained."""
 
     @property
@@ -127,7 +127,7 @@ class Run:
 
         One that `changes_rows` is planned, what another would do is told. Raises TransactionsOffError.
         """
-        locks = NotedLocks()
+        locks = NotedLocks(self._blocks.isolation)
         acid = Explaining(self.acid, locks) if changes_rows else told_only(self.acid, locks)
         changed = self._changed(acid, explains)
         changed.locks = locks

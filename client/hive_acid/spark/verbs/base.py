@@ -20,7 +20,7 @@ from hive_acid.spark.limits import Limits
 from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.tables.plain import TURN_ON
 from hive_acid.spark.write.statement import Context
-from hive_acid.transactions.states import TransactionKind
+from hive_acid.transactions.states import TransactionKind, isolation_of
 from hive_acid.transactions.transaction import Transaction
 
 
@@ -71,7 +71,9 @@ class SessionBase:
             yield
 
     @contextmanager
-    def transaction(self, tables: Iterable[str | Table] = (), *, repeated: bool = False) -> Iterator[Transaction]:
+    def transaction(
+        self, tables: Iterable[str | Table] = (), *, repeated: bool = False, isolation: str | None = None
+    ) -> Iterator[Transaction]:
         """One transaction over all reads and verbs inside the block, which see its own writes.
 
         It commits at the end, or aborts when an error leaves the block. A verb whose error stays in the block leaves
@@ -79,10 +81,14 @@ class SessionBase:
         abort it at once, and TransactionClosedError is then raised at the end. Raises WriteConflictError if another
         transaction changed the same data first, in the verb that finds it or at the end. `tables` are all that it reads
         and changes, as for `snapshot`. `repeated` says that the program runs the block again on a WriteConflictError:
-        no rebalance waits for the block then.
+        no rebalance waits for the block then. `isolation` is "snapshot" or "read committed", else the session's.
         """
         self._refuse_without_transactions()
-        with self._blocks.entered(TransactionKind.WRITE, self._named(tables), may_begin_again=repeated) as transaction:
+        with self._blocks.entered(
+            *(TransactionKind.WRITE, self._named(tables)),
+            may_begin_again=repeated,
+            isolation=None if isolation is None else isolation_of(isolation),
+        ) as transaction:
             yield transaction
 
     @property
@@ -95,14 +101,14 @@ class SessionBase:
         self._refuse_without_transactions()
         self._blocks.set_autocommit(value)
 
-    def begin_transaction(self, *, read_only: bool = False) -> None:
+    def begin_transaction(self, *, read_only: bool = False, isolation: str | None = None) -> None:
         """SQL's BEGIN: what this thread does from now on is one transaction, until `end_transaction`.
 
-        It is that of `transaction`, or of `snapshot` if it is to be `read_only`. Raises TransactionClosedError if the
-        thread is in one already.
+        It is that of `transaction`, or of `snapshot` if it is to be `read_only`; so is `isolation`. Raises
+        TransactionClosedError if the thread is in one already.
         """
         self._refuse_without_transactions()
-        self._blocks.enter(read_only=read_only)
+        self._blocks.enter(read_only=read_only, isolation=None if isolation is None else isolation_of(isolation))
 
     def end_transaction(self, *, commit: bool) -> None:
         """SQL's COMMIT and ROLLBACK. The transaction is over, also if the commit fails.

@@ -22,7 +22,14 @@ from hive_acid.spark.snapshots.blocks import Result
 from hive_acid.spark.verbs.reading import ReadVerbs
 from hive_acid.spark.write.overwrite import has_own_readers
 from hive_acid.spark.write.planned import Planned
-from hive_acid.transactions.locks import Operation, overwrite_component, read_component, write_component
+from hive_acid.transactions.locks import (
+    Operation,
+    alone_with_rows,
+    overwrite_component,
+    read_component,
+    write_component,
+)
+from hive_acid.transactions.states import Isolation
 from hive_acid.transactions.transaction import Transaction
 from hive_acid.wire import ttypes
 from hive_acid.write.table_write import Intent, TableWrite
@@ -36,15 +43,16 @@ _WITHOUT_LOCK = frozenset({"create_table", "create_view", "drop_table", "compact
 
 
 class NotedLocks:
-    """The locks that a statement would ask for."""
+    """The locks that a statement would ask for in a transaction of some isolation."""
 
-    def __init__(self) -> None:
+    def __init__(self, isolation: Isolation) -> None:
+        self._is_alone = isolation is Isolation.READ_COMMITTED
         self._components: list[Any] = []
         self._used: Counter[str] = Counter()
 
     def note(self, component: Any) -> None:
         """Note a lock of a writer, or of who alters a definition."""
-        self._components.append(component)
+        self._components.append(alone_with_rows(component) if self._is_alone else component)
 
     def use(self, tables: Iterable[str]) -> None:
         """Note the tables that a statement names, each as often as it reads or changes it."""

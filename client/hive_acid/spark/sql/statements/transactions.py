@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame
 from hive_acid.spark.sql.run import Run
 from hive_acid.spark.sql.tokens import Cursor
 
-_LEVELS = ("READ COMMITTED", "READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+_LEVELS = {"SNAPSHOT": "snapshot", "READ COMMITTED": "read committed"}
+_OTHER_LEVELS = ("READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 _MODES = (";", "TRANSACTION", "WORK", "READ", "ISOLATION")
 _VALUES = {"TRUE": True, "FALSE": False}
 
@@ -25,9 +26,9 @@ def is_begun_by(cursor: Cursor) -> bool:
 
 
 def begin(run: Run, cursor: Cursor) -> DataFrame:
-    """``BEGIN [TRANSACTION | WORK] [READ ONLY | READ WRITE] [ISOLATION LEVEL SNAPSHOT]``, also START TRANSACTION.
+    """``BEGIN [TRANSACTION | WORK] [READ ONLY | READ WRITE] [ISOLATION LEVEL SNAPSHOT | READ COMMITTED]``.
 
-    Raises TransactionClosedError if the thread is in a transaction already.
+    START TRANSACTION begins one, too. Raises TransactionClosedError if the thread is in a transaction already.
     """
     if cursor.accept("START"):
         cursor.expect("TRANSACTION")
@@ -36,30 +37,32 @@ def begin(run: Run, cursor: Cursor) -> DataFrame:
         if not cursor.accept("TRANSACTION"):
             cursor.accept("WORK")
     access: str | None = None
-    has_level = False
+    level: str | None = None
     while not (cursor.at_end or cursor.sees(";")):
         if access is None and cursor.accept("READ"):
             access = cursor.one_of("ONLY", "WRITE")
-        elif not has_level and cursor.accept("ISOLATION", "LEVEL"):
-            has_level = True
-            _refuse_levels(cursor)
-            cursor.expect("SNAPSHOT")
+        elif level is None and cursor.accept("ISOLATION", "LEVEL"):
+            level = _level(cursor)
         else:
-            raise cursor.error("READ ONLY, READ WRITE, ISOLATION LEVEL SNAPSHOT or the end was expected")
+            raise cursor.error("READ ONLY, READ WRITE, ISOLATION LEVEL … or the end was expected")
         if cursor.accept(",") and (cursor.at_end or cursor.sees(";")):
-            raise cursor.error("READ ONLY, READ WRITE or ISOLATION LEVEL SNAPSHOT was expected")
+            raise cursor.error("READ ONLY, READ WRITE or ISOLATION LEVEL … was expected")
+    if access == "ONLY" and level == _LEVELS["READ COMMITTED"]:
+        raise cursor.error("a READ ONLY transaction is one SNAPSHOT: for READ COMMITTED leave READ ONLY out")
     cursor.finish()
     if not run.explains:
-        run.acid.begin_transaction(read_only=access == "ONLY")
+        run.acid.begin_transaction(read_only=access == "ONLY", isolation=level)
     return run.nothing()
 
 
-def _refuse_levels(cursor: Cursor) -> None:
-    for level in _LEVELS:
-        if cursor.sees(*level.split()):
-            raise cursor.error(
-                f"ISOLATION LEVEL {level} is none of hive-acid's: all statements of a transaction see one SNAPSHOT"
-            )
+def _level(cursor: Cursor) -> str:
+    for words, level in _LEVELS.items():
+        if cursor.accept(*words.split()):
+            return level
+    for words in _OTHER_LEVELS:
+        if cursor.sees(*words.split()):
+            raise cursor.error(f"ISOLATION LEVEL {words} is none of hive-acid's: there are SNAPSHOT and READ COMMITTED")
+    raise cursor.error("SNAPSHOT or READ COMMITTED was expected")
 
 
 def commit(run: Run, cursor: Cursor) -> DataFrame:
