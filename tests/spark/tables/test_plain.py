@@ -215,6 +215,43 @@ def test_text_is_read_as_that_of_insert_only_tables(acid: AcidSession, tmp_path:
         acid.sql("SELECT * FROM d.p")
 
 
+@pytest.mark.parametrize("clauses", [*FORMS, "STORED AS ORC", "STORED AS PARQUET"])
+@pytest.mark.parametrize("keys", [[], ["a key", "k2"]])
+def test_all_formats_are_written(acid: AcidSession, dummy: AcidSession, clauses: str, keys: list[str]) -> None:
+    """By INSERT and with the table: they have the rows of a full-ACID table that is given the same."""
+    acid.sql("CREATE TABLE d.t (id int, name string, c char(4), n decimal(5,2), at timestamp, `a key` date, k2 string)")
+    acid.sql("""INSERT INTO d.t VALUES
+        (1, 'a,b~c', 'ab', 1.5, TIMESTAMP '2026-11-28 23:16:17.5', DATE '2026-11-28', 'x y/z'),
+        (2, NULL, NULL, NULL, NULL, NULL, NULL),
+        (-3, '', 'abcd', -99.25, TIMESTAMP '1969-01-01 00:00:00', DATE '1969-12-31', 'ü\\\\"')""")
+    meant = acid.table("d.t")
+    by = f"PARTITIONED BY ({', '.join(f'`{key}`' for key in keys)})" if keys else ""
+    acid.sql(f"CREATE TABLE d.made {by} {clauses} TBLPROPERTIES ('transactional'='false') AS SELECT * FROM d.t")
+    assert rows(acid.table("d.made")) == rows(meant) != []
+    acid.sql("CREATE TABLE d.p LIKE d.made")
+    assert dummy.insert("d.p", meant.where("id < 2")) == 2
+    assert dummy.insert("d.p", meant.where("id = 2")) == 1
+    assert rows(acid.table("d.p")) == rows(meant)
+
+
+def test_files_of_another_format_are_not_taken_for_text(acid: AcidSession, dummy: AcidSession) -> None:
+    """By their SerDe sequence files are lines of text, which they are not."""
+    acid.sql("CREATE TABLE d.p (id string) STORED AS SEQUENCEFILE TBLPROPERTIES ('transactional'='false')")
+    place = Path(acid.connection.table("d", "p").location.removeprefix("file:"))
+    (place / "part-0").write_bytes(b"SEQ\x06\n1\n")
+    reads: list[Any] = [lambda: acid.table("d.p").collect(), lambda: acid.sql("SELECT * FROM d.p").collect()]
+    for read in (*reads, lambda: dummy.insert("d.p", acid.spark.sql("SELECT '1' AS id"))):
+        with pytest.raises(UnsupportedTableError, match="SequenceFileInputFormat"):
+            read()
+
+
+def test_text_with_header_lines_is_not_written(dummy: AcidSession, spark: SparkSession) -> None:
+    header = {"skip.header.line.count": "1"}
+    dummy.create_table("d.p", {"id": "int"}, properties={**PLAIN, **header}, stored_as="TEXTFILE")
+    with pytest.raises(UnsupportedTableError, match=r"skip\.header\.line\.count"):
+        dummy.insert("d.p", spark.createDataFrame([(1,)], "id int"))
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

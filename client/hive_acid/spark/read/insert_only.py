@@ -65,6 +65,9 @@ _ENCODING, _REST = "serialization.encoding", "serialization.last.column.takes.re
 _BYTES = 128
 """Java's bytes go up to here: a greater number is none to Hive, but begins with a character."""
 
+_LINES = "TextInputFormat"
+"""Others have a SerDe of lines, too, as SequenceFileInputFormat, and their files are none of text."""
+
 _LINE = "value"
 _ENDS_OF_LINES = {"n": "\n", "r": "\r"}
 """By what they are written as behind an escape."""
@@ -186,12 +189,12 @@ def _shown(frame: DataFrame, table: Table, texts: list[Column]) -> DataFrame:
 
 
 def by_format(table: Table, known: Mapping[str, Format], otherwise: str) -> Format:
-    """What is `known` of a table's input format, or of its SerDe, by the last parts of their names.
+    """What is `known` of a table's input format, or of its lines' SerDe, by the last parts of their names.
 
     Raises UnsupportedTableError, in which `otherwise` says what the matter is with all others.
     """
     input_format, serde = table.input_format.rpartition(".")[2], table.serde.rpartition(".")[2]
-    found = known.get(input_format) or known.get(serde)
+    found = known.get(serde if input_format == _LINES else input_format)
     if found is None:
         raise UnsupportedTableError(
             f"{table.full_name} has input format {table.input_format or '(none)'} with {table.serde or 'no SerDe'}, "

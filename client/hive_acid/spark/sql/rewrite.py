@@ -118,6 +118,8 @@ class Rewriter:
         """Whether names that are not ours were given their database."""
         self.compares_chars = False
         """Whether there are CHAR columns that may be compared."""
+        self.for_spark = ""
+        """The query as Spark understands it, names as they were."""
         self._others: list[exp.Table] = []
         """Names that are not ours."""
 
@@ -147,7 +149,8 @@ class Rewriter:
 
     def query(self, text: str) -> str:
         """The template of a query. Raises SqlError if it cannot be understood, UnsupportedTableError."""
-        text = without_table_statements(with_cut_times(text), self._names)
+        self.for_spark = with_cut_times(text)
+        text = without_table_statements(self.for_spark, self._names)
         with deeply_nested(text):
             return self._edited(text, parsed(text, text), None)
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hive_acid.catalog.about import AboutTable
-from hive_acid.errors import SqlError
+from hive_acid.errors import NoSuchObjectError, SqlError
 from hive_acid.operators.show import Listing
 from hive_acid.settings import TransactionManager
 from hive_acid.spark.jvm.session_settings import word
@@ -24,9 +24,9 @@ from hive_acid.spark.snapshots.blocks import Blocks
 from hive_acid.spark.sql.arguments import Arguments, bound, for_query, has_texts, with_texts
 from hive_acid.spark.sql.frames import in_braces
 from hive_acid.spark.sql.names import CurrentDatabase, Names
-from hive_acid.spark.sql.parsing import with_cut_times
 from hive_acid.spark.sql.relations import Ctes
 from hive_acid.spark.sql.rewrite import Rewriter, TableRead, escaped, tables_of
+from hive_acid.spark.sql.tokens import Name
 from hive_acid.spark.sql.views import shown_by
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.verbs.explaining import Explaining, NotedLocks, told_only
@@ -35,6 +35,15 @@ from hive_acid.spark.verbs.reading import ReadVerbs
 Result = TypeVar("Result")
 _PLACE = re.compile(r"\s*(SQLSTATE: \w+)?\s*(\(line \d+, pos \d+\))?\s*$")
 """Where Spark's parser has found an error, in its own text."""
+
+
+def _is_missed(name: Name, error: AnalysisException) -> bool:
+    """Whether Spark says of a table, and not of another one, that it is not there, or its database."""
+    told = error.getMessageParameters() or {}
+    of = {"TABLE_OR_VIEW_NOT_FOUND": ("relationName", 1), "SCHEMA_NOT_FOUND": ("schemaName", 2)}
+    what, last = of.get(error.getCondition() or "", ("", 1))
+    said = told.get(what, "").replace("`", "").lower().rpartition(".")[2]
+    return len(name.parts) >= last and said == name.parts[-last].lower()
 
 
 def new_name() -> str:
@@ -169,13 +178,14 @@ class Run:
 
         Raises SqlError and UnsupportedTableError.
         """
-        text = with_cut_times(text)
         rewriter = Rewriter(self.names, self.arguments)
         template = rewriter.query(text)
         if rewriter.compares_chars and has_texts(self.arguments):
             text, self.arguments = with_texts(text, self.arguments)
             return self.prepared(text, before=before, is_whole=is_whole)
-        return Query(self, text, template, before, rewriter.sources, rewriter.has_qualified, is_part=not is_whole)
+        return Query(
+            self, rewriter.for_spark, template, before, rewriter.sources, rewriter.has_qualified, is_part=not is_whole
+        )
 
     def read_together(self, query: Query) -> DataFrame:
         """See `query`."""
@@ -196,7 +206,9 @@ class Run:
             return self.spark.sql(text, self._given())
 
     def of_spark(self, text: str) -> DataFrame:
-        """As `untouched`, of a statement that is none of ours. Raises SqlError if it is none of Spark's, either."""
+        """As `untouched`, of a statement that is none of ours. Raises SqlError if it is none of Spark's, either, and
+        NoSuchObjectError if neither has the table that it is about.
+        """
         try:
             return self.untouched(text)
         except ParseException as error:
@@ -206,6 +218,11 @@ class Run:
             if missing is not None:
                 said = f"the metastore has no table {missing}, and Spark does not understand the statement"
             raise SqlError(f"{said}. Spark says: {words}") from error
+        except AnalysisException as error:
+            missing = self.names.missing
+            if missing is None or not _is_missed(missing, error):
+                raise
+            raise NoSuchObjectError(f"neither the metastore nor Spark has a table {missing}") from error
 
     def _by_spark(
         self, template: str, frames: Mapping[str, DataFrame] | None = None, *, is_part: bool = False

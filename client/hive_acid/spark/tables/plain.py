@@ -1,8 +1,8 @@
 """Plain tables, without transactions: what a session with DummyTxnManager can read and append to.
 
 Spark's own reader and writer do the work, by the table's location and format; other formats than ORC and Parquet are
-read as those of insert-only tables, and not written. Nothing keeps readers and writers apart,
-and a write that fails may leave rows: that is what transactions are for.
+read as those of insert-only tables, and all are written so. Nothing keeps readers and writers apart, and a write that
+fails may leave rows: that is what transactions are for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hive_acid.spark.conditions.sarg import search_options
 from hive_acid.spark.conditions.unfit_settings import refuse_unfit_settings
 from hive_acid.spark.jvm.frames.observed import count_of
 from hive_acid.spark.jvm.frames.projection import projected
-from hive_acid.spark.jvm.sources import exact_times, reader_of, writer_of
+from hive_acid.spark.jvm.sources import exact_times, reader_of
 from hive_acid.spark.read import insert_only
 from hive_acid.spark.read.legacy.capitals import refuse_capitals
 from hive_acid.spark.read.listing import directory_of
@@ -32,6 +32,7 @@ from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.specs import key_text
 from hive_acid.spark.values.texts import declared, shown
 from hive_acid.spark.values.types import row_type
+from hive_acid.spark.write import insert_only as insert_only_files
 from hive_acid.spark.write.constraints import checked, filled
 from hive_acid.spark.write.statement import Context, column_errors
 
@@ -104,7 +105,6 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
     `read_table` and for a CLUSTERED table.
     """
     _refuse_unwritten(table)
-    kind = _format(table)
     refuse_unfit_settings(context.spark, table)
     context.zones.check(row_type(table.columns))
     given = filled(table, frame)
@@ -120,9 +120,10 @@ def insert(context: Context, table: Table, frame: DataFrame) -> int:
         counts, F.count(F.lit(1)).alias("rows")
     )
     before = _data_files(table)
-    output = writer_of(values, kind).mode("append")
+    keys = [key.name for key in table.partition_keys]
+    output = insert_only_files.writer_for(context, table, values, list(map(quoted, keys))).mode("append")
     with column_errors(table), exact_times(context.spark):
-        output.partitionBy(*(key.name for key in table.partition_keys)).save(table.location)
+        output.partitionBy(*keys).save(table.location)
     if table.partition_keys:
         written = {path.rpartition("/")[0] for path in _data_files(table) - before}
         if written:
@@ -165,7 +166,8 @@ def _refuse_files(table: Table, location: str) -> None:
 
 def _refuse_unwritten(table: Table) -> None:
     """Raise UnsupportedTableError for a table that `insert` does not write."""
-    _format(table)
+    _kind(table)
+    insert_only_files.refuse_unwritten(table)
     if table.bucket_columns:
         raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: Spark would not write its buckets")
 
@@ -178,17 +180,6 @@ def _kind(table: Table) -> str | None:
             "alone reads and writes"
         )
     return _FORMATS.get(table.input_format.rpartition(".")[2])
-
-
-def _format(table: Table) -> str:
-    """Spark's name of the format of a table that is written. Raises UnsupportedTableError."""
-    kind = _kind(table)
-    if kind is None:
-        raise UnsupportedTableError(
-            f"{table.full_name} has the input format {table.input_format or 'of a view'}: only ORC and Parquet are"
-            " written here; use Spark's own writers for others"
-        )
-    return kind
 
 
 def _data_files(table: Table) -> set[str]:

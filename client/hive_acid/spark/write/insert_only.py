@@ -22,7 +22,7 @@ from hive_acid.spark.jvm.frames.observed import count_of
 from hive_acid.spark.jvm.frames.projection import projected
 from hive_acid.spark.jvm.sources import exact_times, writer_of
 from hive_acid.spark.plans.change_plan import DirectoryInsertPlan
-from hive_acid.spark.read.insert_only import Delimiters, by_format, delimiters
+from hive_acid.spark.read.insert_only import Delimiters, by_format, delimiters, refuse_header
 from hive_acid.spark.values import json_values
 from hive_acid.spark.values.quoting import quoted
 from hive_acid.spark.values.specs import PartitionSpec, with_constants
@@ -41,8 +41,8 @@ _LINE = "value"
 _MARK = "\ufeff"
 """Readers leave it out where a file begins with it."""
 
-_Writer = Callable[[Placement, DataFrame, Sequence[str]], DataFrameWriter]
-"""How rows, and the partition keys of these names beside them, are written."""
+_Writer = Callable[[Context, Table, DataFrame, Sequence[str]], DataFrameWriter]
+"""How rows of a table, and the partition keys of these names, in quotes, beside them, are written."""
 
 
 def insert(context: Context, begun: TableWrite, frame: DataFrame) -> Planned[int]:
@@ -71,11 +71,8 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
     table, depth = placement.table, len(placement.table.partition_keys)
     if table.bucket_columns:
         raise UnsupportedTableError(f"{table.full_name} is CLUSTERED BY: rows of an insert-only one are not placed")
-    writer = by_format(
-        table,
-        _WRITERS,
-        "which is not written: ORC, Parquet, Avro (with Spark's package spark-avro), JSON and delimited text are",
-    )
+    refuse_unwritten(table)
+    context = placement.context
     counts = Observation()
     shaped = projected(
         values,
@@ -85,18 +82,31 @@ def _write(placement: Placement, values: DataFrame, whole: Values | None) -> int
     names = [key_column(position) for position in range(depth)]
     location = files.join(placement.location, "written")
     with column_errors(table), exact_times(placement.context.spark):
-        writer(placement, shaped, names).option("maxRecordsPerFile", 0).partitionBy(*names).save(location)
+        writer_for(context, table, shaped, names).partitionBy(*names).save(location)
     rows = count_of(counts, _ROWS, "nothing was changed; run the statement again")
     if rows:
         placement.publish(_directories(location, depth))
     elif whole is not None:
         empty = files.join(placement.location, "nothing")
         nothing = shaped.drop(*names).limit(0).coalesce(1)
-        writer(placement, nothing, []).save(empty)
+        writer_for(context, table, nothing).save(empty)
         placement.publish({whole: empty})
     else:
         placement.publish({})
     return rows
+
+
+def refuse_unwritten(table: Table) -> None:
+    """Raise UnsupportedTableError for a format that `writer_for` does not write."""
+    by_format(table, _WRITERS, _WRITTEN)
+
+
+def writer_for(context: Context, table: Table, frame: DataFrame, keys: Sequence[str] = ()) -> DataFrameWriter:
+    """What writes the rows of `frame` as files of a table, into directories by `keys`, names in quotes.
+
+    Raises UnsupportedTableError.
+    """
+    return by_format(table, _WRITERS, _WRITTEN)(context, table, frame, keys).option("maxRecordsPerFile", 0)
 
 
 def _directories(location: str, depth: int) -> dict[Values, str]:
@@ -119,24 +129,21 @@ def _directories(location: str, depth: int) -> dict[Values, str]:
 
 
 def _by_spark(kind: str) -> _Writer:
-    return lambda placement, frame, keys: writer_of(frame, kind)
+    return lambda context, table, frame, keys: writer_of(frame, kind)
 
 
-def _orc(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
-    return writer_of(frame, "orc").option(
-        "compression", compression_of(placement.table.parameters, placement.context.compression)
-    )
+def _orc(context: Context, table: Table, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
+    return writer_of(frame, "orc").option("compression", compression_of(table.parameters, context.compression))
 
 
-def _json(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
-    table = placement.table
+def _json(context: Context, table: Table, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
     values = (f"{json_values.written(table, column)} AS {quoted(column.name)}" for column in table.columns)
     return writer_of(projected(frame, *keys, *values), "json").option("ignoreNullFields", "false")
 
 
-def _delimited(placement: Placement, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
+def _delimited(context: Context, table: Table, frame: DataFrame, keys: Sequence[str]) -> DataFrameWriter:
     """Lines of Hive's LazySimpleSerDe."""
-    table = placement.table
+    refuse_header(table)
     between = delimiters(table)
     nested = [one.name for one in table.columns if isinstance(spark_type(one.type), _NESTED)]
     if nested:
@@ -183,6 +190,8 @@ def _in_class(character: str) -> str:
 def _in_replacement(character: str) -> str:
     return "\\" + character if character in "\\$" else character
 
+
+_WRITTEN = "which is not written: ORC, Parquet, Avro (with Spark's package spark-avro), JSON and delimited text are"
 
 _NESTED = t.ArrayType | t.MapType | t.StructType
 

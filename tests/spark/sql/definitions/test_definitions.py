@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from hive_acid.errors import (
@@ -257,6 +258,24 @@ def test_what_shows_a_table_makes_it_again(acid: AcidSession, text: str) -> None
         key: value for key, value in before.parameters.items() if key not in times
     }
     assert acid.sql("SHOW CREATE TABLE d.t").collect() == [shown]
+
+
+def test_a_table_that_nobody_has_is_told_so(acid: AcidSession, spark: SparkSession) -> None:
+    for name in ("d.nothere", "nothere"):
+        for text in (
+            f"DROP TABLE {name}",
+            f"TRUNCATE TABLE {name}",
+            f"ALTER TABLE {name} SET TBLPROPERTIES ('a' = 'b')",
+        ):
+            with pytest.raises(NoSuchObjectError, match=f"neither the metastore nor Spark has a table {name}"):
+                acid.sql(text)
+    acid.sql("DROP TABLE IF EXISTS nothere")
+    spark.sql("CREATE TABLE of_spark (id int) USING parquet")
+    try:
+        with pytest.raises(AnalysisException, match="`other`"):  # of another table than the statement changes
+            acid.sql("INSERT INTO of_spark SELECT * FROM other")
+    finally:
+        acid.sql("DROP TABLE of_spark")
 
 
 def test_comments_and_owners(acid: AcidSession) -> None:
