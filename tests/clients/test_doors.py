@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyiceberg.catalog.hive import HiveCatalog
 
 from hive_acid.spark.jvm.java import ensure_java
 from metastore.rpc.doors.users.passwords import change
 from tests.authority import Authority
 from tests.caller import Refused, refused
 from tests.clients.conftest import jars_of_generation
+from tests.clients.iceberg import SCHEMA, TABLE, append
 from tests.clients.java.client import JavaHive
 from tests.clients.java.maven import NotFetchedError
 from tests.rpc.doors.issuer import Issuer
@@ -226,3 +228,27 @@ def test_hives_client_with_a_ticket(
         with_token(hive, address, ticket)
         with pytest.raises(Py4JJavaError):
             hive.connect(address, **ticket | {"hive.metastore.kerberos.principal": f"ann@{REALM}"})
+
+
+def test_pyiceberg_with_a_ticket(
+    house: Realm, postgres_url: str, template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over Thrift's own SASL of Python, which needs pure-sasl and kerberos."""
+    for package in ("puresasl", "kerberos"):
+        pytest.importorskip(package)
+    house.enter(monkeypatch)
+    monkeypatch.setenv("KRB5CCNAME", str(house.ticket("ann")))
+    settings = {
+        "hive.metastore.sasl.enabled": "true",
+        "hive.metastore.kerberos.keytab.file": str(house.keytab("hive/localhost")),
+        "hive.metastore.kerberos.principal": f"hive/localhost@{REALM}",
+    }
+    with served(postgres_url, template, tmp_path / "warehouse", settings) as running:
+        address = running.uri.replace("127.0.0.1", "localhost")
+        own = {"hive.kerberos-authentication": "true"}
+        catalog = HiveCatalog("hive", uri=address, warehouse=f"file://{tmp_path / 'lake'}", **own)
+        catalog.create_namespace("lake")
+        assert ("lake",) in catalog.list_namespaces()
+        catalog.create_table(TABLE, schema=SCHEMA)
+        assert append(catalog, "ann", 1) == 0
+        assert catalog.load_table(TABLE).scan().to_arrow().num_rows == 1
