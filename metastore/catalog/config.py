@@ -35,6 +35,12 @@ class CatalogConfig:
         "are followed. Nothing is removed outside. Empty: anywhere.",
         root_list,
     )
+    gives_away: bool = boolean(
+        "metastore.filesystem.owners",
+        "false",
+        "On local file systems, directories of databases, tables and partitions belong to the owner of the table or "
+        "database, and what a compaction makes to whom the table's directory belongs to. The server has to be root.",
+    )
     file_timeout_ms: int = duration(
         "metastore.filesystem.timeout",
         "30s",

@@ -9,6 +9,7 @@ from metastore.catalog.registry.issued_tokens import IssuedTokens
 from metastore.catalog.service import CatalogService
 from metastore.compaction.materializations import Materializations
 from metastore.events.service import EventLog
+from metastore.filework.owners import OWNERS
 from metastore.filework.pools import FILE_SYSTEMS
 from metastore.housekeeping.event_cleaner import EventCleaner
 from metastore.rpc.call import Handler
@@ -42,6 +43,7 @@ class CatalogueSlice:
     def __init__(self, common: Common, warehouse: str, txns: TxnService, commits: ExtendedCommits) -> None:
         config = common.config
         FILE_SYSTEMS.limit_ms = config.catalog.file_timeout_ms
+        OWNERS.is_on = config.catalog.gives_away
         self._config = config
         self._events = EventLog(common.db, config.events)
         self.catalog = CatalogService(common.db, warehouse, config.catalog, txns)

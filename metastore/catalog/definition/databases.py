@@ -118,7 +118,7 @@ class Databases:
         try:
             for location in filter(None, (database.location, database.managed_location)):
                 self._removals.wait_for(location)
-                if self._directories.make(location):
+                if self._directories.make(location, database.owner if database.owner_type in (None, USER) else None):
                     made.append(location)
                 self._neighbours.learn([location])  # as of new tables
             yield

@@ -13,7 +13,7 @@ from hive_acid.errors import AlreadyExistsError, InvalidObjectError
 from metastore.catalog import changes, records
 from metastore.catalog.config import CatalogConfig
 from metastore.catalog.lookup import TableLookup
-from metastore.catalog.models import Table
+from metastore.catalog.models import USER, Table
 from metastore.catalog.place.directories import Directories
 from metastore.catalog.place.neighbours import READ, Neighbours, Own
 from metastore.catalog.place.places import is_root
@@ -71,7 +71,7 @@ class Tables(TableLookup):
             # Another one may have made it meanwhile, and who says IF NOT EXISTS wants to hear that.
             self._check_absent(table)
             raise
-        made = self._directories.make(table.location or "")
+        made = self._directories.make(table.location or "", table.owner if table.owner_type == USER else None)
         try:
             self._neighbours.learn([table.location])  # now that it is there, whoever made it, and however spelt
             return self._insert(table, dependents)

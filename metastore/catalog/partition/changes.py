@@ -97,7 +97,7 @@ class PartitionChanges:
             for place in places:
                 if not is_below(place, owner.location):
                     self._removals.wait_for(place)
-            self._directories.make_all(places, made)
+            self._directories.make_all(places, made, owner.location or "")
             self._neighbours.learn(one.location for one in self._elsewhere(owner, missing))  # as of new tables
             return self._insert(owner, missing, if_not_exists)
         except Exception:

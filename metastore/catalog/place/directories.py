@@ -27,6 +27,7 @@ from metastore.catalog.place.places import (
     qualified,
 )
 from metastore.filework import files
+from metastore.filework.owners import OWNERS
 from metastore.filework.pools import FILE_SYSTEMS, system_of
 from metastore.observe.log import event
 
@@ -116,18 +117,22 @@ class Directories:
     def of_partition(self, table: Table, name: str) -> str:
         return files.join(table.location or "", name)
 
-    def make(self, location: str) -> bool:
-        """Make a directory; False if it was there."""
+    def make(self, location: str, owner: str | None = None) -> bool:
+        """Make a directory of a user; False if it was there."""
         if not self.enabled:
             return False
         with explained("make", location):
             if files.exists(location):
                 return False
             files.make_directory(location)
-            return True
+        OWNERS.give(location, owner)
+        return True
 
-    def make_all(self, locations: Sequence[str], made: list[str]) -> None:
-        """Make those of some directories that are not there; `made` gets these, also if one cannot be made."""
+    def make_all(self, locations: Sequence[str], made: list[str], home: str) -> None:
+        """Make those of some directories that are not there, of whoever `home` belongs to.
+
+        `made` gets these, also if one cannot be made.
+        """
         by_system: dict[tuple[str, str], list[str]] = {}
         for location in locations if self.enabled else ():
             by_system.setdefault(system_of(location), []).append(location)
@@ -135,6 +140,7 @@ class Directories:
             with explained("make", together[0]):
                 done, failed = files.make_directories(together)
             made += done
+            OWNERS.give_below(done, home)
             if failed is not None:
                 with explained("make", failed[0]):
                     raise failed[1]

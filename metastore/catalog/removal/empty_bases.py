@@ -24,6 +24,7 @@ from metastore.catalog.models import Table
 from metastore.catalog.place.directories import explained
 from metastore.catalog.rules.validation import is_acid_storage
 from metastore.filework import files
+from metastore.filework.owners import OWNERS
 
 _ORIGINAL_FILE = "000000_0"
 _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
@@ -45,6 +46,7 @@ def write_empty_base(table: Table, location: str, txn_id: TxnId, write_id: Write
             files.make_directory(staged)
             for name, content in contents.items():
                 files.write(files.join(staged, name), content)
+            OWNERS.give_tree(staged, location)
             files.rename(staged, target)
         finally:
             files.remove(staging)

@@ -19,6 +19,7 @@ from hive_acid.format.names import (
     parse_original_file,
 )
 from metastore.filework import files
+from metastore.filework.owners import OWNERS
 
 
 def check_output(staging: str, outputs: Sequence[str], *, insert_only: bool = False) -> None:
@@ -108,6 +109,7 @@ def publish_output(staging: str, location: str, outputs: Sequence[str]) -> None:
     Inserts come first: an engine that ignores visibility may see deleted rows for a moment, but misses none.
     """
     for name in outputs:
+        OWNERS.give_tree(files.join(staging, name), location)
         files.rename(files.join(staging, name), files.join(location, name))
     files.remove(staging)
 
