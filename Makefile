@@ -20,7 +20,9 @@ QUICK_TESTS := tests/format tests/lock/test_compatibility.py tests/isolation/jud
   tests/documents/test_citations.py tests/documents/test_docs.py tests/server/test_config.py tests/repository/test_idl.py tests/server/test_settings.py \
   tests/server/test_serve.py::test_embedded_data_is_kept_across_a_stop_and_a_kill
 # A file in one process, and the files in the order of tests/conftest.py.
-IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
+BY_FILES := --dist loadfile --no-loadscope-reorder
+# Two cores are kept busy by three: much of what is tested is waiting.
+IN_THREE := -n 3 $(BY_FILES)
 DATA_TESTS := tests/spark tests/data_walk tests/values tests/crash
 
 .DEFAULT_GOAL := help
@@ -50,13 +52,13 @@ demo: install ## ACID on Spark, on real data: New York's flights of 2013
 	@$(BIN)/python -m hive_acid.demo $(ARGS)
 
 quick: install ## Formats, rules, texts and one server: under a minute, without Spark
-	@$(BIN)/python -m pytest $(IN_TWO) $(QUICK_TESTS) $(ARGS)
+	@$(BIN)/python -m pytest -n 2 $(BY_FILES) $(QUICK_TESTS) $(ARGS)
 
 test: install $(VENV)/spark.classes ## The tests; of the long ones those of the day (DAY=N); AFTER_QUICK=1 leaves out those of `make quick`
-	@$(BIN)/python -m pytest $(IN_TWO) --sample=$(DAY) $(if $(AFTER_QUICK),$(addprefix --deselect=,$(QUICK_TESTS))) $(ARGS)
+	@$(BIN)/python -m pytest $(IN_THREE) --sample=$(DAY) $(if $(AFTER_QUICK),$(addprefix --deselect=,$(QUICK_TESTS))) $(ARGS)
 
 test-all: install $(VENV)/spark.classes ## All tests, the long ones too
-	@$(BIN)/python -m pytest $(IN_TWO) $(ARGS)
+	@$(BIN)/python -m pytest $(IN_THREE) $(ARGS)
 
 # For the tests' JVMs, which start in half the time with it; one that fails is done without.
 %/spark.classes: %/installed tests/class_archive.py tests/jvm.py

@@ -1,10 +1,10 @@
 """Of the tests that take long `make test` plays some, and other ones each day: ``--sample=DAY``.
 
-Long are those with Spark, and those that are marked ``slow`` or ``sampled``. Of a file's long tests, variants counted,
-a day has every fifth and at least one. The mark ``sampled`` may say another number of days than 5, for the variants of
-its test alone, or by ``of`` that tests which bear the same word take turns, wherever they stand. A test that does the
-same at many places, such as a kill before each step, takes some by the fixture `sample`, and others when it is its
-turn again. Without the option, as for whoever names a test, all are played.
+Long are those with Spark, and those that are marked ``slow`` or ``sampled``. Of the long tests in a folder, variants
+counted, a day has every tenth and at least one. The mark ``sampled`` may say another number of days than 10, for the
+variants of its test alone, or by ``of`` that tests of one word take turns, wherever they stand. A test that
+does the same at many places, such as a kill before each step, takes some by the fixture `sample`, and others when it is
+its turn again. Without the option, as for whoever names a test, all are played.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 MARK, SLOW = "sampled", "slow"
 SPARK = "spark"
 """The fixture of a test with Spark."""
-DAYS = 5
+DAYS = 10
 THING_TURNS = 3
 """Within so many turns of its test each thing has its own."""
 TURN = pytest.StashKey[int]()
@@ -51,7 +51,8 @@ def sampled(items: Sequence[pytest.Item], day: int) -> tuple[list[pytest.Item], 
 
 def _group(test: str, said: Mapping[str, Any]) -> tuple[str, int]:
     """Whose turn is taken together, and within how many days."""
-    whole = test.partition("[" if "days" in said else "::")[0]
+    file, _, _ = test.partition("::")
+    whole = test.partition("[")[0] if "days" in said else file.rpartition("/")[0]
     return said.get("of", whole), said.get("days", DAYS)
 
 
