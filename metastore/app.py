@@ -410,7 +410,7 @@ class App:
             for own in own_files(str(self._options.data_dir.resolve() / "cluster")):
                 if path.is_relative_to(own):
                     raise StartError(f"the warehouse {root} lies in {own}, which is the metastore's own: give another")
-        if config.gives_away and os.geteuid() != 0:
+        if config.gives_away and place.startswith("file:") and os.geteuid() != 0:
             raise StartError(
                 "metastore.filesystem.owners=true gives directories to other users, which root alone may: start the "
                 "metastore as root, or leave that setting out"

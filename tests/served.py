@@ -44,7 +44,7 @@ def migrated(directory: Path, template: str) -> Iterator[str]:
 
 @contextmanager
 def served(
-    postgres_url: str, template: str, warehouse: Path, settings: Mapping[str, str] | None = None
+    postgres_url: str, template: str, warehouse: Path | str, settings: Mapping[str, str] | None = None
 ) -> Iterator[Served]:
     """Serve a fresh copy of the migrated database `template`; `settings` come on top of `ALONE`."""
     config = Config.parse([f"{key}={value}" for key, value in {**ALONE, **(settings or {})}.items()])

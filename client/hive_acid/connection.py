@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from hive_acid.catalog.calls import CatalogCalls
 from hive_acid.errors import AddressError, LoginError, MetastoreUnreachableError
-from hive_acid.login import PASSWORD_FILE, DelegationToken, Kerberos, Login, Token
+from hive_acid.login import PASSWORD_FILE, DelegationToken, Kerberos, Login, Token, token_or
 from hive_acid.tls import Tls
 from hive_acid.transactions.heartbeats import Heartbeats
 from hive_acid.transactions.opening import open_transactions
@@ -134,7 +134,8 @@ def connect(
     `tls` says how to know the metastore; by default `Tls.from_environment`. With `login`, or a user in the address
     (``thrift+tls://ann@host:port``, with the password of `Login.from_environment`), we log in; over HTTP also with the
     token of `Token.from_environment`, else with
-    the delegation token of `DelegationToken.from_environment`, or the ticket of `Kerberos.from_environment`.
+    the delegation token of `DelegationToken.from_environment`, or the ticket of `Kerberos.from_environment`, for which
+    the token of `DelegationToken.of_hadoop` stands.
     Raises MetastoreUnreachableError when none answers, LoginError when one does not let us in, AddressError for an
     address of another form.
     """
@@ -146,7 +147,7 @@ def connect(
         elif known is None and address.http_path is not None:
             known = Token.from_environment()
         elif known is None:
-            known = DelegationToken.from_environment() or Kerberos.from_environment()
+            known = DelegationToken.from_environment() or token_or(Kerberos.from_environment())
         connection = Connection(
             address.host,
             address.port,

@@ -12,6 +12,7 @@ from pathlib import Path
 from hive_acid.errors import AddressError, LoginError
 from hive_acid.sasl.digest import TokenMechanism
 from hive_acid.sasl.frames import Mechanism, Plain
+from hive_acid.sasl.hadoop_credentials import MAGIC, metastore_token
 from hive_acid.sasl.hadoop_tokens import Identifier, Secret
 from hive_acid.sasl.kerberos import Ticket, name_of_ticket
 from hive_acid.sasl.seals import LAYERS, layers
@@ -23,7 +24,9 @@ TOKEN_FILE = "HIVE_ACID_TOKEN_FILE"
 IN_CLEAR = "HIVE_ACID_PASSWORD_IN_CLEAR"
 """``true`` there lets a password or a token go to another machine without TLS."""
 DELEGATION_TOKEN_FILE = "HIVE_ACID_DELEGATION_TOKEN_FILE"
-"""The variable that names a file with a delegation token."""
+"""The variable that names a file with a delegation token: its text, or a file of Hadoop's credentials."""
+HADOOP_TOKEN_FILE = "HADOOP_TOKEN_FILE_LOCATION"
+"""Hadoop's variable that names a file of credentials, as programs on YARN have it."""
 KERBEROS = "HIVE_ACID_KERBEROS"
 """The variable that names the metastore's principal, such as ``hive/_HOST@EXAMPLE.COM``: we come with a ticket."""
 KEYTAB = "HIVE_ACID_KERBEROS_KEYTAB"
@@ -123,12 +126,29 @@ class DelegationToken:
         file = environ.get(DELEGATION_TOKEN_FILE)
         if not file:
             return None
+        found = cls._read(file)
+        if found is None:
+            raise AddressError(f"cannot read the delegation token in {file}: it has none for a metastore")
+        return found
+
+    @classmethod
+    def of_hadoop(cls, environ: Mapping[str, str] = os.environ) -> DelegationToken | None:
+        """The one for a metastore in Hadoop's file of credentials, if there is one. Raises AddressError."""
+        file = environ.get(HADOOP_TOKEN_FILE)
+        return cls._read(file) if file else None
+
+    @classmethod
+    def _read(cls, file: str) -> DelegationToken | None:
         try:
-            return cls(Path(file).read_text(encoding="ascii").strip())
+            data = Path(file).read_bytes()
+            if not data.startswith(MAGIC):
+                return cls(data.decode("ascii").strip())
+            secret = metastore_token(data)
         except (OSError, ValueError) as error:
             raise AddressError(
                 f"cannot read the delegation token in {file}: {getattr(error, 'strerror', None) or error}"
             ) from None
+        return None if secret is None else cls(str(secret))
 
     def secret(self) -> Secret:
         """Its parts. Raises AddressError for a text that is none."""
@@ -149,6 +169,11 @@ class DelegationToken:
         if acts_as and acts_as != self.user:
             raise LoginError(f"a delegation token of {self.user} acts for nobody else, so not for {acts_as}")
         return TokenMechanism(self.secret())
+
+
+def token_or(ticket: Kerberos | None) -> DelegationToken | Kerberos | None:
+    """Where a ticket is wanted a token in Hadoop's file of credentials stands for it, as for Hive's clients."""
+    return None if ticket is None else DelegationToken.of_hadoop() or ticket
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,9 @@ class CatalogConfig:
     gives_away: bool = boolean(
         "metastore.filesystem.owners",
         "false",
-        "On local file systems, directories of databases, tables and partitions belong to the owner of the table or "
-        "database, and what a compaction makes to whom the table's directory belongs to. The server has to be root.",
+        "On local file systems and HDFS, directories of databases, tables and partitions belong to the owner of the "
+        "table or database, what a compaction makes to whom the table's directory belongs to. The server has to be "
+        "root, on HDFS a superuser.",
     )
     file_timeout_ms: int = duration(
         "metastore.filesystem.timeout",

@@ -1,31 +1,29 @@
-"""Whose the files are that the server makes as root on a local file system: the users' whose tables they belong to.
-
-Root gives away only what is its own, and goes by no link that somebody else has made: between the making of a directory
-and the giving, users may put whatever they like into directories of theirs.
+"""Whose the files are that the server makes: on a local file system, as root, and on HDFS, as a superuser there, the
+users' whose tables they belong to.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import pwd
-import stat
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
+from hive_acid.filesystem import hdfs
+from metastore.filework import hdfs_owners, local_owners
 from metastore.filework.files import is_below, is_local, parent, plain
-from metastore.filework.pools import FILE_SYSTEMS
+from metastore.filework.pools import FILE_SYSTEMS, system_of
 from metastore.observe.log import event
 
 LOG = logging.getLogger("metastore.catalog")
-_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_MOST_LINKS = 40
 
 
-class _Owner(NamedTuple):
-    user: int
-    group: int
+class _Ways(Protocol):
+    """How a file system has files given. Both raise OSError."""
+
+    def give(self, location: str, user: str) -> None: ...
+
+    def give_as(self, locations: tuple[str, ...], home: str, with_all: bool) -> None: ...
 
 
 class Owners:
@@ -34,35 +32,39 @@ class Owners:
     is_on = False
 
     def give(self, location: str, user: str | None) -> None:
-        """Have a directory that was just made belong to a user of this machine; of another it stays ours."""
-        if not self._may(location) or not user:
-            return
-        try:
-            entry = pwd.getpwnam(user)
-        except (KeyError, ValueError):
-            _tell(location, f"there is no user {user!r}")
-            return
-        self._run(location, _give, (location,), _Owner(entry.pw_uid, entry.pw_gid), False)
+        """Have a directory that was just made belong to a user, if there is one of that name; else it stays ours."""
+        ways = self._ways(location)
+        if ways is not None and user:
+            self._run(location, ways.give, location, user)
 
     def give_below(self, locations: Iterable[str], home: str) -> None:
         """Have directories that were just made, and those above them in `home`, belong to whom that belongs to."""
+        ways = self._ways(home)
         wanted: dict[str, None] = {}
-        for location in filter(self._may, locations):
+        for location in locations:
+            if ways is None or system_of(location) != system_of(home):
+                continue
             wanted[location] = None
             above = parent(location)
             while is_below(above, home) and plain(above) != plain(home) and above not in wanted:
                 wanted[above] = None
                 above = parent(above)
-        if wanted and is_local(home):
-            self._run(home, _give_as, tuple(wanted), home, False)
+        if ways is not None and wanted:
+            self._run(home, ways.give_as, tuple(wanted), home, False)
 
     def give_tree(self, location: str, home: str) -> None:
         """Have a directory and all below it belong to whom `home` belongs to."""
-        if self._may(location) and is_local(home):
-            self._run(location, _give_as, (location,), home, True)
+        ways = self._ways(location)
+        if ways is not None and system_of(location) == system_of(home):
+            self._run(location, ways.give_as, (location,), home, True)
 
-    def _may(self, location: str) -> bool:
-        return self.is_on and is_local(location)
+    def _ways(self, location: str) -> _Ways | None:
+        """None where nothing is given."""
+        if not self.is_on:
+            return None
+        if is_local(location):
+            return local_owners if os.geteuid() == 0 else None
+        return hdfs_owners if system_of(location)[0] in hdfs.SCHEMES else None
 
     def _run(self, location: str, function: Callable[..., None], *args: Any) -> None:
         """What cannot be given stays ours: the server can do with it what it has to."""
@@ -71,72 +73,7 @@ class Owners:
         except FileNotFoundError:
             return  # it is in its place already, or gone
         except OSError as error:
-            _tell(location, str(error))
+            event(LOG, logging.WARNING, "directory stays the metastore's", location=location, reason=str(error))
 
 
 OWNERS = Owners()
-
-
-def _give_as(locations: tuple[str, ...], home: str, with_all: bool) -> None:
-    with _opened(plain(home)) as found:
-        status = os.fstat(found)
-    _give(locations, _Owner(status.st_uid, status.st_gid), with_all)
-
-
-def _give(locations: tuple[str, ...], owner: _Owner, with_all: bool) -> None:
-    if owner.user == os.geteuid():
-        return
-    for location in locations:
-        with _opened(plain(location)) as found:
-            _give_one(found, owner, with_all)
-
-
-def _give_one(found: int, owner: _Owner, with_all: bool) -> None:
-    """What is below first: as long as a directory is ours nobody changes what is in it."""
-    status = os.fstat(found)
-    if status.st_uid != os.geteuid():
-        return
-    if stat.S_ISDIR(status.st_mode):
-        for name in os.listdir(found) if with_all else ():
-            try:
-                below = os.open(name, _LOOK, dir_fd=found)
-            except OSError:  # a link, a socket, or gone
-                continue
-            try:
-                _give_one(below, owner, with_all)
-            finally:
-                os.close(below)
-    elif not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:  # a file of ours that has a second name
-        return
-    os.fchown(found, owner.user, owner.group)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[int]:
-    """A directory, by no link of others. Raises OSError."""
-    left = [part for part in path.split("/") if part][::-1]
-    links = 0
-    at = os.open("/", _LOOK | os.O_DIRECTORY)
-    try:
-        while left:
-            part = left.pop()
-            status = os.lstat(part, dir_fd=at)
-            if stat.S_ISLNK(status.st_mode):
-                links += 1
-                if status.st_uid not in (0, os.geteuid()) or status.st_nlink != 1 or links > _MOST_LINKS:
-                    raise PermissionError(f"{part} on the way to {path} is a link of somebody else")
-                target = os.readlink(part, dir_fd=at)
-                left += [one for one in target.split("/") if one and one != "."][::-1]
-                if not target.startswith("/"):
-                    continue
-                part = "/"
-            inner = os.open(part, _LOOK | os.O_DIRECTORY, dir_fd=at)
-            os.close(at)
-            at = inner
-        yield at
-    finally:
-        os.close(at)
-
-
-def _tell(location: str, reason: str) -> None:
-    event(LOG, logging.WARNING, "directory stays the metastore's", location=location, reason=reason)

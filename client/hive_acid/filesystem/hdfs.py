@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import fsspec
 
@@ -30,6 +32,41 @@ def opened(location: str) -> tuple[Any, str]:
         return _class(scheme.lower())(**where), path
     except (ImportError, OSError) as error:
         raise OSError(f"{error} (without Hadoop's native client {scheme} needs hive-acid[hdfs])") from error
+
+
+class Owner(NamedTuple):
+    """A user and a group of the name node. A group of None is left as it is."""
+
+    user: str
+    group: str | None
+
+
+def owner(location: str) -> Owner:
+    """Whose a file or directory is. Raises OSError."""
+    filesystem, path = opened(location)
+    with _refusals():
+        found = filesystem.info(path)
+    return Owner(found["owner"], found["group"])
+
+
+def set_owner(location: str, to: Owner) -> None:
+    """Give a file or directory to somebody, as only a superuser may. Raises OSError."""
+    filesystem, path = opened(location)
+    with _refusals():
+        filesystem.client.set_owner(path, to.user, to.group)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What hdfs-native refuses is an OSError, and what pyarrow's client has not."""
+    try:
+        yield
+    except OSError:
+        raise
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
+    except (AttributeError, KeyError) as error:
+        raise OSError("owners of files on HDFS are known to hdfs-native alone: it needs hive-acid[hdfs]") from error
 
 
 @cache

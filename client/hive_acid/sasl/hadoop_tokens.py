@@ -31,7 +31,7 @@ class Identifier(NamedTuple):
     @classmethod
     def parse(cls, data: bytes) -> Identifier:
         """Of its bytes. Raises ValueError."""
-        reader = _Reader(data)
+        reader = Reader(data)
         if reader.exactly(1) != bytes([_VERSION]):
             raise ValueError("it is of another version")
         owner, renewer, real_user = (reader.text().decode() for _ in range(3))
@@ -60,7 +60,7 @@ class Secret(NamedTuple):
             data = base64.b64decode(text.strip() + "=" * (-len(text.strip()) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
             raise ValueError("it is not of base64") from None
-        reader = _Reader(data)
+        reader = Reader(data)
         identifier, password = reader.text(), reader.text()
         reader.text()  # its kind
         reader.text()  # its service, which is the client's
@@ -90,12 +90,19 @@ def _text(data: bytes) -> bytes:
     return _number(len(data)) + data
 
 
-class _Reader:
+class Reader:
+    """Bytes from their beginning on. All raise ValueError where they end."""
+
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
+    @property
+    def is_at_end(self) -> bool:
+        return self._at == len(self._data)
+
     def exactly(self, size: int) -> bytes:
+        """So many."""
         end = self._at + size
         if size < 0 or end > len(self._data):
             raise ValueError("it is cut")
@@ -103,6 +110,7 @@ class _Reader:
         return found
 
     def number(self) -> int:
+        """A variable number of Hadoop's that is not negative."""
         (first,) = struct.unpack(">b", self.exactly(1))
         if first >= -112:
             return int(first)
@@ -111,8 +119,10 @@ class _Reader:
         return int.from_bytes(self.exactly(-112 - first))
 
     def text(self) -> bytes:
+        """As many as a number before them says."""
         return self.exactly(self.number())
 
     def end(self) -> None:
-        if self._at != len(self._data):
+        """See that nothing follows."""
+        if not self.is_at_end:
             raise ValueError("more follows")

@@ -27,7 +27,7 @@ from hive_acid.connection import Connection, connect
 from hive_acid.errors import ScriptError, SqlError
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
 from hive_acid.format.progress import progress_parameter
-from hive_acid.login import Kerberos
+from hive_acid.login import DelegationToken, Kerberos
 from hive_acid.settings import TransactionManager, transaction_manager
 from hive_acid.spark.jvm.forked import check_spark
 from hive_acid.spark.jvm.interrupts import watch
@@ -244,7 +244,9 @@ def session(
     )
 
 
-def connected(spark: SparkSession, metastore: str | Connection, login: Kerberos | None = None) -> Connection:
+def connected(
+    spark: SparkSession, metastore: str | Connection, login: Kerberos | DelegationToken | None = None
+) -> Connection:
     """An open connection as it is, or one to an address, which calls us as the Spark application is called."""
     if isinstance(metastore, Connection):
         return metastore

@@ -180,6 +180,13 @@ def test_a_token_stands_for_a_ticket(
             with pytest.raises(MetastoreError, match="ann has come in, and may not act for eve"):
                 connection.call("set_ugi", "eve", [])
             connection.create_database("anns", comment="x" * 2_000_000)
+        with monkeypatch.context() as patch:  # as a program on YARN has it, whose settings ask for Kerberos
+            patch.delenv("HIVE_ACID_DELEGATION_TOKEN_FILE")
+            patch.setenv("HIVE_ACID_KERBEROS", "hive/_HOST")
+            patch.setenv("HADOOP_TOKEN_FILE_LOCATION", str(tmp_path / "token"))
+            with connect(address) as connection:
+                assert connection.login == DelegationToken(text)
+        with connect(address) as connection:
             assert len(connection.call("get_database", "anns").description) == 2_000_000
             for method, words in (("get", ("ann", "ann")), ("renew", (text,))):
                 with pytest.raises(MetastoreError, match=f"does not {method} one: log in with a ticket"):

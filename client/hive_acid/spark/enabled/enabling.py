@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from hive_acid.connection import Connection, addresses
 from hive_acid.errors import AddressError
 from hive_acid.format.orc.compression import DEFAULT_COMPRESSION
-from hive_acid.login import Kerberos
+from hive_acid.login import DelegationToken, Kerberos, token_or
 from hive_acid.settings import transaction_manager
 from hive_acid.spark.enabled import frames
 from hive_acid.spark.enabled.catalog import JoinedCatalog
@@ -106,13 +106,13 @@ def address_of(spark: SparkSession) -> str:
     return next((one for one in given if one and one.strip()), DEFAULT_ADDRESS)
 
 
-def login_of(spark: SparkSession) -> Kerberos | None:
+def login_of(spark: SparkSession) -> Kerberos | DelegationToken | None:
     """What the settings of Hive's client say beside its address, if that is the one that is taken."""
     if spark.conf.get(OWN_SETTING, None) or not spark.conf.get(HIVE_SETTING, None):
         return None
     if str(spark.conf.get(SASL_SETTING, "")).lower() != "true":
         return None
-    return Kerberos(spark.conf.get(PRINCIPAL_SETTING, None) or Kerberos.service)
+    return token_or(Kerberos(spark.conf.get(PRINCIPAL_SETTING, None) or Kerberos.service))
 
 
 def _check_same(known: EnabledSession, metastore: str | Connection | None) -> None:
